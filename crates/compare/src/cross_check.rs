@@ -144,9 +144,10 @@ impl Reading {
 /// Whether two experiments compare the same variants by the same work, so that they can be cross-checked:
 /// variants equal in name, kernel, command line, settings and modules, in any order; the same topology and
 /// disks; and at least one workload that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with
-/// the same program. Kernels and programs are compared as the experiments are kept: with their digests.
+/// the same program. Sweeps are not. Kernels and programs are compared as the experiments are kept: with their digests.
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
-    a.variants.len() == b.variants.len()
+    [a, b].iter().all(|it| it.points().is_empty())
+        && a.variants.len() == b.variants.len()
         && a.variants.iter().all(|own| b.variants.iter().any(|it| it.as_run() == own.as_run()))
         && a.machine.topology == b.machine.topology
         && a.machine.disks == b.machine.disks

@@ -252,7 +252,8 @@ fn judged(found: Vec<(Effect, Known)>, judging: &Judging) -> Vec<Effect> {
     };
     let estimates: Vec<Estimate> = found.iter().filter_map(|(_, it)| estimate(it)).collect();
     let p: Vec<f64> = found.iter().filter_map(|(_, it)| alone(it)).collect();
-    let (mut reaches, mut p) = (reaches(&estimates).into_iter(), holm(&p).into_iter());
+    let (mut reaches, mut p) =
+        (reaches(&estimates, judging.luck).into_iter(), holm(&p).into_iter());
     let judged = found.into_iter().map(|(effect, known)| match known {
         Known::Boots(mut evidence) => {
             evidence.p = p.next().unwrap_or(1.0);

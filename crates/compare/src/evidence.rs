@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::{Counted, Estimate, Summary, variance_components};
 
 use crate::Look;
+use crate::luck::LEVEL;
 use crate::sequential::FEWEST_SAME;
 
 /// How differences of measured mode are judged.
@@ -16,6 +17,9 @@ pub struct Judging {
     pub margin: f64,
     /// The confidence of intervals, such as 0.95. The rate of false alarms is 1 minus this.
     pub confidence: f64,
+    /// How often luck may cause a verdict of exact mode among all of a table.
+    #[serde(skip)]
+    pub luck: f64,
     /// The current look of a run with `boots = "auto"`. Verdicts, evidence and warm-up then rest on its boots
     /// only. Values, their spread, oddities and plots show all boots.
     pub look: Option<Look>,
@@ -27,6 +31,13 @@ impl Judging {
     /// The rate of false verdicts where there is no difference.
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence
+    }
+
+    /// The judgement on one of several tables that share the rates of false verdicts (Bonferroni).
+    pub fn shared_by(&self, tables: usize) -> Self {
+        let share = tables.max(1) as f64;
+        let confidence = 1.0 - self.alpha() / share;
+        Self { confidence, luck: self.luck / share, ..*self }
     }
 
     /// Whether there are enough boots for the verdict `same`.
@@ -42,7 +53,7 @@ impl Judging {
 
 impl Default for Judging {
     fn default() -> Self {
-        Self { margin: 0.01, confidence: 0.95, look: None, warm_up_counts: false }
+        Self { margin: 0.01, confidence: 0.95, luck: LEVEL, look: None, warm_up_counts: false }
     }
 }
 

@@ -5,7 +5,7 @@
 use model::Better;
 use stats::Estimate;
 
-use crate::luck::{Entry, LEVEL, Seeds, estimate, listed};
+use crate::luck::{Entry, Seeds, estimate, listed};
 use crate::{Basis, Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
@@ -41,7 +41,7 @@ impl Held {
 /// Compares rows of means with luck, and gives the verdicts.
 pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
-    together(held, &mut differences);
+    together(held, &mut differences, judging.luck);
     for column in 0..rows.first().map_or(0, |row| row.cells.len().saturating_sub(1)) {
         let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
         let entries = list.filter_map(|(held, differences)| {
@@ -72,8 +72,8 @@ fn differences(held: &Held) -> Vec<Option<Difference>> {
 }
 
 /// Sets the joint floors of the differences on which verdicts rest (Holm): luck alone lifts any of them above
-/// its floor in at most the share [`LEVEL`] of tables.
-fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
+/// its floor in at most the share `level` of tables.
+fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>], level: f64) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
         if held.role == Role::Listed {
@@ -88,25 +88,25 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
         }
     }
     let estimates: Vec<Estimate> = known.iter().map(|it| it.1).collect();
-    for ((difference, _), reach) in known.into_iter().zip(reaches(&estimates)) {
+    for ((difference, _), reach) in known.into_iter().zip(reaches(&estimates, level)) {
         difference.floor = Some(reach);
         *difference = difference.of_total();
     }
 }
 
 /// The largest value of each estimate that luck explains: it lifts any of them above that in at most the share
-/// [`LEVEL`] of cases (Holm).
-pub(crate) fn reaches(estimates: &[Estimate]) -> Vec<f64> {
+/// `level` of cases (Holm).
+pub(crate) fn reaches(estimates: &[Estimate], level: f64) -> Vec<f64> {
     let p: Vec<f64> = estimates.iter().map(|it| it.p_apart(0.0)).collect();
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
     let mut left = p.len();
     let mut reaches = vec![0.0; p.len()];
     for place in order {
-        let level = LEVEL / left as f64;
-        reaches[place] = estimates[place].reach(1.0 - level);
+        let own = level / left as f64;
+        reaches[place] = estimates[place].reach(1.0 - own);
         // Holm: after the first that fails, all others fail.
-        left -= usize::from(p[place] <= level && left > 1);
+        left -= usize::from(p[place] <= own && left > 1);
     }
     reaches
 }
@@ -144,6 +144,7 @@ fn overrule(
 mod tests {
     use super::*;
     use crate::Statistic;
+    use crate::luck::LEVEL;
     use crate::testing::deviations;
 
     fn seeds(values: &[f64]) -> Seeds {

@@ -264,7 +264,7 @@ mod tests {
     }
 
     const JUDGING: Judging =
-        Judging { margin: 0.03, confidence: 0.95, look: None, warm_up_counts: false };
+        Judging { margin: 0.03, confidence: 0.95, luck: 0.01, look: None, warm_up_counts: false };
     const BASE: [f64; 5] = [62.44, 64.0, 61.9, 63.3, 62.7];
 
     /// NumPy 2.4.6 and SciPy 1.17.1: `d = numpy.log(new) - numpy.log(base)`, `numpy.exp` of its mean

@@ -164,7 +164,7 @@ mod tests {
     use crate::testing::deviations;
 
     const JUDGING: Judging =
-        Judging { margin: 0.01, confidence: 0.95, look: None, warm_up_counts: false };
+        Judging { margin: 0.01, confidence: 0.95, luck: 0.01, look: None, warm_up_counts: false };
 
     /// A row of a time, its columns having these figures in blocks from 0 on.
     fn row(columns: &[&[f64]]) -> Row {

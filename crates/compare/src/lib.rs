@@ -38,6 +38,7 @@ mod sequential;
 mod signal;
 mod steady;
 mod steps;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -74,6 +75,7 @@ pub use sequential::Look;
 pub use signal::Signal;
 pub use steady::Part;
 pub use steps::Step;
+pub use sweep::{Along, Found, Place, Spot, Turn, along};
 pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
 pub use warmup::{Beginnings, Repeated, WarmUp};
 
@@ -199,6 +201,8 @@ pub struct Comparison {
     pub notes: Notes,
     /// The patches of a series, each against the step before it.
     pub steps: Vec<Step>,
+    /// The points of a sweep, which then has no tables of its own.
+    pub points: Vec<Spot>,
     /// What the user noted on the experiments, set by the caller.
     pub user_notes: Vec<UserNote>,
     /// The month whose mmtests names the rows have; `None` where they have our own names. See
@@ -255,7 +259,8 @@ impl Comparison {
     /// Whether a table of counters could be limited to the steady part, had the series between the ends of
     /// phases been read.
     pub fn lacks_series(&self) -> bool {
-        self.tables.iter().any(|table| table.part == Some(Part::Unsampled))
+        let lacks = |table: &Table| table.part == Some(Part::Unsampled);
+        self.tables.iter().any(lacks) || self.points.iter().any(|it| it.comparison.lacks_series())
     }
 
     /// The verdicts on a column, with the row of means that each is on and its table.
@@ -267,10 +272,14 @@ impl Comparison {
     }
 }
 
-/// Compares the variants of an experiment, and each step of a series with the step before it. The one with index `baseline` becomes the first column, against
-/// which gains are computed and verdicts are given; the others keep their order. `judging` is for measured
-/// mode.
+/// Compares the variants of an experiment, and each step of a series with the step before it. The one with
+/// index `baseline` becomes the first column, against which gains are computed and verdicts are given; the
+/// others keep their order. A sweep is compared point by point, and never across points.
 pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
+    let points = sweep::points(results, baseline, judging);
+    if let Some(first) = results.experiment.points().first() {
+        return sweep::together(results, (baseline, first), points, judging);
+    }
     let steps = steps::steps(results, judging);
     Comparison { steps, ..compare_columns(results, baseline, judging) }
 }
@@ -280,7 +289,6 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
-    let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
         let columns: Vec<_> =
             columns.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
@@ -303,6 +311,16 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
         Mode::Measured if is_known => chosen::unmet(experiment, &tables),
         _ => Vec::new(),
     };
+    Comparison { tables, unmet, ..described(experiment, &columns, judging) }
+}
+
+/// Columns without tables: their boots, and the notes on them.
+fn described(
+    experiment: &Experiment,
+    columns: &[VariantBoots<'_>],
+    judging: &Judging,
+) -> Comparison {
+    let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     Comparison {
         mode: experiment.mode,
         boots: experiment.boots,
@@ -312,15 +330,16 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
             .iter()
             .flat_map(VariantBoots::complete)
             .any(|boot| boot.facts.execution == Some(Execution::Tcg)),
-        tables,
-        unmet,
+        tables: Vec::new(),
+        unmet: Vec::new(),
         cross_checks: Vec::new(),
         cross_check_sources: None,
         steps: Vec::new(),
+        points: Vec::new(),
         notes: Notes {
-            findings: workloads().flat_map(|it| consistency::findings(it, &columns)).collect(),
-            counting: consistency::counting(&columns),
-            ..notes::notes(&columns)
+            findings: workloads().flat_map(|it| consistency::findings(it, columns)).collect(),
+            counting: consistency::counting(columns),
+            ..notes::notes(columns)
         },
         user_notes: Vec::new(),
         names: None,

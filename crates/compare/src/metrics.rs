@@ -17,6 +17,9 @@ use crate::rows::{Figures, statistics};
 use crate::warmup::{WarmUp, asked, leave_out};
 use crate::{Basis, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
+/// The end of the name of a row at equal entries.
+pub(crate) const EQUAL_ENTRIES: &str = "-equal-entries";
+
 /// The operations of a workload without their warm-up, and that warm-up.
 pub fn steady<'a>(
     used: &'a WorkloadUse,
@@ -282,7 +285,7 @@ impl<'a> RowSource<'a> {
             _ => (&**unit, decimals),
         };
         let name = match statistic {
-            Statistic::Equal => Cow::from(format!("{}-equal-entries", self.operation.name)),
+            Statistic::Equal => Cow::from(format!("{}{EQUAL_ENTRIES}", self.operation.name)),
             _ => Cow::from(&self.operation.name),
         };
         let row = Row::new(&name, unit, better, statistic, values, decimals);

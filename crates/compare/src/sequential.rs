@@ -5,6 +5,7 @@
 use serde::Serialize;
 use stats::sequential::{last_look, looks};
 
+use crate::luck::LEVEL;
 use crate::{Judging, Results};
 
 /// Fewest boots per side for the verdict `same`. With 4, figures with two modes are too often all in the
@@ -49,6 +50,7 @@ impl Judging {
         let of = looks().map(units).take_while(|units| *units <= most).count() as u32;
         let next = looks().map(units).find(|units| *units > look.units).unwrap_or(u32::MAX);
         Self {
+            luck: LEVEL,
             margin,
             confidence: 1.0 - Self::default().alpha() * look.share,
             look: Some(Look { number: look.number, of, boots: look.units, next }),

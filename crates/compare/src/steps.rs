@@ -11,8 +11,8 @@ pub struct Step {
     pub comparison: Comparison,
 }
 
-/// The steps among the variants of these results. In measured mode the verdicts on all steps share the rate of
-/// false ones (Bonferroni).
+/// The steps among the variants of these results. The verdicts on all steps share the rates of false ones
+/// (Bonferroni).
 pub fn steps(results: &Results<'_>, judging: &Judging) -> Vec<Step> {
     let Results { experiment, variants } = results;
     let found = variants.iter().filter_map(|own| {
@@ -20,8 +20,7 @@ pub fn steps(results: &Results<'_>, judging: &Judging) -> Vec<Step> {
         Some((&step.patch, [results.column(&step.after)?.clone(), own.clone()]))
     });
     let found: Vec<_> = found.collect();
-    let confidence = 1.0 - judging.alpha() / found.len().max(1) as f64;
-    let judging = Judging { confidence, ..*judging };
+    let judging = judging.shared_by(found.len());
     let step = |(patch, columns): (&String, [_; 2])| {
         let results = Results { experiment, variants: columns.into() };
         Step { patch: patch.clone(), comparison: compare_columns(&results, 0, &judging) }

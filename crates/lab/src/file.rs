@@ -8,6 +8,7 @@ mod machine;
 mod matrix;
 mod mode;
 mod swap;
+mod sweep;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -33,6 +34,7 @@ use build::BuildForm;
 use machine::MachineForm;
 use matrix::MatrixForm;
 use mode::BootsForm;
+use sweep::{Sweep, SweepForm};
 use variants::VariantForm;
 use workloads::{WorkloadForm, read_manifest};
 
@@ -104,6 +106,7 @@ struct FileForm {
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
     matrix: Option<Spanned<MatrixForm>>,
+    sweep: Option<Spanned<SweepForm>>,
     #[serde(rename = "workload")]
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
@@ -239,10 +242,6 @@ impl FileForm {
         let (boots, sequential) = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;
         let sampler = check_sampler(self.sampler)?;
-        let (mut machine, limits) = machine::check(self.machine, self.mode)?;
-        let tree = self.tree.map(|tree| build::path(directory, &tree));
-        let source = (tree.as_deref(), &self.build, directory);
-        let variants = variants::check_all(matrix::variants(self.variants, self.matrix)?, source)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
@@ -254,10 +253,23 @@ impl FileForm {
         }
         let sources: Vec<String> =
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
-        let workloads = workloads::check_all(forms, directory, &machine)?;
+        let limits = self.machine.get_ref().limits.clone();
+        let sweep = self.sweep.map(|sweep| Sweep::of(sweep, &forms)).transpose()?;
+        let places = match &sweep {
+            Some(sweep) => sweep.places(&self.machine, &forms, (self.mode, directory))?,
+            None => {
+                let machine = machine::check(self.machine, self.mode)?;
+                let workloads = workloads::check_all(forms, directory, &machine)?;
+                vec![(machine, workloads)]
+            }
+        };
+        let tree = self.tree.map(|tree| build::path(directory, &tree));
+        let source = (tree.as_deref(), &self.build, directory);
+        let variants = variants::check_all(matrix::variants(self.variants, self.matrix)?, source)?;
+        let (mut machine, workloads) = places[0].clone();
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads)?;
-        let experiment = Experiment {
+        let mut experiment = Experiment {
             name: self.name.into_inner(),
             mode: self.mode,
             profile,
@@ -270,6 +282,9 @@ impl FileForm {
             sequential,
             ..Experiment::default()
         };
+        if let Some(sweep) = &sweep {
+            experiment.variants = sweep.expand(&experiment, &places)?;
+        }
         match sequential::unfit(&experiment) {
             Some(Unfit { problem, remedy }) => {
                 fault(boots_span.unwrap_or_default(), problem, remedy)

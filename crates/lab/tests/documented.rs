@@ -14,7 +14,7 @@ const UNKNOWN: &str = "zzz";
 const REQUIRED: &str = "must be given";
 
 /// Experiments that together have every table. Each key applies in one of them at least.
-const EXPERIMENTS: [&str; 4] = [
+const EXPERIMENTS: [&str; 5] = [
     "name = 'x'\nboots = 'auto'\nsampler = {}\n\
      machine = { cpus = 2, memory = '1G', disk = [{ size = '1G' }, { size = '1G' }], limits = {},\
      swap = { kind = 'disk' } }\n\
@@ -27,6 +27,8 @@ const EXPERIMENTS: [&str; 4] = [
      variant = [{ kernel = 'git:v6.1', build = {} }]\nworkload = [{ name = 'mprotect' }]\n",
     "name = 'x'\nboots = 3\nmachine = { cpus = 2, memory = '1G' }\nmatrix = { kernel = ['6.1'] }\n\
      workload = [{ name = 'mprotect' }]\n",
+    "name = 'x'\nboots = 3\nmachine = { cpus = 2 }\nsweep = { memory = ['1G', '2G'] }\n\
+     variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
 ];
 const MANIFESTS: [&str; 2] = [
     "name = 'x'\ndescription = ''\ncommand = ['true']\n\

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::matches;
 use crate::{
-    Build, Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, TaskLayout, Topology,
+    Build, Disk, Manifest, Metric, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
     UserspaceLock,
 };
 
@@ -204,12 +204,15 @@ pub struct Variant {
     /// identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
+    /// The point of a sweep at which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Point>,
 }
 
 /// A step of a series of patches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The name of the variant before it.
+    /// The name of the variant before it; in a sweep its short name ([`Point::variant`]).
     pub after: String,
     /// The subject of the patch that it adds.
     pub patch: String,

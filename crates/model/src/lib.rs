@@ -14,6 +14,7 @@ mod pinned;
 mod profile;
 mod quantity;
 mod swap;
+mod sweep;
 mod topology;
 mod userspace;
 mod workload;
@@ -37,6 +38,7 @@ pub use profile::{
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;
+pub use sweep::{Point, PointChange};
 pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK};

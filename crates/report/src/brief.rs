@@ -7,7 +7,7 @@ use model::Mode;
 use crate::ascii::{escape, excerpt};
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, TEXT};
-use crate::{cross_check, exact, oddities, steps, table};
+use crate::{cross_check, exact, oddities, steps, sweep, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters of any table.
 const MOST: usize = 8;
@@ -24,7 +24,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
             exact::seeds(comparison).into_iter().chain(exact::limits()).collect();
         parts.push(lay_out("Exact mode:", &notes));
     }
-    if comparison.tables.is_empty() {
+    if comparison.tables.is_empty() && comparison.points.is_empty() {
         parts.push(format!("{}\n", table::NOTHING));
     }
     for table in &comparison.tables {
@@ -34,10 +34,12 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
             Kind::Counters => parts.extend(counters(table, comparison)),
         }
     }
+    parts.extend(sweep::text(comparison, &TEXT));
     parts.extend(steps::text(comparison, &TEXT));
     parts.extend(cross_check::text(comparison));
     parts.push(lay_out("Notes:", &few_notes(comparison)));
-    parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
+    let of = if comparison.points.is_empty() { "" } else { " of a point" };
+    parts.push(format!("All rows, counters and notes{of}: {}\n", escape(full)));
     parts.join("\n")
 }
 

@@ -17,8 +17,8 @@ const MAX_NAMES: usize = 12;
 pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let Some(effects) = &table.effects else { return String::new() };
     let mut text = String::new();
-    if let Some(first) = effects.effects.first() {
-        text.push_str(&layout.lines("", &heading(effects, first, comparison)));
+    if !effects.effects.is_empty() {
+        text.push_str(&layout.lines("", &format!("{}:", heading(effects, comparison))));
     }
     for row in effects.effects.chunk_by(|one, other| one.row == other.row) {
         text.push_str(&layout.lines("  ", &escape(&table.rows[row[0].row].metric)));
@@ -59,12 +59,13 @@ fn axes(effects: &Effects) -> String {
     effects.axes.iter().map(|axis| escape(&axis.name)).collect::<Vec<_>>().join(" x ")
 }
 
-fn heading(effects: &Effects, first: &Effect, comparison: &Comparison) -> String {
+/// What is compared, and how it is judged.
+pub fn heading(effects: &Effects, comparison: &Comparison) -> String {
     let base = effects.axes.iter().map(|axis| value(&axis.name, &axis.values[0]));
     let base = base.collect::<Vec<_>>().join(", ");
     let margin = short(100.0 * comparison.judging.margin);
     let number = effects.effects.len();
-    let how = match &first.evidence {
+    let how = match effects.effects.first().and_then(|first| first.evidence.as_ref()) {
         Some(evidence) => format!(
             "gains (positive is better) with {} % intervals, p adjusted for {number} effects (Holm), {}",
             short(100.0 * comparison.judging.confidence),
@@ -74,7 +75,7 @@ fn heading(effects: &Effects, first: &Effect, comparison: &Comparison) -> String
     };
     format!(
         "Effects of {} against {base}, each the mean over the values of the other axes: margin {margin} \
-         %, {how}:",
+         %, {how}",
         axes(effects)
     )
 }
@@ -88,13 +89,14 @@ fn term(term: Term, effects: &Effects) -> String {
     value(&axis.name, &axis.values[term.value])
 }
 
-fn name(effect: &Effect, effects: &Effects) -> String {
+/// The values that it is of.
+pub fn name(effect: &Effect, effects: &Effects) -> String {
     let terms = effect.of.iter().map(|it| term(*it, effects));
     terms.collect::<Vec<_>>().join(" with ")
 }
 
 /// The verdict; on an interaction, whether the effects of its values depend on each other.
-fn word(effect: &Effect) -> &'static str {
+pub fn word(effect: &Effect) -> &'static str {
     match (effect.of.len(), effect.verdict) {
         (1, verdict) => verdict.name(),
         (_, Verdict::Regression | Verdict::Improvement) => "depends",
@@ -103,7 +105,8 @@ fn word(effect: &Effect) -> &'static str {
     }
 }
 
-fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
+/// Its size, and how certain it is.
+pub fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
     let change = |ratio: f64| match comparison.mode {
         Mode::Measured => format!("{} %", decimal(effect.gain(ratio), 2)),
         Mode::Exact => more_or_less(100.0 * (ratio - 1.0), 2).unwrap_or_else(|| "-".to_owned()),

@@ -1,9 +1,9 @@
 //! The comparison as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity,
-    Part, Pool, Row, Sources, Statistic, Step, Table, Unmet, UserNote, Variant, Variation, Verdict,
-    WarmUp,
+    Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes,
+    Oddity, Part, Pool, Row, Sources, Spot, Statistic, Step, Table, Turn, Unmet, UserNote, Variant,
+    Variation, Verdict, WarmUp, along,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -35,6 +35,11 @@ struct Document<'a> {
     /// The patches of a series.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<StepDocument<'a>>,
+    /// The points of a sweep, and how verdicts run along them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    points: Vec<PointDocument<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    along: Vec<AlongDocument<'a>>,
     notes: &'a Notes,
     /// The user's own notes on the experiments.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -50,6 +55,27 @@ struct StepDocument<'a> {
     patch: &'a str,
     variants: Vec<&'a str>,
     tables: Vec<TableDocument<'a>>,
+}
+
+/// A point of a sweep, with the variants there.
+#[derive(Serialize)]
+struct PointDocument<'a> {
+    point: &'a str,
+    variants: Vec<&'a str>,
+    boots: &'a [Variant],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judging: Option<&'a Judging>,
+    tables: Vec<TableDocument<'a>>,
+}
+
+/// The verdicts on a figure of a variant, one for each point, and where they change.
+#[derive(Serialize)]
+struct AlongDocument<'a> {
+    workload: &'a str,
+    metric: &'a str,
+    variant: &'a str,
+    verdicts: Vec<Option<Verdict>>,
+    turns: Vec<Turn<'a>>,
 }
 
 /// Keys of exact mode only.
@@ -132,6 +158,8 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         cross_checks: &comparison.cross_checks,
         cross_check_sources: comparison.cross_check_sources.as_ref(),
         steps: comparison.steps.iter().map(step).collect(),
+        points: comparison.points.iter().map(point).collect(),
+        along: along(&comparison.points).iter().map(of_figure).collect(),
         notes: &comparison.notes,
         user_notes: &comparison.user_notes,
         names: comparison.names,
@@ -164,6 +192,27 @@ fn step(Step { patch, comparison }: &Step) -> StepDocument<'_> {
         patch,
         variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
         tables: comparison.tables.iter().map(table).collect(),
+    }
+}
+
+fn point(Spot { name, comparison }: &Spot) -> PointDocument<'_> {
+    PointDocument {
+        point: name,
+        variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
+        boots: &comparison.variants,
+        judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
+        tables: comparison.tables.iter().map(table).collect(),
+    }
+}
+
+fn of_figure<'a>(along: &Along<'a>) -> AlongDocument<'a> {
+    let verdicts = along.places.iter().map(|place| Some(place.found?.verdict));
+    AlongDocument {
+        workload: along.workload,
+        metric: along.metric,
+        variant: along.variant,
+        verdicts: verdicts.collect(),
+        turns: along.turns(),
     }
 }
 

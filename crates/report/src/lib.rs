@@ -9,6 +9,7 @@ mod consistency;
 mod counter;
 mod cover;
 mod cross_check;
+mod csv;
 mod culprit;
 mod document;
 mod effects;
@@ -27,12 +28,14 @@ mod page;
 pub mod selftest;
 mod stacks;
 mod steps;
+mod sweep;
 mod table;
 mod verdicts;
 
 use compare::Comparison;
 use verdicts::TEXT;
 
+pub use self::csv::csv;
 pub use ascii::{escape, shell_word};
 pub use brief::brief;
 pub use code::{code, code_json, listings, listings_json};
@@ -54,7 +57,7 @@ pub use stacks::{collapsed, perf_script};
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
 pub fn text(comparison: &Comparison) -> String {
     let mut parts: Vec<String> = exact::head(comparison).into_iter().collect();
-    if comparison.tables.is_empty() {
+    if comparison.tables.is_empty() && comparison.points.is_empty() {
         parts.push(format!("{}\n", table::NOTHING));
     }
     parts.extend(
@@ -63,6 +66,7 @@ pub fn text(comparison: &Comparison) -> String {
             .iter()
             .map(|table| table::text(table, comparison) + &verdicts::text(table, comparison)),
     );
+    parts.extend(sweep::text(comparison, &TEXT));
     parts.extend(steps::text(comparison, &TEXT));
     parts.extend(cross_check::text(comparison));
     parts.push(notes::text(comparison));

@@ -17,6 +17,7 @@ use crate::exact;
 use crate::explain::view;
 use crate::notes::{self, Note, ORIGIN};
 use crate::steps;
+use crate::sweep;
 use crate::verdicts::Layout;
 
 pub use reproduce::Recipe;
@@ -49,9 +50,11 @@ pub fn mail(
     let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
     let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
     let notes: Vec<Note> = seeds.into_iter().flatten().chain(notes).collect();
+    let one_place = comparison.points.is_empty();
     let parts = [
-        Some(verdicts::text(comparison) + &functions(explained)),
-        Some(tables::text(comparison)),
+        sweep::text(comparison, &LAYOUT),
+        one_place.then(|| verdicts::text(comparison) + &functions(explained)),
+        one_place.then(|| tables::text(comparison)),
         steps::text(comparison, &LAYOUT),
         cross_check::sentences(comparison)
             .map(|notes| section("By both clocks (positive gains are better):", &notes)),

@@ -12,12 +12,7 @@ const MAX_ROWS: usize = 4;
 
 /// The patches of a series, each against the step before it. `None` if the variants are no steps.
 pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
-    let Step { comparison: first, .. } = comparison.steps.first()?;
-    let settings = match first.mode {
-        Mode::Measured => verdicts::level(first),
-        Mode::Exact => exact::level() + " of steps",
-    };
-    let title = format!("By patch, each against the step before it ({settings}):");
+    let title = title(comparison)? + ":";
     let names = comparison.steps.iter().map(|step| escape(&step.comparison.variants[1].name));
     let names: Vec<String> = names.collect();
     let width = names.iter().map(String::len).max().unwrap_or(0);
@@ -28,15 +23,27 @@ pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
     Some(layout.lines("", &title) + &lines.collect::<String>())
 }
 
+/// What is compared, and how it is judged. `None` if the variants are no steps.
+pub fn title(comparison: &Comparison) -> Option<String> {
+    let Step { comparison: first, .. } = comparison.steps.first()?;
+    let settings = match first.mode {
+        Mode::Measured => verdicts::level(first),
+        Mode::Exact => exact::level() + " of series",
+    };
+    Some(format!("By patch, each against the step before it ({settings})"))
+}
+
+/// Which variant has no complete boot, and why.
+pub fn without_figures(comparison: &Comparison) -> Option<String> {
+    let none = comparison.variants.iter().find(|variant| variant.complete == 0)?;
+    let why = none.failed.first().map(|failed| format!(": {}", excerpt(&failed.outcome)));
+    Some(format!("{} has no figures{}", escape(&none.name), why.unwrap_or_default()))
+}
+
 /// What the second of two columns moved.
-fn moved(comparison: &Comparison) -> String {
-    if let Some(none) = comparison.variants.iter().find(|variant| variant.complete == 0) {
-        let why = none.failed.first().map(|failed| format!(": {}", excerpt(&failed.outcome)));
-        return format!(
-            "not known, {} has no figures{}",
-            escape(&none.name),
-            why.unwrap_or_default()
-        );
+pub fn moved(comparison: &Comparison) -> String {
+    if let Some(why) = without_figures(comparison) {
+        return format!("not known, {why}");
     }
     let mut workloads = comparison.tables.iter().map(|table| &table.workload);
     let first = workloads.next();

@@ -18,6 +18,10 @@ pub struct CompareArgs {
     /// The variant in the first column [default: the experiment's first variant]
     #[arg(long, value_name = "VARIANT")]
     pub baseline: Option<String>,
+    /// Compare the variants at this point of a sweep only, in full; such as memory=1G [default: all points, in
+    /// a table by point]
+    #[arg(long, value_name = "POINT")]
+    pub point: Option<String>,
     /// Differences up to this many percent count as none; with 0 every difference counts that luck does
     /// not explain [default: the experiment's margin, or 1]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -59,6 +63,8 @@ pub enum Format {
     Text,
     /// JSON
     Json,
+    /// Verdicts as CSV, one a line, with their point of a sweep
+    Csv,
     /// A mail that is ready to send
     Mail,
     /// A page with every sample, series over time, and how to reproduce the results

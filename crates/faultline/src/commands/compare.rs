@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use lab::file::{self, Written};
 use lab::{Analysis, Question};
 use model::{Experiment, Mode};
-use report::{Console, MAX_CONSOLES, Page, Recipe, escape};
+use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use store::{ExperimentId, ExperimentRow, Store};
 
 use super::chosen::{find, find_with_results};
@@ -27,10 +27,16 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let text = match args.format {
         Format::Text if !args.full => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            let full = format!("faultline{named} compare {} --full", ids.join(" "));
+            let point = match (&args.point, comparison.points.last()) {
+                (Some(point), _) => format!(" --point {}", shell_word(point.as_bytes())),
+                (None, Some(last)) => format!(" --point {}", shell_word(last.name.as_bytes())),
+                (None, None) => String::new(),
+            };
+            let full = format!("faultline{named} compare {}{point} --full", ids.join(" "));
             head + &report::brief(comparison, &full)
         }
         Format::Text => head + &report::text(comparison),
+        Format::Csv => report::csv(comparison).map_err(|error| Failure::Host(error.to_string()))?,
         Format::Json => {
             let _ = io::stderr().write_all(head.strip_suffix('\n').unwrap_or_default().as_bytes());
             report::json(comparison).map_err(|error| Failure::Host(error.to_string()))?
@@ -53,6 +59,9 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
     }
     if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
         return wrong("--phase all already means every phase: leave the others out");
+    }
+    if args.experiments.len() > 1 && args.point.is_some() {
+        return wrong("--point needs one experiment: a sweep is compared alone");
     }
     if args.experiments.len() > 1 && matches!(args.format, Format::Mail | Format::Html) {
         return wrong(
@@ -82,6 +91,7 @@ fn experiments(store: &Store, args: &CompareArgs) -> Result<Vec<ExperimentId>, F
 fn question(args: &CompareArgs) -> Question {
     Question {
         baseline: args.baseline.clone(),
+        point: args.point.clone(),
         phases: args.phase.clone(),
         margin: args.margin.map(|margin| margin.0),
         warm_up_counts: args.warmup.map(|warmup| warmup == Warmup::Include),

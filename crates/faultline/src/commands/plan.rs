@@ -59,22 +59,27 @@ pub fn plan(
         let words = escape(&words.join(", "));
         let _ = writeln!(text, "  {:<width$}  {words}", escape(&variant.name));
     }
+    let points = experiment.points();
+    let sweep = if points.is_empty() { "" } else { " at the first point" };
     let topology = &machine.topology;
     let _ = writeln!(
         text,
-        "machine: {}, {}, {}, {}",
+        "machine{sweep}: {}, {}, {}, {}",
         count(topology.cpus() as usize, "CPU"),
         count(topology.nodes.len(), "node"),
         topology.memory(),
         count(machine.disks.len(), "disk")
     );
+    if !points.is_empty() {
+        let _ = writeln!(text, "sweep: {}", escape(&points.join(", ")));
+    }
     for used in workloads {
         let parameters = used.manifest.parameters.iter();
         let parameters: Vec<String> =
             parameters.map(|(name, it)| format!("{name}={}", it.value)).collect();
         let words = format!("{} {}", used.manifest.name, parameters.join(" "));
         let iterations = count(used.iterations as usize, "iteration");
-        let _ = writeln!(text, "workload: {}, {iterations}", escape(words.trim()));
+        let _ = writeln!(text, "workload{sweep}: {}, {iterations}", escape(words.trim()));
     }
     let slots = schedule(variants.len(), *boots);
     let order: Vec<String> =
@@ -130,6 +135,7 @@ fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duratio
         let other = store.experiment(row.id)?;
         let is_alike = other.mode == experiment.mode
             && other.machine.topology == experiment.machine.topology
+            && other.points() == experiment.points()
             && other.profile == experiment.profile
             && work(&other) == work(experiment);
         if is_alike {

@@ -68,7 +68,12 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
         let directory = imported.directory.display().to_string();
         let _ = writeln!(text, "imported from {} ({})", escape(&directory), escape(&imported.tool));
     }
-    let _ = writeln!(text, "machine: {}", machine(&experiment.machine.topology));
+    let points = experiment.points();
+    let sweep = if points.is_empty() { "" } else { " at the first point" };
+    if !points.is_empty() {
+        let _ = writeln!(text, "sweep: {}", escape(&points.join(", ")));
+    }
+    let _ = writeln!(text, "machine{sweep}: {}", machine(&experiment.machine.topology));
     for (number, disk) in experiment.machine.disks.iter().enumerate() {
         let _ = writeln!(text, "disk {number}: {}", escape(&disk.to_string()));
     }
@@ -88,7 +93,8 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
             0 => String::new(),
             warmup => format!(", after {warmup} of warm-up"),
         };
-        let _ = writeln!(text, "workload {}: {iterations}{warmup}", escape(&used.manifest.name));
+        let _ =
+            writeln!(text, "workload {}{sweep}: {iterations}{warmup}", escape(&used.manifest.name));
         for (name, parameter) in &used.manifest.parameters {
             let _ = writeln!(text, "  {} = {}", escape(name), escape(&parameter.value));
         }

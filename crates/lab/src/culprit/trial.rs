@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::culprit::Tried;
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
-use kernels::{Commit, History, Inputs};
+use kernels::{Commit, History, Inputs, Unbuilt};
 use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use store::{Detail, ExperimentId};
 
@@ -263,11 +263,7 @@ impl<'a> Trials<'a> {
         let left = count(self.left, "commit");
         let subject = &commit.subject;
         watch(Progress::Remark(&format!("kernel {number}, {left} left: {short} (\"{subject}\")")));
-        let kernel = self.obtain(self.variant(&commit.id), watch)?;
-        if let Err(why) = &kernel {
-            watch(Progress::Remark(&format!("{short} {why}")));
-        }
-        Ok(kernel)
+        self.obtain(self.variant(&commit.id), watch)
     }
 
     /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
@@ -277,15 +273,17 @@ impl<'a> Trials<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<Result<Kernel, String>, RunError> {
         let experiment = &self.search.experiment;
-        let mut built = self.lab.built(experiment, &variant, watch)?;
-        if let (Err(unbuilt), Some(build)) = (&built, &mut variant.build)
-            && unbuilt.is_of_patch()
-            && !build.patches.is_empty()
-        {
+        let Some(mut build) = variant.build.take() else { unreachable!("commits are built") };
+        let mut obtained = self.lab.built(experiment, &variant, &build, watch)?;
+        let is_of_patch = obtained.unbuilt.as_ref().is_some_and(Unbuilt::is_of_patch);
+        if is_of_patch && !build.patches.is_empty() {
             build.patches.clear();
-            built = self.lab.built(experiment, &variant, watch)?;
+            obtained = self.lab.built(experiment, &variant, &build, watch)?;
         }
-        Ok(built.map_err(|unbuilt| unbuilt.problem().to_owned()))
+        Ok(match obtained.unbuilt {
+            None => Ok(obtained.kernel),
+            Some(unbuilt) => Err(unbuilt.problem().to_owned()),
+        })
     }
 
     /// A variant that is built from a commit.

@@ -15,7 +15,7 @@ const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 /// The largest size of a disk. Hosts have no larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskForm {
     kind: Option<Spanned<DiskKind>>,

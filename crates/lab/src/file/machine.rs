@@ -13,23 +13,23 @@ use super::mode::check_accel;
 use super::swap::{self, SwapForm};
 use super::{Checked, fault, some_time, usual_limits};
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
-    cpus: Option<Spanned<u32>>,
-    memory: Option<Spanned<Bytes>>,
-    nodes: Option<Spanned<u32>>,
+    pub cpus: Option<Spanned<u32>>,
+    pub memory: Option<Spanned<Bytes>>,
+    pub nodes: Option<Spanned<u32>>,
     #[serde(default)]
-    node: Vec<Spanned<Node>>,
+    pub node: Vec<Spanned<Node>>,
     #[serde(default)]
     disk: Vec<Spanned<DiskForm>>,
     swap: Option<Spanned<SwapForm>>,
     accel: Option<Spanned<Accel>>,
     #[serde(default)]
-    limits: LimitsForm,
+    pub limits: LimitsForm,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsForm {
     boot: Option<Spanned<Millis>>,
@@ -49,8 +49,8 @@ impl LimitsForm {
     }
 }
 
-/// Checks the machine. Returns also the limits that the file sets.
-pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, LimitsForm)> {
+/// Checks the machine, except for its limits.
+pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     let span = machine.span();
     let form = machine.into_inner();
     let topology = match (&form.cpus, &form.memory) {
@@ -71,8 +71,7 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, Lim
         Some(accel) => check_accel(mode, accel)?,
         None => Accel::default(),
     };
-    let machine = Machine { topology, disks, swap, accel, limits: Limits::default() };
-    Ok((machine, form.limits))
+    Ok(Machine { topology, disks, swap, accel, limits: Limits::default() })
 }
 
 /// The topology of a machine whose nodes are listed.

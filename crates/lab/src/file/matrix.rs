@@ -11,12 +11,12 @@ use super::variants::{VariantForm, default_name};
 use super::{Checked, Value, fault, nearest};
 
 /// Most variants of a matrix, before some are taken out.
-const MOST_VARIANTS: usize = 1000;
+pub(super) const MOST_VARIANTS: usize = 1000;
 const KERNEL: &str = "kernel";
 /// The name of a value that changes nothing.
 const NONE: &str = "none";
 
-type List<T> = Spanned<Vec<Spanned<T>>>;
+pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
 
 /// The axes, each a list of values, and what is taken out.
 #[derive(Deserialize)]

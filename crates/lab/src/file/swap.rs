@@ -26,7 +26,7 @@ enum Kind {
 /// The kinds, for errors.
 const KINDS: &str = "kind = \"file\", \"disk\" or \"zram\"";
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwapForm {
     kind: Option<Spanned<String>>,

@@ -164,7 +164,7 @@ impl VariantForm {
         let axes = axes.collect::<Checked<_>>()?;
         let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
         let kernel = build::source(directory, kernel).into();
-        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build, step: None })
+        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build, ..Variant::default() })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
 /// The longest name of a workload in bytes.
 const LONGEST_NAME: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadForm {
     name: Option<Spanned<String>>,
@@ -31,7 +31,7 @@ pub struct WorkloadForm {
     warmup: u32,
     timeout: Option<Spanned<Millis>>,
     primary: Option<Spanned<Vec<Spanned<String>>>>,
-    parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
+    pub parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
 
 /// Checks all workloads.
@@ -67,6 +67,11 @@ pub fn check_all(
 }
 
 impl WorkloadForm {
+    /// Whether this is its name in the experiment.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.called.as_ref().or(self.name.as_ref()).is_some_and(|own| own.get_ref() == name)
+    }
+
     /// The name of the built-in workload, or the path of the manifest.
     pub fn source(&self, directory: &Path) -> String {
         match &self.manifest {

@@ -3,8 +3,8 @@
 mod text;
 
 use model::{
-    Disk, Experiment, Limits, Machine, Manifest, Mode, Profiling, Sampler, Sequential, Setting,
-    Share, Topology, Variant, WorkloadUse,
+    Disk, Experiment, Limits, Machine, Manifest, Mode, Point, PointChange, Profiling, Sampler,
+    Sequential, Setting, Share, Topology, Variant, WorkloadUse,
 };
 use toml::{Table, Value};
 
@@ -64,7 +64,13 @@ pub fn write(experiment: &Experiment) -> Written {
         set(&mut file, "sampler", value(&sampler));
     }
     set(&mut file, "machine", self::machine(&machine, mode, &usual_limits(&workloads)));
-    set(&mut file, "variant", variants.into_iter().map(variant).collect::<Vec<_>>());
+    if let Some(sweep) = sweep(&variants) {
+        set(&mut file, "sweep", sweep);
+    }
+    let first = variants.first().and_then(|first| Some(first.point.as_ref()?.value.clone()));
+    let is_first = |it: &Variant| it.point.as_ref().map(|point| &point.value) == first.as_ref();
+    let variants = variants.into_iter().filter(is_first).map(variant);
+    set(&mut file, "variant", variants.collect::<Vec<_>>());
     let mut others = Vec::new();
     let workloads = workloads.iter().map(|used| workload(used, &mut others));
     set(&mut file, "workload", workloads.collect::<Vec<_>>());
@@ -141,8 +147,45 @@ fn disk(disk: &Disk) -> Table {
     table
 }
 
+/// The points at which the variants run, if they form a sweep.
+fn sweep(variants: &[Variant]) -> Option<Table> {
+    let points = || variants.iter().filter_map(|variant| variant.point.as_ref());
+    let Point { key, change, .. } = points().next()?;
+    let mut values: Vec<&String> = Vec::new();
+    for Point { value, .. } in points() {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let is_number = key == "cpus" || key == "nodes";
+    let value = |value: &String| match value.parse::<i64>() {
+        Ok(number) if is_number => Value::from(number),
+        _ => Value::from(value.as_str()),
+    };
+    let values: Vec<Value> = values.into_iter().map(value).collect();
+    let mut table = Table::new();
+    match change {
+        PointChange::Parameter(workload) => {
+            set(&mut table, "workload", workload.as_str());
+            set(&mut table, "parameters", Table::from_iter([(key.clone(), values.into())]));
+        }
+        _ => set(&mut table, key, values),
+    }
+    Some(table)
+}
+
+/// A variant, without what it has only at its point.
 fn variant(variant: Variant) -> Table {
-    let Variant { name, kernel, cmdline, settings, modules, axes, build: _, step: _ } = variant;
+    let Variant { name, kernel, cmdline, settings, modules, axes, build: _, step: _, point } =
+        variant;
+    let (name, cmdline) = match point {
+        Some(Point { variant, change: PointChange::Cmdline(words), .. }) => {
+            let own = cmdline.strip_suffix(&words).unwrap_or(&cmdline);
+            (variant, own.trim_end().to_owned())
+        }
+        Some(Point { variant, .. }) => (variant, cmdline),
+        None => (name, cmdline),
+    };
     let mut table = Table::new();
     set(&mut table, "name", name);
     set(&mut table, "kernel", kernel.name.clone());

@@ -84,6 +84,9 @@ fn alone((id, experiment, _): &Of) -> Vec<String> {
     if experiment.imported.is_some() {
         wrong.push(format!("{id} was imported, so its machine is unknown"));
     }
+    if !experiment.points().is_empty() {
+        wrong.push(format!("{id} is a sweep: compare it alone"));
+    }
     if experiment.sequential.is_some() {
         wrong.push(format!("{id} ran until its own verdicts were decided (boots = \"auto\")"));
     }

@@ -20,6 +20,8 @@ const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.nam
 pub struct Question {
     /// The variant in the first column; `None` for the first one.
     pub baseline: Option<String>,
+    /// The point of a sweep to compare alone, by its name or value; `None` for all points.
+    pub point: Option<String>,
     /// Phases that tables of counters cover; if empty, the measured phases.
     pub phases: Vec<String>,
     /// A margin that replaces the experiment's.
@@ -36,6 +38,17 @@ pub enum AnalysisError {
     /// No variant has the requested name.
     #[error("there is no variant `{asked}`; there are: {}", .known.join(", "))]
     NoVariant {
+        /// The name.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// The experiment has no such point.
+    #[error("there is no point `{asked}`{}", match &**known {
+        [] => ": the experiment is no sweep".to_owned(),
+        known => format!("; there are: {}", known.join(", ")),
+    })]
+    NoPoint {
         /// The name.
         asked: String,
         /// The existing ones.
@@ -65,6 +78,12 @@ pub enum AnalysisError {
         /// The existing ones.
         known: Vec<String>,
     },
+    /// The two variants ran at different points of a sweep.
+    #[error(
+        "`{}` and `{}` ran at different points of a sweep, which cannot be compared: name two variants at one \
+         point", .0[0], .0[1]
+    )]
+    OtherPoint([String; 2]),
     /// The experiment has no profiles.
     #[error(
         "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
@@ -112,6 +131,8 @@ pub struct Analysis {
     pub comparison: Comparison,
     /// The store's rows of the experiments, in the order of the question.
     pub rows: Vec<ExperimentRow>,
+    /// The point of a sweep, if only one is compared.
+    point: Option<String>,
     baseline: usize,
     /// The experiment, restricted to the phases and iterations that count.
     counted: Experiment,
@@ -125,19 +146,27 @@ impl Analysis {
         ids: &[ExperimentId],
         question: &Question,
     ) -> Result<Self, AnalysisError> {
-        let (experiment, mut kept) = read(store, ids, detail)?;
-        let baseline = match &question.baseline {
-            None => 0,
-            Some(asked) => place_of(&experiment, asked)?,
+        let (whole, mut kept) = read(store, ids, detail)?;
+        let points = whole.points();
+        let point = question.point.as_ref().map(|asked| point_of(&points, asked)).transpose()?;
+        let experiment = at_point(whole.clone(), &mut kept, point);
+        let baseline = match (&question.baseline, points.first()) {
+            (None, _) => 0,
+            (Some(asked), Some(first)) if point.is_none() => {
+                place_of(&at_point(whole.clone(), &mut Vec::new(), Some(first)), asked)?
+            }
+            (Some(asked), _) => place_of(&experiment, asked)?,
         };
         let counted = counted(&experiment, &kept, question)?;
         let compared = |kept: &[Kept]| {
             let results = Results::of(&counted, kept);
-            compare(&results, baseline, &judging(&results, question))
+            let shared = if point.is_some() { points.len() } else { 1 };
+            compare(&results, baseline, &judging(&results, question).shared_by(shared))
         };
         let mut comparison = compared(&kept);
         if comparison.lacks_series() {
             kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
+            at_point(whole, &mut kept, point);
             comparison = compared(&kept);
         }
         let listed = store.experiments()?;
@@ -152,7 +181,8 @@ impl Analysis {
         if let Some(at) = question.names {
             comparison.use_mmtests_names(&experiment, at);
         }
-        Ok(Self { experiment, comparison, rows, baseline, counted, kept })
+        let point = point.cloned();
+        Ok(Self { experiment, comparison, rows, point, baseline, counted, kept })
     }
 
     /// The results of the comparison.
@@ -165,11 +195,15 @@ impl Analysis {
         explained(&self.comparison, &self.results())
     }
 
-    /// The data for the plots of each workload. Fails when the store fails, or an experiment has been
-    /// removed.
+    /// The data for the plots of each workload; none for all points of a sweep. Fails when the store fails, or an
+    /// experiment has been removed.
     pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
         let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
-        let kept = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
+        if !self.comparison.points.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (whole, mut kept) = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?;
+        at_point(whole, &mut kept, self.point.as_ref());
         let results = Results::of(&self.counted, &kept);
         let mut plots = plots(&results, self.baseline, &self.comparison.judging);
         if let Some(at) = self.comparison.names {
@@ -213,6 +247,34 @@ pub(super) fn read(
         _ => across(&all)
             .map_err(|differences| AnalysisError::Different { ids: ids.to_vec(), differences }),
     }
+}
+
+/// The point of this name or value.
+fn point_of<'a>(points: &'a [String], asked: &str) -> Result<&'a String, AnalysisError> {
+    let is_it = |point: &&String| {
+        *point == asked || point.split_once('=').is_some_and(|(_, value)| value == asked)
+    };
+    points
+        .iter()
+        .find(is_it)
+        .ok_or_else(|| AnalysisError::NoPoint { asked: asked.to_owned(), known: points.to_vec() })
+}
+
+/// The part of an experiment and its boots at a point, with the short names of the variants; all of it without
+/// a point.
+fn at_point(whole: Experiment, kept: &mut Vec<Kept>, point: Option<&String>) -> Experiment {
+    let Some(part) = point.and_then(|point| whole.at_point(point)) else { return whole };
+    kept.retain_mut(|kept| {
+        let own = whole.variants.iter().find(|variant| variant.name == kept.boot.variant);
+        match own.and_then(|variant| variant.point.as_ref()) {
+            Some(own) if Some(&own.name()) == point => {
+                kept.boot.variant.clone_from(&own.variant);
+                true
+            }
+            _ => false,
+        }
+    });
+    part
 }
 
 fn numbers(ids: &[ExperimentId]) -> String {

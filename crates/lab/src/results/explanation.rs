@@ -3,7 +3,7 @@
 
 use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
 use kernels::Cache;
-use model::{Experiment, Kept, Source, WorkloadUse};
+use model::{Experiment, Kept, Point, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
 use crate::boot::code::code_difference;
@@ -45,6 +45,10 @@ impl Explained {
             return Err(AnalysisError::NotCounted(id));
         }
         let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
+        let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
+        if point(places[0]) != point(places[1]) {
+            return Err(AnalysisError::OtherPoint(variants));
+        }
         let used = used(&experiment, workload.as_deref())?.clone();
         let [base, new] = sides(&experiment, places, &kept);
         let kernels = places.map(|place| &experiment.variants[place].kernel);

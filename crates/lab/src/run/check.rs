@@ -1,6 +1,6 @@
 //! Checks an experiment for requirements that cannot be met, before anything boots.
 
-use model::{Bytes, Experiment, Topology, Variant};
+use model::{Bytes, Experiment, Topology};
 
 use super::RunError;
 use super::obtain::Obtained;
@@ -32,21 +32,19 @@ pub fn check_memory(topology: &Topology) -> Result<(), TooLarge> {
 /// Checks for requirements that this host or the machine cannot meet. Fails when the machine needs more
 /// memory than the host has, or a workload more NUMA nodes than the machine.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
-    let topology = &experiment.machine.topology;
-    check_memory(topology)?;
-    let has = topology.nodes.len();
-    let makes_nodes = |variant: &&Variant| variant.cmdline.contains(FAKE_NODES);
-    let plain = experiment.variants.iter().find(|variant| !makes_nodes(variant));
     let manifests = experiment.workloads.iter().map(|used| &used.manifest);
-    match (manifests.max_by_key(|manifest| manifest.nodes), plain) {
-        (Some(most), Some(variant)) if has < most.nodes as usize => Err(RunError::Nodes {
-            workload: most.name.clone(),
-            variant: variant.name.clone(),
-            wants: most.nodes,
-            has,
-        }),
-        _ => Ok(()),
+    let most = manifests.max_by_key(|manifest| manifest.nodes);
+    for variant in &experiment.variants {
+        let topology = experiment.seen_by(variant).machine.topology;
+        check_memory(&topology)?;
+        let has = topology.nodes.len();
+        let makes_nodes = variant.cmdline.contains(FAKE_NODES);
+        if let Some(most) = most.filter(|most| !makes_nodes && has < most.nodes as usize) {
+            let (workload, wants) = (most.name.clone(), most.nodes);
+            return Err(RunError::Nodes { workload, variant: variant.name.clone(), wants, has });
+        }
     }
+    Ok(())
 }
 
 /// Checks that each workload is supported by at least one kernel. Fails when no kernel supports a workload.

@@ -18,6 +18,8 @@ use crate::schedule::Slot;
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
+    /// The same as each variant runs it.
+    seen: Vec<Experiment>,
     kernels: &'a [Obtained],
     /// The modules built for each of them.
     out_of_tree: Vec<OutOfTree>,
@@ -67,7 +69,8 @@ impl<'a> RunContext<'a> {
                 &mut |line| watch(Progress::Remark(line)),
             )?),
         };
-        Ok(Self { experiment, kernels, out_of_tree, userspace, emulator, execution })
+        let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
+        Ok(Self { experiment, seen, kernels, out_of_tree, userspace, emulator, execution })
     }
 
     /// The inputs that make the boot in `slot` exact; `None` in measured mode.
@@ -88,7 +91,7 @@ impl<'a> RunContext<'a> {
             Execution::Exact(_) => Engine::Tcg,
         };
         Bootable {
-            experiment: self.experiment,
+            experiment: &self.seen[slot.variant],
             variant: &self.experiment.variants[slot.variant],
             kernel: &self.kernels[slot.variant].kernel,
             unbuilt: self.kernels[slot.variant].unbuilt.as_ref(),

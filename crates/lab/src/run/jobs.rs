@@ -18,7 +18,9 @@ impl RunOptions {
             (Mode::Exact, Some(jobs)) => jobs.max(1) as usize,
             (Mode::Exact, None) => {
                 let cpus = available_parallelism().map_or(1, usize::from);
-                let each = experiment.machine.topology.memory().0.saturating_add(BESIDE_GUEST.0);
+                let machines = experiment.variants.iter().map(|it| experiment.seen_by(it).machine);
+                let largest = machines.map(|it| it.topology.memory().0).max().unwrap_or(0);
+                let each = largest.saturating_add(BESIDE_GUEST.0);
                 fitting(cpus, machine::host::unused_memory().map(|unused| unused.0 / each))
             }
         }

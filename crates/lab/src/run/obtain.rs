@@ -1,7 +1,6 @@
 //! Obtains the kernels of an experiment: from the cache, fetched, or built from source.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use kernels::{Source, Unbuilt, digest};
 use model::{Build, Experiment, Kernel, Variant};
@@ -12,6 +11,7 @@ use crate::boot::{disks, userspace};
 use crate::run::watch::{Progress, Watch};
 
 /// The kernel of a variant.
+#[derive(Clone)]
 pub struct Obtained {
     /// The kernel. If it cannot be built it has only a name and a digest.
     pub kernel: Kernel,
@@ -27,29 +27,23 @@ impl Lab {
         experiment: &Experiment,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Obtained>, RunError> {
-        let mut known: BTreeMap<&str, Kernel> = BTreeMap::new();
-        let mut kernels = Vec::new();
+        let mut kernels: Vec<Obtained> = Vec::new();
         for variant in &experiment.variants {
-            let name = &*variant.kernel.name;
-            let (kernel, unbuilt) = match (&variant.build, known.get(name)) {
-                (Some(build), _) => match self.build(experiment, variant, build, watch)? {
-                    Ok(kernel) => (kernel, None),
-                    Err(unbuilt) => {
-                        let why = unbuilt.problem();
-                        watch(Progress::Remark(&format!("{} {why}", variant.name)));
-                        let digest = digest(format!("{name} {why}").as_bytes());
-                        (Kernel { name: name.into(), digest, ..Kernel::default() }, Some(unbuilt))
-                    }
-                },
-                (None, Some(kernel)) => (kernel.clone(), None),
+            // Obtaining a kernel reads all its files.
+            let is_same = |it: &&Variant| {
+                let same = it.kernel.name == variant.kernel.name && it.build == variant.build;
+                same && (it.build.is_none() || it.modules == variant.modules)
+            };
+            let mut known = experiment.variants.iter().zip(&kernels);
+            let obtained = match (known.find(|(it, _)| is_same(it)), &variant.build) {
+                (Some((_, obtained)), _) => obtained.clone(),
+                (None, Some(build)) => self.built(experiment, variant, build, watch)?,
                 (None, None) => {
-                    // Obtaining a kernel reads all its files.
-                    let kernel = self.kernel(name, watch)?;
-                    known.insert(name, kernel.clone());
-                    (kernel, None)
+                    let kernel = self.kernel(&variant.kernel.name, watch)?;
+                    Obtained { kernel, unbuilt: None }
                 }
             };
-            kernels.push(Obtained { kernel, unbuilt });
+            kernels.push(obtained);
         }
         Ok(kernels)
     }
@@ -65,19 +59,9 @@ impl Lab {
         &self,
         experiment: &Experiment,
         variant: &Variant,
-        watch: &mut Watch<'_>,
-    ) -> Result<Result<Kernel, Unbuilt>, RunError> {
-        let build = variant.build.as_deref().cloned().unwrap_or_default();
-        self.build(experiment, variant, &build, watch)
-    }
-
-    fn build(
-        &self,
-        experiment: &Experiment,
-        variant: &Variant,
         build: &Build,
         watch: &mut Watch<'_>,
-    ) -> Result<Result<Kernel, Unbuilt>, RunError> {
+    ) -> Result<Obtained, RunError> {
         let source: Source = variant.kernel.name.parse()?;
         let build = Build {
             modules: needs(experiment, variant),
@@ -86,7 +70,16 @@ impl Lab {
         };
         let watch = RefCell::new(watch);
         let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
-        Ok(self.cache.build(&source, &build, &say)?)
+        Ok(match self.cache.build(&source, &build, &say)? {
+            Ok(kernel) => Obtained { kernel, unbuilt: None },
+            Err(unbuilt) => {
+                let (name, why) = (&variant.kernel.name, unbuilt.problem());
+                say(&format!("{} {why}", variant.name));
+                let digest = digest(format!("{name} {why}").as_bytes());
+                let kernel = Kernel { name: name.clone(), digest, ..Kernel::default() };
+                Obtained { kernel, unbuilt: Some(unbuilt) }
+            }
+        })
     }
 }
 

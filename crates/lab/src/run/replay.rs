@@ -187,6 +187,7 @@ impl Lab {
         let mut variants = experiment.variants.iter();
         let place = variants.position(|variant| variant.name == kept.variant);
         let variant = place.ok_or_else(|| ReplayError::NoVariant(id, kept.variant.clone()))?;
+        let experiment = experiment.seen_by(&experiment.variants[variant]);
         let kernel = self.kernel(&experiment.variants[variant].kernel.name, watch)?;
         same(id, "kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
         let userspace = self.userspace(&experiment, watch)?;

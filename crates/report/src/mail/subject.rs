@@ -1,7 +1,7 @@
 //! The subject: what was found, in one line.
 
-use compare::{Comparison, Row, Table, Verdict};
-use model::{Better, Mode};
+use compare::{Comparison, Row, Table, Verdict, along};
+use model::{Better, Mode, count};
 
 use super::clipped;
 use crate::ascii::fold;
@@ -29,6 +29,9 @@ pub fn header(comparison: &Comparison) -> String {
 }
 
 fn words(comparison: &Comparison) -> String {
+    if !comparison.points.is_empty() {
+        return of_sweep(comparison);
+    }
     let found: Vec<Found<'_>> = (1..comparison.variants.len())
         .flat_map(|column| {
             let given = comparison.verdicts(column);
@@ -103,6 +106,32 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
         }
         None => gain,
     }
+}
+
+/// The subject of a sweep: how often each verdict was given, and where one changes first.
+fn of_sweep(comparison: &Comparison) -> String {
+    let all = along(&comparison.points);
+    let verdicts = || all.iter().flat_map(|along| &along.places).filter_map(|place| place.found);
+    let kinds = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
+    let given = kinds.map(|kind| (verdicts().filter(|it| it.verdict == kind).count(), kind.name()));
+    let given = given.into_iter().filter(|(number, _)| *number > 0);
+    let given = given.map(|(number, name)| match name {
+        "same" | "undecided" => format!("{number} {name}"),
+        name => count(number, name),
+    });
+    let given: Vec<String> = given.collect();
+    let said = if given.is_empty() { "no verdict".to_owned() } else { given.join(", ") };
+    let turn = all.iter().find_map(|along| Some((along, *along.turns().first()?)));
+    let turn = turn.map_or(String::new(), |(along, turn)| {
+        let metric = clipped(along.metric, MAX_NAME);
+        format!("; {metric} turns to {} at {}", turn.to.name(), clipped(turn.at, MAX_NAME))
+    });
+    let points = &comparison.points;
+    let first = &points[0].comparison;
+    let workloads = workloads(first, None);
+    let column = (first.variants.len() == 2).then_some(1);
+    let names = names(first, column, &self::said(&workloads));
+    format!("[SWEEP] {names} at {}: {said}{turn}", count(points.len(), "point"))
 }
 
 /// The subject where no change was seen.

@@ -7,8 +7,8 @@ pub mod carried;
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Sample, Step, Topology, Usage, Variant,
-    WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Point, PointChange, Sample, Step,
+    Topology, Usage, Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -184,6 +184,24 @@ pub fn series(patches: &[&str]) -> Vec<Variant> {
         ..variant(&name(number))
     }));
     variants
+}
+
+/// Variants of these names at points with these values.
+pub fn sweep(names: &[&str], values: &[&str]) -> Vec<Variant> {
+    let at = |value: &&str| {
+        let point = |name: &&str| Point {
+            variant: (*name).to_owned(),
+            key: "memory".into(),
+            value: (*value).to_owned(),
+            change: PointChange::Topology(Topology::default()),
+        };
+        let at_point = |name: &&str| {
+            let point = point(name);
+            Variant { point: Some(point.clone()), ..variant(&format!("{name} {}", point.name())) }
+        };
+        names.iter().map(at_point).collect::<Vec<_>>()
+    };
+    values.iter().flat_map(at).collect()
 }
 
 /// The section on the patches of a series.

@@ -95,6 +95,7 @@ fn experiment(name: &str) -> Experiment {
         step: None,
         modules: vec!["ext4".into()],
         axes: vec![("kernel".into(), kernel.into())],
+        point: None,
     };
     let metric = Metric {
         name: "Elapsed".into(),

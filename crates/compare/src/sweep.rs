@@ -1,0 +1,291 @@
+//! Sweeps: variants compared at each point, and how verdicts run along the points.
+
+use serde::Serialize;
+
+use crate::metrics::EQUAL_ENTRIES;
+use crate::{
+    Comparison, Judging, Results, Row, Statistic, Table, VariantBoots, Verdict, baseline_first,
+    compare, described,
+};
+
+/// A point of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spot {
+    /// Its name.
+    pub name: String,
+    /// The variants there. Boots of other points play no part.
+    pub comparison: Comparison,
+}
+
+/// What a point tells of a figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The point.
+    pub spot: &'a Spot,
+    /// The verdict there. `None` if the point has none on this figure.
+    pub found: Option<Found<'a>>,
+}
+
+/// A verdict at a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// The row of the table.
+    pub row: &'a Row,
+    /// The variant's column.
+    pub column: usize,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// A figure of a variant against the baseline's, along the points of a sweep.
+#[derive(Clone, Debug)]
+pub struct Along<'a> {
+    /// The workload.
+    pub workload: &'a str,
+    /// The row's name, at equal entries or not.
+    pub metric: &'a str,
+    /// The variant.
+    pub variant: &'a str,
+    /// All points in order.
+    pub places: Vec<Place<'a>>,
+}
+
+/// Two points, one after the other, whose verdicts differ. Undecided points between them are passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Turn<'a> {
+    /// The name of the first point.
+    pub after: &'a str,
+    /// Its verdict.
+    pub from: Verdict,
+    /// The name of the second point.
+    pub at: &'a str,
+    /// Its verdict.
+    pub to: Verdict,
+}
+
+/// The points among the variants of these results, each compared alone; `baseline` is the index of a variant
+/// within each point. The verdicts at all points share the rates of false ones (Bonferroni).
+pub(crate) fn points(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<Spot> {
+    let names = results.experiment.points();
+    let judging = judging.shared_by(names.len());
+    let spot = |name: String| {
+        let experiment = results.experiment.at_point(&name)?;
+        let is_there = |column: &&VariantBoots<'_>| {
+            column.variant.point.as_ref().is_some_and(|point| point.name() == name)
+        };
+        let columns = results.variants.iter().filter(is_there);
+        let columns = experiment.variants.iter().zip(columns);
+        let variants = columns
+            .map(|(variant, column)| VariantBoots { variant, boots: column.boots.clone() })
+            .collect();
+        let results = Results { experiment: &experiment, variants };
+        Some(Spot { comparison: compare(&results, baseline, &judging), name })
+    };
+    names.into_iter().filter_map(spot).collect()
+}
+
+/// A sweep as a whole: the boots of each variant at all points, and the notes on them. It has no tables, because
+/// figures of different points are not comparable.
+pub(crate) fn together(
+    results: &Results<'_>,
+    (baseline, first): (usize, &str),
+    points: Vec<Spot>,
+    judging: &Judging,
+) -> Comparison {
+    let experiment = results.experiment.at_point(first).unwrap_or_default();
+    let columns = experiment.variants.iter().map(|variant| {
+        let is_it = |column: &&VariantBoots<'_>| {
+            column.variant.point.as_ref().is_some_and(|point| point.variant == variant.name)
+        };
+        let own = results.variants.iter().filter(is_it);
+        VariantBoots { variant, boots: own.flat_map(|it| it.boots.clone()).collect() }
+    });
+    let columns = baseline_first(&columns.collect::<Vec<_>>(), baseline);
+    let boots = experiment.boots.saturating_mul(points.len() as u32);
+    Comparison { boots, points, ..described(&experiment, &columns, judging) }
+}
+
+/// The figures on which verdicts rest at any point, in the order of the tables.
+pub fn along(points: &[Spot]) -> Vec<Along<'_>> {
+    let mut all: Vec<Along<'_>> = Vec::new();
+    for (workload, metric, variant) in points.iter().flat_map(judged) {
+        let is_known =
+            |it: &Along<'_>| (it.workload, it.metric, it.variant) == (workload, metric, variant);
+        if !all.iter().any(is_known) {
+            let places = points.iter().map(|spot| {
+                let mut found = spot.verdicts(workload, metric, variant);
+                Place { spot, found: found.next() }
+            });
+            all.push(Along { workload, metric, variant, places: places.collect() });
+        }
+    }
+    all
+}
+
+/// The workload, row and variant of each verdict at a point.
+fn judged(spot: &Spot) -> impl Iterator<Item = (&str, &str, &str)> {
+    let columns = spot.comparison.variants.iter().enumerate().skip(1);
+    columns.flat_map(move |(column, variant)| {
+        let verdicts = spot.comparison.verdicts(column);
+        verdicts.map(move |(table, row, _)| (&*table.workload, metric(row), &*variant.name))
+    })
+}
+
+/// The figure of a row. A verdict may be on it at equal entries at some points only.
+fn metric(row: &Row) -> &str {
+    match row.statistic {
+        Statistic::Equal => row.metric.strip_suffix(EQUAL_ENTRIES).unwrap_or(&row.metric),
+        _ => &row.metric,
+    }
+}
+
+impl Spot {
+    fn verdicts<'a>(
+        &'a self,
+        workload: &'a str,
+        metric: &'a str,
+        variant: &'a str,
+    ) -> impl Iterator<Item = Found<'a>> {
+        let column = self.comparison.variants.iter().position(|it| it.name == variant);
+        let verdicts = column.into_iter().flat_map(move |column| {
+            let verdicts = self.comparison.verdicts(column);
+            verdicts.map(move |(table, row, verdict)| Found { table, row, column, verdict })
+        });
+        verdicts.filter(move |it| it.table.workload == workload && self::metric(it.row) == metric)
+    }
+}
+
+impl<'a> Along<'a> {
+    /// The points at which the verdict turns.
+    pub fn turns(&self) -> Vec<Turn<'a>> {
+        let decided = self.places.iter().filter_map(|place| {
+            let found = place.found.filter(|it| it.verdict != Verdict::Undecided)?;
+            Some((&*place.spot.name, found.verdict))
+        });
+        let decided: Vec<(&str, Verdict)> = decided.collect();
+        let pairs = decided.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+        let turn = |pair: &[(&'a str, Verdict)]| {
+            let [(after, from), (at, to)] = [pair[0], pair[1]];
+            Turn { after, from, at, to }
+        };
+        pairs.map(turn).collect()
+    }
+
+    /// The points without a decision.
+    pub fn open(&self) -> impl Iterator<Item = &'a str> {
+        let is_open =
+            |place: &&Place<'a>| place.found.is_none_or(|it| it.verdict == Verdict::Undecided);
+        self.places.iter().filter(is_open).map(|place| &*place.spot.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, Experiment, Mode, Point, PointChange, Variant};
+
+    use super::*;
+    use crate::testing::{boot, columns, experiment, manifest, sample, topology, variant};
+
+    /// Boots of both variants at each point, with these times.
+    fn sweep(times: &[[[f64; 4]; 2]]) -> (Experiment, Vec<Vec<Boot>>) {
+        let mut sweep = experiment(Mode::Measured, 4, vec![manifest()]);
+        let mut boots = Vec::new();
+        for (value, sides) in times.iter().enumerate() {
+            for (name, times) in ["old", "new"].into_iter().zip(sides) {
+                let point = Point {
+                    variant: name.into(),
+                    key: "memory".into(),
+                    value: value.to_string(),
+                    change: PointChange::Topology(topology()),
+                };
+                let name = format!("{name} {}", point.name());
+                sweep.variants.push(Variant { point: Some(point), ..variant(&name) });
+                let own = (0..).zip(times).map(|(block, time)| Boot {
+                    block,
+                    samples: vec![sample("Elapsed", "", 0, *time)],
+                    ..boot(block)
+                });
+                boots.push(own.collect());
+            }
+        }
+        (sweep, boots)
+    }
+
+    fn compared(times: &[[[f64; 4]; 2]], baseline: usize) -> Comparison {
+        let (experiment, boots) = sweep(times);
+        let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
+        let variants = columns(&experiment.variants, &boots);
+        compare(&Results { experiment: &experiment, variants }, baseline, &Judging::default())
+    }
+
+    const OLD: [f64; 4] = [100.0, 100.1, 99.9, 100.2];
+
+    fn times(by: f64) -> [[f64; 4]; 2] {
+        let odd = [1.0, 1.001, 0.999, 1.0005];
+        [OLD, [0, 1, 2, 3].map(|boot| OLD[boot] * by * odd[boot])]
+    }
+
+    /// A machine that is three times as slow at one point is no regression.
+    #[test]
+    fn points_are_never_compared_with_each_other() {
+        let slow = times(1.0).map(|side| side.map(|time| 3.0 * time));
+        let comparison = compared(&[times(1.0), slow], 0);
+        assert!(comparison.tables.is_empty());
+        assert_eq!(comparison.points.len(), 2);
+        for along in along(&comparison.points) {
+            let verdicts = along.places.iter().map(|place| place.found.unwrap().verdict);
+            assert_eq!(verdicts.collect::<Vec<_>>(), [Verdict::Same, Verdict::Same]);
+            assert!(along.turns().is_empty());
+        }
+        let names = comparison.points.iter().map(|spot| {
+            let variants = spot.comparison.variants.iter().map(|it| &*it.name);
+            variants.collect::<Vec<_>>()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), [["old", "new"], ["old", "new"]]);
+        let names: Vec<_> = comparison.variants.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["old", "new"]);
+        assert_eq!(comparison.variants.iter().map(|it| it.complete).max(), Some(8));
+    }
+
+    #[test]
+    fn turns_pass_over_undecided_points() {
+        let unclear = [OLD, [90.0, 115.0, 99.0, 107.0]];
+        let comparison = compared(&[times(1.0), unclear, times(1.05), times(0.9)], 0);
+        let all = along(&comparison.points);
+        let [elapsed] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            (elapsed.workload, elapsed.metric, elapsed.variant),
+            ("autonuma", "Elapsed", "new")
+        );
+        assert_eq!(elapsed.open().collect::<Vec<_>>(), ["memory=1"]);
+        let turns = elapsed.turns();
+        let [first, second] = turns[..] else { panic!("{turns:?}") };
+        let same = (first.after, first.from, first.at, first.to);
+        assert_eq!(same, ("memory=0", Verdict::Same, "memory=2", Verdict::Regression));
+        assert_eq!((second.after, second.to), ("memory=2", Verdict::Improvement));
+        // With the other baseline.
+        let comparison = compared(&[times(1.0), times(1.05)], 1);
+        let all = along(&comparison.points);
+        assert_eq!(all[0].variant, "old");
+        assert_eq!(all[0].turns()[0].to, Verdict::Improvement);
+    }
+
+    /// SciPy 1.17.1: `ttest_1samp` of the logarithms of the ratios, `confidence_interval(1 - 0.05 / 4)`.
+    #[test]
+    fn all_points_share_the_rate_of_false_verdicts() {
+        let comparison = compared(&[times(1.05), times(1.0), times(1.0), times(1.0)], 0);
+        let judging = comparison.points[0].comparison.judging;
+        assert!((judging.confidence - 0.9875).abs() < 1e-12);
+        assert!((judging.luck - 0.0025).abs() < 1e-12);
+        let Found { row, column, .. } = along(&comparison.points)[0].places[0].found.unwrap();
+        let evidence = row.evidence(column).unwrap();
+        for (found, expected) in [(evidence.low, LOW), (evidence.high, HIGH)] {
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
+        }
+    }
+
+    const LOW: f64 = 1.047716122115574;
+    const HIGH: f64 = 1.0525513694881419;
+}

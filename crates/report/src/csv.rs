@@ -1,0 +1,78 @@
+//! The verdicts as CSV: a line for each figure of a variant, at each point of a sweep.
+
+use ::csv::{Error, Writer};
+use compare::{Comparison, Spot};
+
+use crate::exact;
+
+const HEAD: [&str; 15] = [
+    "point",
+    "workload",
+    "metric",
+    "unit",
+    "better",
+    "baseline",
+    "variant",
+    "base",
+    "new",
+    "change",
+    "low",
+    "high",
+    "luck_floor",
+    "p",
+    "verdict",
+];
+
+/// The verdicts as CSV, with the names of the columns in the first line. Changes, their intervals and luck floors
+/// are in percent of the baseline's figure; above 0 means more. What is not known is blank.
+///
+/// # Errors
+/// None that a comparison can cause.
+pub fn csv(comparison: &Comparison) -> Result<String, Error> {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record(HEAD)?;
+    match &*comparison.points {
+        [] => write("", comparison, &mut writer)?,
+        points => {
+            for Spot { name, comparison } in points {
+                write(name, comparison, &mut writer)?;
+            }
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> Result<(), Error> {
+    let number = |value: Option<f64>| {
+        value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
+    };
+    for column in 1..comparison.variants.len() {
+        for (table, row, verdict) in comparison.verdicts(column) {
+            let evidence = row.evidence(column);
+            let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+            let change = match &evidence {
+                Some(evidence) => Some(percent(evidence.ratio)),
+                None => exact::percent(row, column),
+            };
+            writer.write_record([
+                point,
+                &table.workload,
+                &row.metric,
+                &row.unit,
+                row.better.map_or("", |better| better.name()),
+                &comparison.variants[0].name,
+                &comparison.variants[column].name,
+                &number(row.value(0)),
+                &number(row.value(column)),
+                &number(change),
+                &number(evidence.map(|it| percent(it.low))),
+                &number(evidence.map(|it| percent(it.high))),
+                &number(exact::floor_percent(row, column)),
+                &number(evidence.map(|it| it.p)),
+                verdict.name(),
+            ])?;
+        }
+    }
+    Ok(())
+}

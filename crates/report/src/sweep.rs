@@ -1,0 +1,114 @@
+//! The points of a sweep: the verdicts at each, and where they change.
+
+use compare::{Along, Comparison, Found, Place, Spot, Statistic, Turn, along};
+use model::Mode;
+
+use crate::ascii::{escape, few};
+use crate::exact;
+use crate::steps::without_figures;
+use crate::verdicts::{self, Layout};
+
+/// Most changes of verdicts that are named; the others are counted.
+const MAX_TURNS: usize = 12;
+
+/// The verdicts by point. `None` if the experiment is no sweep.
+pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
+    let Spot { comparison: first, .. } = comparison.points.first()?;
+    let all = along(&comparison.points);
+    let mut text = layout.lines("", &format!("{}:", heading(comparison)));
+    for sentence in turns(&all) {
+        text.push_str(&layout.lines("  ", &sentence));
+    }
+    for along in &all {
+        text.push_str(&layout.lines("  ", &name(along, &all, first)));
+        let points = along.places.iter().map(|place| escape(&place.spot.name));
+        let points: Vec<String> = points.collect();
+        let width = points.iter().map(String::len).max().unwrap_or(0);
+        for (place, point) in along.places.iter().zip(&points) {
+            let verdict = place.found.map_or("unknown", |found| found.verdict.name());
+            let first = format!("    {point:<width$}  {verdict:<11}  ");
+            text.push_str(&layout.lines(&first, &said(place)));
+        }
+    }
+    Some(text + &unmet(comparison, layout))
+}
+
+/// What is compared, and how it is judged.
+pub fn heading(comparison: &Comparison) -> String {
+    let Some(Spot { comparison: first, .. }) = comparison.points.first() else {
+        return String::new();
+    };
+    let settings = match first.mode {
+        Mode::Measured => verdicts::level(first),
+        Mode::Exact => exact::level() + " of sweeps",
+    };
+    let baseline = first.variants.first().map(|it| escape(&it.name)).unwrap_or_default();
+    format!("By point, each variant against {baseline} at the same point ({settings})")
+}
+
+/// The name of a figure: with its workload and its variant where there are several.
+pub fn name(along: &Along<'_>, all: &[Along<'_>], first: &Comparison) -> String {
+    let mut name = escape(along.metric);
+    if all.iter().any(|other| other.workload != along.workload) {
+        name = format!("{} {name}", escape(along.workload));
+    }
+    if first.variants.len() > 2 {
+        name.push_str(&format!(", {}", escape(along.variant)));
+    }
+    name
+}
+
+/// The evidence at a point.
+pub fn said(place: &Place<'_>) -> String {
+    let comparison = &place.spot.comparison;
+    let Some(Found { row, column, verdict, .. }) = place.found else {
+        return without_figures(comparison).unwrap_or_else(|| "no such figure".to_owned());
+    };
+    let evidence = verdicts::evidence(row, verdict, comparison, column);
+    match row.statistic {
+        Statistic::Equal => format!("{evidence}, at equal entries"),
+        _ => evidence,
+    }
+}
+
+/// A sentence for each change of a verdict from point to point.
+pub fn turns(all: &[Along<'_>]) -> Vec<String> {
+    let several = all.len() > 1;
+    let of = |along: &Along<'_>| {
+        let figure = match several {
+            true => format!(" on {} of {}", escape(along.metric), escape(along.variant)),
+            false => String::new(),
+        };
+        let turns = along.turns().into_iter();
+        let sentence = |Turn { after, from, at, to }: Turn<'_>| {
+            let [after, at] = [after, at].map(escape);
+            let [from, to] = [from, to].map(|verdict| verdict.name());
+            format!("The verdict{figure} changes from {from} at {after} to {to} at {at}.")
+        };
+        turns.map(sentence).collect::<Vec<_>>()
+    };
+    let turns: Vec<String> = all.iter().flat_map(of).collect();
+    if !turns.is_empty() {
+        return few(MAX_TURNS, turns);
+    }
+    let open = all.iter().map(|along| along.open().count()).sum::<usize>();
+    let undecided = match open {
+        0 => String::new(),
+        _ => format!("; {} undecided or unknown", model::count(open, "verdict")),
+    };
+    match all.is_empty() {
+        true => vec!["No point has a verdict.".to_owned()],
+        false => vec![format!("No verdict changes from point to point{undecided}.")],
+    }
+}
+
+/// Rows chosen for verdicts that a point lacks.
+fn unmet(comparison: &Comparison, layout: &Layout) -> String {
+    let of = |spot: &Spot| {
+        let tables = spot.comparison.tables.iter();
+        tables.map(|table| verdicts::unmet(table, &spot.comparison, layout)).collect::<String>()
+    };
+    let mut all: Vec<String> = comparison.points.iter().map(of).collect();
+    all.dedup();
+    all.concat()
+}

@@ -1,0 +1,81 @@
+//! Sweeps: verdicts by point, in all formats but the page.
+
+mod common;
+
+use common::carried::assert_mail_says_it;
+use common::{blocks, boot, columns, experiment};
+use compare::{Comparison, Judging, Results, compare};
+use model::{Boot, Mode, Outcome};
+use report::Recipe;
+use serde_json::{Value, json};
+
+const VALUES: [&str; 4] = ["512M", "1G", "2G", "4G"];
+
+/// Two kernels at four points: equal, slower, unknown, faster. Machines differ by the factor 1, 2, 3, 4.
+fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
+    let variants = common::sweep(&["6.1", "6.12"], &VALUES);
+    let mut boots: Vec<Vec<Boot>> = Vec::new();
+    for (machine, scale) in (1..).zip([1.0, 1.08, 1.0, 0.9]) {
+        let machine = f64::from(machine);
+        boots.push(blocks(6, machine, 1));
+        boots.push(blocks(6, machine * scale, if scale == 1.0 { 1 } else { 2 }));
+    }
+    let mut failed = boot(0);
+    failed.outcome = Outcome::Panicked("Oops".into());
+    boots[5] = vec![failed];
+    let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
+    let mut experiment = experiment(Mode::Measured, 6);
+    experiment.variants = variants.clone();
+    experiment.workloads[0].primary = vec!["Elapsed-NUMA01".into(), "None".into()];
+    let results = Results { experiment: &experiment, variants: columns(&variants, &boots) };
+    change(&compare(&results, 0, &Judging::default()), &results);
+}
+
+/// The paragraph with the points.
+fn section(text: &str) -> &str {
+    let from = text.find("By point").unwrap_or_else(|| panic!("{text}"));
+    text[from..].split("\n\n").next().unwrap()
+}
+
+#[test]
+fn texts_have_verdicts_by_point() {
+    of(|comparison, results| {
+        assert_mail_says_it(comparison);
+        let text = report::text(comparison);
+        insta::assert_snapshot!(section(&text));
+        let brief = report::brief(comparison, "faultline compare 1 --point memory=4G --full");
+        assert_eq!(section(&brief), section(&text));
+        let full = "counters and notes of a point: faultline compare 1 --point memory=4G";
+        assert!(brief.contains(full), "{brief}");
+        let recipe = Recipe { version: "0.1.0", files: &[] };
+        let mail = report::mail(comparison, results, &[], &recipe);
+        let subject = mail.split("\n\n").next().unwrap().to_owned();
+        insta::assert_snapshot!(subject + "\n\n" + section(&mail));
+    });
+}
+
+#[test]
+fn documents_have_verdicts_by_point() {
+    of(|comparison, _| {
+        let document: Value = serde_json::from_str(&report::json(comparison).unwrap()).unwrap();
+        assert_eq!(document["tables"], json!([]));
+        assert_eq!(document["points"][1]["point"], "memory=1G");
+        assert_eq!(document["points"][1]["variants"], json!(["6.1", "6.12"]));
+        let confidence = &document["points"][1]["judging"]["confidence"];
+        assert!((confidence.as_f64().unwrap() - 0.9875).abs() < 1e-9);
+        let along = &document["along"][0];
+        assert_eq!(along["metric"], "Elapsed-NUMA01");
+        assert_eq!(along["verdicts"], json!(["same", "regression", "undecided", "improvement"]));
+        let turn = json!({ "after": "memory=512M", "from": "same", "at": "memory=1G", "to": "regression" });
+        assert_eq!(along["turns"][0], turn);
+        let csv = report::csv(comparison).unwrap();
+        let short: Vec<String> = csv
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split(',').collect();
+                format!("{},{},{},{}", fields[0], fields[2], fields[6], fields[14])
+            })
+            .collect();
+        insta::assert_snapshot!(short.join("\n"));
+    });
+}
