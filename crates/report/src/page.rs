@@ -6,11 +6,15 @@ mod convergence;
 mod details;
 mod distribution;
 mod dots;
+mod effects;
 mod failed;
+mod judgement;
 mod reproduce;
 mod series;
+mod steps;
 mod summary;
 pub mod svg;
+mod sweep;
 mod tables;
 mod time;
 mod workload;
@@ -71,6 +75,8 @@ pub fn page(page: &Page<'_>) -> String {
         (head(page))
         nav aria-label="Sections" {
             a href="#verdicts" { "Verdicts" }
+            @if effects::are_known(comparison) { a href="#effects" { "Effects" } }
+            @if !comparison.steps.is_empty() { a href="#series" { "By patch" } }
             @for (number, name) in workloads.iter().enumerate() {
                 a href={ "#w" (number) } { (short(name)) }
             }
@@ -79,7 +85,13 @@ pub fn page(page: &Page<'_>) -> String {
             a href="#reproduce" { "Reproduce" }
         }
         main {
-            (summary::section(comparison, page.explained))
+            @if comparison.points.is_empty() {
+                (summary::section(comparison, page.explained))
+                (effects::section(comparison))
+                (steps::section(comparison))
+            } @else {
+                (sweep::section(comparison))
+            }
             @for (number, name) in workloads.iter().enumerate() {
                 @let plots = plots.iter().find(|plots| plots.workload == *name);
                 (workload::section(number, name, comparison, plots))

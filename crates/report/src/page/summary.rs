@@ -1,17 +1,14 @@
 //! What a maintainer reads first: for each workload and metric what changed, how sure that is, and what is
 //! needed to know more.
 
-use compare::{Comparison, Evidence, Explained, Kind, NoEvidence, Row, Statistic, Table, Verdict};
+use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
-use model::{Better, Mode, count};
+use model::{Mode, count};
 
-use super::svg::{Scale, px};
-use super::{figure, short};
+use super::judgement::{Judgement, has_several_workloads, percent, reach, symbol, table};
 use crate::ascii::excerpt;
-use crate::exact;
 use crate::explain::view;
-use crate::table::{NOTHING, decimal, signed};
-use crate::verdicts::{in_percent, more_of};
+use crate::table::NOTHING;
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
 /// unchanged ones are folded first.
@@ -19,32 +16,10 @@ const SHOWN: usize = 10;
 const MAX_SHOWN: usize = 40;
 /// Most sentences on functions that are not folded.
 const MAX_EXPLAINED: usize = 4;
-/// Size of the little plot of a gain.
-const FOREST: [f64; 2] = [200.0, 16.0];
-/// The range of the little plots, as a multiple of the median range, so that one huge change does not
-/// flatten the others.
-const REACH: f64 = 5.0;
-
-/// A figure of a variant compared with the baseline's.
-struct Judgement<'a> {
-    table: &'a Table,
-    row: &'a Row,
-    column: usize,
-    mode: Mode,
-}
-
-/// A gain in percent and its uncertainty, positive where better. In exact mode it is the change, positive
-/// where there is more.
-#[derive(Clone, Copy)]
-struct Gain {
-    gain: f64,
-    low: f64,
-    high: f64,
-}
 
 pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
     let all = judgements(comparison);
-    let reach = reach(&all);
+    let reach = reach(all.iter().filter_map(Judgement::gain));
     let rank = |it: &Judgement<'_>| match it.verdict() {
         Some(Verdict::Regression | Verdict::Improvement) => 0,
         Some(Verdict::Undecided) => 1,
@@ -54,9 +29,11 @@ pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
     by_rank.sort_by_key(|&place| rank(&all[place]));
     let changes = all.iter().filter(|it| rank(it) == 0).count();
     let shown = &by_rank[..all.len().min(changes.clamp(SHOWN, MAX_SHOWN))];
-    let (shown, folded): (Vec<_>, Vec<_>) =
-        all.iter().enumerate().partition(|(place, _)| shown.contains(place));
-    let table = |judgements: &[(usize, &Judgement<'_>)]| table(judgements, comparison, reach);
+    let (shown, folded): (Vec<usize>, Vec<usize>) =
+        (0..all.len()).partition(|place| shown.contains(place));
+    let table = |places: &[usize]| {
+        table(&places.iter().map(|&place| all[place]).collect::<Vec<_>>(), reach)
+    };
     html! {
         section id="verdicts" {
             h2 { "Verdicts" }
@@ -127,9 +104,11 @@ fn nothing(comparison: &Comparison) -> &'static str {
 /// The means with a direction that a variant and the baseline have; where verdicts were given, only those
 /// with one.
 fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
-    let (mode, columns) = (comparison.mode, 1..comparison.variants.len());
-    let of_row =
-        |table, row| columns.clone().map(move |column| Judgement { table, row, column, mode });
+    let columns = 1..comparison.variants.len();
+    let of_row = |table, row| {
+        let of = move |column| Judgement { comparison, table, row, column, point: None };
+        columns.clone().map(of)
+    };
     let means = |table: &'_ Table| table.kind == Kind::Metrics;
     let tables = comparison.tables.iter().filter(|table| means(table));
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
@@ -138,49 +117,6 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     let all: Vec<_> = rows.flat_map(|(table, row)| of_row(table, row)).collect();
     let any = all.iter().any(|it| it.verdict().is_some());
     all.into_iter().filter(|it| if any { it.verdict().is_some() } else { it.is_known() }).collect()
-}
-
-impl Judgement<'_> {
-    fn verdict(&self) -> Option<Verdict> {
-        self.row.verdict(self.column)
-    }
-
-    fn evidence(&self) -> Option<Evidence> {
-        self.row.evidence(self.column)
-    }
-
-    fn value(&self, column: usize) -> Option<f64> {
-        self.row.value(column)
-    }
-
-    fn is_known(&self) -> bool {
-        self.value(0).is_some() && self.value(self.column).is_some()
-    }
-
-    /// The gain with its interval of 95 %, or the change with its luck floor.
-    fn gain(&self) -> Option<Gain> {
-        if let Some((evidence, better)) = self.evidence().zip(self.row.better) {
-            let (gain, [low, high]) = (evidence.gain(better)?, evidence.gains(better)?);
-            return Some(Gain { gain, low, high });
-        }
-        let gain = match self.mode {
-            Mode::Measured => self.row.gain(self.column)?,
-            Mode::Exact => exact::percent(self.row, self.column)?,
-        };
-        let floor = exact::floor_percent(self.row, self.column).unwrap_or(0.0);
-        Some(Gain { gain, low: gain - floor, high: gain + floor })
-    }
-}
-
-/// The range of the little plots to both sides, in percent.
-fn reach(all: &[Judgement<'_>]) -> f64 {
-    let gains = all.iter().filter_map(Judgement::gain);
-    let ends = gains.map(|it| it.low.abs().max(it.high.abs())).filter(|end| end.is_finite());
-    let mut ends: Vec<f64> = ends.collect();
-    ends.sort_by(f64::total_cmp);
-    let middle = ends.get(ends.len() / 2).copied().unwrap_or(1.0);
-    let most = ends.last().copied().unwrap_or(1.0);
-    most.min(REACH * middle).max(1.0)
 }
 
 /// How often each verdict was given on a variant.
@@ -210,231 +146,6 @@ fn words(verdict: Verdict, times: usize) -> String {
     match verdict {
         Verdict::Regression | Verdict::Improvement => count(times, verdict.name()),
         Verdict::Same | Verdict::Undecided => format!("{times} {}", verdict.name()),
-    }
-}
-
-/// A sign with the same meaning as the word, for quick reading.
-pub fn symbol(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Regression => "\u{25bc}",
-        Verdict::Improvement => "\u{25b2}",
-        Verdict::Same => "=",
-        Verdict::Undecided => "?",
-    }
-}
-
-fn table(judgements: &[(usize, &Judgement<'_>)], comparison: &Comparison, reach: f64) -> Markup {
-    let several = comparison.variants.len() > 2;
-    html! {
-        div class="table" {
-            table class="summary" role="table" {
-                thead role="rowgroup" {
-                    tr role="row" {
-                        th scope="col" role="columnheader" { "Metric" }
-                        @if several { th scope="col" role="columnheader" { "Variant" } }
-                        th scope="col" role="columnheader" class="value" { "Baseline" }
-                        th scope="col" role="columnheader" class="value" { "New" }
-                        th scope="col" role="columnheader" { (gain_word(comparison)) }
-                        th scope="col" role="columnheader" { (uncertainty_of(comparison)) }
-                        th scope="col" role="columnheader" class="plot" { (ruler(reach, comparison)) }
-                        th scope="col" role="columnheader" { "Verdict" }
-                    }
-                }
-                @for of_workload in judgements.chunk_by(|a, b| a.1.table.workload == b.1.table.workload) {
-                    tbody role="rowgroup" {
-                        @for (_, judgement) in of_workload {
-                            (line(judgement, comparison, several, reach))
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) -> Markup {
-    let Row { unit, better, decimals, .. } = it.row;
-    let value = |column| figure(&decimal(it.value(column), *decimals));
-    let gain = match it.mode {
-        Mode::Exact => exact::change(it.row, it.column, 2).unwrap_or_else(|| "-".to_owned()),
-        Mode::Measured => match signed(it.gain().map(|gain| gain.gain), it.verdict()) {
-            none if none == "-" => none,
-            gain => format!("{gain} %"),
-        },
-    };
-    let class = it.verdict().map_or("none", Verdict::name);
-    let better = match better {
-        Some(Better::Higher) => "higher is better",
-        _ => "lower is better",
-    };
-    html! {
-        tr class=(class) role="row" {
-            th scope="row" role="rowheader" {
-                @if has_several_workloads(comparison) {
-                    span class="of" { (excerpt(&it.table.workload)) } " "
-                }
-                (excerpt(&it.row.metric))
-                small { @if !unit.is_empty() { (excerpt(unit)) ", " } (better) }
-            }
-            @if several { td role="cell" { (short(&comparison.variants[it.column].name)) } }
-            td role="cell" class="value" { (value(0)) }
-            td role="cell" class="value" { (value(it.column)) }
-            td role="cell" class="gain" { (figure(&gain)) }
-            td role="cell" class="uncertain" data-label=(uncertainty_of(comparison)) { (uncertainty(it)) }
-            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class, comparison)) } }
-            td role="cell" class="said" {
-                @match it.verdict() {
-                    Some(verdict) => span class={ "verdict " (verdict.name()) } {
-                        (symbol(verdict)) " " (verdict.name())
-                    }
-                    None => span class="verdict none" { "not judged" }
-                }
-                @for more in more(it, comparison) { small { (more) } }
-            }
-        }
-    }
-}
-
-/// The meaning of a column of figures: a gain is positive where better, a change where there is more.
-fn gain_word(comparison: &Comparison) -> &'static str {
-    match comparison.mode {
-        Mode::Measured => "Gain",
-        Mode::Exact => "Change",
-    }
-}
-
-/// The name of a gain's uncertainty.
-fn uncertainty_of(comparison: &Comparison) -> String {
-    match comparison.mode {
-        Mode::Measured => {
-            format!("{:.0} % interval", 100.0 * comparison.judging.confidence)
-        }
-        Mode::Exact => "Luck floor".to_owned(),
-    }
-}
-
-fn has_several_workloads(comparison: &Comparison) -> bool {
-    let first = comparison.tables.first().map(|table| &table.workload);
-    comparison.tables.iter().any(|table| Some(&table.workload) != first)
-}
-
-/// The interval of the gain, or the luck floor.
-fn uncertainty(it: &Judgement<'_>) -> String {
-    match (it.evidence(), it.gain(), exact::floor_percent(it.row, it.column)) {
-        (Some(_), Some(Gain { low, high, .. }), _) => {
-            let [low, high] = [low, high].map(|end| figure(&decimal(Some(end), 2)));
-            format!("{low} to {high} %")
-        }
-        (None, _, Some(floor)) => format!("{} %", decimal(Some(floor), 3)),
-        _ => "-".to_owned(),
-    }
-}
-
-/// The evidence for a verdict, and what is needed to know more.
-fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
-    let Some(evidence) = it.evidence() else {
-        return lack(it, comparison).into_iter().collect();
-    };
-    let mut said = Vec::new();
-    let boots = evidence.boots[0].min(evidence.boots[1]);
-    let margin = percent(comparison.judging.margin);
-    let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
-    if let Some(more) = needed.filter(|&more| more > 0) {
-        said.push(format!("{} a side to resolve {margin} %", more_of(more, "boot")));
-    }
-    let p = match evidence.p {
-        p if p < 0.001 => "p < 0.001".to_owned(),
-        p => format!("p = {p:.3}"),
-    };
-    let visible = evidence.visible.filter(|visible| visible.is_finite());
-    said.push(match visible.map(|it| in_percent(it, 2)) {
-        Some(visible) => format!("{p} \u{b7} detects changes from {visible} %"),
-        None => p,
-    });
-    said
-}
-
-/// A share in percent, without zeros at its end.
-fn percent(share: f64) -> String {
-    let text = decimal(Some(100.0 * share), 2);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Why evidence is missing.
-fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
-    if comparison.mode == Mode::Exact {
-        let undecided = it.verdict() == Some(Verdict::Undecided);
-        let more = || exact::more(it.row, comparison, it.column);
-        return undecided.then(|| more().unwrap_or_else(|| "a seed is missing".to_owned()));
-    }
-    Some(match it.row.no_evidence(it.column)? {
-        NoEvidence::Boots([base, new]) if base == new => {
-            format!("{} a side: too few", count(base, "boot"))
-        }
-        NoEvidence::Boots([base, new]) => format!("{base} and {}: too few", count(new, "boot")),
-        NoEvidence::Figure => "a boot without a figure".to_owned(),
-        NoEvidence::Share => "a baseline below 0".to_owned(),
-    })
-}
-
-/// The margin in percent; in exact mode luck decides instead.
-fn margin(comparison: &Comparison) -> f64 {
-    match comparison.mode {
-        Mode::Measured => 100.0 * comparison.judging.margin,
-        Mode::Exact => 0.0,
-    }
-}
-
-/// A gain and its interval on a line; its middle means no change.
-fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> Markup {
-    let (margin, word) = (margin(comparison), gain_word(comparison));
-    let [width, height] = FOREST;
-    let scale = Scale::between([-reach, reach], [4.0, width - 4.0]);
-    let middle = height / 2.0;
-    let at = |value: f64| scale.at(value.clamp(-1.04 * reach, 1.04 * reach));
-    let [low, here, high] = [gain.low, gain.gain, gain.high].map(at);
-    let cap = |x: f64, beyond: bool, tip: f64| {
-        match beyond {
-            true => format!("M{0} {1}l{2} 3.5-{2} 3.5", px(x), px(middle - 3.5), px(tip)),
-            false => format!("M{} {}v6", px(x), px(middle - 3.0)),
-        }
-        .replace("--", "")
-    };
-    let title = format!("{word} {:.2}%, from {:.2} to {:.2}%", gain.gain, gain.low, gain.high);
-    html! {
-        svg class={ "forest " (class) } viewBox={ "0 0 " (px(width)) " " (px(height)) }
-            width=(px(width)) height=(px(height)) role="img" {
-            title { (title) }
-            @if margin > 0.0 {
-                rect class="margin" x=(px(at(-margin))) y="0"
-                    width=(px(at(margin) - at(-margin))) height=(px(height)) {}
-            }
-            path class="zero" d={ "M" (px(scale.at(0.0))) " 0V" (px(height)) } {}
-            path class="interval" d={ "M" (px(low)) " " (px(middle)) "H" (px(high)) } {}
-            path class="caps" d={
-                (cap(low, gain.low < -reach, -3.5)) (cap(high, gain.high > reach, 3.5))
-            } {}
-            path class="point" d={ "M" (px(here)) " " (px(middle - 3.5)) "l3.5 3.5-3.5 3.5-3.5-3.5z" } {}
-        }
-    }
-}
-
-/// The legend of the little plots' line.
-fn ruler(reach: f64, comparison: &Comparison) -> Markup {
-    let right = match comparison.mode {
-        Mode::Measured => "better",
-        Mode::Exact => "more",
-    };
-    let [width, height] = FOREST;
-    let end = decimal(Some(reach), if reach < 10.0 { 1 } else { 0 });
-    html! {
-        svg class="forest" viewBox={ "0 0 " (px(width)) " " (px(height)) }
-            width=(px(width)) height=(px(height)) role="img" {
-            title { (gain_word(comparison)) " from \u{2212}" (end) " to +" (end) " percent; " (right) " is to the right" }
-            text x="0" y="12" { "\u{2212}" (end) "%" }
-            text x=(px(width / 2.0)) y="12" text-anchor="middle" { "0" }
-            text x=(px(width)) y="12" text-anchor="end" { "+" (end) "%" }
-        }
     }
 }
 

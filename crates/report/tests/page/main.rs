@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod designs;
 mod made_up;
 
 use std::path::Path;

@@ -1,0 +1,178 @@
+//! The verdicts along a sweep: a chart and a table for each figure.
+
+use compare::{Along, Comparison, along};
+use maud::{Markup, html};
+
+use super::judgement::{self, Gain, Judgement, gain_word, margin, reach};
+use super::short;
+use super::svg::{Scale, WIDTH, key, left_axis, marks, px};
+use crate::ascii::{escape, excerpt};
+use crate::sweep;
+
+/// The ends of the points from left to right, and of the gains from bottom to top.
+const ACROSS: [f64; 2] = [40.0, WIDTH - 8.0];
+const UPWARDS: [f64; 2] = [150.0, 6.0];
+/// About the width of a letter below the chart.
+const LETTER: f64 = 5.6;
+/// Most letters of a point's name below the chart.
+const MAX_LETTERS: usize = 24;
+/// The distance between the marks of two variants at a point, and the size of marks.
+const APART: f64 = 7.0;
+const MARK: f64 = 3.2;
+
+pub fn section(comparison: &Comparison) -> Markup {
+    let all = along(&comparison.points);
+    let mut figures: Vec<(&str, &str)> = Vec::new();
+    for it in &all {
+        if !figures.contains(&(it.workload, it.metric)) {
+            figures.push((it.workload, it.metric));
+        }
+    }
+    let gains = all.iter().flat_map(judgements).flatten();
+    let reach = reach(gains.filter_map(|it| it.gain()));
+    html! {
+        section id="verdicts" {
+            h2 { "Verdicts along the sweep" }
+            @for sentence in sweep::turns(&all) { p class="lead" { (sentence) } }
+            p class="note" { (sweep::heading(comparison)) "." }
+            @for (workload, metric) in &figures {
+                @let own: Vec<&Along<'_>> =
+                    all.iter().filter(|it| (it.workload, it.metric) == (workload, metric)).collect();
+                h3 {
+                    @if figures.iter().any(|(other, _)| other != workload) {
+                        span class="of" { (excerpt(workload)) } " "
+                    }
+                    (excerpt(metric))
+                }
+                (chart(&own, comparison, reach))
+                (table(&own, reach))
+            }
+            p class="note" {
+                "All figures of a point: " code { "faultline compare NAME --point POINT --format html" } "."
+            }
+        }
+    }
+}
+
+/// What each point tells.
+fn judgements<'a>(along: &Along<'a>) -> Vec<Option<Judgement<'a>>> {
+    let at = |place: &compare::Place<'a>| {
+        let (comparison, found) = (&place.spot.comparison, place.found?);
+        let compare::Found { table, row, column, .. } = found;
+        Some(Judgement { comparison, table, row, column, point: Some(&place.spot.name) })
+    };
+    along.places.iter().map(at).collect()
+}
+
+fn table(own: &[&Along<'_>], reach: f64) -> Markup {
+    let lines: Vec<Judgement<'_>> = own.iter().flat_map(|it| judgements(it)).flatten().collect();
+    let unknown = own.iter().flat_map(|along| {
+        let unknown = along.places.iter().filter(|place| place.found.is_none());
+        unknown.map(|place| format!("{}: {}", escape(&place.spot.name), sweep::said(place)))
+    });
+    html! {
+        (judgement::table(&lines, reach))
+        @for said in unknown { p class="bad" { (said) } }
+    }
+}
+
+/// The effect of each variant with its interval, or with its luck floor, from point to point.
+fn chart(own: &[&Along<'_>], comparison: &Comparison, reach: f64) -> Markup {
+    let Some(first) = own.first() else { return html! {} };
+    let gains: Vec<Vec<Option<Gain>>> = own
+        .iter()
+        .map(|it| judgements(it).iter().map(|it| it.as_ref()?.gain()).collect())
+        .collect();
+    let margin = margin(&comparison.points[0].comparison);
+    let ends = gains.iter().flatten().flatten().flat_map(|it| [it.low, it.gain, it.high]);
+    let ends = ends.map(|end| end.clamp(-reach, reach)).chain([-margin, 0.0, margin]);
+    let Some(scale) = Scale::around(ends, UPWARDS) else { return html! {} };
+    let names: Vec<String> = first.places.iter().map(|place| label(&place.spot.name)).collect();
+    let step = (ACROSS[1] - ACROSS[0]) / names.len() as f64;
+    let at = |point: usize| ACROSS[0] + (point as f64 + 0.5) * step;
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64 * LETTER;
+    let is_slanted = longest > step - 2.0;
+    let height = UPWARDS[0] + if is_slanted { 16.0 + 0.6 * longest } else { 16.0 };
+    let word = gain_word(&comparison.points[0].comparison);
+    html! {
+        figure class="along" {
+            figcaption {
+                (word) " in percent by " (key_of(&first.places[0].spot.name))
+                @for along in own {
+                    " " (key(group(along))) " " (short(along.variant))
+                }
+            }
+            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="img" {
+                title { (word) " of " (excerpt(first.metric)) " at each point" }
+                (left_axis(&scale, ACROSS[0], ACROSS[1]))
+                @if margin > 0.0 {
+                    rect class="phase" x=(px(ACROSS[0])) y=(px(scale.at(margin)))
+                        width=(px(ACROSS[1] - ACROSS[0]))
+                        height=(px(scale.at(-margin) - scale.at(margin))) {}
+                }
+                path class="base" d={ "M" (px(ACROSS[0])) " " (px(scale.at(0.0))) "H" (px(ACROSS[1])) } {}
+                g class="ticks across" {
+                    @for (point, name) in names.iter().enumerate() {
+                        @let (x, y) = (px(at(point)), px(UPWARDS[0] + 11.0));
+                        @if is_slanted {
+                            text x=(x) y=(y) text-anchor="end"
+                                transform={ "rotate(-35 " (x) " " (y) ")" } { (name) }
+                        } @else {
+                            text x=(x) y=(y) text-anchor="middle" { (name) }
+                        }
+                    }
+                }
+                @for (number, (along, gains)) in own.iter().zip(&gains).enumerate() {
+                    @let aside = APART * (number as f64 - (own.len() - 1) as f64 / 2.0);
+                    (line(group(along), gains, &scale, &|point| at(point) + aside))
+                }
+            }
+        }
+    }
+}
+
+/// A variant's line through its points, and the interval of each.
+fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) -> f64) -> Markup {
+    let [bottom, top] = UPWARDS;
+    let y = |gain: f64| scale.at(gain).clamp(top, bottom);
+    let known: Vec<(f64, &Gain)> = gains
+        .iter()
+        .enumerate()
+        .filter_map(|(point, gain)| Some((at(point), gain.as_ref()?)))
+        .collect();
+    let path = known.iter().enumerate().map(|(number, (x, gain))| {
+        let word = if number == 0 { "M" } else { "L" };
+        format!("{word}{} {}", px(*x), px(y(gain.gain)))
+    });
+    let bars = known.iter().map(|(x, gain)| {
+        let (x, cap) = (px(*x), px(x - 3.0));
+        let [low, high] = [gain.low, gain.high].map(|end| px(y(end)));
+        format!("M{x} {low}V{high}M{cap} {low}h6M{cap} {high}h6")
+    });
+    html! {
+        path class={ "line faint g" (group % super::svg::GROUPS) } d=(path.collect::<String>()) {}
+        path class={ "bar s" (group % super::svg::GROUPS) } d=(bars.collect::<String>()) {}
+        (marks(group, known.iter().map(|(x, gain)| [*x, y(gain.gain)]), MARK))
+    }
+}
+
+/// The colour and the shape of a variant: those of its column.
+fn group(along: &Along<'_>) -> usize {
+    along.places.iter().find_map(|place| Some(place.found?.column)).unwrap_or(1)
+}
+
+/// What differs from point to point.
+fn key_of(point: &str) -> String {
+    let (key, _) = point.split_once('=').unwrap_or((point, ""));
+    excerpt(key.strip_prefix("no ").unwrap_or(key))
+}
+
+/// The value of a point, as it stands below the chart.
+fn label(point: &str) -> String {
+    let value = point.split_once('=').map_or(point, |(_, value)| value);
+    let value = excerpt(value);
+    match value.char_indices().nth(MAX_LETTERS) {
+        Some((end, _)) => format!("{}\u{2026}", &value[..end]),
+        None => value,
+    }
+}
