@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::variants::{VariantForm, default_name};
+use super::variants::{VariantForm, contradiction, default_name};
 use super::{Checked, Value, fault, nearest};
 
 /// Most variants of a matrix, before some are taken out.
 pub(super) const MOST_VARIANTS: usize = 1000;
 const KERNEL: &str = "kernel";
+const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// The name of a value that changes nothing.
 const NONE: &str = "none";
 
@@ -69,7 +70,7 @@ struct Known {
 const THP: Known = Known {
     name: "thp",
     values: &[("always", "always"), ("madvise", "madvise"), ("never", "never")],
-    set: |place, value| sysfs(place, "/sys/kernel/mm/transparent_hugepage/enabled", value),
+    set: |place, value| sysfs(place, THP_FILE, value),
 };
 const MGLRU: Known = Known {
     name: "mglru",
@@ -261,6 +262,7 @@ fn expand(matrix: Spanned<MatrixForm>) -> Checked<Vec<VariantForm>> {
             return fault(place, problem, "leave it out");
         }
     }
+    cells.iter().try_for_each(|cell| check_words(&axes, cell))?;
     if cells.is_empty() {
         let hint = "name more values of each variant that is taken out";
         return fault(span, "`exclude` takes out all variants", hint);
@@ -361,6 +363,43 @@ fn check_files(axes: &[Axis]) -> Checked<()> {
             let place = axes[number].choices[0].place.clone();
             return fault(place, format!("`{file}` is set by two axes"), "leave one of them out");
         }
+    }
+    Ok(())
+}
+
+/// Words of the command line that a value amounts to.
+fn words(change: &Change) -> Vec<String> {
+    match change {
+        Change::Cmdline(words) => words.split_whitespace().map(str::to_owned).collect(),
+        // A sysctl can be set on the command line, and so can this file
+        // (`Documentation/admin-guide/kernel-parameters.txt`).
+        Change::Sysctl(name, value) => {
+            vec![format!("sysctl.{}={}", name.get_ref(), String::from(value.clone()))]
+        }
+        Change::Sysfs(path, value) if path.get_ref() == THP_FILE => {
+            vec![format!("transparent_hugepage={}", String::from(value.clone()))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses a variant for which two axes want different values of one thing.
+fn check_words(axes: &[Axis], cell: &[usize]) -> Checked<()> {
+    let mut known: Vec<(&Axis, Vec<String>)> = Vec::new();
+    for (axis, choice) in axes.iter().zip(cell) {
+        let choice = &axis.choices[*choice];
+        let own = words(&choice.change);
+        for (other, words) in &known {
+            if let Some([one, two]) = contradiction(words, &own) {
+                let problem = format!(
+                    "`{one}` of the axis `{}` contradicts `{two}` of the axis `{}`",
+                    other.name, axis.name
+                );
+                let hint = "leave one of the values out, or take such variants out with `exclude`";
+                return fault(choice.place.clone(), problem, hint);
+            }
+        }
+        known.push((axis, own));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use toml::Spanned;
 
 use super::machine::{self, MachineForm};
 use super::matrix::{List, MOST_VARIANTS};
+use super::variants::contradiction;
 use super::workloads::{self, WorkloadForm};
 use super::{Checked, Fault, NO_NAME, Value, check_cmdline, fault, is_name};
 
@@ -258,6 +259,15 @@ impl Sweep {
         let change = match (&at.set, self.workload) {
             (_, Some(swept)) => PointChange::Parameter(workloads[swept].manifest.name.clone()),
             (Set::Words(words), _) => {
+                let words_of = |text: &str| -> Vec<String> {
+                    text.split_whitespace().map(str::to_owned).collect()
+                };
+                let [own, more] = [&base.cmdline, words].map(|text| words_of(text));
+                if let Some([one, two]) = contradiction(&own, &more) {
+                    let name = &base.name;
+                    let problem = format!("`{two}` contradicts `{one}` of the variant `{name}`");
+                    return fault(at.place.clone(), problem, "leave one of them out");
+                }
                 variant.cmdline = format!("{} {words}", base.cmdline.trim()).trim().to_owned();
                 check_cmdline(&variant.cmdline)
                     .or_else(|(problem, hint)| fault(at.place.clone(), problem, hint))?;

@@ -194,6 +194,19 @@ pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
     Ok(())
 }
 
+/// Words of the command line that may be there several times, each with its own meaning.
+const REPEATED: [&str; 5] = ["console", "earlycon", "hugepages", "hugepagesz", "memmap"];
+
+/// The first two words of these that give one parameter different values.
+pub(super) fn contradiction<'a>(one: &'a [String], other: &'a [String]) -> Option<[&'a str; 2]> {
+    // The kernel takes dashes and underscores as equal.
+    let name = |word: &str| word.split('=').next().unwrap_or_default().replace('-', "_");
+    let contradicts =
+        |a: &&String, b: &&String| a != b && name(a) == name(b) && !REPEATED.contains(&&*name(a));
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    pairs.into_iter().find(|(a, b)| contradicts(a, b)).map(|(a, b)| [&**a, &**b])
+}
+
 /// The default name of a variant: its kernel's, without `debian:` or `git:`.
 pub fn default_name(kernel: &str) -> String {
     let prefixes = ["debian:", "git:"];

@@ -85,6 +85,19 @@ fn combinations_are_taken_out() {
 }
 
 #[test]
+fn values_that_agree_or_are_taken_out_are_no_contradiction() {
+    let left = |more: &str| {
+        names(&format!(
+            "kernel = [\"6.1\"]\npreempt = [\"none\", \"full\"]\ncmdline = [\"\", {more}"
+        ))
+    };
+    let own =
+        left("\"preempt=none\"]\nexclude = [{ preempt = \"full\", cmdline = \"preempt=none\" }]");
+    assert_eq!(own, ["6.1 preempt=none", "6.1 preempt=none preempt=none", "6.1 preempt=full"]);
+    assert_eq!(left("\"console=tty0 console=ttyS0\"]").len(), 4);
+}
+
+#[test]
 fn a_matrix_is_written_as_its_variants() {
     let experiment = read(
         "kernel = [\"6.1\", \"6.12\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\nthp = [\"never\", \"always\"]",
@@ -122,6 +135,9 @@ fn each_error_has_its_line_and_a_hint() {
         "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernel = \"6.1\" }, { kernel = \"6.1\" }]",
         "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernel = \"6.1\" }, { kernel = \"6.12\" }]",
         "kernel = [\"6.1\"]\n[[variant]]\nkernel = \"6.1\"",
+        "kernel = [\"6.1\"]\npreempt = [\"none\", \"full\"]\ncmdline = [\"\", \"quiet preempt=none\"]",
+        "kernel = [\"6.1\"]\nsysctl = { \"vm.swappiness\" = [60] }\ncmdline = [\"sysctl.vm.swappiness=1\"]",
+        "kernel = [\"6.1\"]\nthp = [\"never\"]\ncmdline = [\"transparent-hugepage=always\"]",
         // Two different paths to one name.
         "kernel = [\"6.1\", \"6.1 thp=never\"]\nthp = [\"never\", \"always\"]\ncmdline = [\"\", \"thp=never\"]",
     ];

@@ -116,7 +116,11 @@ fn a_sweep_is_over_a_parameter() {
 fn wrong_sweeps_are_named() {
     let machine = "cpus = 2, memory = \"1G\"";
     let told = |machine: &str, sweep: &str| {
-        let error = parse(Path::new("x.toml"), &file(machine, sweep), None).unwrap_err();
+        let file = match sweep.starts_with("kernelcore") {
+            true => file(machine, sweep).replace("quiet", "quiet kernelcore=1G"),
+            false => file(machine, sweep),
+        };
+        let error = parse(Path::new("x.toml"), &file, None).unwrap_err();
         rendered(&error)
     };
     let cases = [
@@ -139,6 +143,7 @@ fn wrong_sweeps_are_named() {
         "workload = \"autonuma\"\nparameters = { rounds = [1, 2] }",
         "workload = \"mprotect\"\nmemory = [\"1G\", \"2G\"]",
         "cmdline = [\"\", \"a\\nb\"]",
+        "kernelcore = [\"25%\", \"50%\"]",
     ];
     let all = cases.map(|sweep| format!("{sweep}\n{}\n", told(machine, sweep)));
     insta::assert_snapshot!(all.join("\n"));
