@@ -76,3 +76,34 @@ fn sources_are_refused_where_a_built_kernel_is_needed() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("only for kernels") || said.contains("built from source"), "{said}");
 }
+
+#[test]
+fn a_dry_run_looks_into_sources() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let plan = |kernels: &str, patch: &str| {
+        let patch = setup.directory.path().join(patch).display().to_string();
+        let run = ["run", "--dry-run", "--tree", &tree, "--kernels", kernels, "--patch", &patch];
+        setup.faultline(&[&run[..], &["--workload", "mprotect", "--mode", "exact"]].concat())
+    };
+    let diff = |from: &str| {
+        let rest = " PATCHLEVEL = 1\n SUBLEVEL = 0\n EXTRAVERSION =\n";
+        format!("--- a/Makefile\n+++ b/Makefile\n@@ -1,4 +1,4 @@\n-{from}\n+VERSION = 7\n{rest}")
+    };
+    let write = |name: &str, from: &str| {
+        fs::write(setup.directory.path().join(name), diff(from)).unwrap();
+    };
+    write("good.patch", "VERSION = 6");
+    write("bad.patch", "VERSION = 5");
+    let (code, said) = plan("v1", "good.patch");
+    assert!(code == 0 && said.starts_with("mprotect"), "{said}");
+    let (code, said) = plan("v1", "bad.patch");
+    let first = said.lines().next().unwrap();
+    assert!(code == 0 && first.contains("bad.patch") && first.contains("does not apply"), "{said}");
+    let (code, said) = plan("v7", "good.patch");
+    assert!(code == 2 && said.contains("`v7`") && !said.contains("exact mode:"), "{said}");
+    let (code, said) = plan("v1", "none.patch");
+    assert!(code == 2 && said.contains("none.patch") && !said.contains("exact mode:"), "{said}");
+    // Nothing was built.
+    assert!(!setup.directory.path().join("cache/faultline/build/linux").exists());
+}

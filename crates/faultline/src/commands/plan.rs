@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use kernels::Cache;
+use kernels::{Cache, Source};
 use lab::schedule::schedule;
 use lab::{Guest, RunOptions, already_done};
-use model::{Build, Experiment, Mode, Profiling, Setting, count};
+use model::{Build, Experiment, Mode, Profiling, Setting, Variant, count};
 use report::escape;
 use store::{Detail, Store};
 
@@ -30,7 +30,8 @@ pub fn plan(
         Mode::Exact => "seed",
     };
     let most = if experiment.sequential.is_some() { "at most " } else { "" };
-    let mut text = format!(
+    let mut text = unbuildable(variants, cache)?;
+    text += &format!(
         "{}, {} mode: {} x {most}{}\n",
         escape(name),
         experiment.mode.name(),
@@ -122,6 +123,25 @@ pub fn plan(
             "time: unknown, the store has no boot of these workloads on such a machine\n".to_owned()
         }
     });
+    Ok(text)
+}
+
+/// A line for each variant whose source cannot be patched as asked. A source that cannot be read is an error.
+fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
+    let mut text = String::new();
+    for (number, variant) in variants.iter().enumerate() {
+        let Some(build) = &variant.build else { continue };
+        let is_same =
+            |it: &Variant| it.kernel.name == variant.kernel.name && it.build == variant.build;
+        if variants[..number].iter().any(is_same) {
+            continue;
+        }
+        let source: Source = variant.kernel.name.parse()?;
+        if let Err(unbuilt) = cache.try_patches(&source, build, &|line| eprintln!("{line}"))? {
+            let line = format!("{} {}", variant.name, unbuilt.problem());
+            let _ = writeln!(text, "{}", escape(&line));
+        }
+    }
     Ok(text)
 }
 

@@ -35,6 +35,15 @@ const NOT_PACKAGED: [(&str, &str); 7] = [
     ("BUILD_SALT", "\"\""),
 ];
 
+/// The files of a source after its patches.
+struct Patched {
+    tree: String,
+    repository: Repository,
+    /// What the source is.
+    from: String,
+    changes: Vec<Patch>,
+}
+
 /// A source with its patches, before it is built.
 struct Prepared {
     /// The name in the cache, from all inputs.
@@ -83,6 +92,35 @@ impl Cache {
             return Ok(Err(unbuilt));
         }
         self.take(&workshop, prepared, build.headers, say).map(Ok)
+    }
+
+    /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked: of a source that
+    /// is not there yet only the patches are read.
+    ///
+    /// # Errors
+    /// As [`Cache::build`].
+    pub fn try_patches(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<(), Unbuilt>, Error> {
+        let _lock = self.lock_builds(say)?;
+        let archive = match source {
+            Source::Debian(series) => Some(format!("debian-source:{series}")),
+            Source::Path(path) if path.is_file() => {
+                Some(format!("sha256:{}", file_digest(path).doing("read", path)?))
+            }
+            _ => None,
+        };
+        if let Some(key) = archive {
+            let known = Aliases::read(self.builds().join("sources.json"))?;
+            let repository = Repository::open(&self.repository(), None)?;
+            if !known.get(&key).is_some_and(|tree| repository.has(tree)) {
+                return patches::read(&build.patches).map(|_| Ok(()));
+            }
+        }
+        Ok(self.patched(source, build, say)?.map(|_| ()))
     }
 
     /// Copies the kernel that was built into the cache.
@@ -144,28 +182,11 @@ impl Cache {
         build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Result<Prepared, Unbuilt>, Error> {
-        let tree = match (&build.tree, source.needs_tree()) {
-            (Some(tree), _) => Some(Tree::open(tree)?),
-            (None, true) => {
-                return Err(Error::Config(
-                    "a commit or `worktree` needs the repository: give `tree` (--tree)".into(),
-                ));
-            }
-            (None, false) if build.revert.is_empty() && build.pick.is_empty() => None,
-            (None, false) => {
-                return Err(Error::Config("`revert` and `pick` need `tree` (--tree)".into()));
-            }
-        };
-        let repository = Repository::open(&self.repository(), tree.as_ref())?;
-        let (base, from) = self.base(source, tree.as_ref(), &repository, say)?;
-        for submodule in repository.submodules(&base)? {
-            say(&format!("The submodule {submodule} is left out"));
-        }
-        let changes = changes(tree.as_ref(), &repository, build)?;
-        let patched = match repository.apply(&base, &changes)? {
-            Ok(patched) => patched,
-            Err(unbuilt) => return Ok(Err(unbuilt)),
-        };
+        let Patched { tree: patched, repository, from, changes } =
+            match self.patched(source, build, say)? {
+                Ok(patched) => patched,
+                Err(unbuilt) => return Ok(Err(unbuilt)),
+            };
         let Some(version) = repository.file(&patched, "Makefile")?.as_deref().and_then(version)
         else {
             let path = match source {
@@ -199,6 +220,35 @@ impl Cache {
             repository,
             requested,
         }))
+    }
+
+    /// Reads a source and applies its patches.
+    fn patched(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<Patched, Unbuilt>, Error> {
+        let tree = match (&build.tree, source.needs_tree()) {
+            (Some(tree), _) => Some(Tree::open(tree)?),
+            (None, true) => {
+                return Err(Error::Config(
+                    "a commit or `worktree` needs the repository: give `tree` (--tree)".into(),
+                ));
+            }
+            (None, false) if build.revert.is_empty() && build.pick.is_empty() => None,
+            (None, false) => {
+                return Err(Error::Config("`revert` and `pick` need `tree` (--tree)".into()));
+            }
+        };
+        let repository = Repository::open(&self.repository(), tree.as_ref())?;
+        let (base, from) = self.base(source, tree.as_ref(), &repository, say)?;
+        for submodule in repository.submodules(&base)? {
+            say(&format!("The submodule {submodule} is left out"));
+        }
+        let changes = changes(tree.as_ref(), &repository, build)?;
+        let patched = repository.apply(&base, &changes)?;
+        Ok(patched.map(|tree| Patched { tree, repository, from, changes }))
     }
 
     /// The tree of a source in our repository, and what the source is.
