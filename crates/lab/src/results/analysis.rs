@@ -380,3 +380,63 @@ fn counterpart(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::{Boot, Outcome};
+
+    use super::*;
+    use crate::file;
+
+    const SWEEP: &str = "name = \"x\"\nboots = 1\nmachine = { cpus = 1 }\n\
+                         variant = [{ kernel = \"6.1\" }, { kernel = \"6.12\" }]\n\
+                         workload = [{ name = \"mprotect\" }]\nsweep = { memory = [\"1G\", \"2G\"] }\n";
+
+    /// A store with the sweep, each variant booted once at each point.
+    fn swept(directory: &Path) -> (Store, ExperimentId) {
+        let mut store = Store::open(&directory.join("store.db")).unwrap();
+        let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap();
+        let id = store.keep_experiment(&experiment).unwrap();
+        for variant in &experiment.variants {
+            let boot = Boot {
+                variant: variant.name.clone(),
+                outcome: Outcome::Complete,
+                ..Boot::default()
+            };
+            store.keep_boot(id, &boot).unwrap();
+        }
+        (store, id)
+    }
+
+    #[test]
+    fn a_point_is_compared_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, id) = swept(directory.path());
+        let ask = |point: Option<&str>, baseline: Option<&str>| {
+            let [point, baseline] = [point, baseline].map(|it| it.map(str::to_owned));
+            Analysis::of(&store, &[id], &Question { point, baseline, ..Question::default() })
+        };
+        let whole = ask(None, Some("6.12")).unwrap();
+        assert_eq!(whole.comparison.points.len(), 2);
+        for spot in &whole.comparison.points {
+            assert_eq!(spot.comparison.variants[0].name, "6.12");
+            assert!(spot.comparison.variants.iter().all(|variant| variant.complete == 1));
+        }
+        for asked in ["memory=2G", "2G"] {
+            let point = ask(Some(asked), None).unwrap();
+            assert!(point.comparison.points.is_empty());
+            assert_eq!(point.experiment.machine.topology.memory().to_string(), "2G");
+            let boots: Vec<_> = point.kept.iter().map(|kept| &*kept.boot.variant).collect();
+            assert_eq!(boots, ["6.1", "6.12"]);
+            // As strict as among all points.
+            let judging = whole.comparison.points[1].comparison.judging;
+            assert_eq!(point.comparison.judging, judging);
+        }
+        let error = ask(Some("3G"), None).err().unwrap().to_string();
+        assert_eq!(error, "there is no point `3G`; there are: memory=1G, memory=2G");
+        let error = ask(None, Some("6.1 memory=1G")).err().unwrap().to_string();
+        assert_eq!(error, "there is no variant `6.1 memory=1G`; there are: 6.1, 6.12");
+    }
+}
