@@ -104,7 +104,23 @@ pub(crate) fn together(
     });
     let columns = baseline_first(&columns.collect::<Vec<_>>(), baseline);
     let boots = experiment.boots.saturating_mul(points.len() as u32);
-    Comparison { boots, points, ..described(&experiment, &columns, judging) }
+    let mut whole = Comparison { boots, ..described(&experiment, &columns, judging) };
+    for fact in whole.notes.facts.iter_mut().filter(|fact| fact.name == "machine") {
+        for (column, value) in fact.values.iter_mut().enumerate() {
+            *value = at_all(&points, fact.name, column);
+        }
+    }
+    Comparison { points, ..whole }
+}
+
+/// The different values of a fact at all points.
+fn at_all(points: &[Spot], fact: &str, column: usize) -> Option<String> {
+    let mut values: Vec<&str> = Vec::new();
+    for own in points.iter().flat_map(|spot| &spot.comparison.notes.facts) {
+        let value = own.values.get(column).and_then(|value| value.as_deref());
+        values.extend(value.filter(|value| own.name == fact && !values.contains(value)));
+    }
+    (!values.is_empty()).then(|| values.join("; "))
 }
 
 /// The figures on which verdicts rest at any point, in the order of the tables.
@@ -247,6 +263,24 @@ mod tests {
         let names: Vec<_> = comparison.variants.iter().map(|it| &*it.name).collect();
         assert_eq!(names, ["old", "new"]);
         assert_eq!(comparison.variants.iter().map(|it| it.complete).max(), Some(8));
+    }
+
+    #[test]
+    fn the_machines_of_all_points_are_noted() {
+        let (experiment, mut boots) = sweep(&[times(1.0), times(1.0)]);
+        for (number, boot) in boots
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(number, boots)| boots.iter_mut().map(move |boot| (number, boot)))
+        {
+            boot.facts.cpus = if number < 2 { 1 } else { 4 };
+        }
+        let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
+        let variants = columns(&experiment.variants, &boots);
+        let results = Results { experiment: &experiment, variants };
+        let notes = compare(&results, 0, &Judging::default()).notes;
+        let machine = notes.facts.iter().find(|fact| fact.name == "machine").unwrap();
+        assert_eq!(machine.values, vec![Some("1 CPU; 4 CPUs".to_owned()); 2]);
     }
 
     #[test]
