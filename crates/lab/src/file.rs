@@ -2,6 +2,7 @@
 
 pub mod binaries;
 pub mod build;
+mod culprit;
 mod disks;
 pub mod lock;
 mod machine;
@@ -31,6 +32,7 @@ use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::{MOST_ITERATIONS, nearest};
 use build::BuildForm;
+use culprit::CulpritForm;
 use machine::MachineForm;
 use matrix::MatrixForm;
 use mode::BootsForm;
@@ -38,6 +40,7 @@ use sweep::{Sweep, SweepForm};
 use variants::VariantForm;
 use workloads::{WorkloadForm, read_manifest};
 
+pub use culprit::{CONFIDENCE, parse_culprit};
 pub use mode::DEFAULT_SEEDS;
 pub use variants::{check_cmdline, default_name};
 pub use write::{Written, file_name, write};
@@ -106,6 +109,7 @@ struct FileForm {
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
     matrix: Option<Spanned<MatrixForm>>,
+    culprit: Option<Spanned<CulpritForm>>,
     sweep: Option<Spanned<SweepForm>>,
     #[serde(rename = "workload")]
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
@@ -177,12 +181,17 @@ fn is_name(name: &str) -> bool {
 /// ([`exact_name`]) and the default number of seeds. The error has the line and the key at fault, and a hint.
 pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    let form: Result<FileForm, Fault> = toml::from_str(text).map_err(|error| Fault {
+    read(text)
+        .and_then(|form| form.in_mode(mode).check(directory))
+        .map_err(|fault| fault.at(path, text))
+}
+
+fn read(text: &str) -> Checked<FileForm> {
+    toml::from_str(text).map_err(|error| Fault {
         problem: in_plain_words(error.message(), error.span().and_then(|at| key(text, at.start))),
         place: error.span(),
         hint: did_you_mean(error.message()),
-    });
-    form.and_then(|form| form.in_mode(mode).check(directory)).map_err(|fault| fault.at(path, text))
+    })
 }
 
 /// The error for an experiment file whose manifest wants `package`, which Debian does not have; `problem`

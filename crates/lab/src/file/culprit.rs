@@ -1,0 +1,174 @@
+//! Reads `[culprit]`: the search for the commit at which a figure changed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use model::{Experiment, Millis, Share, Variant};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::variants::VariantForm;
+use super::{Checked, FileError, FileForm, build, fault, read};
+use crate::culprit::search::{Asked, Search};
+
+/// How sure an answer of measured mode is to be.
+pub const CONFIDENCE: f64 = 0.95;
+/// Boots of each end in measured mode, if the file leaves the number open.
+const BOOTS: u32 = 5;
+
+/// What is searched.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CulpritForm {
+    good: Option<String>,
+    bad: Option<String>,
+    reference: Option<String>,
+    metric: Option<String>,
+    counter: Option<String>,
+    phase: Option<String>,
+    function: Option<String>,
+    #[serde(default)]
+    all: bool,
+    #[serde(default)]
+    first_parent: bool,
+    #[serde(default)]
+    with_patch: Vec<PathBuf>,
+    confidence: Option<Share>,
+    budget: Option<Millis>,
+}
+
+/// Reads a search from an experiment's file. `ends` replace those of the file. Machine, workload and mode are the
+/// file's; settings and configuration are those of its first variant.
+pub fn parse_culprit(
+    path: &Path,
+    text: &str,
+    ends: [Option<&str>; 2],
+) -> Result<Search, Box<FileError>> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    read(text).and_then(|form| search(form, directory, ends)).map_err(|fault| fault.at(path, text))
+}
+
+fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Checked<Search> {
+    let place = form.culprit.as_ref().map_or(form.name.span(), Spanned::span);
+    let wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
+    let [good, bad] = [("good", ends[0], wanted.good), ("bad", ends[1], wanted.bad)].map(
+        |(name, given, written)| match given.map(String::from).or(written) {
+            Some(commit) => Ok(commit),
+            None => {
+                let hint = format!("give it in [culprit] or with --{name}");
+                fault(place.clone(), format!("a search needs the {name} end"), hint)
+            }
+        },
+    );
+    let (good, bad) = (good?, bad?);
+    let Some(tree) = form.tree.as_ref().map(|tree| build::path(directory, tree)) else {
+        let hint = "name it at the top of the file: tree = \"~/linux\"";
+        return fault(place, "a search needs the git repository of the commits", hint);
+    };
+    if form.sweep.is_some() {
+        return fault(place, "a search runs on one machine", "leave [sweep] out");
+    }
+    if form.variants.is_none() && form.matrix.is_none() {
+        let at = |text: String| Spanned::new(place.clone(), text);
+        let variant = VariantForm::new(at("good".into()), at(format!("git:{good}")));
+        form.variants = Some(Spanned::new(place.clone(), vec![variant]));
+    }
+    let boots = form.boots.is_none() && form.mode.is_measured();
+    let experiment = form.check(directory)?;
+    let [_] = &experiment.workloads[..] else {
+        return fault(place, "a search runs one workload", "leave the others out");
+    };
+    let first = experiment.variants[0].clone();
+    let Some(build) = first.build else {
+        let hint = "make it a commit, such as kernel = \"git:v6.12\", or leave variants out";
+        return fault(place, "the kernel of the first variant is not built from source", hint);
+    };
+    let boots = if boots || experiment.sequential.is_some() { BOOTS } else { experiment.boots };
+    let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
+    let confidence = wanted.confidence.map_or(CONFIDENCE, |share| share.0);
+    if !(0.5..1.0).contains(&confidence) {
+        let hint = "use 50 % or more and less than 100 %, such as \"95%\"";
+        return fault(place, "`confidence` is out of range", hint);
+    }
+    Ok(Search {
+        experiment: Experiment {
+            name: format!("culprit-{}", experiment.name),
+            variants: Vec::new(),
+            sequential: None,
+            boots,
+            ..experiment
+        },
+        variant: Variant { build: None, axes: Vec::new(), step: None, ..first },
+        build: model::Build {
+            tree: Some(tree.clone()),
+            revert: Vec::new(),
+            pick: Vec::new(),
+            patches: with_patch,
+            first: None,
+            ..*build
+        },
+        tree,
+        good,
+        bad,
+        reference: wanted.reference,
+        asked: Asked {
+            metric: wanted.metric,
+            counter: wanted.counter,
+            phase: wanted.phase,
+            function: wanted.function,
+        },
+        all: wanted.all,
+        first_parent: wanted.first_parent,
+        confidence,
+        budget: wanted.budget.map(|budget| Duration::from_millis(budget.0)),
+        prove: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: &str =
+        "machine = { cpus = 1, memory = '512M' }\nworkload = [{ name = 'mprotect' }]\n";
+
+    fn parse(text: &str, ends: [Option<&str>; 2]) -> Result<Search, String> {
+        parse_culprit(Path::new("/x/a.toml"), text, ends).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_search_has_machine_workload_and_settings_of_the_file() {
+        let text = format!(
+            "name = 'a'\nmode = 'exact'\nseeds = 6\ntree = 'linux'\n{REST}\
+             variant = [{{ kernel = 'git:v1', cmdline = 'x=1', build = {{ set = {{ CONFIG_A = 'y' }} }} }}]\n\
+             culprit = {{ good = 'v1', bad = 'v2', phase = 'protect', with_patch = ['fix.patch'], all = true }}\n"
+        );
+        let search = parse(&text, [None, Some("HEAD")]).unwrap();
+        assert_eq!((search.good.as_str(), search.bad.as_str()), ("v1", "HEAD"));
+        assert_eq!(search.tree, Path::new("/x/linux"));
+        assert_eq!((search.experiment.boots, search.all), (6, true));
+        assert_eq!(
+            (search.variant.cmdline.as_str(), search.variant.build.is_none()),
+            ("x=1", true)
+        );
+        assert_eq!(search.build.set["CONFIG_A"], "y");
+        assert_eq!(search.build.patches, [Path::new("/x/fix.patch")]);
+        let plain =
+            format!("name = 'a'\ntree = '.'\n{REST}culprit = {{ good = 'a', bad = 'b' }}\n");
+        assert_eq!(parse(&plain, [None; 2]).unwrap().experiment.boots, BOOTS);
+    }
+
+    #[test]
+    fn what_a_search_lacks_is_named() {
+        let wrong = |text: &str| parse(text, [None, Some("b")]).unwrap_err();
+        let with = |more: &str| format!("name = 'a'\ntree = '.'\n{REST}{more}");
+        assert_eq!(wrong(&with("")), "a search needs the good end");
+        let packaged = with("variant = [{ kernel = '6.1' }]\nculprit = { good = 'a' }\n");
+        assert!(wrong(&packaged).contains("is not built from source"));
+        let unsure = with("culprit = { good = 'a', confidence = '30%' }\n");
+        assert_eq!(wrong(&unsure), "`confidence` is out of range");
+        let no_tree = format!("name = 'a'\n{REST}culprit = {{ good = 'a' }}\n");
+        assert!(wrong(&no_tree).contains("needs the git repository"));
+        assert!(wrong(&with("culprit = { god = 'a' }\n")).contains("god"));
+    }
+}
