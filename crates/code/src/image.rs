@@ -6,8 +6,8 @@ use std::ops::Range;
 use kernelfiles::kallsyms::{self, Symbols};
 use object::Endianness;
 use object::elf::{
-    FileHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, STT_FILE, STT_FUNC, STT_NOTYPE,
-    STT_OBJECT,
+    EM_X86_64, FileHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, STT_FILE, STT_FUNC,
+    STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
@@ -36,6 +36,9 @@ pub enum Error {
     /// Not a readable ELF file.
     #[error("it is no readable ELF file: {0}")]
     Elf(#[from] object::Error),
+    /// Instructions that are not decoded.
+    #[error("it is a kernel for another machine (number {0} in ELF): only x86-64 is compared")]
+    Foreign(u16),
     /// Nothing to find functions by.
     #[error("it has no symbol table, and its symbols are not known otherwise")]
     NoSymbols,
@@ -102,6 +105,10 @@ impl<'a> Image<'a> {
     pub fn read(vmlinux: &'a [u8], symbols: &Symbols) -> Result<Self, Error> {
         let header = FileHeader64::<Endianness>::parse(vmlinux)?;
         let endian = header.endian()?;
+        let machine = header.e_machine(endian);
+        if machine != EM_X86_64 {
+            return Err(Error::Foreign(machine.0));
+        }
         let table = header.sections(endian, vmlinux)?;
         let mut sections = Vec::new();
         let mut per_cpu = 0..0;

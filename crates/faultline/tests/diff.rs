@@ -116,12 +116,18 @@ fn what_is_no_kernel_is_refused() {
     fs::write(place.path().join("text"), "no kernel").unwrap();
     let bytes = fs::read(&base).unwrap();
     fs::write(place.path().join("short"), &bytes[..100]).unwrap();
+    // The machine in the header (elf(5), `e_machine`).
+    let foreign = [&bytes[..18], &[183, 0], &bytes[20..]].concat();
+    fs::write(place.path().join("foreign"), foreign).unwrap();
+    fs::write(place.path().join("arm64"), [&[0; 56][..], b"ARM\x64", &[0; 4096]].concat()).unwrap();
     fs::copy(&base, place.path().join("stripped")).unwrap();
     let stripped = Command::new("strip").arg(place.path().join("stripped")).status();
     assert!(stripped.unwrap().success());
     for (new, why) in [
         ("text", "text: it is not a bzImage"),
         ("short", "short: it is no readable ELF file"),
+        ("foreign", "foreign: it is a kernel for another machine (number 183 in ELF)"),
+        ("arm64", "arm64: it is a kernel for arm64, but only x86-64"),
         ("stripped", "it has no symbol table"),
         ("mine", "`mine` is not a kernel: use debian:6.1"),
     ] {

@@ -55,7 +55,7 @@ pub enum Error {
         length: usize,
     },
     /// A kernel for another architecture.
-    #[error("it is a kernel for {0}, but machines are x86-64")]
+    #[error("it is a kernel for {0}, but only x86-64 is supported")]
     Foreign(String),
     /// An ELF file that QEMU cannot boot.
     #[error(
@@ -109,11 +109,6 @@ fn payload(bzimage: &[u8]) -> Result<&[u8], Error> {
 /// its headers and checksum tell. Fails when it is not a kernel, is for another machine, truncated, damaged,
 /// or a `vmlinux` without PVH entry.
 pub fn check(file: &[u8]) -> Result<(), Error> {
-    if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
-        part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)
-    }) {
-        return Err(Error::Foreign((*machine).to_owned()));
-    }
     if is_elf(file) {
         return check_elf(file);
     }
@@ -226,6 +221,11 @@ pub fn release(file: &[u8]) -> Option<String> {
 
 /// The version of the boot protocol.
 fn protocol(file: &[u8]) -> Result<u16, Error> {
+    if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
+        part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)
+    }) {
+        return Err(Error::Foreign((*machine).to_owned()));
+    }
     let magics = (field(file, 0x1fe), field(file, 0x202));
     if !matches!(magics, (Ok([0x55, 0xaa]), Ok([b'H', b'd', b'r', b'S']))) {
         return Err(Error::NotBzImage);
