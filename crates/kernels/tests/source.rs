@@ -353,6 +353,12 @@ fn directories_and_archives_are_sources_too() {
     assert!(bench.text(&source, &build).contains("\ntwo\n"));
     bench.run(&source, &build).unwrap();
     assert!(bench.said.borrow().is_empty(), "{:?}", bench.said);
+    // As if Debian's source of these files had been read earlier.
+    let known = bench.place("cache/build/sources.json");
+    let tree = bench.git(&["write-tree"]).trim().to_owned();
+    let from = "Debian 6.1.2-1, linux-source-6.1";
+    fs::write(known, format!(r#"{{"debian-source:6.1": "{tree}", "{tree}": "{from}"}}"#)).unwrap();
+    assert!(bench.run("debian-source:6.1", &build).unwrap().origin.starts_with(from));
     let error = bench.run("src:/no/such", &build).unwrap_err();
     assert!(error.starts_with("/no/such: "), "{error}");
     let error = bench.run(&format!("src:{}", bench.tree().join("mm").display()), &build);

@@ -280,33 +280,32 @@ impl Cache {
                     return Ok((repository.directory(&path)?, from));
                 }
                 let sum = file_digest(&path).doing("read", &path)?;
-                Ok((self.archive(repository, &format!("sha256:{sum}"), say, |_| Ok(path))?, from))
+                let key = format!("sha256:{sum}");
+                let (tree, _) =
+                    self.archive(repository, &key, say, |_| Ok((path, String::new())))?;
+                Ok((tree, from))
             }
             (Source::Debian(series), _) => {
-                let mut origin = String::new();
-                let alias = format!("debian-source:{series}");
-                let tree = self.archive(repository, &alias, say, |root| {
-                    let (archive, from) = debian::source(&self.apt(), series, root, say)?;
-                    origin = from;
-                    Ok(archive)
-                })?;
-                Ok((tree, if origin.is_empty() { alias } else { origin }))
+                let key = format!("debian-source:{series}");
+                self.archive(repository, &key, say, |root| {
+                    debian::source(&self.apt(), series, root, say)
+                })
             }
             (Source::Commit(_) | Source::Worktree, None) => unreachable!("the caller checks"),
         }
     }
 
-    /// The tree of an archive's files, which are unpacked on first use.
+    /// The tree of an archive's files, which are unpacked on first use, and where the archive came from then.
     fn archive(
         &self,
         repository: &Repository,
         key: &str,
         say: &dyn Fn(&str),
-        fetch: impl FnOnce(&Path) -> Result<PathBuf, Error>,
-    ) -> Result<String, Error> {
+        fetch: impl FnOnce(&Path) -> Result<(PathBuf, String), Error>,
+    ) -> Result<(String, String), Error> {
         let mut known = Aliases::read(self.builds().join("sources.json"))?;
         if let Some(tree) = known.get(key).filter(|tree| repository.has(tree)) {
-            return Ok(tree.to_owned());
+            return Ok((tree.to_owned(), known.get(tree).unwrap_or(key).to_owned()));
         }
         // Always the same name, so that a killed process leaves one at most.
         let work = self.builds().join("unpacked");
@@ -314,13 +313,14 @@ impl Cache {
             fs::remove_dir_all(&work).doing("clear", &work)?;
         }
         fs::create_dir(&work).doing("create", &work)?;
-        let archive = fetch(&work.join("package"))?;
+        let (archive, origin) = fetch(&work.join("package"))?;
         say(&format!("Unpacking {}", archive.file_name().unwrap_or_default().display()));
         let tree = repository.import(&archive)?;
         fs::remove_dir_all(&work).doing("remove", &work)?;
         known.set(key, &tree);
+        known.set(&tree, &origin);
         known.write()?;
-        Ok(tree)
+        Ok((tree, origin))
     }
 
     /// The requested configuration.
