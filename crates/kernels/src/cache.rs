@@ -104,8 +104,11 @@ impl Cache {
         }
     }
 
-    /// All kernels, sorted by release. Fails when the cache cannot be read.
-    pub fn list(&self) -> Result<Vec<Kernel>, Error> {
+    /// All kernels, sorted by release. Those whose record is damaged are left out, and `say` gets the reason.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn list(&self, say: &dyn Fn(&str)) -> Result<Vec<Kernel>, Error> {
         let directory = self.kernels();
         let mut kernels = Vec::new();
         match fs::read_dir(&directory) {
@@ -113,8 +116,10 @@ impl Cache {
             entries => {
                 for entry in entries.doing("list", &directory)? {
                     let name = entry.doing("list", &directory)?.file_name();
-                    kernels
-                        .extend(name.to_str().map(|name| self.read(name)).transpose()?.flatten());
+                    match self.read(name.to_str().unwrap_or_default()) {
+                        Err(error @ Error::Record { .. }) => say(&error.to_string()),
+                        kernel => kernels.extend(kernel?),
+                    }
                 }
             }
         }
@@ -129,7 +134,8 @@ impl Cache {
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let Some(kernel) = self.get(name)? else {
-            let names: Vec<String> = self.list()?.into_iter().map(|kernel| kernel.name).collect();
+            let kernels = self.list(&|_| ())?.into_iter();
+            let names: Vec<String> = kernels.map(|kernel| kernel.name).collect();
             let known = match names.join(", ") {
                 names if names.is_empty() => "the cache is empty".to_owned(),
                 names => format!("it has {names}"),

@@ -117,7 +117,7 @@ fn a_package_becomes_a_kernel() {
     assert_eq!(said.borrow().len(), 2, "{said:?}");
 
     assert_eq!(bench.cache.get(RELEASE).unwrap().as_ref(), Some(&kernel));
-    assert_eq!(bench.cache.list().unwrap(), std::slice::from_ref(&kernel));
+    assert_eq!(bench.cache.list(&|_| ()).unwrap(), std::slice::from_ref(&kernel));
     let obtained = bench.cache.obtain(RELEASE, &|line| panic!("{line}")).unwrap();
     assert_eq!(obtained, kernel);
     assert_eq!(bench.add(&Request::Deb(deb)).unwrap(), kernel, "the same package again");
@@ -143,7 +143,7 @@ fn another_kernel_with_the_same_name_is_an_error() {
     let other = bzimage(RELEASE, &gzip(&vmlinux("other", 18)));
     let error = bench.add(&Request::Deb(bench.whole_deb(&other))).unwrap_err();
     assert!(matches!(error, Error::NameTaken { .. }), "{error}");
-    assert_eq!(bench.cache.list().unwrap(), [first]);
+    assert_eq!(bench.cache.list(&|_| ()).unwrap(), [first]);
     assert_eq!(bench.leftovers(), 0);
 }
 
@@ -165,7 +165,7 @@ fn a_users_kernel_is_copied() {
     let said = RefCell::new(String::new());
     let same = files(&image, Some(modules.clone()), Some("mine"));
     let again = bench.cache.add(&same, &|line| *said.borrow_mut() = line.to_owned()).unwrap();
-    assert_eq!(bench.cache.list().unwrap(), [again]);
+    assert_eq!(bench.cache.list(&|_| ()).unwrap(), [again]);
     assert_eq!(*said.borrow(), "mine is already in the cache with the same files");
     write(&modules.join("kernel/one.ko.gz"), &gzip(b"another module"));
     for other in [same, files(&image, None, Some("mine"))] {
@@ -191,7 +191,7 @@ fn a_failed_add_leaves_no_files() {
     let refused = |request: Request, reason: &str| {
         let error = bench.add(&request).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
-        assert_eq!((bench.cache.list().unwrap(), bench.leftovers()), (vec![], 0));
+        assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
     };
     refused(files(&image, None, None), "No such file");
     write(&image, b"MZ");
@@ -253,7 +253,7 @@ fn aliases_refer_to_their_kernel_until_it_is_removed() {
     write(&bench.path("cache/aliases.json"), aliases.as_bytes());
     bench.cache.remove("6.1").unwrap();
     assert_eq!(bench.cache.get("6.1").unwrap(), None);
-    assert_eq!((bench.cache.list().unwrap(), bench.leftovers()), (vec![], 0));
+    assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
 }
 
 #[test]
@@ -271,11 +271,11 @@ fn a_killed_add_leaves_no_kernel() {
     let bench = Bench::new();
     write(&bench.path("cache/tmp/half/kernel/bzImage"), b"half");
     write(&bench.path("cache/kernels/stray/bzImage"), b"no record");
-    assert_eq!(bench.cache.list().unwrap(), []);
+    assert_eq!(bench.cache.list(&|_| ()).unwrap(), []);
     let image = bench.path("bzImage");
     write(&image, &kernel("6.1.0"));
     bench.add(&files(&image, None, None)).unwrap();
-    assert_eq!((bench.cache.list().unwrap().len(), bench.leftovers()), (1, 0));
+    assert_eq!((bench.cache.list(&|_| ()).unwrap().len(), bench.leftovers()), (1, 0));
 }
 
 #[test]
@@ -284,6 +284,12 @@ fn a_damaged_record_is_named() {
     write(&bench.path("cache/kernels/6.1.0/kernel.json"), b"{");
     let error = bench.cache.get("6.1.0").unwrap_err().to_string();
     assert!(error.contains("kernels/6.1.0/kernel.json"), "{error}");
+    let image = bench.path("bzImage");
+    write(&image, &kernel("6.2.0"));
+    let other = bench.add(&files(&image, None, None)).unwrap();
+    let said = RefCell::new(Vec::new());
+    let listed = bench.cache.list(&|line| said.borrow_mut().push(line.to_owned())).unwrap();
+    assert_eq!((listed, said.into_inner()), (vec![other], vec![error]));
 }
 
 #[test]
@@ -299,7 +305,8 @@ fn adds_at_the_same_time_wait_for_each_other() {
             scope.spawn(|| bench.cache.add(&files(image, None, None), &|_| ()).unwrap());
         }
     });
-    let names: Vec<_> = bench.cache.list().unwrap().into_iter().map(|kernel| kernel.name).collect();
+    let names: Vec<_> =
+        bench.cache.list(&|_| ()).unwrap().into_iter().map(|kernel| kernel.name).collect();
     assert_eq!(names, ["6.1.0", "6.2.0", "6.3.0", "6.4.0"]);
 }
 

@@ -35,7 +35,7 @@ impl Bench {
     fn refused(&self, files: Files) -> String {
         let error = self.add(files).unwrap_err();
         assert!(error.is_the_users(), "{error}");
-        assert_eq!(self.cache.list().unwrap(), []);
+        assert_eq!(self.cache.list(&|_| ()).unwrap(), []);
         let leftovers = fs::read_dir(self.directory.path().join("cache/tmp"));
         assert_eq!(leftovers.map_or(0, Iterator::count), 0);
         error.to_string()

@@ -243,11 +243,11 @@ fn kernels_from_source_go_if_they_were_not_used_for_long() {
     fs::write(&image, fixture::kernel("6.1.2")).unwrap();
     let files = Files { image, name: Some("mine".into()), ..Files::default() };
     cache.add(&Request::Files(files), &|_| ()).unwrap();
-    for kernel in cache.list().unwrap() {
+    for kernel in cache.list(&|_| ()).unwrap() {
         age(&kernel.image.with_file_name("kernel.json"), 40);
     }
     bench.run("git:main", &build).unwrap();
-    let used = cache.known().unwrap().into_iter().map(|it| (it.kernel.name, it.used));
+    let used = cache.known(&|_| ()).unwrap().into_iter().map(|it| (it.kernel.name, it.used));
     let used: BTreeMap<_, _> = used.collect();
     assert!(used[&again.name].elapsed().unwrap() < DAY, "{used:?}");
     assert!(used[&old.name].elapsed().unwrap() > 39 * DAY, "{used:?}");
@@ -264,7 +264,7 @@ fn kernels_from_source_go_if_they_were_not_used_for_long() {
     assert_eq!(prune(30, false, true), [&*old.name]);
     assert_eq!(prune(30, false, false), [&*old.name]);
     assert_eq!(prune(0, false, false), [&*again.name]);
-    assert_eq!(cache.list().unwrap().len(), 1);
+    assert_eq!(cache.list(&|_| ()).unwrap().len(), 1);
     let builds = prune(30, true, false);
     assert!(builds.contains(&"build/linux".into()) && !builds.contains(&"build/lock".into()));
     assert_eq!(bench.run("git:v1", &build).unwrap().name, old.name);

@@ -16,7 +16,7 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
     let cache = Cache::open()?;
     match command {
         KernelCommand::Add(args) => add(&cache, *args)?,
-        KernelCommand::List => print(&list::kernels(&cache.known()?))?,
+        KernelCommand::List => print(&list::kernels(&cache.known(&say)?))?,
         KernelCommand::Remove { name } => cache.remove(&name)?,
         KernelCommand::Prune(KernelPruneArgs { older, builds, dry_run }) => {
             let pruned = cache.prune(&Prune { older, builds, dry_run }, &say)?;

@@ -54,9 +54,12 @@ pub struct Pruned {
 }
 
 impl Cache {
-    /// All kernels with their use of the disk, sorted by release. Fails when the cache cannot be read.
-    pub fn known(&self) -> Result<Vec<KnownKernel>, Error> {
-        let kernels = self.list()?.into_iter();
+    /// All kernels with their use of the disk, as [`Cache::list`] has them.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn known(&self, say: &dyn Fn(&str)) -> Result<Vec<KnownKernel>, Error> {
+        let kernels = self.list(say)?.into_iter();
         let known = kernels.map(|kernel| {
             let home = self.home(&kernel.name);
             Ok(KnownKernel { size: size(&home)?, used: used(&home)?, kernel })
@@ -75,11 +78,11 @@ impl Cache {
     /// cannot be removed.
     pub fn prune(&self, prune: &Prune, say: &dyn Fn(&str)) -> Result<Vec<Pruned>, Error> {
         if prune.dry_run {
-            return self.prunable(prune);
+            return self.prunable(prune, say);
         }
         let _builds = self.lock_builds(say)?;
         let _lock = self.lock(say)?;
-        let pruned = self.prunable(prune)?;
+        let pruned = self.prunable(prune, say)?;
         let stage = self.stage()?;
         for (number, Pruned { path, .. }) in pruned.iter().enumerate() {
             fs::rename(path, stage.path().join(number.to_string())).doing("remove", path)?;
@@ -89,10 +92,10 @@ impl Cache {
         Ok(pruned)
     }
 
-    fn prunable(&self, prune: &Prune) -> Result<Vec<Pruned>, Error> {
+    fn prunable(&self, prune: &Prune, say: &dyn Fn(&str)) -> Result<Vec<Pruned>, Error> {
         let now = SystemTime::now();
         let mut pruned = Vec::new();
-        for KnownKernel { kernel, size, used } in self.known()? {
+        for KnownKernel { kernel, size, used } in self.known(say)? {
             let unused = now.duration_since(used).unwrap_or_default();
             if kernel.built && unused >= prune.older {
                 let path = self.home(&kernel.name);

@@ -73,7 +73,7 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<Differenc
         return Err("both variants have the same kernel".into());
     }
     // A name such as `debian:6.12` may mean another kernel by now.
-    let cached = cache.list().map_err(|error| error.to_string())?;
+    let cached = cache.list(&|_| ()).map_err(|error| error.to_string())?;
     let read = |kernel: &Pinned| {
         let found = cached.iter().find(|cached| kernel.digest.as_ref() == Some(&cached.digest));
         let found = found.ok_or_else(|| format!("the cache no longer has {}", kernel.name))?;
