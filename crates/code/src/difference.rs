@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 
 use crate::image::{Image, Piece};
 use crate::instruction::{Key, Normal, decode, normal};
@@ -31,6 +32,9 @@ pub struct Function {
     pub removed: usize,
     /// The number of instructions that only the other kernel has.
     pub added: usize,
+    /// The inlined function of the source that has more of these instructions than the function itself and
+    /// any other. Known only if both kernels have debug information.
+    pub inlined: Option<String>,
 }
 
 /// How a function differs.
@@ -69,6 +73,7 @@ impl Difference {
 pub(crate) struct Body<'a> {
     pub piece: Piece<'a>,
     pub instructions: Vec<Normal<'a>>,
+    pub addresses: Vec<u64>,
     bytes: usize,
 }
 
@@ -76,7 +81,8 @@ impl<'a> Body<'a> {
     pub fn of(piece: Piece<'a>, image: &'a Image<'_>) -> Self {
         let decoded = decode(&piece, image);
         let instructions = normal(&decoded, &piece, image);
-        Self { piece, instructions, bytes: decoded.iter().map(|it| it.len()).sum() }
+        let addresses = decoded.iter().map(|it| it.ip()).collect();
+        Self { piece, instructions, addresses, bytes: decoded.iter().map(|it| it.len()).sum() }
     }
 
     fn is_same(&self, other: &Body<'_>) -> bool {
@@ -122,7 +128,7 @@ pub fn difference(base: &Image<'_>, new: &Image<'_>) -> Difference {
             _ => Change::Changed,
         };
         if !bodies.iter().all(Vec::is_empty) {
-            difference.functions.push(function(name, change, &bodies));
+            difference.functions.push(function(name, change, &bodies, images));
         } else if change == Change::Changed {
             difference.same.insert(name.to_owned());
         }
@@ -138,17 +144,50 @@ fn pieces<'a, 'b>(functions: &'b BTreeMap<&str, Vec<Piece<'a>>>, name: &str) -> 
     functions.get(name).map_or(&[], Vec::as_slice)
 }
 
-fn function(name: &str, change: Change, bodies: &[Vec<Body<'_>>; 2]) -> Function {
+fn function(
+    name: &str,
+    change: Change,
+    bodies: &[Vec<Body<'_>>; 2],
+    images: [&Image<'_>; 2],
+) -> Function {
     let [base, new] = bodies.each_ref().map(|bodies| Size {
         bytes: bodies.iter().map(|body| body.bytes).sum(),
         instructions: bodies.iter().map(|body| body.instructions.len()).sum(),
     });
-    let mut balance = HashMap::<Key, i64>::new();
-    for (bodies, sign) in bodies.iter().zip([-1, 1]) {
-        for instruction in bodies.iter().flat_map(|body| &body.instructions) {
-            *balance.entry(instruction.key()).or_default() += sign;
+    let balance = balance(bodies, |_, _| ());
+    let sum = |sign: i64| balance.values().map(|it| (it * sign).max(0) as usize).sum();
+    let (removed, added) = (sum(-1), sum(1));
+    let inlined = (change == Change::Changed).then(|| inlined(bodies, images)).flatten();
+    Function { name: name.to_owned(), change, base, new, removed, added, inlined }
+}
+
+/// How many more instructions of each kind the other kernel has, by what `of` says of a side's address.
+fn balance<T: Eq + Hash>(
+    bodies: &[Vec<Body<'_>>; 2],
+    of: impl Fn(usize, u64) -> T,
+) -> HashMap<(Key, T), i64> {
+    let mut balance = HashMap::new();
+    for (side, sign) in [(0, -1), (1, 1)] {
+        for body in &bodies[side] {
+            for (instruction, &address) in body.instructions.iter().zip(&body.addresses) {
+                *balance.entry((instruction.key(), of(side, address))).or_default() += sign;
+            }
         }
     }
-    let sum = |sign: i64| balance.values().map(|it| (it * sign).max(0) as usize).sum();
-    Function { name: name.to_owned(), change, base, new, removed: sum(-1), added: sum(1) }
+    balance
+}
+
+/// The inlined function that has the most instructions that only one kernel has, if the function itself does
+/// not have as many.
+fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<String> {
+    let [Some(base), Some(new)] = images.map(Image::sources) else { return None };
+    let mut by_function = BTreeMap::<Option<String>, u64>::new();
+    for ((_, function), more) in
+        balance(bodies, |side, address| [base, new][side].origin(address).inlined)
+    {
+        *by_function.entry(function).or_default() += more.unsigned_abs();
+    }
+    by_function.retain(|_, instructions| *instructions > 0);
+    // `max_by_key` returns the last of several, which is the function itself, `None`.
+    by_function.into_iter().rev().max_by_key(|(_, instructions)| *instructions)?.0
 }

@@ -1,5 +1,6 @@
 //! A kernel's `vmlinux` as code, data and their symbols.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::Symbol;
+use crate::sources::Sources;
 
 /// The kernel's addresses are in the upper half, but for those that begin at 0.
 pub(crate) const LOWEST: u64 = 1 << 63;
@@ -20,6 +22,8 @@ const MAX_LENGTH: u64 = 1 << 20;
 /// The section of per-CPU data. Until Linux 6.14 its addresses begin at 0
 /// (`arch/x86/kernel/vmlinux.lds.S`).
 const PER_CPU: &[u8] = b".data..percpu";
+/// The kernel's first function in C.
+const FIRST: &str = "start_kernel";
 /// The section of instructions that the kernel copies over others when it starts. Compilers leave it to the
 /// assembler, so it has no functions.
 const ALTERNATIVES: &[u8] = b".altinstr_replacement";
@@ -49,6 +53,7 @@ pub enum Error {
 
 /// The code and data of a kernel.
 pub struct Image<'a> {
+    vmlinux: &'a [u8],
     /// In order of address.
     sections: Vec<Section<'a>>,
     /// All addresses of code and data.
@@ -60,6 +65,8 @@ pub struct Image<'a> {
     ends: HashMap<u64, u64>,
     /// In order of address; the plainest name of an address first.
     data: Vec<Datum<'a>>,
+    /// Read on first use.
+    sources: OnceCell<Option<Sources>>,
 }
 
 struct Section<'a> {
@@ -140,7 +147,17 @@ impl<'a> Image<'a> {
         let start = sections.first().map_or(end, |section| section.range.start);
         let range = start..end;
         let (ends, data) = (HashMap::new(), Vec::new());
-        let mut image = Self { sections, range, per_cpu, symbols: Symbols::default(), ends, data };
+        let (symbols_of_file, sources) = (Symbols::default(), OnceCell::new());
+        let mut image = Self {
+            vmlinux,
+            sections,
+            range,
+            per_cpu,
+            symbols: symbols_of_file,
+            ends,
+            data,
+            sources,
+        };
         image.read_symbols(header, endian, vmlinux)?;
         if image.symbols.is_empty() {
             image.symbols = symbols.clone();
@@ -198,6 +215,15 @@ impl<'a> Image<'a> {
         let next = self.sections.partition_point(|section| section.range.start <= address);
         let section = &self.sections[next.checked_sub(1)?];
         section.range.contains(&address).then_some(section)
+    }
+
+    /// Where its instructions come from, if it has debug information.
+    pub(crate) fn sources(&self) -> Option<&Sources> {
+        let read = || {
+            let first = self.symbols.functions().find(|(symbol, _)| symbol.name == FIRST);
+            Sources::read(self.vmlinux, first.map(|(symbol, _)| symbol.address))
+        };
+        self.sources.get_or_init(read).as_ref()
     }
 
     /// All symbols of code with their bytes.

@@ -5,6 +5,7 @@ mod difference;
 mod image;
 mod instruction;
 mod listing;
+mod sources;
 mod symbol;
 
 pub use difference::{Change, Difference, Function, Size, difference};

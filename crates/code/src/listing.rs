@@ -29,6 +29,9 @@ pub struct Listing {
 pub struct Line {
     /// The instruction in AT&T syntax; `None` if that kernel lacks it.
     pub sides: [Option<String>; 2],
+    /// Where it comes from, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`, if
+    /// the kernel has debug information, and the previous instruction comes from elsewhere.
+    pub sources: [Option<String>; 2],
     /// Whether the instructions are the same, addresses set aside.
     pub same: bool,
 }
@@ -58,6 +61,8 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
         let instructions = body.map_or(&[][..], |body| &body.instructions);
         instructions.iter().map(|it| it.key()).collect::<Vec<Key>>()
     });
+    let mut sources =
+        [0, 1].map(|side| bodies[side].map_or(vec![], |it| sources(it, images[side])));
     let texts = [0, 1].map(|side| bodies[side].map_or(vec![], |it| texts(&it.piece, images[side])));
     let ops = capture_diff_slices(Algorithm::Myers, &keys[0], &keys[1]);
     let aligned: HashMap<usize, usize> = ops
@@ -79,10 +84,26 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
             let same = op.tag() == DiffTag::Equal
                 && one.zip(other).is_some_and(|(one, other)| is_same(one, other));
             let sides = [one.map(|at| texts[0][at].clone()), other.map(|at| texts[1][at].clone())];
-            lines.push(Line { sides, same });
+            let mut source = |side: usize, at: Option<usize>| sources[side].get_mut(at?)?.take();
+            let sources = [source(0, one), source(1, other)];
+            lines.push(Line { sides, sources, same });
         }
     }
     Listing { symbols: bodies.map(|body| body.map(|it| it.piece.symbol.to_owned())), lines }
+}
+
+/// Where the instructions come from, each that comes from where the previous one does left out; empty without
+/// debug information.
+fn sources(body: &Body<'_>, image: &Image<'_>) -> Vec<Option<String>> {
+    let Some(sources) = image.sources() else { return Vec::new() };
+    let text = |&address: &u64| {
+        let origin = sources.origin(address);
+        let inlined = origin.inlined.map_or(String::new(), |name| format!(" ({name})"));
+        Some(origin.line? + &inlined)
+    };
+    let mut last = None;
+    let texts = body.addresses.iter().map(text);
+    texts.map(|text| (text != last).then(|| last.clone_from(&text)).and(text)).collect()
 }
 
 /// The instructions of a piece in AT&T syntax.

@@ -144,6 +144,7 @@ mod tests {
             new: Size::default(),
             removed: 0,
             added: 0,
+            inlined: None,
         };
         Difference { functions: names.iter().map(function).collect(), ..Difference::default() }
     }

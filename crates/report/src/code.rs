@@ -37,6 +37,7 @@ struct FunctionDocument<'a> {
     new: SizeDocument,
     removed: usize,
     added: usize,
+    inlined: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +65,8 @@ struct PieceDocument<'a> {
 struct LineDocument<'a> {
     base: Option<&'a str>,
     new: Option<&'a str>,
+    base_source: Option<&'a str>,
+    new_source: Option<&'a str>,
     same: bool,
 }
 
@@ -85,6 +88,7 @@ fn function(it: &Function) -> FunctionDocument<'_> {
         new: size(it.new),
         removed: it.removed,
         added: it.added,
+        inlined: it.inlined.as_deref(),
     }
 }
 
@@ -108,7 +112,8 @@ fn piece(it: &Listing) -> PieceDocument<'_> {
     let [base, new] = it.symbols.each_ref().map(Option::as_deref);
     let lines = it.lines.iter().map(|line| {
         let [base, new] = line.sides.each_ref().map(Option::as_deref);
-        LineDocument { base, new, same: line.same }
+        let [base_source, new_source] = line.sources.each_ref().map(Option::as_deref);
+        LineDocument { base, new, base_source, new_source, same: line.same }
     });
     PieceDocument { base, new, lines: lines.collect() }
 }
@@ -147,11 +152,12 @@ pub fn code(names: [&str; 2], difference: &Difference, full: bool) -> String {
 fn row(it: &Function) -> String {
     let figures = [it.base.instructions, it.new.instructions, it.removed, it.added];
     let figures: String = figures.iter().map(|figure| format!("{figure:>9}")).collect();
-    format!("{figures}  {}\n", cut(&it.name, 60))
+    let inlined = it.inlined.as_ref().map(|name| format!(" (inlined from {name})"));
+    format!("{figures}  {}\n", cut(&(it.name.clone() + &inlined.unwrap_or_default()), 60))
 }
 
 /// The listings of one function as plain text, side by side. Between the sides, `|` marks an instruction that
-/// differs, `<` one that only the baseline has, `>` one that only the other kernel has.
+/// differs, `<` one that only the baseline has, `>` one that only the other kernel has. `#` begins a source line.
 pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
     let mut text = String::new();
     for listing in listings {
@@ -162,6 +168,11 @@ pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
         text.push_str(&columns(Some(&base), ' ', Some(&new)));
         text.push_str(&format!("{}\n", "-".repeat(WIDTH)));
         for line in &listing.lines {
+            let sources = line.sources.each_ref().map(|it| it.as_deref().map(source));
+            if sources.iter().any(Option::is_some) {
+                let [base, new] = sources.each_ref().map(Option::as_deref);
+                text.push_str(&columns(base, ' ', new));
+            }
             let [base, new] = line.sides.each_ref().map(Option::as_deref);
             let mark = match (base, new) {
                 (Some(_), None) => '<',
@@ -175,6 +186,16 @@ pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
     }
     text.pop();
     text
+}
+
+/// A source line as a comment. Of a long path the end is kept.
+fn source(text: &str) -> String {
+    let longest = CELL - 5;
+    let letters = text.chars().count();
+    match letters > longest {
+        true => format!("# ...{}", text.chars().skip(letters + 3 - longest).collect::<String>()),
+        false => format!("# {text}"),
+    }
 }
 
 fn columns(base: Option<&str>, mark: char, new: Option<&str>) -> String {
@@ -192,12 +213,23 @@ mod tests {
 
     fn function(name: &str, change: Change, [base, new, removed, added]: [usize; 4]) -> Function {
         let size = |instructions| Size { bytes: 4 * instructions, instructions };
-        Function { name: name.into(), change, base: size(base), new: size(new), removed, added }
+        Function {
+            name: name.into(),
+            change,
+            base: size(base),
+            new: size(new),
+            removed,
+            added,
+            inlined: None,
+        }
     }
 
     fn difference() -> Difference {
         let functions = vec![
-            function("fork", Change::Changed, [10, 210, 0, 200]),
+            Function {
+                inlined: Some("dup_mm".into()),
+                ..function("fork", Change::Changed, [10, 210, 0, 200])
+            },
             function("late", Change::New, [0, 5, 0, 5]),
             function("early", Change::Gone, [7, 0, 7, 0]),
         ];
@@ -236,10 +268,13 @@ mod tests {
     fn instructions_side_by_side() {
         let line = |base: Option<&str>, new: Option<&str>, same| Line {
             sides: [base, new].map(|side| side.map(str::to_owned)),
+            sources: [None, None],
             same,
         };
+        let header = format!("{}include/linux/mm.h:88 (dup_mm)", "include/".repeat(5));
+        let sources = [Some("kernel/fork.c:10".to_owned()), Some(header)];
         let lines = vec![
-            line(Some("push %rbp"), Some("push %rbp"), true),
+            Line { sources, ..line(Some("push %rbp"), Some("push %rbp"), true) },
             line(Some("mov $1,%eax"), Some("mov $2,%eax"), false),
             line(None, Some(&format!("call {}", "long_".repeat(20))), false),
             line(Some("ret"), None, false),

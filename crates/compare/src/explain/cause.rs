@@ -1,6 +1,8 @@
 //! Causes and consequences: a function whose own code differs can be the cause of a change; one whose code is
 //! the same became more or less expensive because of others.
 
+use std::collections::HashMap;
+
 use code::{Change, Difference};
 
 use super::{Contribution, Explanation, Section, Subject};
@@ -46,8 +48,18 @@ impl Explanation {
             }
             _ => None,
         };
+        let functions = difference.functions.iter();
+        let inlined: HashMap<&str, &str> =
+            functions.filter_map(|it| Some((&*it.name, it.inlined.as_deref()?))).collect();
         for section in self.all.iter_mut().chain(&mut self.measured).chain(&mut self.phases) {
-            section.contributions.iter_mut().for_each(|it| it.code = code(it));
+            for it in &mut section.contributions {
+                it.code = code(it);
+                if it.code == Some(Code::Differs)
+                    && let Subject::Function { name, .. } = &it.subject
+                {
+                    it.inlined = inlined.get(name.as_str()).map(|name| (*name).to_owned());
+                }
+            }
             let Section { per_entry, contributions, .. } = section;
             per_entry.sort_by_key(|&place| !contributions[place].is_cause());
         }
@@ -70,6 +82,7 @@ mod tests {
             new: Size::default(),
             removed: 0,
             added: 0,
+            inlined: (name == "rarely").then(|| "helper".into()),
         };
         let same = same.iter().map(|&name| name.to_owned()).collect();
         Difference { functions: changes.iter().map(function).collect(), same }
@@ -93,15 +106,16 @@ mod tests {
         assert_eq!(dearer(&all(&explanation)), ["rarely", "often"]);
         assert_eq!(dearer(&explanation.phases[0]), ["rarely", "often"]);
         let marks = all(&explanation).contributions.into_iter();
-        let mut marks: Vec<_> = marks.map(|it| (it.subject.to_string(), it.code)).collect();
-        marks.retain(|(name, _)| !name.starts_with('['));
+        let mut marks: Vec<_> =
+            marks.map(|it| (it.subject.to_string(), it.code, it.inlined)).collect();
+        marks.retain(|(name, ..)| !name.starts_with('['));
         assert_eq!(
             marks,
             [
-                ("often".to_owned(), Some(Code::Same)),
-                ("rarely".to_owned(), Some(Code::Differs)),
-                ("other".to_owned(), None),
-                ("rarely [ext4]".to_owned(), None),
+                ("often".to_owned(), Some(Code::Same), None),
+                ("rarely".to_owned(), Some(Code::Differs), Some("helper".to_owned())),
+                ("other".to_owned(), None, None),
+                ("rarely [ext4]".to_owned(), None, None),
             ]
         );
     }

@@ -50,6 +50,8 @@ pub struct Contribution {
     pub calls: Option<Calls>,
     /// How its code differs; `None` where that is not known.
     pub code: Option<Code>,
+    /// The inlined function from which most of what differs in its code comes, if that is known.
+    pub inlined: Option<String>,
 }
 
 /// How a function was called.
@@ -114,6 +116,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
         change: instructions.change(),
         calls: None,
         code: None,
+        inlined: None,
     };
     Some(Drawn { contribution, instructions: figures.known(), per_entry: Default::default() })
 }

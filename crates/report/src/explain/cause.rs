@@ -21,7 +21,10 @@ pub fn causes(section: &Section) -> Option<String> {
         .map(|it| {
             let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
             let cost = cost.map(|it| format!(" ({} per entry)", signed(it.change(), 2)));
-            format!("{}{}", excerpt(&it.subject.to_string()), cost.unwrap_or_default())
+            let inlined =
+                it.inlined.as_ref().map(|name| format!(", inlined from {}", excerpt(name)));
+            let [inlined, cost] = [inlined, cost].map(Option::unwrap_or_default);
+            format!("{}{inlined}{cost}", excerpt(&it.subject.to_string()))
         })
         .collect();
     let of = format!("of the {} executed{}", count(marked, "function"), within(section));
@@ -50,11 +53,14 @@ pub fn remark(it: &Contribution) -> String {
         _ => None,
     };
     let code = it.code.and_then(|code| match code {
-        Code::Same => Some("code same"),
-        Code::Differs => Some("code differs"),
+        Code::Same => Some("code same".to_owned()),
+        Code::Differs => Some(match &it.inlined {
+            Some(name) => format!("code differs, inlined from {}", excerpt(name)),
+            None => "code differs".to_owned(),
+        }),
         // The other side cannot have executed it.
         Code::New | Code::Gone => None,
     });
-    let remarks: Vec<_> = code.map(str::to_owned).into_iter().chain(executed).collect();
+    let remarks: Vec<_> = code.into_iter().chain(executed).collect();
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
 }

@@ -84,6 +84,7 @@ struct ContributionDocument<'a> {
     exact_change: i128,
     calls: Option<CallsDocument<'a>>,
     code: Option<&'static str>,
+    inlined: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -179,6 +180,7 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
             Code::New => "new",
             Code::Gone => "gone",
         }),
+        inlined: it.inlined.as_deref(),
     }
 }
 

@@ -14,7 +14,8 @@ fn marked(causes: &[&str]) -> Explanation {
         _ => None,
     });
     let (differ, same) = names.partition::<Vec<_>, _>(|name| causes.contains(&name.as_str()));
-    let function = |name| Function {
+    let function = |name: String| Function {
+        inlined: (name == "vmstat_update").then(|| "fold_diff".into()),
         name,
         change: Change::Changed,
         base: Size::default(),
@@ -34,6 +35,7 @@ fn causes_are_named_first() {
     assert!(page.contains("The code of 2 of the "), "{page}");
     assert!(page.contains("do_anonymous_page (code differs)"), "{page}");
     let json = report::explain_json(&explanation).unwrap();
+    assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));
 }

@@ -1,0 +1,102 @@
+//! Where instructions come from in the source, by a kernel's debug information (DWARF).
+
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use addr2line::Context;
+use gimli::{Dwarf, EndianRcSlice, RunTimeEndian, SectionId};
+use object::{Object, ObjectSection};
+
+/// The largest section that is read.
+const LIMIT: u64 = 1 << 32;
+/// The file that has the kernel's first function in C.
+const FIRST: &str = "init/main.c";
+
+/// Where an instruction comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// File and line, such as `mm/memory.c:512`.
+    pub line: Option<String>,
+    /// The innermost inlined function that it is part of.
+    pub inlined: Option<String>,
+}
+
+/// The debug information of a kernel.
+pub(crate) struct Sources {
+    context: Context<EndianRcSlice<RunTimeEndian>>,
+    /// The directory of the source.
+    root: PathBuf,
+}
+
+impl Sources {
+    /// Reads the debug information; `None` if there is none, or it is damaged. `first` is the address of the
+    /// function `start_kernel`, whose file tells the directory of the source.
+    pub fn read(vmlinux: &[u8], first: Option<u64>) -> Option<Self> {
+        let file = object::File::parse(vmlinux).ok()?;
+        let endian = match file.is_little_endian() {
+            true => RunTimeEndian::Little,
+            false => RunTimeEndian::Big,
+        };
+        file.section_by_name(SectionId::DebugInfo.name())?;
+        let section = |id: SectionId| {
+            let section = file.section_by_name(id.name());
+            let bytes: Rc<[u8]> = match section {
+                Some(section) => {
+                    let packed = section.compressed_data()?;
+                    if packed.uncompressed_size > LIMIT {
+                        return Ok(EndianRcSlice::new(Rc::new([]), endian));
+                    }
+                    packed.decompress()?.into()
+                }
+                None => Rc::new([]),
+            };
+            Ok::<_, object::Error>(EndianRcSlice::new(bytes, endian))
+        };
+        let context = Context::from_dwarf(Dwarf::load(section).ok()?).ok()?;
+        let mut sources = Self { context, root: PathBuf::new() };
+        let first = first.and_then(|address| sources.file(address));
+        if let Some(root) = first.as_deref().and_then(|path| path.to_str()?.strip_suffix(FIRST)) {
+            sources.root = root.into();
+        }
+        Some(sources)
+    }
+
+    /// Where the instruction at an address comes from.
+    pub fn origin(&self, address: u64) -> Origin {
+        let mut origin = Origin { line: None, inlined: None };
+        let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
+            return origin;
+        };
+        let Ok(Some(frame)) = frames.next() else { return origin };
+        origin.line = frame.location.and_then(|it| {
+            let path = straight(it.file?);
+            let path = path.strip_prefix(&self.root).unwrap_or(&path);
+            Some(format!("{}:{}", path.display(), it.line?))
+        });
+        // A further frame is the function that the first one is inlined into.
+        if let Ok(Some(_)) = frames.next() {
+            let name = frame.function.and_then(|it| Some(it.raw_name().ok()?.into_owned()));
+            origin.inlined = name;
+        }
+        origin
+    }
+
+    fn file(&self, address: u64) -> Option<PathBuf> {
+        Some(straight(self.context.find_location(address).ok()??.file?))
+    }
+}
+
+/// A path without `.` and `..`.
+fn straight(path: &str) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if straight.file_name().is_some() => {
+                straight.pop();
+            }
+            part => straight.push(part),
+        }
+    }
+    straight
+}

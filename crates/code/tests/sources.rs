@@ -1,0 +1,88 @@
+//! Small kernels with debug information, made by the compiler.
+
+use std::fs;
+use std::process::Command;
+
+use code::{Image, Line, difference, listings};
+use kernelfiles::kallsyms::Symbols;
+use object::{Object, ObjectSection};
+
+const HEADER: &str = "static inline int helper(int n)\n{\n\treturn 3 * n + 1;\n}\n";
+const MAIN: &str = "#include \"../include/helper.h\"\nint limit;\nvoid start_kernel(void) { limit = 1; }\n\
+                    int twice(int n)\n{\n\treturn helper(n) + limit;\n}\n";
+
+/// A file like `vmlinux`, built in a directory of its own.
+fn kernel(header: &str, main: &str, options: &[&str]) -> Vec<u8> {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for (directory, name, text) in [("include", "helper.h", header), ("init", "main.c", main)] {
+        fs::create_dir(path(directory)).unwrap();
+        fs::write(path(directory).join(name), text).unwrap();
+    }
+    fs::create_dir(path("output")).unwrap();
+    let made = Command::new("cc")
+        .args(["-O2", "-nostdlib", "-static", "-no-pie", "-mcmodel=kernel", "-fno-pic"])
+        .args(["-fcf-protection=none", "-Wl,-Ttext=0xffffffff81000000", "-Wl,-estart_kernel"])
+        .args(options)
+        .args(["-o", "vmlinux", "../init/main.c"])
+        .current_dir(path("output"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    fs::read(path("output/vmlinux")).unwrap()
+}
+
+fn images(kernels: &[Vec<u8>; 2]) -> [Image<'_>; 2] {
+    kernels.each_ref().map(|it| Image::read(it, &Symbols::default()).unwrap())
+}
+
+fn lines([base, new]: &[Image<'_>; 2]) -> Vec<Line> {
+    listings(base, new, "twice").into_iter().flat_map(|it| it.lines).collect()
+}
+
+#[test]
+fn instructions_have_source_lines() {
+    for options in [&["-g"][..], &["-gdwarf-4"], &["-g", "-gz=zlib"], &["-g", "-gz=none"]] {
+        let lower = MAIN.replace("int limit", "\nint limit");
+        let kernels = [kernel(HEADER, MAIN, options), kernel(HEADER, &lower, options)];
+        let lines = lines(&images(&kernels));
+        let at = |side: usize| {
+            let sources = lines.iter().filter_map(|it| it.sources[side].as_deref());
+            sources.collect::<Vec<_>>()
+        };
+        assert!(at(0).contains(&"include/helper.h:3 (helper)"), "{options:?} {lines:?}");
+        assert!(at(0).contains(&"init/main.c:6") && at(1).contains(&"init/main.c:7"), "{lines:?}");
+        assert!(lines.iter().all(|it| it.same), "{lines:?}");
+        assert!(at(0).windows(2).all(|pair| pair[0] != pair[1]), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_change_is_followed_to_the_function_that_was_inlined() {
+    let inlined = |header: &str, main: &str, options: [&str; 2]| {
+        let kernels = [kernel(HEADER, MAIN, &options[..1]), kernel(header, main, &options[1..])];
+        let [base, new] = images(&kernels);
+        let found = difference(&base, &new).functions;
+        assert_eq!(found.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["twice"]);
+        found[0].inlined.clone()
+    };
+    let header = HEADER.replace("3 * n", "(n ^ 77) * 3");
+    let main = MAIN.replace("+ limit", "- limit * 5");
+    let with = ["-g"; 2];
+    assert_eq!(inlined(&header, MAIN, with).as_deref(), Some("helper"));
+    assert_eq!(inlined(HEADER, &main, with), None);
+    assert_eq!(inlined(&header, MAIN, ["-g", "-g0"]), None);
+}
+
+#[test]
+fn damaged_debug_information_is_none() {
+    let whole = kernel(HEADER, MAIN, &["-g", "-gz=none"]);
+    let file = object::File::parse(&*whole).unwrap();
+    let (start, size) = file.section_by_name(".debug_info").unwrap().file_range().unwrap();
+    let mut damaged = whole.clone();
+    damaged[start as usize..(start + size) as usize].fill(0xff);
+    let kernels = [whole, damaged];
+    let [base, new] = &images(&kernels);
+    assert_eq!(difference(base, new).functions, []);
+    assert!(!listings(base, new, "twice").is_empty());
+}
