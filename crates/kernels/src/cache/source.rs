@@ -380,6 +380,12 @@ impl Cache {
         for (name, value) in &build.set {
             requested.options.push(config::option(name, value).map_err(Error::Config)?);
         }
+        let gives_debug_information = |(name, value): &(String, String)| {
+            name.starts_with("DEBUG_INFO") && name != "DEBUG_INFO_NONE" && value == "y"
+        };
+        if requested.options.iter().any(gives_debug_information) {
+            requested.options.retain(|(name, _)| name != "DEBUG_INFO_NONE");
+        }
         Ok(requested)
     }
 

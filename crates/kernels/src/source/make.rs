@@ -189,6 +189,13 @@ impl Workshop<'_> {
         let (mut steps, mut told) = (0, begun);
         let mut make = self.make()?;
         make.arg("vmlinux").args(modules.then_some("modules"));
+        let config = self.output().join(".config");
+        let config = fs::read_to_string(&config).doing("read", &config)?;
+        if config.lines().any(|line| line == "CONFIG_DEBUG_INFO=y") {
+            // Otherwise the path of the cache gets into the image.
+            let map = format!("-fdebug-prefix-map={}=.", self.output().display());
+            make.args([format!("KCFLAGS={map}"), format!("KAFLAGS={map}")]);
+        }
         let failed = self.run(make, &mut |line| {
             steps += usize::from(is_step(line));
             if told.elapsed() >= INTERVAL {
