@@ -5,6 +5,8 @@ use std::fmt::Write;
 /// A difference that does not matter: its name, and its addition to a variant.
 type Harmless = (&'static str, &'static str);
 
+/// Where the patches are.
+const PATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/planted");
 /// Seeds of each variant.
 pub const SEEDS: u32 = 5;
 /// Variants besides the plain one in a cell.
@@ -28,7 +30,7 @@ const HARMLESS: [Harmless; 10] = [
 pub struct Cell {
     /// The kernel of all variants, as `faultline` names it.
     pub kernel: &'static str,
-    /// Kernels built from the same source except for harmless changes: they are variants too.
+    /// Harmless patches in `scripts/planted`. The kernel with each is a variant too.
     pub rebuilt: &'static [&'static str],
     /// CPUs, nodes, and memory in MiB.
     pub machine: [u32; 3],
@@ -47,8 +49,8 @@ pub const CELLS: [Cell; 16] = [
     cell("debian:newest", [2, 1, 512], &["nas", "pagealloc", "paralleldd"]),
     cell("debian:5.10", [1, 1, 384], &["paralleldd", "truncate", "stutter"]),
     Cell {
-        kernel: "planted-base",
-        rebuilt: &["planted-harmless", "planted-moved"],
+        kernel: "debian-source:6.1",
+        rebuilt: &["harmless", "moved"],
         machine: [2, 2, 512],
         workloads: &["autonuma"],
     },
@@ -69,7 +71,7 @@ impl Cell {
     /// The name of the cell in one word, which identifies its experiment. Only the first workload is named.
     pub fn name(&self) -> String {
         let [cpus, nodes, memory] = self.machine;
-        let kernel = self.kernel.trim_start_matches("debian:");
+        let kernel = self.kernel.trim_start_matches("debian:").replace(':', "-");
         format!("{kernel}-{cpus}-{nodes}-{memory}-{}", self.workloads[0])
     }
 
@@ -92,8 +94,8 @@ impl Cell {
             let _ = write!(text, "[[variant]]\nname = \"{name}\"\nkernel = \"{kernel}\"\n{more}\n");
         };
         variant("plain", self.kernel, "");
-        for kernel in self.rebuilt {
-            variant(kernel, kernel, "");
+        for name in self.rebuilt {
+            variant(name, self.kernel, &format!("patches = [\"{PATCHES}/{name}.patch\"]"));
         }
         for other in 0..OTHERS - self.rebuilt.len() {
             let (name, more) = HARMLESS[(number * OTHERS + other) % HARMLESS.len()];

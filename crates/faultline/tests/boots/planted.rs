@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Privilege};
+use kernels::Cache;
+use model::{Boot, Build, Privilege};
 use serde_json::Value;
 
 use crate::balancing::growth;
-use crate::common::{Bench, Said, experiment};
+use crate::common::{Bench, experiment, quoted};
 use crate::long_only;
 
 /// What `scripts/planted` does to a kernel.
@@ -26,9 +27,10 @@ struct Planted {
     error: f64,
 }
 
-const BASE: &str = "planted-base";
+const SOURCE: &str = "debian-source:6.1";
+const BASE: &str = "base";
 const DELAY: Planted = Planted {
-    kernel: "planted-delay",
+    kernel: "delay",
     function: "page_add_new_anon_rmap",
     instruction: "lea (%rsp),%rsp",
     count: 200,
@@ -36,7 +38,7 @@ const DELAY: Planted = Planted {
     error: 0.0, // with pages of one size there is one path through the function
 };
 const ACCESS: Planted = Planted {
-    kernel: "planted-access",
+    kernel: "access",
     function: "folio_add_lru_vma",
     instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
     count: 1,
@@ -44,7 +46,7 @@ const ACCESS: Planted = Planted {
     error: 0.01,
 };
 const WALK: Planted = Planted {
-    kernel: "planted-walk",
+    kernel: "walk",
     function: "handle_mm_fault",
     instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
     count: 64,
@@ -57,46 +59,31 @@ const FAULTS: &str = "sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" 
 const WORKLOAD: &str = "[[workload]]\nname = \"autonuma\"\n\
                         parameters = { programs = \"NUMA01\", scale = 0.02 }\n";
 
-/// A bench with a cache of its own, so that it lacks kernels of these names that were built earlier.
-struct OwnBench {
-    bench: Bench,
-    images: PathBuf,
+/// The patch that makes a planted kernel.
+fn patch(kernel: &str) -> PathBuf {
+    let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted");
+    patches.join(kernel).with_extension("patch")
 }
 
-impl OwnBench {
-    fn new() -> Self {
-        let bench = Bench::new();
-        let images = kernels::Cache::open().unwrap().root().join("planted");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted-kernels");
-        let built = Command::new(script).arg(&images).status().unwrap();
-        assert!(built.success());
-        Self { bench, images }
-    }
+/// A variant with a planted kernel, or with the plain one.
+fn variant(kernel: &str, more: &str) -> String {
+    let patches = match kernel {
+        BASE => String::new(),
+        kernel => format!("patches = [{}]\n", quoted(&patch(kernel))),
+    };
+    format!("[[variant]]\nname = \"{kernel}\"\nkernel = \"{SOURCE}\"\n{patches}{more}")
+}
 
-    fn image(&self, kernel: &str) -> PathBuf {
-        self.images.join(kernel).join("vmlinux")
-    }
+/// The image of a planted kernel, or of the plain one.
+fn image(kernel: &str) -> PathBuf {
+    let patches = if kernel == BASE { vec![] } else { vec![patch(kernel)] };
+    let build = Build { patches, ..Build::default() };
+    let cache = Cache::open().unwrap();
+    cache.build(&SOURCE.parse().unwrap(), &build, &|_| ()).unwrap().unwrap().image
+}
 
-    fn faultline(&self, args: &[&str]) -> Said {
-        let mut command = self.bench.command(args);
-        command.env("XDG_CACHE_HOME", self.bench.path("cache"));
-        self.bench.said(command).expect(0)
-    }
-
-    fn add(&self, kernel: &str) {
-        let image = self.image(kernel);
-        self.faultline(&["kernel", "add", "--image", image.to_str().unwrap(), "--name", kernel]);
-    }
-
-    fn run(&self, text: &str) -> Vec<Boot> {
-        let file = self.bench.write("x.toml", text);
-        self.faultline(&["run", file.to_str().unwrap()]);
-        self.bench.boots()
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.faultline(args).out).unwrap()
-    }
+fn json(bench: &Bench, args: &[&str]) -> Value {
+    serde_json::from_str(&bench.faultline(args).expect(0).out).unwrap()
 }
 
 #[test]
@@ -104,24 +91,26 @@ fn exact_mode_finds_planted_instructions() {
     if !long_only() {
         return;
     }
-    let own = OwnBench::new();
+    let bench = Bench::new();
     let planted = [DELAY, ACCESS, WALK];
-    let base = functions(&own.image(BASE));
+    let base = functions(&image(BASE));
     for planted in &planted {
-        differs_by_what_was_planted(&base, &functions(&own.image(planted.kernel)), planted);
+        differs_by_what_was_planted(&base, &functions(&image(planted.kernel)), planted);
     }
     let kernels = [BASE, DELAY.kernel, ACCESS.kernel, WALK.kernel];
-    kernels.iter().for_each(|kernel| own.add(kernel));
-    let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n{FAULTS}"));
-    let boots = own.run(&format!(
-        "name = \"planted\"\nmode = \"exact\"\nseeds = 5\n[profile]\naccesses = true\n\
+    let variants = kernels.map(|kernel| variant(kernel, FAULTS));
+    bench
+        .run(&format!(
+            "name = \"planted\"\nmode = \"exact\"\nseeds = 5\n[profile]\naccesses = true\n\
          [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
-        variants.concat()
-    ));
-    let compared = own.json(&["compare", "--format", "json"]);
+            variants.concat()
+        ))
+        .expect(0);
+    let compared = json(&bench, &["compare", "--format", "json"]);
+    let boots = bench.boots();
     for planted in &planted {
-        println!("{}", own.faultline(&["explain", BASE, planted.kernel]).out);
-        let explained = own.json(&["explain", BASE, planted.kernel, "--format", "json"]);
+        println!("{}", bench.faultline(&["explain", BASE, planted.kernel]).out);
+        let explained = json(&bench, &["explain", BASE, planted.kernel, "--format", "json"]);
         is_explained(&explained["all"], planted);
     }
     // One instruction more per entry is lost in the luck of the total.
@@ -136,14 +125,13 @@ fn planted_functions_differ_and_no_others() {
     if !long_only() {
         return;
     }
-    let own = OwnBench::new();
+    let bench = Bench::new();
     let changed =
         [DELAY, ACCESS, WALK].map(|it| (it.kernel, vec![(it.function, "changed", it.count)]));
-    let lines =
-        ("planted-harmless", vec![("planted_room", "new", 5001), ("planted_line", "new", 4)]);
-    for (kernel, expected) in changed.into_iter().chain([lines, ("planted-moved", vec![])]) {
-        let images = [BASE, kernel].map(|kernel| own.image(kernel).display().to_string());
-        let found = own.json(&["diff", &images[0], &images[1], "--format", "json"]);
+    let lines = ("harmless", vec![("planted_room", "new", 5001), ("planted_line", "new", 4)]);
+    for (kernel, expected) in changed.into_iter().chain([lines, ("moved", vec![])]) {
+        let images = [BASE, kernel].map(|kernel| image(kernel).display().to_string());
+        let found = json(&bench, &["diff", &images[0], &images[1], "--format", "json"]);
         let found = found["functions"].as_array().unwrap().iter();
         let found = found.map(|it| {
             assert_eq!(it["removed"], 0, "{kernel}: {it}");
@@ -159,25 +147,21 @@ fn a_series_is_walked_patch_by_patch() {
     if !long_only() {
         return;
     }
-    let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted");
     let planted = [DELAY, ACCESS, WALK];
-    let names = planted.each_ref().map(|it| it.kernel.trim_start_matches("planted-"));
-    let files =
-        names.map(|it| format!("\"{}\"", patches.join(it).with_extension("patch").display()));
+    let files = planted.each_ref().map(|it| quoted(&patch(it.kernel)));
     let bench = Bench::new();
     bench
         .run(&format!(
             "name = \"series\"\nmode = \"exact\"\nseeds = 5\n\
              [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n\
-             [[variant]]\nname = \"6.1\"\nkernel = \"debian-source:6.1\"\neach = true\n\
+             [[variant]]\nname = \"6.1\"\nkernel = \"{SOURCE}\"\neach = true\n\
              patches = [{}]\n{FAULTS}{WORKLOAD}",
             files.join(", ")
         ))
         .expect(0);
     let steps = ["6.1", "6.1+1", "6.1+1..2", "6.1+1..3"];
     for (step, planted) in steps.windows(2).zip(&planted) {
-        let explained = bench.faultline(&["explain", step[0], step[1], "--format", "json"]);
-        let explained: Value = serde_json::from_str(&explained.expect(0).out).unwrap();
+        let explained = json(&bench, &["explain", step[0], step[1], "--format", "json"]);
         is_explained(&explained["all"], planted);
     }
 }
@@ -187,16 +171,17 @@ fn kernels_that_only_moved_are_the_same() {
     if !long_only() {
         return;
     }
-    let own = OwnBench::new();
-    let kernels = [BASE, "planted-harmless", "planted-moved"];
-    kernels.iter().for_each(|kernel| own.add(kernel));
-    let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n"));
-    own.run(&format!(
-        "name = \"moved\"\nmode = \"exact\"\nseeds = 5\n\
+    let bench = Bench::new();
+    let kernels = [BASE, "harmless", "moved"];
+    let variants = kernels.map(|kernel| variant(kernel, ""));
+    bench
+        .run(&format!(
+            "name = \"moved\"\nmode = \"exact\"\nseeds = 5\n\
          [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
-        variants.concat()
-    ));
-    let compared = own.json(&["compare", "--margin", "0", "--format", "json"]);
+            variants.concat()
+        ))
+        .expect(0);
+    let compared = json(&bench, &["compare", "--margin", "0", "--format", "json"]);
     for kernel in &kernels[1..] {
         let verdict = verdict(&compared, kernel);
         assert!(["same", "undecided"].contains(&verdict), "{kernel}: {verdict}");
@@ -208,13 +193,13 @@ fn planted_kernels_balance() {
     if !long_only() {
         return;
     }
-    let own = OwnBench::new();
-    own.add(BASE);
+    let bench = Bench::new();
     let rest = format!(
-        "accel = \"tcg\"\n[[variant]]\nkernel = \"{BASE}\"\n[[workload]]\nname = \"autonuma\"\n\
+        "accel = \"tcg\"\n[[variant]]\nkernel = \"{SOURCE}\"\n[[workload]]\nname = \"autonuma\"\n\
          parameters = {{ programs = \"NUMA01\", scale = 0.3 }}\n"
     );
-    let boots = own.run(&experiment("planted", &rest));
+    bench.run(&experiment("planted", &rest)).expect(0);
+    let boots = bench.boots();
     assert_eq!((boots[0].facts.cpus, boots[0].facts.nodes), (4, 2));
     for counter in ["numa_pte_updates", "numa_hint_faults", "numa_pages_migrated"] {
         assert!(growth(&boots[0], counter) > 0, "{counter}");
