@@ -5,6 +5,7 @@ mod common;
 mod counts;
 mod culprit;
 mod disks;
+mod entries;
 mod exact;
 mod faults;
 mod host;
