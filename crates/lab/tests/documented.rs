@@ -14,7 +14,7 @@ const UNKNOWN: &str = "zzz";
 const REQUIRED: &str = "must be given";
 
 /// Experiments that together have every table. Each key applies in one of them at least.
-const EXPERIMENTS: [&str; 6] = [
+const EXPERIMENTS: [&str; 7] = [
     "name = 'x'\nboots = 'auto'\nsampler = {}\n\
      machine = { cpus = 2, memory = '1G', disk = [{ size = '1G' }, { size = '1G' }], limits = {},\
      swap = { kind = 'disk' } }\n\
@@ -30,6 +30,8 @@ const EXPERIMENTS: [&str; 6] = [
     "name = 'x'\nboots = 3\nmachine = { cpus = 2 }\nsweep = { memory = ['1G', '2G'] }\n\
      variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
     "name = 'x'\nboots = 3\nmachine = { cpus = 2, memory = '1G' }\nsweep = { parameters = { rounds = [1, 2] } }\n\
+     variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
+    "name = 'x'\nboots = 3\nmachine = { cpus = 2, memory = '1G' }\nculprit = { good = 'v6.1', bad = 'v6.4' }\n\
      variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
 ];
 const MANIFESTS: [&str; 2] = [

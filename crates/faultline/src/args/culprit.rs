@@ -10,15 +10,22 @@ use super::{MachineArgs, ModeArg, name_and_value};
 
 #[derive(Debug, Args)]
 pub struct CulpritArgs {
-    /// Git repository of kernels. Faultline only reads it
-    #[arg(long, value_name = "DIR")]
-    pub tree: PathBuf,
+    /// An experiment file: its tree, machine, workload, mode and [culprit]
+    #[arg(conflicts_with_all = [
+        "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "mode", "boots",
+        "reference", "metric", "counter", "phase", "function", "all", "first_parent", "with_patch", "kconfig",
+        "fragments", "compiler", "confidence", "budget",
+    ])]
+    pub experiment: Option<PathBuf>,
+    /// Without a file: git repository of kernels. Faultline only reads it
+    #[arg(long, value_name = "DIR", required_unless_present = "experiment")]
+    pub tree: Option<PathBuf>,
     /// Commit before the change
-    #[arg(long, value_name = "COMMIT")]
-    pub good: String,
+    #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
+    pub good: Option<String>,
     /// Commit after the change, a descendant of the good one
-    #[arg(long, value_name = "COMMIT")]
-    pub bad: String,
+    #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
+    pub bad: Option<String>,
     /// An older commit to measure too, which tells a regression from a return to what was
     #[arg(long, value_name = "COMMIT")]
     pub reference: Option<String>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::culprit::Ending;
 use kernels::History;
-use lab::{Asked, Search};
+use lab::{Asked, Search, file};
 use model::{Build, Experiment, Mode, Variant};
 
 use super::run::{described, laboratory, on_interrupt, workload};
@@ -24,7 +24,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     lab::check(&search.experiment)?;
     let history = History::read(&search.tree, &search.good, &search.bad)?;
     if args.dry_run {
-        return plan(args, &search, &history);
+        return plan(&search, &history);
     }
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
@@ -49,7 +49,19 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     })
 }
 
+/// The search of a file, or the one that options describe.
 fn search(args: &CulpritArgs) -> Result<Search, Failure> {
+    let Some(path) = &args.experiment else { return without_file(args) };
+    let text = file::text::read(path)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let ends = [args.good.as_deref(), args.bad.as_deref()];
+    Ok(Search { prove: !args.no_proof, ..file::parse_culprit(path, &text, ends)? })
+}
+
+fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
+    let (Some(tree), Some(good), Some(bad)) = (&args.tree, &args.good, &args.bad) else {
+        unreachable!("clap requires them")
+    };
     let exact = args.mode == ModeArg::Exact;
     let FigureArgs { metric, counter, phase, function } = &args.figure;
     if !exact && (phase.is_some() || function.is_some()) {
@@ -61,14 +73,14 @@ fn search(args: &CulpritArgs) -> Result<Search, Failure> {
     let described = described(name, Vec::new(), used, &args.machine, boots)?;
     let mode = if exact { Mode::Exact } else { Mode::Measured };
     Ok(Search {
-        tree: args.tree.clone(),
-        good: args.good.clone(),
-        bad: args.bad.clone(),
+        tree: tree.clone(),
+        good: good.clone(),
+        bad: bad.clone(),
         reference: args.reference.clone(),
         experiment: Experiment { mode, ..described },
         variant: Variant::default(),
         build: Build {
-            tree: Some(args.tree.clone()),
+            tree: Some(tree.clone()),
             patches: args.with_patch.clone(),
             config: args.kconfig.clone(),
             fragments: args.fragments.clone(),
@@ -96,7 +108,7 @@ fn command() -> String {
 }
 
 /// Prints what a search would do.
-fn plan(args: &CulpritArgs, search: &Search, history: &History) -> Result<ExitCode, Failure> {
+fn plan(search: &Search, history: &History) -> Result<ExitCode, Failure> {
     let commits = history.commits.len() - 1;
     let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
     let kernels = 3 + commits.ilog2();
@@ -105,8 +117,8 @@ fn plan(args: &CulpritArgs, search: &Search, history: &History) -> Result<ExitCo
         "{commits} commits from {} to {}, {merges} of them merges\nabout {kernels} kernels: the two ends, one \
          for each halving, one with the culprit reverted; fewer if commits change nothing that is built\n\
          {boots} boots of each end, then {}\n",
-        args.good,
-        args.bad,
+        search.good,
+        search.bad,
         match search.experiment.mode {
             Mode::Exact => "1 or a few of each kernel",
             Mode::Measured => "as many as the noise needs",
