@@ -100,7 +100,7 @@ impl Signal {
         let excess = |section: &Section| section.totals.kernel.excess();
         let Some(section) = sections.max_by(|one, other| excess(one).total_cmp(&excess(other)))
         else {
-            return vec![Self::Instructions(None)];
+            return vec![Self::Instructions(phase.map(String::from))];
         };
         let change = section.totals.kernel.change();
         let holds = |place: &usize| {

@@ -30,8 +30,6 @@ pub struct Exact<'a> {
     pub seeds: usize,
     /// Search every step beyond luck, not only those of at least [`SHARE`] of the change.
     pub all: bool,
-    /// Do not search inside merges.
-    pub first_parent: bool,
 }
 
 /// What a search asks for, or its answer.
@@ -53,7 +51,7 @@ pub enum Next {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The commits that can be its cause: one, or several that cannot be told apart because commits among
-    /// them cannot be read, or because a merge is not searched.
+    /// them cannot be read, or because the branch of a merge has another change than the merge.
     pub commits: Vec<Node>,
     /// The last commit that was read before it.
     pub before: Node,
@@ -255,7 +253,6 @@ impl Exact<'_> {
     fn edge(&self, line: &[Node], change: f64, steps: &mut Vec<Step>) -> Result<(), Stop> {
         let (before, after) = (line[0], line[line.len() - 1]);
         if let ([_, merge], [parent, tip]) = (line, self.history.parents(after))
-            && !self.first_parent
             && let Some(inner) = self.branch(*merge, [*parent, *tip], change)?
         {
             steps.extend(inner);
@@ -337,7 +334,7 @@ mod tests {
         }
 
         /// The answer, and how many commits were read.
-        fn search(&self, all: bool, first_parent: bool) -> (Next, usize) {
+        fn search(&self, all: bool) -> (Next, usize) {
             let mut unreadable = FixedBitSet::with_capacity(self.history.len());
             unreadable.extend(self.unreadable.iter().copied());
             let mut readings = BTreeMap::new();
@@ -349,7 +346,6 @@ mod tests {
                     least: 0.5,
                     seeds: 3,
                     all,
-                    first_parent,
                 };
                 match search.next() {
                     Next::Read(node, seeds) => {
@@ -364,7 +360,7 @@ mod tests {
         }
 
         fn found(&self, all: bool) -> Vec<(Vec<Node>, f64)> {
-            match self.search(all, false).0 {
+            match self.search(all).0 {
                 Next::Found(steps) => {
                     steps.into_iter().map(|step| (step.commits, step.change)).collect()
                 }
@@ -377,7 +373,7 @@ mod tests {
     fn each_single_step_is_found_with_about_log2_readings() {
         for culprit in 1..=64 {
             let world = World::new(History::linear(64), &[(culprit, 50.0)]);
-            let (answer, read) = world.search(false, false);
+            let (answer, read) = world.search(false);
             let step =
                 Step { commits: vec![culprit], before: culprit - 1, after: culprit, change: 50.0 };
             assert_eq!(answer, Next::Found(vec![step]));
@@ -420,10 +416,10 @@ mod tests {
     #[test]
     fn equal_ends_have_no_culprit() {
         let world = World::new(History::linear(64), &[(20, 200.0), (41, -200.0)]);
-        assert_eq!(world.search(false, false), (Next::NoDifference, 2));
+        assert_eq!(world.search(false), (Next::NoDifference, 2));
         let mut noisy = World::new(History::linear(64), &[(20, 1.0)]);
         noisy.luck = 100.0;
-        assert_eq!(noisy.search(false, false).0, Next::NoDifference);
+        assert_eq!(noisy.search(false).0, Next::NoDifference);
     }
 
     #[test]
@@ -436,7 +432,7 @@ mod tests {
         world.steps = vec![(33, 50.0)];
         assert_eq!(world.found(false), [(vec![33], 50.0)]);
         world.unreadable = vec![0];
-        assert_eq!(world.search(false, false).0, Next::NoEnd(0));
+        assert_eq!(world.search(false).0, Next::NoEnd(0));
     }
 
     /// A mainline of merges, each of which brings a branch of some commits.
@@ -461,7 +457,7 @@ mod tests {
         let history = merges(8, 6);
         for culprit in 1..history.len() {
             let world = World::new(history.clone(), &[(culprit, 50.0)]);
-            let (answer, read) = world.search(false, false);
+            let (answer, read) = world.search(false);
             let Next::Found(steps) = answer else { panic!("{culprit}: {answer:?}") };
             assert_eq!(steps[0].commits, [culprit]);
             assert!(read <= 10, "{read} for {culprit}");
@@ -476,13 +472,6 @@ mod tests {
             expected.dedup();
             assert_eq!(named, expected);
         }
-    }
-
-    #[test]
-    fn first_parents_name_the_merge_and_its_branch() {
-        let world = World::new(merges(4, 3), &[(7, 50.0)]);
-        let Next::Found(steps) = world.search(true, true).0 else { panic!() };
-        assert_eq!(steps[0].commits, [6, 7, 8, 10]);
     }
 
     #[test]

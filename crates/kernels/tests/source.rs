@@ -479,7 +479,7 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     bench.commit("third");
     bench.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     bench.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
-    let history = History::read(&bench.tree(), "v1", "HEAD").unwrap();
+    let history = History::read(&bench.tree(), ["v1", "HEAD"], false).unwrap();
     let subjects: Vec<&str> = history.commits.iter().map(|it| &*it.subject).collect();
     assert_eq!((subjects[0], subjects[1]), ("first", "second"));
     assert_eq!(subjects[4..], ["merge", "empty"]);
@@ -494,8 +494,9 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     assert_eq!((&changes[0], &changes[5]), (&vec![], &vec![vec![]]));
     assert!(history.author(&merge.id).unwrap().ends_with(" a <a@b>"));
 
-    let wrong =
-        |good: &str, bad: &str| History::read(&bench.tree(), good, bad).unwrap_err().to_string();
+    let wrong = |good: &str, bad: &str| {
+        History::read(&bench.tree(), [good, bad], false).unwrap_err().to_string()
+    };
     assert!(wrong("HEAD", "HEAD").contains("are the same commit"));
     assert!(wrong("HEAD", "v1").ends_with("`v1` is an ancestor of `HEAD`: exchange the two ends"));
     let fork = wrong("HEAD~1^1", "side");

@@ -14,7 +14,7 @@ use kernels::History;
 use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
-use crate::run::{Lab, RunError};
+use crate::run::{Lab, RunError, lock};
 use search::Search;
 use seeker::{Found, Seeker};
 use trial::Trials;
@@ -33,6 +33,7 @@ impl Lab {
         history: &History,
         watch: &mut Watch<'_>,
     ) -> Result<Findings, RunError> {
+        let _lock = lock(&self.scratch)?;
         let commits = history.commits.len() - 1;
         let [good, bad] = [&search.good, &search.bad];
         let about = 3 + commits.ilog2();

@@ -122,8 +122,18 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
-        check(experiment)?;
         let _lock = lock(&self.scratch)?;
+        self.run_locked(experiment, options, watch)
+    }
+
+    /// The same. The caller holds the lock on the scratch directory.
+    pub(crate) fn run_locked(
+        &mut self,
+        experiment: &Experiment,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<RunSummary, RunError> {
+        check(experiment)?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let experiment =
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;

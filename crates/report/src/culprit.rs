@@ -171,20 +171,18 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
 
 /// What no step has.
 fn rest(found: &Findings) -> String {
-    match (found.rest(), found.levels()) {
-        (Some(rest), Some([good, bad]))
-            if found.culprits.len() > 1 || rest.abs() > 0.05 * (bad - good).abs() =>
-        {
-            let hint =
-                if found.ending == Ending::Found { "; --all finds smaller steps" } else { "" };
-            format!(
-                "\nIn no step: {} ({:.0} % of the whole change{hint})\n",
-                value(rest),
-                100.0 * rest / (bad - good)
-            )
-        }
-        _ => String::new(),
+    let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
+        return String::new();
+    };
+    let matters = found.culprits.len() > 1 || rest.abs() > 0.05 * (bad - good).abs();
+    if found.ending != Ending::Found || !matters {
+        return String::new();
     }
+    let share = 100.0 * rest / (bad - good);
+    format!(
+        "\nIn no step: {} ({share:.0} % of the whole change; --all finds smaller steps)\n",
+        value(rest)
+    )
 }
 
 fn reference(found: &Findings) -> String {

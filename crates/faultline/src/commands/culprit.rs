@@ -22,7 +22,18 @@ const BOOTS: [u32; 2] = [4, 5];
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
     let search = search(args)?;
     lab::check(&search.experiment)?;
-    let history = History::read(&search.tree, &search.good, &search.bad)?;
+    let ends = [&*search.good, &*search.bad];
+    let history = History::read(&search.tree, ends, search.first_parent)?;
+    // What would fail only at the end of a long search is checked first.
+    search.reference.as_ref().map(|name| history.commit(name)).transpose()?;
+    kernels::subjects(&search.build.patches)?;
+    for path in [&args.output, &args.bisect_log].into_iter().flatten() {
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        if directory.is_some_and(|directory| !directory.is_dir()) {
+            let path = path.display();
+            return Err(Failure::Usage(format!("{path}: its directory does not exist")));
+        }
+    }
     if args.dry_run {
         return plan(&search, &history);
     }

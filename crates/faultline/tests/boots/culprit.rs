@@ -102,6 +102,10 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     tree.git(&["tag", "-f", "v1", "HEAD~1"]);
     let said = search(&bench, &tree, &["--phase", "protect"]).expect(0);
     assert!(said.out.starts_with("The ends do not differ beyond luck"), "{}", said.out);
+    for figure in [["--phase", "nothing"], ["--function", "nothing"]] {
+        let said = search(&bench, &tree, &figure).expect(2);
+        assert!(said.err.contains(" has no ") && said.err.contains("nothing"), "{}", said.err);
+    }
     let said = search(&bench, &tree, &["--metric", "nothing"]).expect(2);
     assert!(said.err.contains("no row is called `nothing`; there are: "), "{}", said.err);
 }

@@ -39,12 +39,12 @@ pub struct Change {
 }
 
 impl History {
-    /// Reads the history from `good` to `bad`.
+    /// Reads the history from `good` to `bad`; with `first_parent`, only along first parents.
     ///
     /// # Errors
     /// When a commit does not exist, the good end is not an ancestor of the bad one, or the repository lacks
     /// commits between them.
-    pub fn read(tree: &Path, good: &str, bad: &str) -> Result<Self, Error> {
+    pub fn read(tree: &Path, [good, bad]: [&str; 2], first_parent: bool) -> Result<Self, Error> {
         let tree = Tree::open(tree)?;
         let [first, last] = [tree.commit(good)?, tree.commit(bad)?];
         if first == last {
@@ -63,7 +63,9 @@ impl History {
         }
         let good = tree.log(&["--no-walk", &first])?;
         let range = format!("{first}..{last}");
-        let text = good + &tree.log(&["--topo-order", "--reverse", &range])?;
+        let mut which = vec!["--topo-order", "--reverse", &range];
+        which.extend(first_parent.then_some("--first-parent"));
+        let text = good + &tree.log(&which)?;
         let mut commits: Vec<Commit> = Vec::new();
         let mut places = BTreeMap::new();
         for line in text.lines() {
@@ -72,6 +74,7 @@ impl History {
                 continue;
             };
             let parents: Vec<String> = parents.split(' ').map(String::from).collect();
+            let counted = if first_parent { 1 } else { parents.len() };
             let place = |id: &String| places.get(id).copied().unwrap_or(0);
             commits.push(Commit {
                 id: id.to_owned(),
@@ -79,13 +82,18 @@ impl History {
                 places: if commits.is_empty() {
                     Vec::new()
                 } else {
-                    parents.iter().map(place).collect()
+                    parents.iter().take(counted).map(place).collect()
                 },
                 parents,
             });
             places.insert(id.to_owned(), commits.len() - 1);
         }
         Ok(Self { tree, commits })
+    }
+
+    /// The commit that a name means. Fails when there is none.
+    pub fn commit(&self, name: &str) -> Result<String, Error> {
+        self.tree.commit(name)
     }
 
     /// The files by which each commit differs from each of its parents. Empty for the good end.

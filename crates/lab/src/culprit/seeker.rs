@@ -74,6 +74,12 @@ impl<'a> Seeker<'a> {
         }
         let mut signals = self.signals()?.into_iter();
         self.signal = signals.next().unwrap_or(Signal::Instructions(None));
+        for end in [0, self.trials.bad()] {
+            if self.trials.figures(end, &self.signal).is_empty() {
+                let commit = self.trials.history.commits[end].id[..12].to_owned();
+                return Err(RunError::NoFigure { commit, figure: self.signal.to_string() });
+            }
+        }
         watch(Progress::Remark(&format!("Figure: {}", self.signal)));
         loop {
             let groups = self.groups();
@@ -180,7 +186,6 @@ impl<'a> Seeker<'a> {
             least: self.signal.least(base),
             seeds: self.trials.search.experiment.boots as usize,
             all: self.trials.search.all,
-            first_parent: self.trials.search.first_parent,
         })
     }
 

@@ -314,7 +314,7 @@ pub fn booted(
     experiment: &Experiment,
     watch: &mut Watch<'_>,
 ) -> Result<(ExperimentId, Experiment, Vec<Kept>), RunError> {
-    let summary = lab.run(experiment, RunOptions::default(), watch)?;
+    let summary = lab.run_locked(experiment, RunOptions::default(), watch)?;
     let stored = lab.store.experiment(summary.experiment)?;
     let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
     let detail = match experiment.mode {

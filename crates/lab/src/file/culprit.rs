@@ -7,6 +7,7 @@ use model::{Experiment, Millis, Share, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::mode::BootsForm;
 use super::variants::VariantForm;
 use super::{Checked, FileError, FileForm, build, fault, read};
 use crate::culprit::search::{Asked, Search};
@@ -73,7 +74,9 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         let variant = VariantForm::new(at("good".into()), at(format!("git:{good}")));
         form.variants = Some(Spanned::new(place.clone(), vec![variant]));
     }
-    let boots = form.boots.is_none() && form.mode.is_measured();
+    if form.boots.is_none() && form.mode.is_measured() {
+        form.boots = Some(Spanned::new(place.clone(), BootsForm::Number(BOOTS)));
+    }
     let experiment = form.check(directory)?;
     let [_] = &experiment.workloads[..] else {
         return fault(place, "a search runs one workload", "leave the others out");
@@ -83,7 +86,7 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         let hint = "make it a commit, such as kernel = \"git:v6.12\", or leave variants out";
         return fault(place, "the kernel of the first variant is not built from source", hint);
     };
-    let boots = if boots || experiment.sequential.is_some() { BOOTS } else { experiment.boots };
+    let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
     let confidence = wanted.confidence.map_or(CONFIDENCE, |share| share.0);
     if !(0.5..1.0).contains(&confidence) {

@@ -65,6 +65,16 @@ pub enum RunError {
         /// The rows.
         known: String,
     },
+    /// An end of a search does not have the figure that was asked for.
+    #[error(
+        "{commit} has no {figure}: no boot of it has this phase, or enters this function there"
+    )]
+    NoFigure {
+        /// The commit.
+        commit: String,
+        /// The figure.
+        figure: String,
+    },
     /// A kernel is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
@@ -116,6 +126,7 @@ impl RunError {
         match self {
             Self::Program { .. }
             | Self::NoRow { .. }
+            | Self::NoFigure { .. }
             | Self::Nodes { .. }
             | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),

@@ -12,7 +12,8 @@ pub fn culprit_mail(found: &Findings, command: &str) -> String {
     text += &format!("\nTo reproduce:\n  {command}\n");
     for commit in found.culprits.iter().filter_map(Culprit::only) {
         let (short, id) = (commit.short(), &commit.id);
-        let subject = escape(&commit.subject);
+        // As git prints it: the line is to be copied into a commit.
+        let subject: String = commit.subject.chars().filter(|it| !it.is_control()).collect();
         text += &format!("\nFixes: {short} (\"{subject}\")\n#regzbot introduced: {id}\n");
     }
     text
