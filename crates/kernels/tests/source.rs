@@ -479,24 +479,25 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     bench.commit("third");
     bench.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     bench.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
-    let history = History::read(&bench.tree(), ["v1", "HEAD"], false).unwrap();
-    let subjects: Vec<&str> = history.commits.iter().map(|it| &*it.subject).collect();
-    assert_eq!((subjects[0], subjects[1]), ("first", "second"));
-    assert_eq!(subjects[4..], ["merge", "empty"]);
-    let side = subjects.iter().position(|it| *it == "on the side").unwrap();
-    let merge = &history.commits[4];
-    assert_eq!(merge.places, [5 - side, side]);
+    let read = |ends, line| History::read(&bench.tree(), ends, line);
+    let subjects =
+        |history: &History| history.commits.iter().map(|it| it.subject.clone()).collect::<Vec<_>>();
+    let line = read(["v1", "HEAD"], true).unwrap();
+    assert_eq!(subjects(&line), ["first", "second", "third", "merge", "empty"]);
+    assert_eq!(line.commits[3].places, [2]);
+    let history = read(["v1", "HEAD"], false).unwrap();
+    assert_eq!(subjects(&history)[4..], ["merge", "empty"]);
+    let side = subjects(&history).iter().position(|it| it == "on the side").unwrap();
+    assert_eq!(history.commits[4].places, [5 - side, side]);
     let changes = history.changes().unwrap();
-    let new = Change { path: "mm/new file.c".into(), is_new: true };
-    let edited = Change { path: "mm/a.c".into(), is_new: false };
+    let [new, edited] = [("mm/new file.c", true), ("mm/a.c", false)]
+        .map(|(path, is_new)| Change { path: path.into(), is_new });
     assert_eq!(changes[side], [[new.clone()]]);
     assert_eq!(changes[4], [vec![new], vec![edited]]);
     assert_eq!((&changes[0], &changes[5]), (&vec![], &vec![vec![]]));
-    assert!(history.author(&merge.id).unwrap().ends_with(" a <a@b>"));
+    assert!(history.author(&history.commits[4].id).unwrap().ends_with(" a <a@b>"));
 
-    let wrong = |good: &str, bad: &str| {
-        History::read(&bench.tree(), [good, bad], false).unwrap_err().to_string()
-    };
+    let wrong = |good, bad| read([good, bad], false).unwrap_err().to_string();
     assert!(wrong("HEAD", "HEAD").contains("are the same commit"));
     assert!(wrong("HEAD", "v1").ends_with("`v1` is an ancestor of `HEAD`: exchange the two ends"));
     let fork = wrong("HEAD~1^1", "side");

@@ -1,6 +1,6 @@
 //! Options for kernels that are built from source.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::{Build, Compiler};
@@ -22,6 +22,13 @@ pub struct BuildArgs {
     /// Commit to apply; may be repeated
     #[arg(long, value_name = "COMMIT")]
     pub pick: Vec<String>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// With which configuration and compiler a kernel is built.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ConfigArgs {
     /// Configuration: a file, or a kernel such as debian:6.12 [default: a small one for VMs]
     #[arg(long, value_name = "FILE|KERNEL")]
     pub kconfig: Option<String>,
@@ -33,10 +40,24 @@ pub struct BuildArgs {
     pub compiler: Option<Compiler>,
 }
 
+impl ConfigArgs {
+    /// A build of an unchanged source.
+    pub fn build(&self, tree: Option<&Path>) -> Build {
+        Build {
+            tree: tree.map(Path::to_owned),
+            config: self.kconfig.clone(),
+            fragments: self.fragments.clone(),
+            compiler: self.compiler.clone().unwrap_or_default(),
+            ..Build::default()
+        }
+    }
+}
+
 impl BuildArgs {
     /// Whether any of the options is given.
     pub fn is_given(&self) -> bool {
-        let Self { tree, patches, revert, pick, kconfig, fragments, compiler } = self;
+        let Self { tree, patches, revert, pick, config } = self;
+        let ConfigArgs { kconfig, fragments, compiler } = config;
         let lists = [revert.is_empty(), pick.is_empty()];
         let files = [patches.is_empty(), fragments.is_empty()];
         tree.is_some()
@@ -56,13 +77,7 @@ impl BuildArgs {
 
     /// How a kernel is built, without its patches, reverts and picks.
     pub fn base(&self) -> Build {
-        Build {
-            tree: self.tree.clone(),
-            config: self.kconfig.clone(),
-            fragments: self.fragments.clone(),
-            compiler: self.compiler.clone().unwrap_or_default(),
-            ..Build::default()
-        }
+        self.config.build(self.tree.as_deref())
     }
 
     /// Whether a kernel is changed before it is built.

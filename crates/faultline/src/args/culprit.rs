@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{Compiler, Millis, Share};
+use model::{Millis, Share};
 
 use super::boots::percent;
+use super::build::ConfigArgs;
 use super::{MachineArgs, ModeArg, name_and_value};
 
 #[derive(Debug, Args)]
@@ -58,15 +59,8 @@ pub struct CulpritArgs {
     /// Patch that commits need to build or boot; left out where it does not apply; may be repeated
     #[arg(long, value_name = "FILE")]
     pub with_patch: Vec<PathBuf>,
-    /// Configuration: a file, or a kernel such as debian:6.12 [default: a small one for VMs]
-    #[arg(long, value_name = "FILE|KERNEL")]
-    pub kconfig: Option<String>,
-    /// File with options that replace those of the configuration; may be repeated
-    #[arg(long = "fragment", value_name = "FILE")]
-    pub fragments: Vec<PathBuf>,
-    /// Compiler: gcc, gcc-14, llvm or llvm-19 [default: gcc]
-    #[arg(long)]
-    pub compiler: Option<Compiler>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// Measured mode: how sure the answer is to be, in percent
     #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = percent)]
     pub confidence: Share,

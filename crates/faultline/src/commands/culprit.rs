@@ -90,14 +90,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
         reference: args.reference.clone(),
         experiment: Experiment { mode, ..described },
         variant: Variant::default(),
-        build: Build {
-            tree: Some(tree.clone()),
-            patches: args.with_patch.clone(),
-            config: args.kconfig.clone(),
-            fragments: args.fragments.clone(),
-            compiler: args.compiler.clone().unwrap_or_default(),
-            ..Build::default()
-        },
+        build: Build { patches: args.with_patch.clone(), ..args.config.build(Some(tree)) },
         asked: Asked {
             metric: metric.clone(),
             counter: counter.clone(),
