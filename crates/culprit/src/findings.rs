@@ -50,6 +50,8 @@ impl Tried {
 pub struct Culprit {
     /// The commits that can be its cause, with their probabilities: 1 in exact mode if there is one.
     pub commits: Vec<(Commit, f64)>,
+    /// The names of the parents of the only commit.
+    pub parents: Vec<String>,
     /// The last commit tried before it.
     pub before: Commit,
     /// The first commit tried after it.

@@ -44,13 +44,14 @@ impl Lab {
         let Seeker { mut trials, signal, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
-            let author = match commits[..] {
-                [(only, _)] => Some(trials.author(only)?),
-                _ => None,
+            let (author, parents) = match commits[..] {
+                [(only, _)] => (Some(trials.author(only)?), history.commits[only].parents.clone()),
+                _ => (None, Vec::new()),
             };
             let named = commits.into_iter().map(|(place, share)| (trials.commit(place), share));
             culprits.push(Culprit {
                 commits: named.collect(),
+                parents,
                 before: trials.commit(before),
                 after: trials.commit(after),
                 levels,

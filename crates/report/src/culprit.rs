@@ -6,10 +6,12 @@ mod page;
 use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 use model::count;
 
-use crate::ascii::escape;
+use crate::ascii::{cut, escape, excerpt};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
+/// The longest subject in the table.
+const SUBJECT: usize = 72;
 /// The functions that a proof names at most.
 const FUNCTIONS: usize = 8;
 /// The commits of a set that are listed at most.
@@ -179,10 +181,7 @@ fn rest(found: &Findings) -> String {
         return String::new();
     }
     let share = 100.0 * rest / (bad - good);
-    format!(
-        "\nIn no step: {} ({share:.0} % of the whole change; --all finds smaller steps)\n",
-        value(rest)
-    )
+    format!("\nIn no step: {} ({share:.0} % of the whole change)\n", value(rest))
 }
 
 fn reference(found: &Findings) -> String {
@@ -193,7 +192,7 @@ fn reference(found: &Findings) -> String {
     };
     let nearer = if (level - good).abs() < (level - bad).abs() { "good" } else { "bad" };
     let meaning = match nearer {
-        "good" => "the bad end is worse or better than both",
+        "good" => "the change is no return to what was",
         _ => "the bad end returns to what was",
     };
     format!("\nReference {name}: {}, nearer to the {nearer} end: {meaning}\n", value(*level))
@@ -204,7 +203,7 @@ fn effort(found: &Findings) -> String {
     let skipped = found.tried.iter().filter(|tried| tried.problem.is_some()).count();
     let same = found.tried.iter().filter(|tried| tried.same_as.is_some()).count();
     let mut text = format!(
-        "{} from {good} to {bad}: {} of them change nothing that is built; {}, {}",
+        "{} from {good} to {bad}, {} without effect on the build; {} and {} before the proof",
         count(found.commits, "commit"),
         found.without_effect,
         count(found.kernels, "kernel"),
@@ -243,7 +242,7 @@ fn table(found: &Findings) -> String {
     };
     let mut text = line(&head, "subject");
     for (row, tried) in rows.iter().zip(tried) {
-        let subject = escape(&tried.commit.subject);
+        let subject = cut(&tried.commit.subject, SUBJECT);
         text += line(row, &format!("{subject} {}", problem(tried))).trim_end();
         text.push('\n');
     }
@@ -268,7 +267,7 @@ fn name(culprit: &Culprit) -> String {
 }
 
 fn named(commit: &Commit) -> String {
-    format!("{} (\"{}\")", commit.short(), escape(&commit.subject))
+    format!("{} (\"{}\")", commit.short(), excerpt(&commit.subject))
 }
 
 /// A figure with the digits that matter.

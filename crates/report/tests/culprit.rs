@@ -44,6 +44,7 @@ fn found() -> Findings {
         floor: Some(0.75),
         culprits: vec![Culprit {
             commits: vec![(culprit, 1.0)],
+            parents: vec![commit(39, "").id],
             before: commit(20, "comment"),
             after: bad,
             levels: [31.0, 41.0],

@@ -61,9 +61,9 @@ pub struct CulpritArgs {
     pub with_patch: Vec<PathBuf>,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Measured mode: how sure the answer is to be, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = percent)]
-    pub confidence: Share,
+    /// Measured mode: how sure the answer is to be, in percent [default: 95]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub confidence: Option<Share>,
     /// Try no further commit after this time, such as 2h [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
@@ -94,7 +94,7 @@ pub struct FigureArgs {
     /// A row of means in the tables of `compare`
     #[arg(long, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function"])]
     pub metric: Option<String>,
-    /// A counter
+    /// A row of the tables of counters, such as "Minor Faults"
     #[arg(long, value_name = "COUNTER", conflicts_with_all = ["phase", "function"])]
     pub counter: Option<String>,
     /// Exact mode: the kernel's instructions in this phase

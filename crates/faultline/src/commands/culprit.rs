@@ -78,6 +78,13 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     if !exact && (phase.is_some() || function.is_some()) {
         return Err(Failure::Usage("--phase and --function need exact mode".into()));
     }
+    if exact && args.confidence.is_some() {
+        return Err(Failure::Usage("--confidence needs --mode measured".into()));
+    }
+    let confidence = args.confidence.map_or(file::CONFIDENCE, |share| share.0);
+    if !(0.5..1.0).contains(&confidence) {
+        return Err(Failure::Usage("--confidence needs 50 or more, and less than 100".into()));
+    }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let boots = args.boots.unwrap_or(BOOTS[usize::from(!exact)]);
     let name = format!("culprit-{}", args.workload);
@@ -99,7 +106,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
         },
         all: args.all,
         first_parent: args.first_parent,
-        confidence: args.confidence.0,
+        confidence,
         budget: args.budget.map(|budget| Duration::from_millis(budget.0)),
         prove: !args.no_proof,
     })

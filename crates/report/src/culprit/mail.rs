@@ -1,6 +1,6 @@
 //! The findings as a mail, and as a log of `git bisect`.
 
-use culprit::{Commit, Culprit, Findings};
+use culprit::{Commit, Culprit, Findings, Tried};
 
 use super::{culprit, percent};
 use crate::ascii::escape;
@@ -10,7 +10,10 @@ use crate::ascii::escape;
 pub fn culprit_mail(found: &Findings, command: &str) -> String {
     let mut text = format!("Subject: {}\n\n{}", escape(&subject(found)), culprit(found));
     text += &format!("\nTo reproduce:\n  {command}\n");
-    for commit in found.culprits.iter().filter_map(Culprit::only) {
+    // Steps to the other side offset a part of the change.
+    let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
+    let same = found.culprits.iter().filter(|step| step.change() * whole > 0.0);
+    for commit in same.filter_map(Culprit::only) {
         let (short, id) = (commit.short(), &commit.id);
         // As git prints it: the line is to be copied into a commit.
         let subject: String = commit.subject.chars().filter(|it| !it.is_control()).collect();
@@ -45,7 +48,12 @@ pub fn bisect_log(found: &Findings) -> String {
     let mut text = "git bisect start '--term-new=bad' '--term-old=good'\n".to_owned();
     text += &(line("bad", bad) + &line("good", good));
     let Some([low, high]) = found.levels() else { return text };
-    for tried in found.tried.iter().filter(|tried| !found.ends.contains(&tried.commit)) {
+    let [step] = &found.culprits[..] else {
+        return text + &format!("# {} steps\n", found.culprits.len());
+    };
+    let is_other =
+        |tried: &&Tried| !found.ends.contains(&tried.commit) && step.only() != Some(&tried.commit);
+    for tried in found.tried.iter().filter(is_other) {
         let word = match tried.level() {
             None => "skip",
             Some(level) if (level - low).abs() < (level - high).abs() => "good",
@@ -53,13 +61,10 @@ pub fn bisect_log(found: &Findings) -> String {
         };
         text += &line(word, &tried.commit);
     }
-    if let [step] = &found.culprits[..]
-        && let Some(commit) = step.only()
-    {
-        // Both were measured, though other commits may have told the answer.
-        if let Some(proof) = step.proof.as_ref().filter(|proof| proof.step.is_some()) {
-            text += &format!("git bisect bad {}\ngit bisect good {}\n", commit.id, proof.parent);
-        }
+    if let Some(commit) = step.only() {
+        // Commits that were ruled out without a reading are unknown to git.
+        text += &line("bad", commit);
+        text.extend(step.parents.iter().map(|parent| format!("git bisect good {parent}\n")));
         text += &format!("# first bad commit: [{}] {}\n", commit.id, escape(&commit.subject));
     }
     text
