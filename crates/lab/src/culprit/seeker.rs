@@ -73,9 +73,12 @@ impl<'a> Seeker<'a> {
             }
         }
         let mut signals = self.signals()?.into_iter();
-        self.signal = signals.next().unwrap_or(Signal::Instructions(None));
-        for end in [0, self.trials.bad()] {
-            if self.trials.figures(end, &self.signal).is_empty() {
+        loop {
+            self.signal = signals.next().unwrap_or(Signal::Instructions(None));
+            let lacks =
+                |end: &usize| self.trials.figures(*end, &self.signal).len() < boots as usize;
+            let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
+            if signals.len() == 0 {
                 let commit = self.trials.history.commits[end].id[..12].to_owned();
                 return Err(RunError::NoFigure { commit, figure: self.signal.to_string() });
             }
@@ -98,8 +101,8 @@ impl<'a> Seeker<'a> {
             }
             self.trials.left = self.left(&groups);
             self.trials.boot(place, boots, watch)?;
-            let has_figure = !self.trials.figures(place, &self.signal).is_empty();
-            if self.trials.problem(place).is_some() || has_figure {
+            let has_figures = self.trials.figures(place, &self.signal).len() >= boots as usize;
+            if self.trials.problem(place).is_some() || has_figures {
                 continue;
             }
             let lacking = &self.trials.history.commits[place].id[..12];
@@ -112,7 +115,7 @@ impl<'a> Seeker<'a> {
                     )));
                     self.signal = other;
                 }
-                None => self.trials.lacks(place, format!("has no {}", self.signal)),
+                None => self.trials.lacks(place, format!("not every boot has {}", self.signal)),
             }
         }
     }

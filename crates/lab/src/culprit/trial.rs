@@ -12,6 +12,9 @@ use crate::culprit::search::Search;
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError, RunOptions};
 
+/// Failed boots of a commit that are made up for.
+const MOST_FAILED: u32 = 2;
+
 /// A commit that was tried.
 pub struct Trial {
     /// Its kernel, or why there is none.
@@ -81,7 +84,8 @@ impl<'a> Trials<'a> {
         Ok(&self.all[&place])
     }
 
-    /// Does `boots` boots of a commit, unless its kernel cannot be built or no boot of it was complete.
+    /// Does `boots` complete boots of a commit. If its kernel cannot be built or too many boots fail, it has a
+    /// problem instead.
     pub fn boot(
         &mut self,
         place: usize,
@@ -91,27 +95,35 @@ impl<'a> Trials<'a> {
         let same_as = self.build(place, watch)?.same_as;
         let place = same_as.unwrap_or(place);
         let trial = &self.all[&place];
-        let Ok(kernel) = &trial.kernel else { return Ok(()) };
+        let Ok(kernel) = trial.kernel.clone() else { return Ok(()) };
         if trial.problem.is_some() || trial.boots.len() >= boots as usize {
             return Ok(());
         }
-        let commit = &self.history.commits[place];
-        let experiment = self.experiment(&commit.id, kernel, boots);
-        match booted(self.lab, &experiment, watch) {
-            Ok((_, experiment, kept)) => {
-                let failed = kept.iter().find(|kept| !kept.boot.outcome.counts());
-                let problem = failed.map(|kept| kept.boot.outcome.to_string());
-                let trial = self.all.get_mut(&place).expect("it was built");
-                trial.boots = kept.into_iter().filter(|kept| kept.boot.outcome.counts()).collect();
-                trial.problem = problem.filter(|_| trial.boots.is_empty());
-                trial.experiment = Some(experiment);
-                Ok(())
+        let id = &self.history.commits[place].id;
+        let mut failed = 0;
+        loop {
+            let experiment = self.experiment(id, &kernel, boots + failed);
+            let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
+                Ok((_, experiment, kept)) => (Some(experiment), kept, None),
+                Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
+                Err(error) => return Err(error),
+            };
+            let (complete, others): (Vec<Kept>, Vec<Kept>) =
+                kept.into_iter().partition(|kept| kept.boot.outcome.counts());
+            let lost = others.len() as u32;
+            let is_enough = complete.len() >= boots as usize;
+            if !is_enough && why.is_none() && lost > failed && lost <= MOST_FAILED {
+                failed = lost;
+                continue;
             }
-            Err(RunError::Unsupported { why, .. }) => {
-                self.all.get_mut(&place).expect("it was built").problem = Some(why);
-                Ok(())
+            let outcome = || others.first().map(|kept| kept.boot.outcome.to_string());
+            let trial = self.all.get_mut(&place).expect("it was built");
+            trial.boots = complete;
+            trial.experiment = experiment;
+            if !is_enough {
+                trial.problem = why.or_else(outcome).or(Some("has too few boots".into()));
             }
-            Err(error) => Err(error),
+            return Ok(());
         }
     }
 
