@@ -1,6 +1,7 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use ::culprit::Tried;
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
@@ -46,6 +47,7 @@ pub struct Trials<'a> {
     pub left: usize,
     /// The files that builds of these kernels read; `None` if that is not known of one of them.
     pub inputs: Option<Inputs>,
+    begun: Instant,
 }
 
 impl<'a> Trials<'a> {
@@ -53,7 +55,8 @@ impl<'a> Trials<'a> {
     pub fn new(lab: &'a mut Lab, search: &'a Search, history: &'a History) -> Self {
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
-        Self { lab, search, history, all, order, left, inputs }
+        let begun = Instant::now();
+        Self { lab, search, history, all, order, left, inputs, begun }
     }
 
     /// The place of the bad end.
@@ -274,8 +277,17 @@ impl<'a> Trials<'a> {
         let short = &commit.id[..12];
         let left = count(self.left, "commit");
         let subject = &commit.subject;
-        watch(Progress::Remark(&format!("kernel {number}, {left} left: {short} (\"{subject}\")")));
+        let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
+        let line = format!("kernel {number}, {left} left{time}: {short} (\"{subject}\")");
+        watch(Progress::Remark(&line));
         self.obtain(self.variant(&commit.id), watch)
+    }
+
+    /// Minutes until one commit is left, at the pace of the kernels so far, if each halves the commits.
+    fn time_left(&self) -> Option<u64> {
+        let kernels = self.all.len() as u64;
+        let halvings = u64::from(self.left.max(2).next_power_of_two().ilog2());
+        (kernels > 1).then(|| (self.begun.elapsed().as_secs() * halvings / kernels).div_ceil(60))
     }
 
     /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
