@@ -75,8 +75,18 @@ impl SweepForm {
             let set = move |value| Set::Words(format!("{name}={value}"));
             list.map(|list| values(name, list, String::clone, set))
         };
-        keys.extend(words("kernelcore", self.kernelcore));
-        keys.extend(words("movablecore", self.movablecore));
+        for (name, list) in [("kernelcore", self.kernelcore), ("movablecore", self.movablecore)] {
+            let sizes = list.iter().flat_map(Spanned::get_ref);
+            if let Some(odd) = sizes.into_iter().find(|it| !is_core(it.get_ref())) {
+                let problem = format!("`{name}` cannot be \"{}\"", odd.get_ref());
+                return fault(
+                    odd.span(),
+                    problem,
+                    "use a size or a share, such as \"512M\" or \"50%\"",
+                );
+            }
+            keys.extend(words(name, list));
+        }
         keys.extend(self.cmdline.map(|it| {
             values(
                 "cmdline",
@@ -115,6 +125,12 @@ impl SweepForm {
         }
         Ok(keys)
     }
+}
+
+/// Whether the kernel takes this for `kernelcore` (`cmdline_parse_core`, `mm/mm_init.c`).
+fn is_core(text: &str) -> bool {
+    let number = text.strip_suffix(|unit: char| "KMGTPEkmgtpe%".contains(unit)).unwrap_or(text);
+    !number.is_empty() && number.len() < 20 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn values<T>(

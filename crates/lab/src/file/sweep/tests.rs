@@ -144,6 +144,7 @@ fn wrong_sweeps_are_named() {
         "workload = \"mprotect\"\nmemory = [\"1G\", \"2G\"]",
         "cmdline = [\"\", \"a\\nb\"]",
         "kernelcore = [\"25%\", \"50%\"]",
+        "movablecore = [\"25%\", \"-1\"]",
     ];
     let all = cases.map(|sweep| format!("{sweep}\n{}\n", told(machine, sweep)));
     insta::assert_snapshot!(all.join("\n"));
