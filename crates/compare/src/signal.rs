@@ -85,22 +85,18 @@ impl Signal {
     }
 
     /// In exact mode, what tells the two kernels of an explanation apart best, the best first: the function whose
-    /// cost holds most of the change of a phase, and the phase. `phase` restricts them to one.
-    pub fn of_explanation(
-        explanation: &Explanation,
-        used: &WorkloadUse,
-        phase: Option<&str>,
-    ) -> Vec<Self> {
-        let sections = explanation.phases.iter().filter(|section| {
-            section.phase.as_deref().is_some_and(|name| match phase {
-                Some(phase) => name == phase,
-                None => !name.is_empty() && !used.manifest.prepares(name),
-            })
-        });
+    /// cost holds most of the change of a phase, and the phase; each with the share of the phase's change that it
+    /// holds.
+    pub fn of_explanation(explanation: &Explanation, used: &WorkloadUse) -> Vec<(Self, f64)> {
+        let is_measured = |name: &str| !name.is_empty() && !used.manifest.prepares(name);
+        let sections = explanation
+            .phases
+            .iter()
+            .filter(|section| section.phase.as_deref().is_some_and(is_measured));
         let excess = |section: &Section| section.totals.kernel.excess();
         let Some(section) = sections.max_by(|one, other| excess(one).total_cmp(&excess(other)))
         else {
-            return vec![Self::Instructions(phase.map(String::from))];
+            return vec![(Self::Instructions(None), 1.0)];
         };
         let change = section.totals.kernel.change();
         let holds = |place: &usize| {
@@ -110,12 +106,13 @@ impl Signal {
             else {
                 return None;
             };
-            let by_cost = explanation.instructions(calls.split?.by_cost);
-            (module.is_empty() && by_cost / change >= HALF).then(|| name.clone())
+            let share = explanation.instructions(calls.split?.by_cost) / change;
+            (module.is_empty() && share >= HALF).then(|| (name.clone(), share))
         };
         let function = section.per_entry.iter().find_map(holds);
-        let function = function.map(|name| Self::Function(name, section.phase.clone()));
-        function.into_iter().chain([Self::Instructions(section.phase.clone())]).collect()
+        let phase = || section.phase.clone();
+        let function = function.map(|(name, share)| (Self::Function(name, phase()), share));
+        function.into_iter().chain([(Self::Instructions(phase()), 1.0)]).collect()
     }
 }
 

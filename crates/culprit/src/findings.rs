@@ -157,6 +157,8 @@ pub struct Findings {
     pub exact: bool,
     /// What was measured.
     pub signal: String,
+    /// The share of the change of its phase that a function holds; 1 for other figures.
+    pub share: f64,
     /// Commits in the range.
     pub commits: usize,
     /// How many of them change nothing that a build of such a kernel reads.

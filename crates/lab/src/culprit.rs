@@ -41,7 +41,7 @@ impl Lab {
         watch(Progress::Remark(&plan));
         let mut seeker = Seeker::new(Trials::new(self, search, history))?;
         let ending = seeker.seek(watch)?;
-        let Seeker { mut trials, signal, steps, without_effect, .. } = seeker;
+        let Seeker { mut trials, signal, share, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
             let (author, parents) = match commits[..] {
@@ -80,6 +80,7 @@ impl Lab {
             workload: search.experiment.workloads[0].manifest.name.clone(),
             exact: search.experiment.mode == Mode::Exact,
             signal: signal.to_string(),
+            share,
             commits,
             without_effect,
             kernels: trials.kernels(),

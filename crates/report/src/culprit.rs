@@ -24,6 +24,7 @@ pub fn culprit(found: &Findings) -> String {
         text += &format!("\n{}", of_culprit(culprit, found));
     }
     text += &rest(found);
+    text += &share(found);
     text += &reference(found);
     text += &format!("\n{}\n{}", effort(found), table(found));
     text
@@ -182,6 +183,17 @@ fn rest(found: &Findings) -> String {
     }
     let share = 100.0 * rest / (bad - good);
     format!("\nIn no step: {} ({share:.0} % of the whole change)\n", value(rest))
+}
+
+/// What the figure does not have.
+fn share(found: &Findings) -> String {
+    match 100.0 * found.share {
+        share if share < 95.0 => format!(
+            "\nThis function holds {share:.0} % of the change of the kernel's instructions in the phase; --all searches \
+             all of it.\n"
+        ),
+        _ => String::new(),
+    }
 }
 
 fn reference(found: &Findings) -> String {

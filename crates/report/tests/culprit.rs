@@ -29,6 +29,7 @@ fn found() -> Findings {
         workload: "truncate".into(),
         exact: true,
         signal: "instructions of handle_mm_fault per entry in phase touch".into(),
+        share: 0.76,
         commits: 63,
         without_effect: 41,
         tried: vec![

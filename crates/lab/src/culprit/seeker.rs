@@ -40,6 +40,8 @@ pub struct Seeker<'a> {
     pub trials: Trials<'a>,
     /// The figure that tells the kernels apart.
     pub signal: Signal,
+    /// The share of the change that this figure holds.
+    pub share: f64,
     /// The answer.
     pub steps: Vec<Found>,
     /// Commits that change nothing that a build reads.
@@ -56,6 +58,7 @@ impl<'a> Seeker<'a> {
             changes: trials.history.changes()?,
             trials,
             signal: Signal::Instructions(None),
+            share: 1.0,
             steps: Vec::new(),
             without_effect: 0,
             begun: Instant::now(),
@@ -74,7 +77,7 @@ impl<'a> Seeker<'a> {
         }
         let mut signals = self.signals()?.into_iter();
         loop {
-            self.signal = signals.next().unwrap_or(Signal::Instructions(None));
+            (self.signal, self.share) = signals.next().unwrap_or((Signal::Instructions(None), 1.0));
             let lacks =
                 |end: &usize| self.trials.figures(*end, &self.signal).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
@@ -108,12 +111,12 @@ impl<'a> Seeker<'a> {
             let lacking = &self.trials.history.commits[place].id[..12];
             match signals.next() {
                 // Such as a function that this kernel does not have.
-                Some(other) => {
+                Some((other, share)) => {
                     watch(Progress::Remark(&format!(
                         "{lacking} has no {}: now {other}",
                         self.signal
                     )));
-                    self.signal = other;
+                    (self.signal, self.share) = (other, share);
                 }
                 None => self.trials.lacks(place, format!("not every boot has {}", self.signal)),
             }
@@ -246,16 +249,20 @@ impl<'a> Seeker<'a> {
     }
 
     /// The figures that the user asked for, or those that tell the ends apart best, in order.
-    fn signals(&self) -> Result<Vec<Signal>, RunError> {
+    fn signals(&self) -> Result<Vec<(Signal, f64)>, RunError> {
         let asked = &self.trials.search.asked;
         if let Some(row) = asked.metric.as_ref().or(asked.counter.as_ref()) {
-            return self.trials.row(row).map(|signal| vec![signal]);
+            return self.trials.row(row).map(|signal| vec![(signal, 1.0)]);
         }
         if let Some(function) = &asked.function {
-            return Ok(vec![Signal::Function(function.clone(), asked.phase.clone())]);
+            return Ok(vec![(Signal::Function(function.clone(), asked.phase.clone()), 1.0)]);
+        }
+        if asked.phase.is_some() {
+            return Ok(vec![(Signal::Instructions(asked.phase.clone()), 1.0)]);
         }
         if self.trials.search.experiment.mode == Mode::Measured {
-            return Ok(Signal::of_comparison(&self.trials.comparison()).into_iter().collect());
+            let row = Signal::of_comparison(&self.trials.comparison());
+            return Ok(row.into_iter().map(|signal| (signal, 1.0)).collect());
         }
         let (experiment, kept) = self.trials.ends();
         let used = &experiment.workloads[0];
@@ -263,6 +270,11 @@ impl<'a> Seeker<'a> {
         let kernels = [0, 1].map(|end| &experiment.variants[end].kernel);
         let code = code_difference(&self.trials.lab.cache, kernels);
         let explanation = explain(&good, &bad, used, experiment.boots).with_code(code);
-        Ok(Signal::of_explanation(&explanation, used, asked.phase.as_deref()))
+        let mut signals = Signal::of_explanation(&explanation, used);
+        if self.trials.search.all {
+            // One function does not have every step of the phase.
+            signals.retain(|(signal, _)| matches!(signal, Signal::Instructions(_)));
+        }
+        Ok(signals)
     }
 }

@@ -3,7 +3,7 @@
 use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
-use super::{answer, effort, of_culprit, percent, problem, reference, rest, value};
+use super::{answer, effort, of_culprit, percent, problem, reference, rest, share, value};
 use crate::ascii::escape;
 use crate::document::{Policy, document};
 use crate::page;
@@ -21,7 +21,7 @@ pub fn culprit_page(found: &Findings) -> String {
     let title = format!("{}: {good} to {bad}", escape(&found.workload));
     let lines = answer(found);
     let (head, lead) = lines.split_once('\n').unwrap_or((&lines, ""));
-    let notes = [rest(found), reference(found), effort(found)];
+    let notes = [rest(found), share(found), reference(found), effort(found)];
     let body = html! {
         header {
             h1 { (head) }
