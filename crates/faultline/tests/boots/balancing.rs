@@ -97,7 +97,8 @@ fn stored_counters_agree_with_another_reader() {
                   cut() { echo phase $1 >&$FAULTLINE_FD; \
                   dd bs=1 count=1 of=/dev/null <&$FAULTLINE_ACK_FD; }; \
                   set -e; look before; cut inside; \
-                  /faultline/workloads autonuma --programs NUMA01; \
+                  /faultline/workloads autonuma --programs NUMA01 --passes 50,100,800,800 --scale 1 \
+                  --share 30 --first-node 0 --bound NUMA01 --interval 1000 --cpus 4 --memory 2147483648; \
                   cut outside; look after";
     let manifest = format!(
         "name = \"witness\"\ndescription = \"reads vmstat itself\"\n\
