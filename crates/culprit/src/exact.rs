@@ -13,7 +13,7 @@ use crate::levels::{Levels, Stop};
 use crate::{History, Node};
 
 /// Changes below this share of the whole are not searched for, unless all are wanted.
-pub const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.1;
 
 /// A search in exact mode.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct Exact<'a> {
     pub least: f64,
     /// Seeds of the two ends.
     pub seeds: usize,
-    /// Search every step beyond luck, not only those of at least [`SHARE`] of the change.
+    /// Search every step beyond luck, not only those of at least a tenth of the change.
     pub all: bool,
 }
 

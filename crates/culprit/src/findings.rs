@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::level;
+
 /// A commit of the range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
@@ -40,8 +42,7 @@ pub struct Tried {
 impl Tried {
     /// The mean of its figures.
     pub fn level(&self) -> Option<f64> {
-        let sum: f64 = self.figures.iter().sum();
-        (!self.figures.is_empty()).then(|| sum / self.figures.len() as f64)
+        level(&self.figures)
     }
 }
 

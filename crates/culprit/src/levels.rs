@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use stats::Estimate;
+use stats::{Estimate, Summary, pooled_variance};
 
 use crate::Node;
 
 /// How often luck alone makes two equal levels look different, or a level look like another.
 const LEVEL: f64 = 0.001;
 /// The most seeds of one commit. Each boots a machine.
-pub const MOST_SEEDS: usize = 12;
+const MOST_SEEDS: usize = 12;
 
 /// What is missing to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,7 @@ pub struct Levels<'a> {
 impl Levels<'_> {
     /// The mean over the seeds of a commit.
     pub fn level(&self, node: Node) -> Result<f64, Stop> {
-        let values = self.values(node)?;
-        Ok(values.iter().sum::<f64>() / values.len() as f64)
+        level(self.values(node)?).ok_or(Stop::Read(node, 1))
     }
 
     /// By how much `after` lies above `before`.
@@ -47,11 +46,9 @@ impl Levels<'_> {
     /// all commits' seeds together.
     pub fn floor(&self, one: Node, other: Node) -> Result<f64, Stop> {
         let number = |node| Ok::<f64, Stop>(self.values(node)?.len() as f64);
-        let (squares, df) = self.spread();
-        if df == 0.0 {
-            return Ok(f64::INFINITY);
-        }
-        let se = (squares / df * (number(one)?.recip() + number(other)?.recip())).sqrt();
+        let all: Vec<Vec<f64>> = self.readings.values().cloned().collect();
+        let Some((variance, df)) = pooled_variance(&all) else { return Ok(f64::INFINITY) };
+        let se = (variance * (number(one)?.recip() + number(other)?.recip())).sqrt();
         Ok(Estimate { value: 0.0, se, df }.reach(1.0 - LEVEL).max(self.least))
     }
 
@@ -73,15 +70,22 @@ impl Levels<'_> {
     fn values(&self, node: Node) -> Result<&[f64], Stop> {
         self.readings.get(&node).map(Vec::as_slice).ok_or(Stop::Read(node, 1))
     }
+}
 
-    /// The sum of squares around each commit's mean, and its degrees of freedom.
-    fn spread(&self) -> (f64, f64) {
-        let mut sum = (0.0, 0.0);
-        for values in self.readings.values() {
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            sum.0 += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-            sum.1 += values.len() as f64 - 1.0;
-        }
-        sum
+/// The mean of figures; that of equal figures is exactly their value. None without figures.
+pub fn level(figures: &[f64]) -> Option<f64> {
+    Summary::of(figures).map(|summary| summary.amean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `(0.1 + 0.1 + 0.1) / 3` is not 0.1.
+    #[test]
+    fn equal_figures_have_one_level_whatever_their_number() {
+        let readings = BTreeMap::from([(0, vec![0.1; 3]), (1, vec![0.1])]);
+        let levels = Levels { readings: &readings, least: 0.0, ends: 3 };
+        assert_eq!((levels.differ(0, 1), levels.floor(0, 1)), (Ok(false), Ok(0.0)));
     }
 }

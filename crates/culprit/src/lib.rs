@@ -11,9 +11,9 @@ pub mod measured;
 pub mod posterior;
 
 pub use contract::Contracted;
-pub use exact::{Exact, SHARE, Step};
+pub use exact::{Exact, Step};
 pub use findings::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 pub use history::{History, Node};
-pub use levels::MOST_SEEDS;
+pub use levels::level;
 pub use measured::{Likely, Measured};
 pub use posterior::{Noisy, Weighed};

@@ -3,7 +3,7 @@
 use fixedbitset::FixedBitSet;
 
 use crate::posterior::{self, Noisy, Weighed};
-use crate::{History, Node};
+use crate::{History, Node, level};
 
 /// A kernel is on a side of a step with at least this probability.
 const SURE: f64 = 0.98;
@@ -108,7 +108,7 @@ impl Measured<'_> {
         Likely {
             commits: commits.map(|(commit, share)| (nodes[commit], share)).collect(),
             ends: [nodes[0], nodes[part.bad()]],
-            levels: sides.map(|side| side.iter().sum::<f64>() / side.len() as f64),
+            levels: sides.map(|side| level(&side).unwrap_or(f64::NAN)),
         }
     }
 

@@ -49,12 +49,10 @@ pub fn variance_components<V: Counted>(groups: &[Vec<V>]) -> Option<Components> 
 
     let n: f64 = summaries.iter().map(|group| group.n as f64).sum();
     let between_df = summaries.len() as f64 - 1.0;
-    let within_df = n - summaries.len() as f64;
-    if between_df < 1.0 || within_df < 1.0 {
+    if between_df < 1.0 {
         return None;
     }
-    let squares = |group: &Summary| group.stddev.map_or(0.0, |s| s * s * (group.n as f64 - 1.0));
-    let within = summaries.iter().map(squares).sum::<f64>() / within_df;
+    let (within, _) = pooled(&summaries)?;
 
     let weighted = |f: &dyn Fn(&Summary) -> f64| -> f64 {
         summaries.iter().map(|group| group.n as f64 * f(group)).sum()
@@ -65,6 +63,20 @@ pub fn variance_components<V: Counted>(groups: &[Vec<V>]) -> Option<Components> 
     let between = ((among - within) / n0).max(0.0);
     let components = Components { mean, between, within };
     (between.is_finite() && within.is_finite()).then_some(components)
+}
+
+/// The variance of values about the mean of their own group, and its degrees of freedom: `sum (y - mean_i)^2 /
+/// (N - k)` with `N - k`, for `k` groups of `N` values. None where no group has 2 values, and unless all values
+/// are finite. Empty groups do not count.
+pub fn pooled_variance<V: Counted>(groups: &[Vec<V>]) -> Option<(f64, f64)> {
+    let groups = groups.iter().filter(|group| !group.is_empty());
+    pooled(&groups.map(|group| Summary::of(group)).collect::<Option<Vec<_>>>()?)
+}
+
+fn pooled(groups: &[Summary]) -> Option<(f64, f64)> {
+    let df = groups.iter().map(|group| group.n as f64 - 1.0).sum::<f64>();
+    let squares = |group: &Summary| group.stddev.map_or(0.0, |s| s * s * (group.n as f64 - 1.0));
+    (df >= 1.0).then(|| (groups.iter().map(squares).sum::<f64>() / df, df))
 }
 
 #[cfg(test)]
@@ -96,6 +108,7 @@ mod tests {
         let found = variance_components(&groups).unwrap();
         assert_close(found.between, 0.41423076923076896, 1e-12);
         assert_close(found.within, 0.019444444444444525, 1e-12);
+        assert_eq!(pooled_variance(&groups), Some((found.within, 6.0)));
         assert_close(found.mean, 10.36111111111111, 1e-14);
         assert_close(found.between_percent().unwrap(), 6.2118, 1e-4);
         assert_close(found.within_percent().unwrap(), 1.3458, 1e-4);
@@ -114,6 +127,7 @@ mod tests {
         assert_eq!(variance_components::<f64>(&[]), None);
         assert_eq!(variance_components(&[vec![1.0, 2.0]]), None);
         assert_eq!(variance_components(&[vec![1.0], vec![2.0]]), None);
+        assert_eq!(pooled_variance(&[vec![1.0], vec![2.0]]), None);
         assert_eq!(variance_components(&[vec![1.0, f64::NAN], vec![2.0]]), None);
         let around_zero = variance_components(&[vec![1.0, -1.0], vec![0.0]]).unwrap();
         assert_eq!(around_zero.between_percent(), None);

@@ -22,7 +22,7 @@ mod summary;
 mod trend;
 mod warmup;
 
-pub use components::{Components, variance_components};
+pub use components::{Components, pooled_variance, variance_components};
 pub use counted::{Counted, Run};
 pub use gain::gain;
 pub use modes::{Mode, Modes, modes};

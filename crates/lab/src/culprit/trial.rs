@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ::culprit::Tried;
+use ::culprit::{Tried, level};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt};
 use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
+use stats::pooled_variance;
 use store::{Detail, ExperimentId};
 
 use crate::culprit::search::Search;
@@ -202,19 +203,14 @@ impl<'a> Trials<'a> {
 
     /// The level of a commit.
     pub fn level(&self, place: usize, signal: &Signal) -> f64 {
-        mean(&self.figures(place, signal)).unwrap_or(f64::NAN)
+        level(&self.figures(place, signal)).unwrap_or(f64::NAN)
     }
 
     /// The variance of boots of one kernel, from all of them.
     pub fn variance(&self, signal: &Signal) -> f64 {
-        let (mut squares, mut freedom) = (0.0, 0.0);
-        for place in self.all.keys() {
-            let figures = self.figures(*place, signal);
-            let Some(mean) = mean(&figures) else { continue };
-            squares += figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>();
-            freedom += figures.len() as f64 - 1.0;
-        }
-        if freedom > 0.0 { squares / freedom } else { 0.0 }
+        let all: Vec<Vec<f64>> =
+            self.all.keys().map(|place| self.figures(*place, signal)).collect();
+        pooled_variance(&all).map_or(0.0, |(variance, _)| variance)
     }
 
     /// The author of a commit.
@@ -236,7 +232,7 @@ impl<'a> Trials<'a> {
         let complete = kept.iter().filter(|kept| kept.boot.outcome.counts());
         let figures: Vec<f64> =
             complete.filter_map(|kept| signal.of_boot(&experiment, kept)).collect();
-        Ok(mean(&figures))
+        Ok(level(&figures))
     }
 
     /// All trials in their order.
@@ -348,8 +344,4 @@ pub fn booted(
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
     Ok((summary.experiment, stored, kept))
-}
-
-fn mean(figures: &[f64]) -> Option<f64> {
-    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }
