@@ -25,8 +25,13 @@ pub struct Measured<'a> {
 /// What a search asks for, or its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// One more boot of this commit.
-    Read(Node),
+    /// One more boot of a commit.
+    Read {
+        /// The commit.
+        node: Node,
+        /// How many commits hold the step with the wanted probability, if there is one step.
+        left: usize,
+    },
     /// The steps, in the order of the history; none if there is none.
     Found(Vec<Likely>),
 }
@@ -42,62 +47,74 @@ pub struct Likely {
     pub levels: [f64; 2],
 }
 
+/// A part of the history, with its readings weighed.
+struct Part {
+    weighed: Weighed,
+    history: History,
+    /// Its nodes in the whole history.
+    nodes: Vec<Node>,
+}
+
+impl Part {
+    fn ends(&self) -> [Node; 2] {
+        [self.nodes[0], self.nodes[self.history.bad()]]
+    }
+}
+
 impl Measured<'_> {
     /// What is to be read next, or the answer.
     pub fn next(&self) -> Next {
-        match self.within(0, self.history.bad()) {
+        let whole = self.weighed(0, self.history.bad());
+        let left = whole.weighed.likeliest(self.confidence).len();
+        match self.steps(&whole) {
             Ok(steps) => Next::Found(steps),
-            Err(node) => Next::Read(node),
+            Err(node) => Next::Read { node, left },
         }
     }
 
-    /// The commits that hold the step with the wanted probability, if there is one step.
-    pub fn likeliest(&self) -> Vec<(Node, f64)> {
-        self.weighed(0, self.history.bad()).0.likeliest(self.confidence)
-    }
-
-    /// The steps between two commits; the error is what is to be read.
-    fn within(&self, low: Node, high: Node) -> Result<Vec<Likely>, Node> {
-        let (weighed, part, nodes) = self.weighed(low, high);
-        match weighed.next {
-            posterior::Next::Read(node) => Err(nodes[node]),
+    /// The steps in a part; the error is what is to be read.
+    fn steps(&self, part: &Part) -> Result<Vec<Likely>, Node> {
+        match part.weighed.next {
+            posterior::Next::Read(node) => Err(part.nodes[node]),
             posterior::Next::NoDifference => Ok(Vec::new()),
-            posterior::Next::Found(_) => Ok(vec![self.likely(&weighed, &part, &nodes)]),
-            posterior::Next::Misfit => match self.middle(low, high) {
-                Some(middle) => {
-                    let mut steps = self.within(low, middle)?;
-                    steps.extend(self.within(middle, high)?);
-                    Ok(steps)
-                }
-                None => Ok(vec![self.likely(&weighed, &part, &nodes)]),
-            },
+            posterior::Next::Found(_) => Ok(vec![self.likely(part)]),
+            posterior::Next::Misfit => {
+                let [low, high] = part.ends();
+                let Some(middle) = self.middle(low, high) else {
+                    return Ok(vec![self.likely(part)]);
+                };
+                let mut steps = self.steps(&self.weighed(low, middle))?;
+                steps.extend(self.steps(&self.weighed(middle, high))?);
+                Ok(steps)
+            }
         }
     }
 
-    /// The readings between two commits weighed; with the part of the history and its nodes in the whole.
-    fn weighed(&self, low: Node, high: Node) -> (Weighed, History, Vec<Node>) {
-        let (part, nodes) = self.history.part(low, high);
+    /// The readings between two commits weighed.
+    fn weighed(&self, low: Node, high: Node) -> Part {
+        let (history, nodes) = self.history.part(low, high);
         let mut unreadable = FixedBitSet::with_capacity(nodes.len());
         unreadable.extend((0..nodes.len()).filter(|it| self.unreadable.contains(nodes[*it])));
         let place =
             |(node, figure): &(Node, f64)| Some((nodes.iter().position(|it| it == node)?, *figure));
         let readings: Vec<(Node, f64)> = self.readings.iter().filter_map(place).collect();
         let noisy = Noisy {
-            history: &part,
+            history: &history,
             readings: &readings,
             unreadable: &unreadable,
             prior: &[],
             cost: &|node| (self.cost)(nodes[node]),
             confidence: self.confidence,
         };
-        (noisy.weigh(), part, nodes)
+        Part { weighed: noisy.weigh(), history, nodes }
     }
 
-    fn likely(&self, weighed: &Weighed, part: &History, nodes: &[Node]) -> Likely {
+    fn likely(&self, part: &Part) -> Likely {
+        let Part { weighed, history, nodes } = part;
         let mut sides = [Vec::new(), Vec::new()];
         for (node, figure) in self.readings {
             let Some(place) = nodes.iter().position(|it| it == node) else { continue };
-            let has = part.ancestors(place).ones().map(|commit| weighed.posterior[commit]);
+            let has = history.ancestors(place).ones().map(|commit| weighed.posterior[commit]);
             match has.sum::<f64>() {
                 SURE.. => sides[1].push(*figure),
                 share if share <= 1.0 - SURE => sides[0].push(*figure),
@@ -107,7 +124,7 @@ impl Measured<'_> {
         let commits = weighed.likeliest(self.confidence).into_iter();
         Likely {
             commits: commits.map(|(commit, share)| (nodes[commit], share)).collect(),
-            ends: [nodes[0], nodes[part.bad()]],
+            ends: part.ends(),
             levels: sides.map(|side| level(&side).unwrap_or(f64::NAN)),
         }
     }
@@ -141,7 +158,7 @@ mod tests {
             };
             match measured.next() {
                 Next::Found(found) => return (found, readings.len()),
-                Next::Read(node) => {
+                Next::Read { node, .. } => {
                     // Twelve uniform deviates less six: nearly normal.
                     let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
                     let steps = steps.iter().filter(|(step, _)| history.has(node, *step));

@@ -41,7 +41,7 @@ impl Lab {
         watch(Progress::Remark(&plan));
         let mut seeker = Seeker::new(Trials::new(self, search, history))?;
         let ending = seeker.seek(watch)?;
-        let Seeker { mut trials, signal, share, steps, without_effect, .. } = seeker;
+        let Seeker { mut trials, share, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
             let (author, parents) = match commits[..] {
@@ -64,14 +64,13 @@ impl Lab {
             largest.sort_by_key(|culprit| Reverse(culprit.change().abs().to_bits()));
             for culprit in largest.into_iter().take(PROVEN) {
                 if let Some(place) = culprit.only().map(|commit| commit.place) {
-                    culprit.proof =
-                        proof::prove(&mut trials, place, culprit.levels, &signal, watch)?;
+                    culprit.proof = proof::prove(&mut trials, place, culprit.levels, watch)?;
                 }
             }
         }
         let reference = match &search.reference {
             None => None,
-            Some(name) => Some((name.clone(), trials.reference(name, &signal, watch)?)),
+            Some(name) => Some((name.clone(), trials.reference(name, watch)?)),
         };
         Ok(Findings {
             tree: search.tree.display().to_string(),
@@ -79,14 +78,14 @@ impl Lab {
             ends: [0, commits].map(|place| trials.commit(place)),
             workload: search.experiment.workloads[0].manifest.name.clone(),
             exact: search.experiment.mode == Mode::Exact,
-            signal: signal.to_string(),
+            signal: trials.signal().to_string(),
             share,
             commits,
             without_effect,
             kernels: trials.kernels(),
             boots: trials.boots(),
-            tried: trials.tried(&signal),
-            floor: trials.change(&signal).and_then(|change| change.floor),
+            tried: trials.tried(),
+            floor: trials.change().and_then(|change| change.floor),
             ending,
             culprits,
             reference,

@@ -38,6 +38,13 @@ pub struct Change {
     pub is_new: bool,
 }
 
+impl Commit {
+    /// The name as kernel changelogs abbreviate it: 12 digits.
+    pub fn short(&self) -> &str {
+        &self.id[..12]
+    }
+}
+
 impl History {
     /// Reads the history from `good` to `bad`; with `first_parent`, only along first parents.
     ///

@@ -31,19 +31,19 @@ pub fn prove(
     trials: &mut Trials<'_>,
     place: usize,
     levels: [f64; 2],
-    signal: &Signal,
     watch: &mut Watch<'_>,
 ) -> Result<Option<Proof>, RunError> {
-    let history = trials.history;
+    let (history, signal) = (trials.history, &trials.signal().clone());
     let commit = &history.commits[place];
     let Some(parent) = commit.parents.first() else { return Ok(None) };
-    let boots = boots(trials, levels, signal);
-    watch(Progress::Remark(&format!("Measuring {} and its parent afresh", &commit.id[..12])));
+    let boots = boots(trials, levels);
+    watch(Progress::Remark(&format!("Measuring {} and its parent afresh", commit.short())));
     let pair = [(PARENT, trials.variant(parent)), (CULPRIT, trials.variant(&commit.id))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {
         kernels.add(trials, name, variant, watch)?;
     }
+    let built = Kernels(kernels.0.clone());
     let bad = &history.commits[trials.bad()].id;
     let mut why = match commit.parents.len() {
         1 if place == trials.bad() => {
@@ -61,10 +61,13 @@ pub fn prove(
         kernels.add(trials, BAD, trials.variant(bad), watch)?;
         why = kernels.add(trials, REVERTED, reverted, watch)?;
     }
-    let name = format!("{}-{}-proof", trials.search.experiment.name, &commit.id[..12]);
+    let name = format!("{}-{}-proof", trials.search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };
     let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
-    let functions = code_difference(&trials.lab.cache, fresh.kernels());
+    let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
+        (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
+        _ => Err("one of the two kernels cannot be built".into()),
+    };
     let mut proof = Proof {
         experiment: fresh.id,
         parent: parent.clone(),
@@ -78,7 +81,7 @@ pub fn prove(
         aligned: None,
     };
     if experiment.mode == Mode::Measured && proof.step.is_some_and(|step| step.is_beyond()) {
-        layout(trials, &mut proof, (experiment, &pair, signal), watch)?;
+        layout(trials, &mut proof, (experiment, pair, built, signal), watch)?;
     }
     Ok(Some(proof))
 }
@@ -88,23 +91,19 @@ pub fn prove(
 fn layout(
     trials: &mut Trials<'_>,
     proof: &mut Proof,
-    (measured, pair, signal): (Experiment, &[(&'static str, Variant); 2], &Signal),
+    (measured, pair, built, signal): (Experiment, [(&str, Variant); 2], Kernels, &Signal),
     watch: &mut Watch<'_>,
 ) -> Result<(), RunError> {
     let name = |what: &str| format!("{}-{what}", measured.name);
-    let mut kernels = Kernels::default();
-    for (name, variant) in pair.clone() {
-        kernels.add(trials, name, variant, watch)?;
-    }
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
-    let counted = Fresh::measure(trials, exact, kernels, watch)?;
+    let counted = Fresh::measure(trials, exact, built, watch)?;
     proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
     if proof.instructions.is_none_or(|change| change.is_beyond()) {
         return Ok(());
     }
     let mut kernels = Kernels::default();
-    for (name, mut variant) in pair.clone() {
+    for (name, mut variant) in pair {
         if let Some(build) = &mut variant.build {
             build.set.insert(ALIGNED.into(), "y".into());
         }
@@ -120,12 +119,12 @@ fn layout(
 }
 
 /// Boots that a step of this size needs. In measured mode it depends on the spread of the boots so far.
-fn boots(trials: &Trials<'_>, [before, after]: [f64; 2], signal: &Signal) -> u32 {
+fn boots(trials: &Trials<'_>, [before, after]: [f64; 2]) -> u32 {
     let wanted = trials.search.experiment.boots;
     if trials.search.experiment.mode == Mode::Exact {
         return wanted.max(FEWEST[0]);
     }
-    let variance = trials.variance(signal) / (after - before).powi(2);
+    let variance = trials.variance() / (after - before).powi(2);
     let number = (2.0 * REACH * REACH * variance).ceil() + 1.0;
     wanted.max(FEWEST[1]).max(number.clamp(0.0, MOST) as u32)
 }
@@ -177,9 +176,9 @@ impl Fresh {
         Ok(Self { id: id.0, experiment, kept })
     }
 
-    /// The kernels of the first two variants.
-    fn kernels(&self) -> [&Pinned; 2] {
-        [0, 1].map(|place| &self.experiment.variants[place].kernel)
+    fn kernel(&self, name: &str) -> Option<&Pinned> {
+        let variant = self.experiment.variants.iter().find(|variant| variant.name == name);
+        variant.map(|variant| &variant.kernel)
     }
 
     fn change(&self, one: &str, other: &str, signal: &Signal) -> Option<Change> {

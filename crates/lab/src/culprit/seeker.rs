@@ -1,7 +1,6 @@
 //! Decides which commit is tried next, until the search has an answer.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use ::culprit::{Contracted, Ending, Exact, Measured, exact, measured};
 use compare::{Signal, VariantBoots, explain};
@@ -29,7 +28,12 @@ pub struct Found {
 
 /// What comes next.
 enum Next {
-    Try(usize, u32),
+    Try {
+        place: usize,
+        boots: u32,
+        /// How many commits can still be the culprit.
+        left: usize,
+    },
     End(Ending),
     Found(Vec<Found>),
 }
@@ -38,9 +42,7 @@ enum Next {
 pub struct Seeker<'a> {
     /// The commits tried so far.
     pub trials: Trials<'a>,
-    /// The figure that tells the kernels apart.
-    pub signal: Signal,
-    /// The share of the change that this figure holds.
+    /// The share of the change that the figure holds.
     pub share: f64,
     /// The answer.
     pub steps: Vec<Found>,
@@ -48,7 +50,6 @@ pub struct Seeker<'a> {
     pub without_effect: usize,
     /// The files that each commit changes against each parent.
     changes: Vec<Vec<Vec<Change>>>,
-    begun: Instant,
 }
 
 impl<'a> Seeker<'a> {
@@ -57,11 +58,9 @@ impl<'a> Seeker<'a> {
         Ok(Self {
             changes: trials.history.changes()?,
             trials,
-            signal: Signal::Instructions(None),
             share: 1.0,
             steps: Vec::new(),
             without_effect: 0,
-            begun: Instant::now(),
         })
     }
 
@@ -70,28 +69,31 @@ impl<'a> Seeker<'a> {
         let boots = self.trials.search.experiment.boots;
         for end in [0, self.trials.bad()] {
             self.trials.boot(end, boots, watch)?;
-            if let Some(problem) = self.trials.problem(end) {
-                let end = &self.trials.history.commits[end];
-                return Ok(Ending::NoEnd(format!("{} {problem}", &end.id[..12])));
+            if self.trials.problem(end).is_some() {
+                return Ok(self.no_end(end));
             }
         }
         let mut signals = self.signals()?.into_iter();
         loop {
-            (self.signal, self.share) = signals.next().unwrap_or((Signal::Instructions(None), 1.0));
-            let lacks =
-                |end: &usize| self.trials.figures(*end, &self.signal).len() < boots as usize;
+            self.read(signals.next().unwrap_or((Signal::Instructions(None), 1.0)));
+            let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
             if signals.len() == 0 {
-                let commit = self.trials.history.commits[end].id[..12].to_owned();
-                return Err(RunError::NoFigure { commit, figure: self.signal.to_string() });
+                let commit = self.trials.history.commits[end].short().to_owned();
+                return Err(RunError::NoFigure {
+                    commit,
+                    figure: self.trials.signal().to_string(),
+                });
             }
         }
-        watch(Progress::Remark(&format!("Figure: {}", self.signal)));
+        watch(Progress::Remark(&format!("Figure: {}", self.trials.signal())));
+        let mut groups = self.groups();
         loop {
-            let groups = self.groups();
-            self.without_effect = self.trials.history.commits.len() - groups.groups.len();
             let (place, boots) = match self.next(&groups) {
-                Next::Try(place, boots) => (place, boots),
+                Next::Try { place, boots, left } => {
+                    self.trials.left = left;
+                    (place, boots)
+                }
                 Next::End(ending) => return Ok(ending),
                 Next::Found(steps) if steps.is_empty() => return Ok(Ending::Drift),
                 Next::Found(steps) => {
@@ -99,66 +101,100 @@ impl<'a> Seeker<'a> {
                     return Ok(Ending::Found);
                 }
             };
-            if self.trials.search.budget.is_some_and(|budget| self.begun.elapsed() >= budget) {
+            if self.trials.search.budget.is_some_and(|budget| self.trials.begun.elapsed() >= budget)
+            {
                 return Ok(Ending::Budget);
             }
-            self.trials.left = self.left(&groups);
+            let before = self.trials.len();
             self.trials.boot(place, boots, watch)?;
-            let has_figures = self.trials.figures(place, &self.signal).len() >= boots as usize;
+            if self.trials.len() > before {
+                // Its build may have read files that no other did.
+                groups = self.groups();
+            }
+            let has_figures = self.trials.figures(place).len() >= boots as usize;
             if self.trials.problem(place).is_some() || has_figures {
                 continue;
             }
-            let lacking = &self.trials.history.commits[place].id[..12];
+            let lacking = self.trials.history.commits[place].short();
+            let signal = self.trials.signal();
             match signals.next() {
                 // Such as a function that this kernel does not have.
-                Some((other, share)) => {
-                    watch(Progress::Remark(&format!(
-                        "{lacking} has no {}: now {other}",
-                        self.signal
-                    )));
-                    (self.signal, self.share) = (other, share);
+                Some(other) => {
+                    watch(Progress::Remark(&format!("{lacking} has no {signal}: now {}", other.0)));
+                    self.read(other);
                 }
-                None => self.trials.lacks(place, format!("not every boot has {}", self.signal)),
+                None => self.trials.lacks(place, format!("not every boot has {signal}")),
             }
         }
     }
 
+    fn read(&mut self, (signal, share): (Signal, f64)) {
+        self.share = share;
+        self.trials.use_signal(signal);
+    }
+
     /// The commits, those that give the same kernel as one.
-    fn groups(&self) -> Contracted {
+    fn groups(&mut self) -> Contracted {
         let commits = &self.trials.history.commits;
         let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
         let inputs = &self.trials.inputs;
         let matters = |change| inputs.as_ref().is_none_or(|inputs| inputs.matter(change));
-        Contracted::new(&parents, |commit, parent| {
+        let groups = Contracted::new(&parents, |commit, parent| {
             !self.changes[commit][parent].iter().any(matters)
-        })
+        });
+        self.without_effect = commits.len() - groups.groups.len();
+        groups
     }
 
-    fn is_exact(&self) -> bool {
-        self.trials.search.experiment.mode == Mode::Exact
+    /// The ending of a search of which an end has no figure.
+    fn no_end(&self, end: usize) -> Ending {
+        let problem = self.trials.problem(end).unwrap_or_default();
+        Ending::NoEnd(format!("{} {problem}", self.trials.history.commits[end].short()))
     }
 
     fn next(&self, groups: &Contracted) -> Next {
         let place = |node| self.place(node, groups);
-        if self.is_exact() {
-            return match self.exact(groups, |search| search.next()) {
-                exact::Next::Read(node, boots) => Next::Try(place(node), boots as u32),
+        let (readings, unreadable) = self.readings(groups);
+        if self.trials.search.experiment.mode == Mode::Exact {
+            let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
+            let search = Exact {
+                history: &groups.history,
+                least: self.trials.signal().least(base),
+                readings: &readings,
+                unreadable: &unreadable,
+                seeds: self.trials.search.experiment.boots as usize,
+                all: self.trials.search.all,
+            };
+            return match search.next() {
+                exact::Next::Read(node, boots) => {
+                    Next::Try { place: place(node), boots: boots as u32, left: search.left() }
+                }
                 exact::Next::NoDifference => Next::End(Ending::NoDifference),
                 exact::Next::Hidden(..) => Next::End(Ending::Hidden),
-                exact::Next::NoEnd(_) => unreachable!("the ends were read"),
+                exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
                 exact::Next::Found(steps) => {
                     Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
                 }
             };
         }
-        if self.trials.change(&self.signal).is_none_or(|change| change.beyond_luck() != Some(true))
-        {
+        if self.trials.change().is_none_or(|change| change.beyond_luck() != Some(true)) {
             return Next::End(Ending::NoDifference);
         }
-        match self.measured(groups, |search| search.next()) {
-            measured::Next::Read(node) => {
-                let boots = self.trials.figures(place(node), &self.signal).len();
-                Next::Try(place(node), boots as u32 + 1)
+        let each = |(node, figures): (usize, Vec<f64>)| {
+            figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
+        };
+        let is_built = |node| self.trials.trial(place(node)).is_some();
+        let search = Measured {
+            history: &groups.history,
+            readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
+            unreadable: &unreadable,
+            cost: &|node| COSTS[usize::from(!is_built(node))],
+            confidence: self.trials.search.confidence,
+        };
+        match search.next() {
+            measured::Next::Read { node, left } => {
+                let boots = self.trials.figures(place(node)).len() as u32 + 1;
+                Next::Try { place: place(node), boots, left }
             }
             measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
             measured::Next::Found(steps) => {
@@ -173,55 +209,17 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// How many commits can still be the culprit.
-    fn left(&self, groups: &Contracted) -> usize {
-        match self.is_exact() {
-            true => self.exact(groups, |search| search.left()),
-            false => self.measured(groups, |search| search.likeliest().len()),
-        }
-    }
-
-    /// Asks the search of exact mode with all figures so far.
-    fn exact<T>(&self, groups: &Contracted, ask: impl FnOnce(&Exact<'_>) -> T) -> T {
-        let (readings, unreadable) = self.readings(groups);
-        let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-        ask(&Exact {
-            history: &groups.history,
-            readings: &readings,
-            unreadable: &unreadable,
-            least: self.signal.least(base),
-            seeds: self.trials.search.experiment.boots as usize,
-            all: self.trials.search.all,
-        })
-    }
-
-    /// Asks the search of measured mode with all figures so far.
-    fn measured<T>(&self, groups: &Contracted, ask: impl FnOnce(&Measured<'_>) -> T) -> T {
-        let (readings, unreadable) = self.readings(groups);
-        let each = |(node, figures): (usize, Vec<f64>)| {
-            figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
-        };
-        let is_built = |node| self.trials.trial(self.place(node, groups)).is_some();
-        ask(&Measured {
-            history: &groups.history,
-            readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
-            unreadable: &unreadable,
-            cost: &|node| COSTS[usize::from(!is_built(node))],
-            confidence: self.trials.search.confidence,
-        })
-    }
-
     /// The figures of each group, and the groups without one.
     fn readings(&self, groups: &Contracted) -> (BTreeMap<usize, Vec<f64>>, FixedBitSet) {
         let mut readings = BTreeMap::new();
         let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
         for node in 0..groups.history.len() {
             let place = self.place(node, groups);
-            let figures = self.trials.figures(place, &self.signal);
+            let figures = self.trials.figures(place);
             if self.trials.problem(place).is_some() {
                 unreadable.insert(node);
             } else if !figures.is_empty() {
-                readings.insert(node, figures);
+                readings.insert(node, figures.to_vec());
             }
         }
         (readings, unreadable)
@@ -244,7 +242,7 @@ impl<'a> Seeker<'a> {
             // The others of a group change nothing.
             commits: step.commits.iter().map(|node| (groups.groups[*node][0], share)).collect(),
             ends,
-            levels: ends.map(|end| self.trials.level(end, &self.signal)),
+            levels: ends.map(|end| self.trials.level(end)),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Trial {
     experiment: Option<Experiment>,
     /// Its complete boots.
     boots: Vec<Kept>,
+    /// Their figures, of those that have one.
+    figures: Vec<f64>,
     /// Why it has no figure.
     problem: Option<String>,
     /// How many commits could be the culprit when it was chosen.
@@ -41,6 +43,8 @@ pub struct Trials<'a> {
     pub search: &'a Search,
     /// The range.
     pub history: &'a History,
+    /// The figure that tells the kernels apart.
+    signal: Signal,
     all: BTreeMap<usize, Trial>,
     /// Their places, in the order in which they were first tried.
     order: Vec<usize>,
@@ -48,7 +52,18 @@ pub struct Trials<'a> {
     pub left: usize,
     /// The files that builds of these kernels read; `None` if that is not known of one of them.
     pub inputs: Option<Inputs>,
-    begun: Instant,
+    /// When the search began.
+    pub begun: Instant,
+}
+
+impl Trial {
+    /// Reads the figures of its boots.
+    fn read(&mut self, signal: &Signal) {
+        if let Some(experiment) = &self.experiment {
+            let figures = self.boots.iter().filter_map(|kept| signal.of_boot(experiment, kept));
+            self.figures = figures.filter(|figure| figure.is_finite()).collect();
+        }
+    }
 }
 
 impl<'a> Trials<'a> {
@@ -57,12 +72,29 @@ impl<'a> Trials<'a> {
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
         let begun = Instant::now();
-        Self { lab, search, history, all, order, left, inputs, begun }
+        let signal = Signal::Instructions(None);
+        Self { lab, search, history, signal, all, order, left, inputs, begun }
     }
 
     /// The place of the bad end.
     pub fn bad(&self) -> usize {
         self.history.commits.len() - 1
+    }
+
+    /// Reads another figure from all boots.
+    pub fn use_signal(&mut self, signal: Signal) {
+        self.signal = signal;
+        self.all.values_mut().for_each(|trial| trial.read(&self.signal));
+    }
+
+    /// The figure that is read.
+    pub fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
+    /// Number of commits that were tried.
+    pub fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Builds the kernel of a commit.
@@ -80,8 +112,9 @@ impl<'a> Trials<'a> {
             let same_as =
                 self.all.iter().find(|(_, trial)| is_same(trial)).map(|(place, _)| *place);
             let problem = kernel.as_ref().err().cloned();
-            let (experiment, boots, left) = (None, Vec::new(), self.left);
-            let trial = Trial { kernel, experiment, boots, problem, left, same_as };
+            let (experiment, boots, figures) = (None, Vec::new(), Vec::new());
+            let left = self.left;
+            let trial = Trial { kernel, experiment, boots, figures, problem, left, same_as };
             self.all.insert(place, trial);
             self.order.push(place);
         }
@@ -103,10 +136,10 @@ impl<'a> Trials<'a> {
         if trial.problem.is_some() || trial.boots.len() >= boots as usize {
             return Ok(());
         }
-        let id = &self.history.commits[place].id;
+        let commit = &self.history.commits[place];
         let mut failed = 0;
         loop {
-            let experiment = self.experiment(id, &kernel, boots + failed);
+            let experiment = self.experiment(commit, &kernel, boots + failed);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
                 Ok((_, experiment, kept)) => (Some(experiment), kept, None),
                 Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
@@ -124,6 +157,7 @@ impl<'a> Trials<'a> {
             let trial = self.all.get_mut(&place).expect("it was built");
             trial.boots = complete;
             trial.experiment = experiment;
+            trial.read(&self.signal);
             if !is_enough {
                 trial.problem = why.or_else(outcome).or(Some("has too few boots".into()));
             }
@@ -138,10 +172,8 @@ impl<'a> Trials<'a> {
     }
 
     /// The figures of a commit's boots.
-    pub fn figures(&self, place: usize, signal: &Signal) -> Vec<f64> {
-        let Some(trial) = self.trial(place) else { return Vec::new() };
-        let Some(experiment) = &trial.experiment else { return Vec::new() };
-        trial.boots.iter().filter_map(|kept| signal.of_boot(experiment, kept)).collect()
+    pub fn figures(&self, place: usize) -> &[f64] {
+        self.trial(place).map_or(&[], |trial| &trial.figures)
     }
 
     /// Why a commit has no figure.
@@ -202,14 +234,13 @@ impl<'a> Trials<'a> {
     }
 
     /// The level of a commit.
-    pub fn level(&self, place: usize, signal: &Signal) -> f64 {
-        level(&self.figures(place, signal)).unwrap_or(f64::NAN)
+    pub fn level(&self, place: usize) -> f64 {
+        level(self.figures(place)).unwrap_or(f64::NAN)
     }
 
     /// The variance of boots of one kernel, from all of them.
-    pub fn variance(&self, signal: &Signal) -> f64 {
-        let all: Vec<Vec<f64>> =
-            self.all.keys().map(|place| self.figures(*place, signal)).collect();
+    pub fn variance(&self) -> f64 {
+        let all: Vec<Vec<f64>> = self.all.values().map(|trial| trial.figures.clone()).collect();
         pooled_variance(&all).map_or(0.0, |(variance, _)| variance)
     }
 
@@ -222,7 +253,6 @@ impl<'a> Trials<'a> {
     pub fn reference(
         &mut self,
         name: &str,
-        signal: &Signal,
         watch: &mut Watch<'_>,
     ) -> Result<Option<f64>, RunError> {
         let mut experiment = self.search.experiment.clone();
@@ -231,15 +261,15 @@ impl<'a> Trials<'a> {
         let (_, experiment, kept) = booted(self.lab, &experiment, watch)?;
         let complete = kept.iter().filter(|kept| kept.boot.outcome.counts());
         let figures: Vec<f64> =
-            complete.filter_map(|kept| signal.of_boot(&experiment, kept)).collect();
+            complete.filter_map(|kept| self.signal.of_boot(&experiment, kept)).collect();
         Ok(level(&figures))
     }
 
     /// All trials in their order.
-    pub fn tried(&self, signal: &Signal) -> Vec<Tried> {
+    pub fn tried(&self) -> Vec<Tried> {
         let tried = |place: &usize| Tried {
             commit: self.commit(*place),
-            figures: self.figures(*place, signal),
+            figures: self.figures(*place).to_vec(),
             problem: self.problem(*place).map(String::from),
             left: self.all[place].left,
             same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
@@ -248,9 +278,8 @@ impl<'a> Trials<'a> {
     }
 
     /// The difference between the ends.
-    pub fn change(&self, signal: &Signal) -> Option<Difference> {
-        let [good, bad] = [0, self.bad()].map(|end| self.figures(end, signal));
-        Difference::of(&good, &bad)
+    pub fn change(&self) -> Option<Difference> {
+        Difference::of(self.figures(0), self.figures(self.bad()))
     }
 
     /// Number of kernels that were built or found in the cache.
@@ -270,7 +299,7 @@ impl<'a> Trials<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<Result<Kernel, String>, RunError> {
         let number = self.all.len() + 1;
-        let short = &commit.id[..12];
+        let short = commit.short();
         let left = count(self.left, "commit");
         let subject = &commit.subject;
         let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
@@ -318,11 +347,11 @@ impl<'a> Trials<'a> {
     }
 
     /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
-    fn experiment(&self, commit: &str, kernel: &Kernel, boots: u32) -> Experiment {
+    fn experiment(&self, commit: &Commit, kernel: &Kernel, boots: u32) -> Experiment {
         let mut experiment = self.search.experiment.clone();
-        experiment.name = format!("{}-{}", experiment.name, &commit[..12]);
+        experiment.name = format!("{}-{}", experiment.name, commit.short());
         let kernel = Pinned::from(&*kernel.name);
-        experiment.variants = vec![Variant { kernel, build: None, ..self.variant(commit) }];
+        experiment.variants = vec![Variant { kernel, build: None, ..self.variant(&commit.id) }];
         experiment.boots = boots;
         experiment
     }
