@@ -36,7 +36,7 @@ impl Lab {
         let _lock = lock(&self.scratch)?;
         let commits = history.commits.len() - 1;
         let [good, bad] = [&search.good, &search.bad];
-        let about = 3 + commits.ilog2();
+        let about = search::kernels(history);
         let plan = format!("{commits} commits from {good} to {bad}: about {about} kernels to try");
         watch(Progress::Remark(&plan));
         let mut seeker = Seeker::new(Trials::new(self, search, history))?;

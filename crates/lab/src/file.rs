@@ -40,7 +40,7 @@ use sweep::{Sweep, SweepForm};
 use variants::VariantForm;
 use workloads::{WorkloadForm, read_manifest};
 
-pub use culprit::{CONFIDENCE, parse_culprit};
+pub use culprit::parse_culprit;
 pub use mode::DEFAULT_SEEDS;
 pub use variants::{check_cmdline, default_name};
 pub use write::{Written, file_name, write};

@@ -18,7 +18,7 @@ pub use boot::guest::{Guest, Libraries, NoGuest};
 pub use boot::inspect::{Inspection, InspectionError};
 pub use boot::job::JobError;
 pub use boot::userspace;
-pub use culprit::search::{Asked, Search};
+pub use culprit::search::{self, Asked, Search};
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;
 pub use results::differences::{Difference, differences};

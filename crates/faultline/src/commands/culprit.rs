@@ -1,26 +1,25 @@
 //! `faultline culprit`: searches the commit at which a figure changed.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::culprit::Ending;
 use kernels::History;
-use lab::{Asked, Search, file};
+use lab::{Asked, Search, file, search};
 use model::{Build, Experiment, Mode, Variant};
 
-use super::run::{described, laboratory, on_interrupt, workload};
+use super::run::{described, laboratory, on_interrupt, text, workload};
 use super::write_out;
 use crate::args::{CulpritArgs, CulpritFormat, FigureArgs, ModeArg};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
-/// Boots of each end before the search, by mode.
-const BOOTS: [u32; 2] = [4, 5];
+/// Boots of each end before the search in exact mode.
+const SEEDS: u32 = 4;
 
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
-    let search = search(args)?;
+    let search = asked(args)?;
     lab::check(&search.experiment)?;
     let ends = [&*search.good, &*search.bad];
     let history = History::read(&search.tree, ends, search.first_parent)?;
@@ -51,8 +50,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     };
     write_out(&text, args.output.as_deref())?;
     if let Some(path) = &args.bisect_log {
-        fs::write(path, report::bisect_log(&found))
-            .map_err(|error| Failure::Host(format!("{}: {error}", path.display())))?;
+        write_out(&report::bisect_log(&found), Some(path))?;
     }
     Ok(match found.ending {
         Ending::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
@@ -61,12 +59,10 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
 }
 
 /// The search of a file, or the one that options describe.
-fn search(args: &CulpritArgs) -> Result<Search, Failure> {
+fn asked(args: &CulpritArgs) -> Result<Search, Failure> {
     let Some(path) = &args.experiment else { return without_file(args) };
-    let text = file::text::read(path)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let ends = [args.good.as_deref(), args.bad.as_deref()];
-    Ok(Search { prove: !args.no_proof, ..file::parse_culprit(path, &text, ends)? })
+    Ok(Search { prove: !args.no_proof, ..file::parse_culprit(path, &text(path)?, ends)? })
 }
 
 fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
@@ -81,12 +77,12 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     if exact && args.confidence.is_some() {
         return Err(Failure::Usage("--confidence needs --mode measured".into()));
     }
-    let confidence = args.confidence.map_or(file::CONFIDENCE, |share| share.0);
-    if !(0.5..1.0).contains(&confidence) {
+    let confidence = args.confidence.unwrap_or(search::CONFIDENCE);
+    if !search::is_confidence(confidence) {
         return Err(Failure::Usage("--confidence needs 50 or more, and less than 100".into()));
     }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let boots = args.boots.unwrap_or(BOOTS[usize::from(!exact)]);
+    let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });
     let name = format!("culprit-{}", args.workload);
     let described = described(name, Vec::new(), used, &args.machine, boots)?;
     let mode = if exact { Mode::Exact } else { Mode::Measured };
@@ -106,7 +102,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
         },
         all: args.all,
         first_parent: args.first_parent,
-        confidence,
+        confidence: confidence.0,
         budget: args.budget.map(|budget| Duration::from_millis(budget.0)),
         prove: !args.no_proof,
     })
@@ -122,7 +118,7 @@ fn command() -> String {
 fn plan(search: &Search, history: &History) -> Result<ExitCode, Failure> {
     let commits = history.commits.len() - 1;
     let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
-    let kernels = 3 + commits.ilog2();
+    let kernels = search::kernels(history);
     let boots = search.experiment.boots;
     let text = format!(
         "{commits} commits from {} to {}, {merges} of them merges\nabout {kernels} kernels: the two ends, one \

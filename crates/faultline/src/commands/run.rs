@@ -154,9 +154,12 @@ pub fn scratch(store: &Path) -> PathBuf {
 }
 
 fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
-    let text = file::text::read(path)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    Ok(file::parse(path, &text, mode)?)
+    Ok(file::parse(path, &text(path)?, mode)?)
+}
+
+/// The text of an experiment file.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    file::text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// The experiment that options describe. Its name is made from workload and kernels, so the same command

@@ -3,7 +3,24 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Build, Experiment, Variant};
+use kernels::History;
+use model::{Build, Experiment, Share, Variant};
+
+/// How sure an answer of measured mode is to be.
+pub const CONFIDENCE: Share = Share(0.95);
+/// Boots of each end in measured mode.
+pub const BOOTS: u32 = 5;
+
+/// Whether an answer can be wanted with this confidence.
+pub fn is_confidence(Share(confidence): Share) -> bool {
+    (0.5..1.0).contains(&confidence)
+}
+
+/// About how many kernels a search of one step tries: the two ends, one for each halving, and one with the culprit
+/// reverted.
+pub fn kernels(history: &History) -> u32 {
+    3 + (history.commits.len() - 1).ilog2()
+}
 
 /// A search for the commit at which a workload's figure changed.
 #[derive(Clone, Debug)]

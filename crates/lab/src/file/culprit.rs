@@ -10,12 +10,7 @@ use toml::Spanned;
 use super::mode::BootsForm;
 use super::variants::VariantForm;
 use super::{Checked, FileError, FileForm, build, fault, read};
-use crate::culprit::search::{Asked, Search};
-
-/// How sure an answer of measured mode is to be.
-pub const CONFIDENCE: f64 = 0.95;
-/// Boots of each end in measured mode, if the file leaves the number open.
-const BOOTS: u32 = 5;
+use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence};
 
 /// What is searched.
 #[derive(Default, Deserialize)]
@@ -88,8 +83,8 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
     };
     let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
-    let confidence = wanted.confidence.map_or(CONFIDENCE, |share| share.0);
-    if !(0.5..1.0).contains(&confidence) {
+    let confidence = wanted.confidence.unwrap_or(CONFIDENCE);
+    if !is_confidence(confidence) {
         let hint = "use 50 % or more and less than 100 %, such as \"95%\"";
         return fault(place, "`confidence` is out of range", hint);
     }
@@ -122,7 +117,7 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         },
         all: wanted.all,
         first_parent: wanted.first_parent,
-        confidence,
+        confidence: confidence.0,
         budget: wanted.budget.map(|budget| Duration::from_millis(budget.0)),
         prove: true,
     })
