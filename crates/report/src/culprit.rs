@@ -39,7 +39,7 @@ pub fn culprit_json(found: &Findings) -> String {
 fn answer(found: &Findings) -> String {
     let [good, bad] = found.names.each_ref().map(|name| escape(name));
     let signal = escape(&found.signal);
-    let by = if found.exact { "luck" } else { "noise" };
+    let by = by(found.exact);
     let whole = match found.levels() {
         Some(levels) => format!(
             "{signal}: {} at {good}, {} at {bad} ({})",
@@ -54,10 +54,8 @@ fn answer(found: &Findings) -> String {
         found.floor.map_or(String::new(), |floor| format!(", {by} floor {}", like(floor, base)));
     let answer = match &found.ending {
         Ending::Found => match &found.culprits[..] {
-            [one] => match one.only() {
-                Some(_) => format!("Culprit: {}", name(one)),
-                None => name(one),
-            },
+            [one] if one.only().is_some() => format!("Culprit: {}", name(one)),
+            [one] => name(one),
             steps => format!("{} steps", steps.len()),
         },
         Ending::Drift => {
@@ -79,11 +77,16 @@ fn answer(found: &Findings) -> String {
     format!("{answer}\n{whole}{floor}\n")
 }
 
+/// What hides small differences.
+fn by(exact: bool) -> &'static str {
+    if exact { "luck" } else { "noise" }
+}
+
 fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     let mut text = match culprit.only() {
         Some(commit) => format!("{}\n", named(commit)),
         None => {
-            let mut text = format!("One of {}:\n", count(culprit.commits.len(), "commit"));
+            let mut text = format!("{}:\n", name(culprit));
             for (commit, _) in culprit.commits.iter().take(LISTED) {
                 text += &format!("  {}\n", named(commit));
             }
@@ -112,7 +115,7 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
 }
 
 fn of_proof(proof: &Proof, exact: bool) -> String {
-    let by = if exact { "luck" } else { "noise" };
+    let by = by(exact);
     let line = |what: &str, change: &Change| {
         let beyond = match change.floor {
             None => "too few boots to judge".to_owned(),
@@ -232,8 +235,7 @@ fn effort(found: &Findings) -> String {
 
 /// The commits that were tried, in the order of the history.
 fn table(found: &Findings) -> String {
-    let mut tried: Vec<&Tried> = found.tried.iter().collect();
-    tried.sort_by_key(|tried| tried.commit.place);
+    let tried = in_order(found);
     let rows: Vec<[String; 5]> = tried
         .iter()
         .map(|tried| {
@@ -261,6 +263,12 @@ fn table(found: &Findings) -> String {
     text
 }
 
+fn in_order(found: &Findings) -> Vec<&Tried> {
+    let mut tried: Vec<&Tried> = found.tried.iter().collect();
+    tried.sort_by_key(|tried| tried.commit.place);
+    tried
+}
+
 /// Why a commit has no figure of its own.
 fn problem(tried: &Tried) -> String {
     match (&tried.problem, &tried.same_as) {
@@ -284,10 +292,7 @@ fn named(commit: &Commit) -> String {
 
 /// A figure with the digits that matter.
 fn value(value: f64) -> String {
-    match value.abs() {
-        1e5.. => format!("{value:.0}"),
-        _ => format!("{value:.2}"),
-    }
+    like(value, value)
 }
 
 /// A difference with the digits of the figures that it is of.

@@ -3,7 +3,9 @@
 use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
-use super::{answer, effort, of_culprit, percent, problem, reference, rest, share, value};
+use super::{
+    answer, effort, in_order, of_culprit, percent, problem, reference, rest, share, value,
+};
 use crate::ascii::escape;
 use crate::document::{Policy, document};
 use crate::page;
@@ -52,13 +54,10 @@ fn drawing(found: &Findings) -> Markup {
         .iter()
         .filter_map(|tried| Some([tried.commit.place as f64, tried.level()?]))
         .collect();
-    let first = |culprit: &Culprit| culprit.commits.first().map(|(commit, _)| commit.place as f64);
-    points.extend(
-        found.culprits.iter().filter_map(|culprit| Some([first(culprit)?, culprit.levels[0]])),
-    );
-    points.extend(
-        found.culprits.iter().filter_map(|culprit| Some([first(culprit)?, culprit.levels[1]])),
-    );
+    for culprit in &found.culprits {
+        let Some((first, _)) = culprit.commits.first() else { continue };
+        points.extend(culprit.levels.map(|level| [first.place as f64, level]));
+    }
     points.sort_by(|one, other| one[0].total_cmp(&other[0]));
     let mut line = Path::default();
     for (number, [place, level]) in points.into_iter().enumerate() {
@@ -132,10 +131,4 @@ fn table(found: &Findings) -> Markup {
             p class="note" { "From the good to the bad end: " (percent([good, bad])) "." }
         }
     }
-}
-
-fn in_order(found: &Findings) -> Vec<&Tried> {
-    let mut tried: Vec<&Tried> = found.tried.iter().collect();
-    tried.sort_by_key(|tried| tried.commit.place);
-    tried
 }
