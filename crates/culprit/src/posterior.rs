@@ -24,7 +24,7 @@ const REFINING: f64 = 1.0 / 8.0;
 const START: f64 = 0.5;
 /// A kernel is on a side with at least this probability.
 const SURE: f64 = 0.98;
-/// Kernels of which the information of a reading is computed.
+/// The most kernels for which the search computes what a reading would tell.
 const CANDIDATES: usize = 12;
 /// Classes below this probability are not predicted.
 const UNLIKELY: f64 = 1e-4;

@@ -50,7 +50,7 @@ pub struct Contribution {
     pub calls: Option<Calls>,
     /// How its code differs; `None` where that is not known.
     pub code: Option<Code>,
-    /// The inlined function from which most of what differs in its code comes, if that is known.
+    /// The inlined function that holds most of the difference in its code, if that is known.
     pub inlined: Option<String>,
 }
 

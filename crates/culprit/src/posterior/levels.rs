@@ -325,7 +325,7 @@ fn log_likelihood(readings: &[(f64, f64)], grid: &[f64], spreads: &[f64]) -> Vec
     logs
 }
 
-/// Rows of spreads, each of which sums to 1 over the spreads of the other side.
+/// A row for each spread of one side. It sums to 1 over the spreads of the other side.
 fn linked(spreads: &[f64]) -> Vec<f64> {
     let row = |one: &f64| {
         let weight = |other: &f64| (-0.5 * ((one / other).ln() / UNEQUAL).powi(2)).exp();

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A range of which all kernels can be read at the same cost.
+/// In this range every kernel can be read, at the same cost.
 struct Range {
     history: History,
     unreadable: FixedBitSet,
