@@ -66,6 +66,9 @@ pub enum Command {
     /// Pin, list, renew or remove the disk images of Debian packages that workloads run in
     #[command(subcommand)]
     Userspace(UserspaceCommand),
+    /// List, show, make or check workloads
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
     /// Run an experiment: boot its variants, run its workloads, keep the results
     Run(Box<RunArgs>),
     /// Boot one kernel, and print what it reports or open a shell in it
@@ -209,6 +212,57 @@ pub enum UserspaceCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub enum WorkloadCommand {
+    /// List the built-in workloads, and those in ./workloads and $XDG_CONFIG_HOME/faultline/workloads
+    List,
+    /// Show a workload: parameters, metrics, phases, what it needs, how long it took
+    Show {
+        /// Name of the workload, or the file of its manifest
+        workload: String,
+    },
+    /// Write the manifest and the program of a new workload into ./workloads
+    New {
+        /// Name of the workload
+        name: String,
+        /// The program's language
+        #[arg(long, value_enum, default_value_t = Language::C)]
+        language: Language,
+    },
+    /// Boot a kernel, run a workload once in it, and print what it yields; keeps nothing
+    Check(Box<WorkloadCheckArgs>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// C, linked statically
+    C,
+    /// A shell script
+    Shell,
+    /// Python
+    Python,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkloadCheckArgs {
+    /// Name of the workload, or the file of its manifest
+    pub workload: String,
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    #[arg(long, default_value = "6.12")]
+    pub kernel: String,
+    /// Set a parameter of the workload; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub parameters: Vec<(String, String)>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Run by time or count instructions [default: measured]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// Print only results, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct UserspaceLockArgs {
     /// Workloads that share an image: names or manifest files. The lock has the packages of their image in
@@ -227,7 +281,7 @@ pub struct UserspaceLockArgs {
 pub struct RunArgs {
     /// The experiment file
     #[arg(conflicts_with_all = [
-        "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel",
+        "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk",
         "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
         "compiler",
     ])]
@@ -236,7 +290,8 @@ pub struct RunArgs {
     /// git:COMMIT, worktree, src:PATH, debian-source:6.12
     #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]
     pub kernels: Vec<String>,
-    /// Without a file: the workload
+    /// Without a file: the workload, by its name or the file of its manifest; `faultline workload list` lists
+    /// the names
     #[arg(long, default_value = "autonuma")]
     pub workload: String,
     /// Without a file: set a parameter of the workload; may be repeated
@@ -292,7 +347,7 @@ pub struct SelftestArgs {
     /// Boot nothing: split the stored boots of one variant of an experiment in two
     #[arg(long, num_args = 2, value_names = ["EXPERIMENT", "VARIANT"],
           conflicts_with_all = ["kernel", "workload", "parameters", "boots", "iterations",
-                                "cpus", "memory", "nodes", "accel"])]
+                                "cpus", "memory", "nodes", "accel", "disk"])]
     pub from: Option<Vec<String>>,
     /// Output format
     #[arg(long, value_enum, default_value_t = SelftestFormat::Text)]

@@ -1,5 +1,7 @@
 //! Lists as text: kernels, experiments, boots. Text from guests and files is escaped.
 
+mod workload;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,6 +11,8 @@ use lab::Difference;
 use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
+
+pub use workload::{checked, workload, workloads};
 
 /// The width of the list of experiments, in characters. Only lines with many outcomes are wider.
 const LIST_WIDTH: usize = 100;

@@ -47,6 +47,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Userspace(command) => commands::userspace::userspace(store, command),
+        Command::Workload(command) => commands::workload::command(store, command),
         Command::Run(args) => commands::run::run(store, *args),
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Compare(args) => commands::compare::compare(store, &args),

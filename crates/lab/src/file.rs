@@ -8,6 +8,7 @@ pub mod lock;
 mod machine;
 mod matrix;
 mod mode;
+pub mod near;
 mod swap;
 mod sweep;
 #[cfg(test)]
@@ -30,17 +31,19 @@ use toml::Spanned;
 
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
-use crate::workloads::{MOST_ITERATIONS, nearest};
+use crate::workloads::MOST_ITERATIONS;
 use build::BuildForm;
 use culprit::CulpritForm;
 use machine::MachineForm;
 use matrix::MatrixForm;
 use mode::BootsForm;
+use near::did_you_mean;
 use sweep::{Sweep, SweepForm};
 use variants::VariantForm;
-use workloads::{WorkloadForm, read_manifest};
+use workloads::WorkloadForm;
 
 pub use culprit::parse_culprit;
+pub use disks::usual as usual_disk;
 pub use mode::DEFAULT_SEEDS;
 pub use variants::{check_cmdline, default_name};
 pub use write::{Written, file_name, write};
@@ -207,7 +210,7 @@ pub fn package_error(
     let mut manifests =
         form.workloads.into_inner().into_iter().filter_map(|it| it.into_inner().manifest);
     let of_it = manifests.find(|named| {
-        let manifest = read_manifest(named, directory);
+        let manifest = crate::workloads::read(&directory.join(named.get_ref()));
         manifest.is_ok_and(|manifest| manifest.packages.iter().any(|it| it == package))
     })?;
     let file = directory.join(of_it.get_ref());
@@ -364,18 +367,4 @@ fn key(text: &str, start: usize) -> Option<&str> {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let key = &before[before.trim_end_matches(is_bare).len()..];
     Some(key).filter(|key| !key.is_empty())
-}
-
-/// A hint for serde's "invalid type: integer `1`, expected a string", for its "unknown field `a`, expected one of
-/// `b`, `c`", and for similar messages.
-fn did_you_mean(message: &str) -> Option<String> {
-    if message.ends_with("expected a string") {
-        return Some("write it in quotation marks, with its unit if it has one: \"1G\"".into());
-    }
-    if message.ends_with("expected a sequence") {
-        return Some("write a list in brackets, also of one value".into());
-    }
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;
-    nearest(wanted, quoted).map(|near| format!("did you mean `{near}`?"))
 }

@@ -1,32 +1,45 @@
-//! The built-in workloads, and how a manifest becomes a command line.
+//! Workloads, and how a manifest becomes a command line.
+
+mod find;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use flight::event::MAX_CUTS;
 use flight::job::PROGRAMS_PATH;
-use flight::protocol::{MAX_NAME, is_metric};
-use model::{Disk, INSTRUCTIONS, Machine, Manifest, Pinned, Swap, WorkloadUse};
+use model::{Disk, Machine, Manifest, Pinned, Swap, WorkloadUse};
 
-use crate::file::text;
+use crate::file::near::nearest;
+pub use find::{Known, all, built_in, find, named, read, take_program};
 
 /// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
 /// iteration are cuts, and so is each phase in it.
 pub const MOST_ITERATIONS: u32 = MAX_CUTS as u32 / 2;
 
-/// The built-in manifests, the files in `workloads/`.
-const BUILT_IN: &[&str] = include!(concat!(env!("OUT_DIR"), "/manifests.rs"));
-
 /// Why a manifest or its parameters cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WorkloadError {
-    /// No built-in workload has this name.
+    /// No workload has this name.
     #[error("there is no workload `{name}`")]
     Unknown {
         /// The requested name.
         name: String,
         /// The existing names.
         known: Vec<String>,
+    },
+    /// A program was named in place of a workload.
+    #[error("{program} is a program, and a workload is wanted")]
+    Program {
+        /// Its path.
+        program: String,
+    },
+    /// A manifest cannot be read, or is wrong.
+    #[error("{problem}")]
+    Manifest {
+        /// The file and what is wrong.
+        problem: String,
+        /// A hint; may be empty.
+        hint: String,
     },
     /// The manifest does not have this parameter.
     #[error("workload `{workload}` has no parameter `{parameter}`")]
@@ -84,28 +97,23 @@ impl WorkloadError {
                 return "declare it under [parameters] of the manifest".into();
             }
             Self::NoDisk { .. } => {
-                return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\""
+                return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\"; without a file: --disk 4G,xfs"
                     .into();
             }
             Self::RawDisk { .. } => {
                 return "give it one, such as filesystem = \"xfs\"".into();
             }
-            Self::Value { why, .. } => return why.clone(),
+            Self::Value { why: hint, .. } | Self::Manifest { hint, .. } => return hint.clone(),
+            Self::Program { .. } => {
+                return "name the file of its manifest, NAME.toml; `faultline workload new` writes one"
+                    .into();
+            }
         };
         match nearest(wanted, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are: {}", known.join(", ")),
         }
     }
-}
-
-/// The known name most similar to the wanted one, if one is similar.
-pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::jaro_winkler(wanted, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }
 
 /// Checks the command and the parameters, so that nothing is booted for a wrong one. What a manifest cannot
@@ -161,57 +169,6 @@ pub fn command_of(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<Strin
 pub fn program_path(workload: &str, program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{PROGRAMS_PATH}/{workload}/{name}")
-}
-
-/// All built-in manifests.
-pub fn built_in() -> Vec<Manifest> {
-    let read = |text: &str| toml::from_str(text).expect("a manifest of our own, tested");
-    BUILT_IN.iter().map(|text| read(text)).collect()
-}
-
-/// The built-in manifest with this name. Fails when there is none.
-pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
-    let mut all = built_in();
-    match all.iter().position(|manifest| manifest.name == name) {
-        Some(place) => Ok(all.swap_remove(place)),
-        None => Err(WorkloadError::Unknown {
-            name: name.into(),
-            known: all.into_iter().map(|manifest| manifest.name).collect(),
-        }),
-    }
-}
-
-/// Reads the manifest in a user's file. Fails when it cannot be read or has an invalid name; the message
-/// begins with the file's name.
-pub fn read(path: &Path) -> Result<Manifest, String> {
-    let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
-    let text = text::read(path).map_err(|error| told(error.to_string()))?;
-    let manifest = toml::from_str(&text).map_err(|error| told(error.to_string()))?;
-    check_names(&manifest).map_err(|(problem, hint)| told(format!("{problem}: {hint}")))?;
-    Ok(manifest)
-}
-
-/// Checks the names of a manifest's metrics and packages. The error is a problem and a hint, if one is
-/// invalid.
-pub fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
-    let mut metrics = manifest.metrics.iter().map(|metric| &*metric.name);
-    if let Some(wrong) = metrics.find(|name| !is_metric(name) || *name == INSTRUCTIONS) {
-        let hint = match wrong {
-            INSTRUCTIONS => "exact mode adds a metric with this name to every workload".to_owned(),
-            _ => format!(
-                "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
-            ),
-        };
-        let wrong = wrong.escape_debug();
-        return Err((format!("`{wrong}` cannot be the name of a metric"), hint));
-    }
-    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
-        Some(wrong) => {
-            let hint = "the name of a package has lower-case letters, digits and + - .";
-            Err((format!("`{wrong}` is not the name of a package"), hint.to_owned()))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Sets parameters of a manifest. Fails when the manifest does not have one of them.
@@ -320,19 +277,19 @@ mod tests {
 
     #[test]
     fn parameters_are_set_or_refused() {
-        let mut manifest = find("autonuma").unwrap();
+        let mut manifest = find("autonuma", Path::new("")).unwrap();
         let (name, _) = manifest.parameters.first_key_value().unwrap();
         let name = name.clone();
         set_parameters(&mut manifest, [(name.clone(), "7".into())].into()).unwrap();
         assert_eq!(manifest.parameters[&name].value, "7");
         let wrong = set_parameters(&mut manifest, [("no-such".into(), "7".into())].into());
         assert!(matches!(wrong, Err(WorkloadError::Parameter { .. })));
-        assert!(matches!(find("autonum"), Err(WorkloadError::Unknown { .. })));
+        assert!(matches!(find("autonum", Path::new("")), Err(WorkloadError::Unknown { .. })));
     }
 
     /// What is wrong with a value of a parameter on a machine with this disk.
     fn told(name: &str, parameter: &str, value: &str, disk: Disk) -> Option<String> {
-        let mut manifest = find(name).unwrap();
+        let mut manifest = find(name, Path::new("")).unwrap();
         set_parameters(&mut manifest, [(parameter.into(), value.into())].into()).unwrap();
         let used = WorkloadUse::new(manifest, 1, Millis(1));
         let error = check(&used, &machine(vec![disk])).err()?;
@@ -380,7 +337,7 @@ mod tests {
     #[test]
     fn a_users_programs_have_values_of_their_own() {
         let told = |parameter: &str, program: Option<&str>| {
-            let mut manifest = find("nas").unwrap();
+            let mut manifest = find("nas", Path::new("")).unwrap();
             set_parameters(&mut manifest, [(parameter.into(), "ft".into())].into()).unwrap();
             let program = program.map(Into::into);
             let used = WorkloadUse { program, ..WorkloadUse::new(manifest, 1, Millis(1)) };
@@ -392,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_disk_is_filled_in_or_missing() {
-        let mut manifest = find("fault").unwrap();
+        let mut manifest = find("fault", Path::new("")).unwrap();
         manifest.command = vec!["cat".into(), "{disk}".into()];
         let raw = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
         let filled = command(&manifest, &machine(vec![raw.clone()]), None).unwrap();
@@ -405,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_users_program_replaces_its_placeholder_or_the_first_word() {
-        let mut manifest = find("fault").unwrap();
+        let mut manifest = find("fault", Path::new("")).unwrap();
         let mut filled = |words: &[&str], program| {
             manifest.command = words.iter().map(|word| (*word).to_owned()).collect();
             command(&manifest, &machine(Vec::new()), program).unwrap().join(" ")

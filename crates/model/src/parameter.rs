@@ -126,7 +126,7 @@ impl Parameter {
     /// Checks the value for a machine with so many CPUs. The error is the wrong part of the value, and what
     /// is allowed.
     pub fn check(&self, cpus: u32) -> Result<(), (String, String)> {
-        let allowed = || self.allowed(cpus);
+        let allowed = || self.allowed(Some(cpus));
         if self.words.contains(&self.value) {
             return Ok(());
         }
@@ -166,8 +166,8 @@ impl Parameter {
         }
     }
 
-    /// The allowed values in words.
-    fn allowed(&self, cpus: u32) -> String {
+    /// The allowed values in words, on a machine with this many CPUs, if that is known.
+    pub fn allowed(&self, cpus: Option<u32>) -> String {
         let kind = match self.kind {
             Kind::Text => "a text",
             Kind::Word => "one of",
@@ -177,7 +177,10 @@ impl Parameter {
             Kind::Number => "a number",
             Kind::Size => "a whole number, alone or with s, b, k, m, g, t or p",
             Kind::Duration => "a duration such as 10ms, 1s or 5m",
-            Kind::Cpu => &format!("one of the machine's CPUs 0 to {}", cpus.saturating_sub(1)),
+            Kind::Cpu => match cpus {
+                Some(cpus) => &format!("one of the machine's CPUs 0 to {}", cpus.saturating_sub(1)),
+                None => "one of the machine's CPUs",
+            },
         };
         let range = match (self.least, self.above, self.most) {
             (Some(least), _, Some(most)) => format!(" from {least} to {most}"),

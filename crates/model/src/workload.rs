@@ -1,6 +1,7 @@
 //! Workloads and their metrics.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,10 @@ pub struct Manifest {
     /// and is dropped if there is none. If the command has no `{program}`, the user's program replaces its
     /// first word.
     pub command: Vec<String>,
+    /// A program on the host for `{program}`, relative to the manifest's directory. An experiment may name
+    /// another one.
+    #[serde(default, skip_serializing)]
+    pub program: Option<PathBuf>,
     /// Parameters.
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,

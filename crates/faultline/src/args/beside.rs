@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 21] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -18,6 +18,7 @@ const KEYS: [(&str, &str); 20] = [
     ("--memory", "memory in [machine]"),
     ("--nodes", "nodes in [machine]"),
     ("--accel", "accel in [machine]"),
+    ("--disk", "[[machine.disk]]"),
     ("--tree", "tree"),
     ("--patch", "patches in [[variant]]"),
     ("--each", "each in [[variant]]"),

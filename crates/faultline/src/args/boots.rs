@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use model::{Accel, Bytes, Millis, Mode, Profiling, Share};
+use model::{Accel, Bytes, FileSystem, Millis, Mode, Profiling, Share};
 
 /// The machine of an experiment without a file.
 #[derive(Debug, Args)]
@@ -20,6 +20,27 @@ pub struct MachineArgs {
     /// KVM or emulation
     #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
     pub accel: AccelArg,
+    /// A disk with a file system, for workloads that need one, such as 4G or 4G,xfs [default: none; ext4]
+    #[arg(long, value_name = "SIZE[,FILESYSTEM]")]
+    pub disk: Option<DiskArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskArg {
+    pub size: Bytes,
+    pub filesystem: FileSystem,
+}
+
+impl FromStr for DiskArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (size, filesystem) = text.split_once(',').unwrap_or((text, FileSystem::Ext4.name()));
+        let size = size.parse().map_err(|error| format!("{error}"))?;
+        let known = || FileSystem::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+        let filesystem = FileSystem::ALL.iter().copied().find(|it| it.name() == filesystem);
+        Ok(Self { size, filesystem: filesystem.ok_or_else(|| format!("use one of {}", known()))? })
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

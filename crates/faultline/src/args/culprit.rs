@@ -13,7 +13,7 @@ use super::{MachineArgs, ModeArg, name_and_value};
 pub struct CulpritArgs {
     /// An experiment file: its tree, machine, workload, mode and [culprit]
     #[arg(conflicts_with_all = [
-        "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "mode", "boots",
+        "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk", "mode", "boots",
         "reference", "metric", "counter", "phase", "function", "all", "first_parent", "with_patch", "kconfig",
         "fragments", "compiler", "confidence", "budget",
     ])]

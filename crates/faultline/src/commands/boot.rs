@@ -18,6 +18,9 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     if args.shell && !stdin().is_terminal() {
         return Err(Failure::Usage("--shell needs a terminal as standard input".into()));
     }
+    if args.machine.disk.is_some() {
+        return Err(Failure::Usage("--disk is for workloads, and `boot` runs none".into()));
+    }
     check_cmdline(&args.cmdline)
         .map_err(|(problem, hint)| Failure::Usage(format!("--cmdline: {problem}; {hint}")))?;
     let machine =

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::culprit::Ending;
 use kernels::History;
 use lab::{Asked, Search, file, search};
-use model::{Build, Experiment, Mode, Variant};
+use model::{Build, Mode, Variant};
 
 use super::run::{described, laboratory, on_interrupt, text, workload};
 use super::write_out;
@@ -83,15 +83,14 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });
-    let name = format!("culprit-{}", args.workload);
-    let described = described(name, Vec::new(), used, &args.machine, boots)?;
+    let name = format!("culprit-{}", used.manifest.name);
     let mode = if exact { Mode::Exact } else { Mode::Measured };
     Ok(Search {
         tree: tree.clone(),
         good: good.clone(),
         bad: bad.clone(),
         reference: args.reference.clone(),
-        experiment: Experiment { mode, ..described },
+        experiment: described(name, Vec::new(), used, (&args.machine, mode), boots)?,
         variant: Variant::default(),
         build: Build { patches: args.with_patch.clone(), ..args.config.build(Some(tree)) },
         asked: Asked {

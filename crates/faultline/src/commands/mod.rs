@@ -20,6 +20,7 @@ pub mod show;
 pub mod store;
 pub mod table;
 pub mod userspace;
+pub mod workload;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

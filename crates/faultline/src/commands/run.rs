@@ -197,11 +197,11 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
             return Err(Failure::Usage(format!("kernel `{name}` is named twice")));
         }
     }
-    let name = format!("{}-{}", args.workload, names.join("-"));
-    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let described = described(name, variants, used, &args.machine, boots)?;
-    let experiment = Experiment { mode, sequential, ..described };
+    let name = format!("{}-{}", used.manifest.name, names.join("-"));
+    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
+    let described = described(name, variants, used, (&args.machine, mode), boots)?;
+    let experiment = Experiment { sequential, ..described };
     match sequential::unfit(&experiment) {
         Some(Unfit { problem, remedy }) => Err(Failure::Usage(format!("{problem}: {remedy}"))),
         None => Ok(experiment),
@@ -213,28 +213,31 @@ pub fn described(
     name: String,
     variants: Vec<Variant>,
     workload: WorkloadUse,
-    machine: &MachineArgs,
+    (machine, mode): (&MachineArgs, Mode),
     boots: u32,
 ) -> Result<Experiment, Failure> {
     let workloads = vec![workload];
+    let disk = machine.disk.map(|disk| file::usual_disk(disk.size, disk.filesystem, mode));
+    let disk = disk.transpose().map_err(|wrong| Failure::Usage(format!("--disk: {wrong}")))?;
     let machine = Machine {
         accel: machine.accel.into(),
         limits: file::usual_limits(&workloads),
+        disks: disk.into_iter().collect(),
         ..Machine::new(topology(machine)?)
     };
     for used in &workloads {
         workloads::check(used, &machine).map_err(refused)?;
     }
-    Ok(Experiment { name, variants, machine, workloads, boots, ..Experiment::default() })
+    Ok(Experiment { name, mode, variants, machine, workloads, boots, ..Experiment::default() })
 }
 
-/// A built-in workload with parameters of the user's.
+/// A workload with parameters of the user's. `name` may be the file of its manifest.
 pub fn workload(
     name: &str,
     parameters: &[(String, String)],
     iterations: u32,
 ) -> Result<WorkloadUse, Failure> {
-    let mut manifest = workloads::find(name).map_err(refused)?;
+    let mut manifest = workloads::named(name).map_err(refused)?;
     let values: BTreeMap<String, String> = parameters.iter().cloned().collect();
     if values.len() < parameters.len() {
         return Err(Failure::Usage("--set names a parameter twice".into()));
@@ -247,10 +250,11 @@ pub fn workload(
         let message = format!("--iterations {iterations}: a boot has at most {MOST_ITERATIONS}");
         return Err(Failure::Usage(message));
     }
-    Ok(WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT))
+    let program = workloads::take_program(&mut manifest).map_err(refused)?;
+    Ok(WorkloadUse { program, ..WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT) })
 }
 
-fn refused(error: WorkloadError) -> Failure {
+pub fn refused(error: WorkloadError) -> Failure {
     match error.hint() {
         hint if hint.is_empty() => Failure::Usage(error.to_string()),
         hint => Failure::Usage(format!("{error}: {hint}")),

@@ -39,10 +39,10 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
         return Err(Failure::Usage("--boots needs 3 or more: fewer show nothing".into()));
     }
     let boots = not_too_many(args.boots)?;
-    let name = format!("selftest-{}-{}", args.workload, file::default_name(&args.kernel));
     let variants = ["A", "B"].map(|name| variant(name.to_owned(), &args.kernel)).to_vec();
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let experiment = described(name, variants, used, &args.machine, boots)?;
+    let name = format!("selftest-{}-{}", used.manifest.name, file::default_name(&args.kernel));
+    let experiment = described(name, variants, used, (&args.machine, Mode::Measured), boots)?;
     lab::check(&experiment)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);

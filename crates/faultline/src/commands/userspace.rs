@@ -1,13 +1,14 @@
 //! `faultline userspace`: images of Debian packages that workloads run in.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::file::lock;
 use lab::{Guest, workloads};
-use model::{BootId, Manifest, UserspaceLock};
+use model::{BootId, UserspaceLock};
 
+use super::run::refused;
 use super::{existing_store, print, write_out};
 use crate::args::UserspaceCommand;
 use crate::failure::Failure;
@@ -41,23 +42,13 @@ fn say(line: &str) {
 
 /// The packages of all these workloads.
 fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
-    let manifests = workloads.iter().map(|named| manifest(named));
+    let manifests = workloads.iter().map(|named| workloads::named(named).map_err(refused));
     let manifests = manifests.collect::<Result<Vec<_>, _>>()?;
     if let Some(manifest) = manifests.iter().find(|manifest| manifest.packages.is_empty()) {
         let message = format!("workload `{}` needs no packages", manifest.name);
         return Err(Failure::Usage(message));
     }
     Ok(manifests.into_iter().flat_map(|manifest| manifest.packages).collect())
-}
-
-/// A workload by its name, or by the file of its manifest.
-fn manifest(named: &str) -> Result<Manifest, Failure> {
-    let is_file = named.contains('/') || named.ends_with(".toml");
-    let found = match is_file {
-        true => workloads::read(Path::new(named)),
-        false => workloads::find(named).map_err(|error| error.to_string()),
-    };
-    found.map_err(Failure::Usage)
 }
 
 /// The packages of a stored boot.

@@ -14,6 +14,7 @@ mod luck;
 mod packaged;
 mod planted;
 mod sequential;
+mod skeletons;
 mod source;
 mod swap;
 mod workloads;

@@ -118,7 +118,7 @@ mod tests {
     use crate::workloads;
 
     fn used(name: &str) -> WorkloadUse {
-        let manifest = workloads::find(name).unwrap();
+        let manifest = workloads::find(name, Path::new("")).unwrap();
         WorkloadUse::new(manifest, 3, model::Millis(1))
     }
 

@@ -107,7 +107,7 @@ mod tests {
             fs::write(directory.path().join(file), "").unwrap();
         }
         fs::create_dir(directory.path().join("mg.S.x")).unwrap();
-        let mut manifest = workloads::find("nas").unwrap();
+        let mut manifest = workloads::find("nas", Path::new("")).unwrap();
         for (name, value) in [("benchmarks", benchmarks), ("class", class)] {
             manifest.parameters.get_mut(name).unwrap().value = value.to_owned();
         }
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn a_workload_without_binaries_takes_no_directory() {
-        let manifest = workloads::find("truncate").unwrap();
+        let manifest = workloads::find("truncate", Path::new("")).unwrap();
         let (problem, _) = find(&manifest, Path::new(".")).unwrap_err();
         assert_eq!(problem, "workload `truncate` takes no directory of programs");
-        let manifest = workloads::find("nas").unwrap();
+        let manifest = workloads::find("nas", Path::new("")).unwrap();
         let (problem, _) = find(&manifest, Path::new("/nonexistent")).unwrap_err();
         assert_eq!(problem, "/nonexistent: No such file or directory (os error 2)");
     }

@@ -42,6 +42,23 @@ pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checke
     Ok(disks)
 }
 
+/// The first disk of a machine, mounted, with the usual kind of the mode. The error is a problem and a hint.
+pub fn usual(size: Bytes, filesystem: FileSystem, mode: Mode) -> Result<Disk, String> {
+    let form = DiskForm {
+        kind: None,
+        size: Spanned::new(0..0, size),
+        filesystem: Some(filesystem),
+        mkfs: None,
+        mount: None,
+        options: None,
+    };
+    // The memory limits RAM disks only.
+    form.check(0, mode, MAX_DISK).map_err(|fault| {
+        let hint = fault.hint.map(|hint| format!(": {hint}"));
+        fault.problem + &hint.unwrap_or_default()
+    })
+}
+
 /// Checks that a disk is compatible with the others.
 fn check_beside(disk: &Disk, others: &[Disk], span: Range<usize>) -> Checked<()> {
     let is_ram = |disk: &&Disk| disk.kind == DiskKind::Ram;

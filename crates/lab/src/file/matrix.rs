@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::near::nearest;
 use super::variants::{VariantForm, contradiction, default_name};
-use super::{Checked, Value, fault, nearest};
+use super::{Checked, Value, fault};
 
 /// Most variants of a matrix, before some are taken out.
 pub(super) const MOST_VARIANTS: usize = 1000;

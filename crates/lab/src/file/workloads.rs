@@ -9,9 +9,8 @@ use model::{Machine, Manifest, Millis, Pinned, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
+use super::{Checked, DEFAULT_TIMEOUT, Value, fault, some_time};
 use crate::file::binaries;
-use crate::file::text;
 use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
 
 /// The longest name of a workload in bytes.
@@ -87,8 +86,14 @@ impl WorkloadForm {
         machine: &Machine,
     ) -> Checked<WorkloadUse> {
         let (mut manifest, place) = match (self.name, self.manifest) {
-            (Some(name), None) => (built_in(&name)?, name.span()),
-            (None, Some(path)) => (read_manifest(&path, directory)?, path.span()),
+            (Some(name), None) => {
+                let found = workloads::find(name.get_ref(), directory);
+                (found.or_else(|error| refuse(name.span(), &error))?, name.span())
+            }
+            (None, Some(path)) => {
+                let found = workloads::read(&directory.join(path.get_ref()));
+                (found.or_else(|error| refuse(path.span(), &error))?, path.span())
+            }
             (Some(name), Some(_)) => {
                 return fault(
                     name.span(),
@@ -134,11 +139,15 @@ impl WorkloadForm {
         };
         let primary = check_primary(self.primary, &manifest)?;
         let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
-        let program = self.program.map(|path| {
-            binaries::program(&directory.join(path.get_ref()))
-                .or_else(|(problem, hint)| fault(path.span(), problem, hint))
-        });
-        let program = program.transpose()?;
+        let own = workloads::take_program(&mut manifest)
+            .or_else(|error| refuse(place.clone(), &error))?;
+        let program = match self.program {
+            Some(path) => Some(
+                binaries::program(&directory.join(path.get_ref()))
+                    .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
+            ),
+            None => own.filter(|_| binaries.is_empty()),
+        };
         let timeout = some_time(self.timeout, DEFAULT_TIMEOUT)?;
         let mut used = WorkloadUse {
             program,
@@ -225,28 +234,7 @@ fn check_name(place: Range<usize>, name: String) -> Checked<String> {
     fault(place, problem, hint)
 }
 
-fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
-    workloads::find(name.get_ref()).or_else(|error| refuse(name.span(), &error))
-}
-
 /// Reports the error of a workload at `place`.
 fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
     fault(place, error.to_string(), error.hint())
-}
-
-/// Reads a user's manifest.
-pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
-    let file = directory.join(path.get_ref());
-    let text = text::read(&file).or_else(|error| {
-        let problem = format!("{}: {error}", file.display());
-        fault(path.span(), problem, "a manifest is found relative to the experiment file")
-    })?;
-    let manifest: Manifest = toml::from_str(&text).or_else(|error: toml::de::Error| {
-        let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
-        fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
-    })?;
-    workloads::check_names(&manifest).or_else(|(problem, hint)| {
-        fault(path.span(), format!("{}: {problem}", file.display()), hint)
-    })?;
-    Ok(manifest)
 }

@@ -1,0 +1,149 @@
+//! `faultline workload`: lists, shows, makes and checks workloads.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::{RunOptions, file, workloads};
+use model::{Kept, Mode};
+use report::escape;
+use store::{Detail, Store};
+
+use super::run::{described, laboratory, refused, variant, workload};
+use super::{print, store_path};
+use crate::args::{Language, WorkloadCheckArgs, WorkloadCommand};
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::list;
+use crate::progress::Display;
+
+/// How many of the latest experiments tell how long a workload takes.
+const LATEST: usize = 3;
+
+pub fn command(store: Option<PathBuf>, command: WorkloadCommand) -> Result<ExitCode, Failure> {
+    match command {
+        WorkloadCommand::List => print(&list::workloads(&workloads::all(Path::new(""))))?,
+        WorkloadCommand::Show { workload } => {
+            let manifest = workloads::named(&workload).map_err(refused)?;
+            let times = times(store, &manifest.name)?;
+            print(&list::workload(&manifest, &times))?;
+        }
+        WorkloadCommand::New { name, language } => print(&new(&name, language)?)?,
+        WorkloadCommand::Check(args) => return check(&args),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long an iteration took in the latest experiments with this workload, a line each.
+fn times(store: Option<PathBuf>, workload: &str) -> Result<Vec<String>, Failure> {
+    let path = store_path(store)?;
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let store = Store::open_to_read(&path)?;
+    let mut lines = Vec::new();
+    for row in store.experiments()?.iter().rev() {
+        let experiment = store.experiment(row.id)?;
+        if lines.len() == LATEST
+            || !experiment.workloads.iter().any(|it| it.manifest.name == workload)
+        {
+            continue;
+        }
+        let boots = store.boots(row.id, Detail::Summary)?;
+        let usage = boots.iter().flat_map(|kept| &kept.boot.usage);
+        let mut times: Vec<f64> =
+            usage.filter(|it| it.workload == workload).map(|it| it.elapsed).collect();
+        times.sort_by(f64::total_cmp);
+        if let Some(median) = stats::order::median(&times) {
+            let name = escape(&row.name);
+            lines.push(format!(
+                "experiment {} ({name}): {} s in the guest",
+                row.id,
+                list::figure(median, 1)
+            ));
+        }
+    }
+    Ok(lines)
+}
+
+/// Writes a manifest and a program into `workloads/`. Returns what to do next.
+fn new(name: &str, language: Language) -> Result<String, Failure> {
+    let plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
+    if name.is_empty() || !name.bytes().all(plain) {
+        let message = format!("`{}`: use letters, digits, - and _", name.escape_debug());
+        return Err(Failure::Usage(message));
+    }
+    if workloads::built_in().iter().any(|manifest| manifest.name == name) {
+        return Err(Failure::Usage(format!("{name} is a built-in workload: choose another name")));
+    }
+    let (ending, program, skeleton, packages) = match language {
+        Language::C => ("c", name.to_owned(), include_str!("workload/skeleton.c"), ""),
+        Language::Shell => {
+            let skeleton = include_str!("workload/skeleton.sh");
+            ("sh", format!("{name}.sh"), skeleton, "packages = [\"dash\"]\n")
+        }
+        Language::Python => {
+            let skeleton = include_str!("workload/skeleton.py");
+            ("py", format!("{name}.py"), skeleton, "packages = [\"python3\"]\n")
+        }
+    };
+    let manifest = include_str!("workload/skeleton.toml")
+        .replace("NAME", name)
+        .replace("PROGRAM", &program)
+        .replace("packages = []\n", packages);
+    let directory = Path::new("workloads");
+    fs::create_dir_all(directory)?;
+    let source = directory.join(format!("{name}.{ending}"));
+    let place = directory.join(format!("{name}.toml"));
+    for path in [&source, &place] {
+        if path.exists() {
+            let message = format!("{} exists and stays as it is", path.display());
+            return Err(Failure::Usage(message));
+        }
+    }
+    write_new(&source, &skeleton.replace("NAME", name))?;
+    write_new(&place, &manifest)?;
+    let build = match language {
+        Language::C => format!("cc -O2 -static -o workloads/{name} workloads/{name}.c\n"),
+        _ => String::new(),
+    };
+    Ok(format!(
+        "Wrote {} and {}. Next:\n{build}faultline workload check {name}\n",
+        place.display(),
+        source.display()
+    ))
+}
+
+/// Writes a file that did not exist. Scripts can be executed.
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+    let mut file = fs::File::options().write(true).create_new(true).mode(mode).open(path)?;
+    Ok(file.write_all(text.as_bytes())?)
+}
+
+/// Runs a workload once and prints what it yields. Nothing gets into the user's store.
+fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
+    let used = workload(&args.workload, &args.parameters, 1)?;
+    let manifest = used.manifest.clone();
+    let mode = args.mode.map_or(Mode::Measured, Mode::from);
+    let variants = vec![variant(file::default_name(&args.kernel), &args.kernel)];
+    let name = format!("check-{}", manifest.name);
+    let experiment = described(name, variants, used, (&args.machine, mode), 1)?;
+    lab::check(&experiment)?;
+    let directory = tempfile::tempdir()?;
+    let mut lab = laboratory(Some(directory.path().join("check.db")))?;
+    let mut display = Display::new(args.quiet);
+    let summary =
+        lab.run(&experiment, RunOptions::default(), &mut |progress| display.show(progress));
+    display.finish();
+    let boots = lab.store.boots(summary?.experiment, Detail::AllSeries)?;
+    let Some(Kept { boot, .. }) = boots.iter().rfind(|kept| !kept.superseded) else {
+        return Err(Failure::Host("the boot is not in the store".into()));
+    };
+    print(&list::checked(&manifest, boot))?;
+    Ok(match boot.outcome.is_complete() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(BOOTS_FAILED),
+    })
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Begins a phase; Faultline reads the kernel's counters before the function returns.
+phase() {
+	echo "phase $1" >&"$FAULTLINE_FD"
+	read -r acknowledged <&"$FAULTLINE_ACK_FD"
+}
+
+# Hundredths of a second since the boot.
+now() {
+	read -r uptime idle </proc/uptime
+	echo "${uptime%.*}${uptime#*.}"
+}
+
+phase fork
+begun=$(now)
+i=0
+while [ "$i" -lt "${1:-64}" ]; do
+	(:)
+	i=$((i + 1))
+done
+ended=$(now)
+phase ""
+echo "sample Elapsed $(((ended - begun) / 100)).$(((ended - begun) / 10 % 10))$(((ended - begun) % 10))" >&"$FAULTLINE_FD"

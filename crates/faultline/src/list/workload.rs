@@ -1,0 +1,175 @@
+//! Workloads as text: all of them, one, and what a run of one yields.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use lab::workloads::Known;
+use model::{Boot, INSTRUCTIONS, Manifest, Metric, Sample, count};
+use report::escape;
+
+use super::{columns, figure};
+
+/// The width of text in characters.
+const WIDTH: usize = 100;
+/// Columns by which lines below a row are indented.
+const INDENT: &str = "    ";
+
+/// All workloads, one line each, and below it what it does.
+pub fn workloads(all: &[Known]) -> String {
+    let rows = all.iter().map(|known| {
+        let file = known.file.as_ref().map(|file| file.display().to_string());
+        let needs = known.manifest.as_ref().map_or("-".into(), needs);
+        [known.name.clone(), needs, file.unwrap_or_else(|| "built in".into())]
+    });
+    let lines = columns(["WORKLOAD", "NEEDS", "MANIFEST"], rows);
+    let about = all.iter().map(|known| match &known.manifest {
+        Ok(manifest) => wrapped(&manifest.description),
+        Err(error) => wrapped(error.to_string().lines().next().unwrap_or_default()),
+    });
+    let below = iter::once(String::new()).chain(about);
+    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+}
+
+/// One workload: needs, phases, parameters, metrics, command, and how long it took.
+pub fn workload(manifest: &Manifest, times: &[String]) -> String {
+    let mut text = format!("{}\n{}", escape(&manifest.name), wrapped(&manifest.description));
+    text += &format!("\nneeds: {}\n", needs(manifest));
+    let preparation = manifest.preparation.iter().map(|phase| match &**phase {
+        "" => "time outside phases".to_owned(),
+        phase => escape(phase),
+    });
+    let preparation: Vec<String> = preparation.collect();
+    if !preparation.is_empty() {
+        text += &format!("phases that only prepare: {}\n", preparation.join(", "));
+    }
+    for time in times {
+        text += &format!("took: {time}\n");
+    }
+    text += &format!("command:\n{}\n", wrapped(&manifest.command.join(" ")));
+    if !manifest.parameters.is_empty() {
+        text += &parameters(manifest);
+        text.push('\n');
+    }
+    let rows = manifest.metrics.iter().map(|metric| {
+        let better = metric.better.map_or("-", |better| better.name());
+        let verdicts = if manifest.is_primary(metric) { "yes" } else { "no" };
+        [&metric.name, &metric.unit, better, verdicts].map(str::to_owned)
+    });
+    text + &columns(["METRIC", "UNIT", "BETTER", "VERDICTS"], rows)
+}
+
+/// The parameters, one line each, and below it meaning and values.
+fn parameters(manifest: &Manifest) -> String {
+    let rows = manifest.parameters.iter().map(|(name, parameter)| {
+        let default = if parameter.value.is_empty() { "\"\"" } else { &parameter.value };
+        [name.clone(), default.to_owned()]
+    });
+    let lines = columns(["PARAMETER", "DEFAULT"], rows);
+    let about = manifest.parameters.values().map(|parameter| {
+        wrapped(format!("{} Values: {}.", parameter.meaning, parameter.allowed(None)).trim_start())
+    });
+    let below = iter::once(String::new()).chain(about);
+    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+}
+
+/// What a workload needs of a machine and a kernel.
+fn needs(manifest: &Manifest) -> String {
+    let mut needs = Vec::new();
+    if manifest.nodes > 0 {
+        needs.push(count(manifest.nodes as usize, "node"));
+    }
+    let on_disk = manifest.parameters.values().any(|parameter| parameter.disk.is_some());
+    let disk = manifest.command.iter().any(|word| word.contains("{disk}"));
+    match (on_disk, disk) {
+        (true, _) => needs.push("a disk with a file system".into()),
+        (false, true) => needs.push("a disk".into()),
+        (false, false) => {}
+    }
+    for (what, names) in [("module", &manifest.modules), ("package", &manifest.packages)] {
+        if !names.is_empty() {
+            let plural = if names.len() > 1 { "s" } else { "" };
+            needs.push(format!("{what}{plural} {}", escape(&names.join(" "))));
+        }
+    }
+    if needs.is_empty() { "-".into() } else { needs.join(", ") }
+}
+
+/// What one boot of a workload yielded: problems, metrics, phases, times.
+pub fn checked(manifest: &Manifest, boot: &Boot) -> String {
+    let mut text = format!(
+        "{} on {}: {}\n",
+        escape(&manifest.name),
+        escape(&boot.facts.release),
+        boot.outcome
+    );
+    for problem in &boot.problems {
+        text += &format!("{}: {}\n", problem.kind, escape(&problem.text));
+    }
+    for note in &boot.notes {
+        text += &format!("note: {}\n", escape(note));
+    }
+    for usage in &boot.usage {
+        let [elapsed, user, system] =
+            [usage.elapsed, usage.user, usage.system].map(|seconds| figure(seconds, 2));
+        text += &format!("time: {elapsed} s elapsed, {user} s user, {system} s system\n");
+    }
+    let phases: BTreeSet<&str> = boot.chunks.iter().map(|chunk| &*chunk.phase).collect();
+    let phases: Vec<String> = phases
+        .into_iter()
+        .filter(|phase| !phase.is_empty())
+        .map(|phase| {
+            let prepares = if manifest.prepares(phase) { " (prepares)" } else { "" };
+            format!("{}{prepares}", escape(phase))
+        })
+        .collect();
+    if !phases.is_empty() {
+        text += &format!("phases: {}\n", phases.join(", "));
+    }
+    if !boot.samples.is_empty() {
+        text += &format!("\n{}", metrics(manifest, boot));
+    }
+    let silent = |metric: &&Metric| boot.samples.iter().all(|it| it.metric != metric.name);
+    for metric in manifest.metrics.iter().filter(silent) {
+        text += &format!("{}: the program reported no sample of it\n", escape(&metric.name));
+    }
+    text
+}
+
+/// The rows of all metrics with a sample.
+fn metrics(manifest: &Manifest, boot: &Boot) -> String {
+    let mut rows: Vec<(&str, &str)> = Vec::new();
+    for Sample { metric, label, .. } in &boot.samples {
+        if !rows.contains(&(metric, label)) {
+            rows.push((metric, label));
+        }
+    }
+    let rows = rows.into_iter().map(|row| {
+        let samples = boot.samples.iter().filter(|it| (&*it.metric, &*it.label) == row);
+        let values: Vec<f64> = samples.map(|it| it.value).collect();
+        let known = manifest.metrics.iter().find(|it| it.name == row.0);
+        let unit = match known {
+            Some(metric) => metric.unit.clone(),
+            None if row.0 == INSTRUCTIONS => String::new(),
+            None => "not in the manifest".into(),
+        };
+        let name = if row.1.is_empty() { row.0.to_owned() } else { format!("{}-{}", row.0, row.1) };
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        [name, values.len().to_string(), figure(mean, 6), unit]
+    });
+    columns(["ROW", "SAMPLES", "MEAN", "UNIT"], rows)
+}
+
+/// Indented lines of a text; empty if the text is.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in escape(text).split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= WIDTH - INDENT.len() => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{INDENT}{line}\n")).collect()
+}

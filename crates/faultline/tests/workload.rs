@@ -1,0 +1,104 @@
+//! `faultline workload`, and workloads that the command line names. Boots nothing.
+
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Exit code and all output of a command in the bench's directory.
+    fn faultline(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let place = |name: &str| self.directory.path().join(name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.env("FAULTLINE_STORE", place("store.db")).env("XDG_CONFIG_HOME", place("config"));
+        command.env("XDG_CACHE_HOME", place("cache")).current_dir(self.directory.path());
+        let output = command.args(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    }
+
+    fn good(&self, arguments: &[&str]) -> String {
+        let (code, text) = self.faultline(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {text}");
+        text
+    }
+
+    fn refused(&self, arguments: &[&str]) -> String {
+        let (code, text) = self.faultline(arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {text}");
+        text
+    }
+}
+
+#[test]
+fn workloads_are_listed_and_shown() {
+    let bench = Bench::new();
+    let manifest = "name = \"reader\"\ndescription = \"Reads\"\ncommand = [\"x\"]\nmetrics = []\n";
+    bench.write("config/faultline/workloads/reader.toml", manifest);
+    bench.write("workloads/broken.toml", "name = 1");
+    let listed = bench.good(&["workload", "list"]);
+    let row = |name: &str| listed.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(
+        row("truncate").contains("a disk with a file system")
+            && row("truncate").ends_with("built in")
+    );
+    assert!(row("reader").ends_with("config/faultline/workloads/reader.toml"));
+    assert!(listed.contains("broken.toml: TOML parse error at line 1"), "{listed}");
+
+    let shown = bench.good(&["workload", "show", "pagealloc"]);
+    for line in [
+        "needs: module pagealloc",
+        "phases that only prepare: time outside phases, warm-up",
+        "    The CPU on which the test runs. Values: one of the machine's CPUs.",
+        "total   ns    lower   yes",
+    ] {
+        assert!(shown.lines().any(|it| it == line), "{line}: {shown}");
+    }
+    assert!(bench.refused(&["workload", "show", "readr"]).contains("did you mean `reader`?"));
+}
+
+#[test]
+fn a_new_workload_is_found_by_its_name_and_file() {
+    let bench = Bench::new();
+    for (name, language) in [("mine", "c"), ("script", "shell"), ("snake", "python")] {
+        bench.good(&["workload", "new", name, "--language", language]);
+        let run = ["run", "--kernels", "6.1,6.12", "--dry-run", "--workload"];
+        let planned = bench.good(&[&run[..], &[name]].concat());
+        assert!(planned.starts_with(&format!("{name}-6.1-6.12, ")), "{planned}");
+        let file = format!("workloads/{name}.toml");
+        assert_eq!(bench.good(&[&run[..], &[&file]].concat()), planned);
+    }
+    let again = bench.refused(&["workload", "new", "mine", "--language", "shell"]);
+    assert!(again.contains("workloads/mine.toml exists"), "{again}");
+    assert!(!bench.directory.path().join("workloads/mine.sh").exists());
+    assert!(bench.refused(&["workload", "new", "nas"]).contains("is a built-in workload"));
+    assert!(bench.refused(&["workload", "new", "../mine"]).contains("use letters, digits"));
+}
+
+#[test]
+fn programs_and_disks_that_cannot_be_used_are_refused() {
+    let bench = Bench::new();
+    let run = ["run", "--kernels", "6.1", "--dry-run"];
+    let refused = |options: &[&str]| bench.refused(&[&run[..], options].concat());
+    assert!(refused(&["--workload", "./mytest.sh"]).contains("faultline workload new"));
+    assert!(refused(&["--workload", "truncate"]).contains("--disk 4G,xfs"));
+    assert!(refused(&["--disk", "4G,zfs"]).contains("use one of"));
+    assert!(refused(&["--disk", "3K"]).contains("use a multiple of 2M"));
+    let planned = bench.good(&[&run[..], &["--workload", "truncate", "--disk", "4G,xfs"]].concat());
+    assert!(planned.contains("1 disk"), "{planned}");
+    assert!(bench.refused(&["boot", "6.1", "--disk", "4G"]).contains("`boot` runs none"));
+}
