@@ -110,16 +110,21 @@ pub(super) fn check(
     }))
 }
 
+/// What a step of a series, with this number of patches, adds to a variant's name.
+pub(super) fn suffix(step: usize) -> String {
+    match step {
+        0 => String::new(),
+        1 => "+1".to_owned(),
+        _ => format!("+1..{step}"),
+    }
+}
+
 /// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
 /// when a patch cannot be read.
 pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
     let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
     let subjects = kernels::subjects(&build.patches)?;
-    let name = |step: usize| match step {
-        0 => variant.name.clone(),
-        1 => format!("{}+1", variant.name),
-        _ => format!("{}+1..{step}", variant.name),
-    };
+    let name = |step: usize| variant.name.clone() + &suffix(step);
     let step = |step: usize| Variant {
         name: name(step),
         step: step
