@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 21] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -25,6 +25,7 @@ const KEYS: [(&str, &str); 20] = [
     ("--pick", "pick in [[variant]]"),
     ("--kconfig", "config in [build]"),
     ("--fragment", "fragments in [build]"),
+    ("--build-modules", "modules in [build]"),
     ("--compiler", "compiler in [build]"),
 ];
 

@@ -1,6 +1,8 @@
 //! Kernels from source: a small git repository whose Makefile makes a file that contains its sources.
 
+#[path = "../fixture/mod.rs"]
 mod fixture;
+mod on_request;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +25,10 @@ vmlinux:\n\t@for f in mm/*.c; do echo \"  CC      $$f\"; \\\n\
 \t@if grep -q stopped mm/*.c; then exit 130; fi\n\
 \t@mkdir -p $(O)/include/config; echo 6.1.2-rc3 > $(O)/include/config/kernel.release\n\
 \t@(printf '\\177ELF'; cat mm/*.c; ls $(O)/left 2>/dev/null; \\\n\
-\t  printf '%s' '$(KCFLAGS)') > $(O)/vmlinux; touch $(O)/vmlinux.o\n";
+\t  printf '%s' '$(KCFLAGS)') > $(O)/vmlinux; touch $(O)/vmlinux.o\n\
+modules:\n\t@mkdir -p $(O)/mm $(O)/kernel; printf '%s\\n' mm/b.o kernel/a.ko > $(O)/modules.order\n\
+\techo 'char names[] __attribute__((section(\"__ksymtab_strings\"))) = \"of_a\";' | gcc -g -x c -c -o $(O)/kernel/a.ko -\n\
+\techo 'extern int of_a; int b(void) { return of_a; }' | gcc -g -x c -c -o $(O)/mm/b.ko -\n";
 
 struct Bench {
     directory: TempDir,
@@ -311,26 +316,6 @@ fn requests_that_cannot_be_met_are_explained() {
     bench.git(&["merge", "-q", "-m", "merge", "main"]);
     let merge = Build { pick: vec!["side".into()], ..build };
     assert!(bench.run("git:v1", &merge).unwrap_err().contains("has 2 parents"));
-}
-
-#[test]
-fn debug_information_is_built_on_request_without_paths_of_the_cache() {
-    let bench = Bench::new();
-    let [image, config] = ["bzImage", "packaged"].map(|name| bench.place(name));
-    fs::write(&image, fixture::kernel("6.1.2")).unwrap();
-    fs::write(&config, "# Linux/x86 6.1.2 Kernel Configuration\nCONFIG_64BIT=y\n").unwrap();
-    let (config, name) = (Some(config), Some("packaged".into()));
-    let files = Files { image, config, name, ..Files::default() };
-    bench.cache().add(&Request::Files(files), &|_| ()).unwrap();
-    let build = Build { config: Some("packaged".into()), ..bench.build() };
-    let config = |kernel: &Kernel| fs::read_to_string(kernel.config.as_ref().unwrap()).unwrap();
-    let without = bench.run("git:v1", &build).unwrap();
-    assert!(config(&without).contains("CONFIG_DEBUG_INFO_NONE=y\n"));
-    let set = ["DEBUG_INFO", "DEBUG_INFO_DWARF5"].map(|name| (name.into(), "y".into())).into();
-    let with = Build { set, ..build };
-    assert!(!config(&bench.run("git:v1", &with).unwrap()).contains("DEBUG_INFO_NONE"));
-    let map = format!("-fdebug-prefix-map={}=.", bench.place("cache/build/linux/output").display());
-    assert!(bench.text("git:v1", &with).ends_with(&map));
 }
 
 #[test]
