@@ -178,6 +178,14 @@ fn patches_apply_as_git_applies_them() {
     assert!(bench.text("git:v1", &build).contains("\n2\n3\n4\n5\n6\nseven\n8\nnine\n"));
     let one = Build { first: Some(1), ..build.clone() };
     assert!(bench.text("git:v1", &one).contains("\n6\nseven\n8\n9\n"));
+    // What was applied is known, so the file in which patches are applied is not needed.
+    let index = bench.place("cache/build/repository/index-patches");
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    let again = Build { set: [("X".into(), "y".into())].into(), ..one.clone() };
+    assert!(bench.text("git:v1", &again).contains("\n6\nseven\n8\n9\n"));
+    assert!(bench.run("git:main~2", &one).unwrap_err().ends_with("new index file"));
+    fs::remove_dir(&index).unwrap();
     let subjects = kernels::subjects(&[patch]).unwrap();
     assert_eq!(subjects, ["\"[PATCH 1/2] mm: third\"", "\"[PATCH 2/2] mm: fourth\""]);
     let error = bench.run("git:main", &build).unwrap_err();
