@@ -13,6 +13,8 @@ use crate::world::{Chance, Shape, World, figures};
 const MOST: u32 = 32;
 /// Fixed numbers of boots to compare with.
 const FIXED: [u32; 3] = [8, 16, 32];
+/// The points of a sweep.
+const POINTS: usize = 4;
 /// Boot-to-boot standard deviations, in units of that of a run.
 const BOOT: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 const RUNS: usize = 3;
@@ -31,16 +33,22 @@ pub fn sequential() -> bool {
     println!(
         "\nFalse verdicts in percent, at most 5: of a difference where there is none, with one and"
     );
-    println!("with three metrics; of none where it is the margin (1 %):");
-    println!("{:16}{:>9}{:>8}{:>8}{:>8}", "", "boot sd", "one", "three", "margin");
+    println!(
+        "with three metrics; of none where it is the margin (1 %); the same of one metric at any"
+    );
+    println!("of {POINTS} points of a sweep, which ends when all are decided:");
+    let heads = ["one", "three", "margin", "sweep", "margin"].map(|head| format!("{head:>8}"));
+    println!("{:16}{:>9}{}", "", "boot sd", heads.concat());
     for shape in Shape::ALL {
         for boot in BOOT {
             let world = World { boot, ..same(shape) };
             let margin = World { ratio: 1.01, ..world };
             let cells = [
-                outcome(&world, 1, early).different,
-                outcome(&world, 3, early).different,
-                outcome(&margin, 1, early).same,
+                outcome(&world, [1, 1], early).different,
+                outcome(&world, [1, 3], early).different,
+                outcome(&margin, [1, 1], early).same,
+                outcome(&world, [POINTS, 1], early).different,
+                outcome(&margin, [POINTS, 1], early).same,
             ];
             worst = cells.iter().copied().fold(worst, f64::max);
             let cells = cells.map(|cell| format!("{cell:>8.1}"));
@@ -59,10 +67,10 @@ pub fn sequential() -> bool {
         let world = World { ratio: 1.0 + change / 100.0, ..same(Shape::Normal) };
         let verdicts =
             |it: &Outcome| format!("{:>14}", format!("{:.0} / {:.0}", it.different, it.same));
-        let found = outcome(&world, 1, early);
+        let found = outcome(&world, [1, 1], early);
         let fixed = FIXED.map(|boots| {
             let world = World { boots: [boots; 2], ..world };
-            verdicts(&outcome(&world, 1, fixed))
+            verdicts(&outcome(&world, [1, 1], fixed))
         });
         let change = format!("{change} %");
         println!("{change:>8}{}{:>8.1}{}", verdicts(&found), found.boots, fixed.concat());
@@ -82,23 +90,29 @@ fn same(shape: Shape) -> World {
 struct Outcome {
     /// One metric or more was called different.
     different: f64,
-    /// All were called the same.
+    /// One metric or more was called the same.
     same: f64,
     boots: f64,
 }
 
-/// Simulates experiments with so many independent metrics, with boots that end early, or with as many as the
-/// world has.
-fn outcome(world: &World, metrics: usize, judge: fn(&[Sides]) -> (Vec<Verdict>, u32)) -> Outcome {
+/// The figures of both sides of a metric.
+type Sides = [BootFigures; 2];
+/// Judges the metrics of each point.
+type Judge = fn(&[Vec<Sides>]) -> (Vec<Verdict>, u32);
+
+/// Simulates experiments with so many points and independent metrics at each, with boots that end early, or with
+/// as many as the world has.
+fn outcome(world: &World, [points, metrics]: [usize; 2], judge: Judge) -> Outcome {
     let batches = (0..TRIALS / BATCH).into_par_iter().map(|batch| {
         let mut chance = Chance::new(world.seed(batch));
         let mut sums = [0.0; 3];
         for _ in 0..BATCH {
             let mut sides = || world.experiment(&mut chance).each_ref().map(figures);
-            let (verdicts, boots) = judge(&(0..metrics).map(|_| sides()).collect::<Vec<_>>());
+            let mut point = || (0..metrics).map(|_| sides()).collect();
+            let (verdicts, boots) = judge(&(0..points).map(|_| point()).collect::<Vec<_>>());
             let changes = [Verdict::Regression, Verdict::Improvement];
             let different = verdicts.iter().any(|verdict| changes.contains(verdict));
-            let same = verdicts.iter().all(|verdict| *verdict == Verdict::Same);
+            let same = verdicts.contains(&Verdict::Same);
             let found = [f64::from(u8::from(different)), f64::from(u8::from(same)), boots.into()];
             sums = std::array::from_fn(|number| sums[number] + found[number]);
         }
@@ -110,15 +124,12 @@ fn outcome(world: &World, metrics: usize, judge: fn(&[Sides]) -> (Vec<Verdict>, 
     Outcome { different: 100.0 * different, same: 100.0 * same, boots }
 }
 
-/// The figures of both sides of a metric.
-type Sides = [BootFigures; 2];
-
 /// The verdicts at the look that ends the boots, and its number of boots.
-fn early(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
+fn early(points: &[Vec<Sides>]) -> (Vec<Verdict>, u32) {
     let looks = looks().take_while(|look| look.units <= MOST);
     let mut last = (Vec::new(), 0);
     for look in looks {
-        let verdicts = verdicts(metrics, &Judging::at(&look, MOST, Judging::default().margin));
+        let verdicts = verdicts(points, &Judging::at(&look, MOST, Judging::default().margin));
         let is_end = !verdicts.contains(&Verdict::Undecided);
         last = (verdicts, look.units);
         if is_end {
@@ -129,12 +140,18 @@ fn early(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
 }
 
 /// The verdicts on all boots.
-fn fixed(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
-    (verdicts(metrics, &Judging::default()), 0)
+fn fixed(points: &[Vec<Sides>]) -> (Vec<Verdict>, u32) {
+    (verdicts(points, &Judging::default()), 0)
+}
+
+/// The verdicts on the metrics of all points.
+fn verdicts(points: &[Vec<Sides>], judging: &Judging) -> Vec<Verdict> {
+    let judging = judging.shared_by(points.len());
+    points.iter().flat_map(|metrics| of_table(metrics, &judging)).collect()
 }
 
 /// The verdicts on metrics of one table.
-fn verdicts(metrics: &[Sides], judging: &Judging) -> Vec<Verdict> {
+fn of_table(metrics: &[Sides], judging: &Judging) -> Vec<Verdict> {
     let evidence = metrics.iter().map(|[base, new]| base.against(new, judging).ok());
     let evidence: Option<Vec<Evidence>> = evidence.collect();
     let Some(evidence) = evidence else { return vec![Verdict::Undecided] };

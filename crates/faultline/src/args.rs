@@ -283,7 +283,7 @@ pub struct RunArgs {
     #[arg(conflicts_with_all = [
         "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk",
         "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
-        "compiler",
+        "build_modules", "compiler",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: kernels to compare, such as 6.1,6.12; the first is the baseline. A source is built:

@@ -24,6 +24,7 @@ pub(crate) const APT_HELPER: Tool = Tool { name: "/usr/lib/apt/apt-helper", hint
 pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
 pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
+pub(crate) const STRIP: Tool = Tool { name: "strip", hint: "install the package binutils" };
 pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
 pub(crate) const GIT: Tool = Tool { name: "git", hint: "install the package git" };
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };

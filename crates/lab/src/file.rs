@@ -277,7 +277,8 @@ impl FileForm {
         };
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = (tree.as_deref(), &self.build, directory);
-        let variants = variants::check_all(matrix::variants(self.variants, self.matrix)?, source)?;
+        let forms = matrix::variants(self.variants, self.matrix, directory)?;
+        let variants = variants::check_all(forms, source)?;
         let (mut machine, workloads) = places[0].clone();
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads)?;

@@ -40,11 +40,8 @@ pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
     let unfit = |problem: &str, remedy: &str| {
         Some(Unfit { problem: problem.to_owned(), remedy: remedy.to_owned() })
     };
-    if !experiment.points().is_empty() {
-        let remedy = "set a number of boots";
-        return unfit("a sweep cannot have boots = \"auto\"", remedy);
-    }
-    if experiment.variants.len() < 2 {
+    // Of a sweep, those at one point.
+    if experiment.variants.len() / experiment.points().len().max(1) < 2 {
         let remedy = "add a [[variant]], or set a number of boots";
         return unfit("boots = \"auto\" needs two variants", remedy);
     }

@@ -29,6 +29,8 @@ pub struct Build {
     pub set: BTreeMap<String, String>,
     /// The compiler.
     pub compiler: Compiler,
+    /// Whether options at `m` are built, as modules.
+    pub with_modules: bool,
     /// Modules of the kernel whose options are built in, such as `zram`.
     pub modules: Vec<String>,
     /// Whether modules are built for it later, so that it needs headers.

@@ -127,7 +127,7 @@ pub fn evidence(row: &Row, verdict: Verdict, comparison: &Comparison, column: us
 /// The settings of verdicts of measured mode.
 pub fn level(comparison: &Comparison) -> String {
     let Judged { margin, confidence } = Judged::of(comparison);
-    format!("margin {margin} %, {confidence} % intervals")
+    format!("margin {margin} %, {confidence} % intervals{}", look(comparison))
 }
 
 fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {

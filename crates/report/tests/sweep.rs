@@ -5,7 +5,7 @@ mod common;
 use common::carried::assert_mail_says_it;
 use common::{blocks, boot, columns, experiment};
 use compare::{Comparison, Judging, Results, compare};
-use model::{Boot, Mode, Outcome};
+use model::{Boot, Experiment, Mode, Outcome, Sequential};
 use report::Recipe;
 use serde_json::{Value, json};
 
@@ -51,6 +51,21 @@ fn texts_have_verdicts_by_point() {
         let mail = report::mail(comparison, results, &[], &recipe);
         let subject = mail.split("\n\n").next().unwrap().to_owned();
         insta::assert_snapshot!(subject + "\n\n" + section(&mail));
+    });
+}
+
+#[test]
+fn the_points_of_a_run_that_may_end_early_say_so() {
+    of(|_, results| {
+        let sequential = Some(Sequential { margin: 0.02, budget: None });
+        let auto = Experiment { sequential, ..results.experiment.clone() };
+        let results = Results { experiment: &auto, variants: results.variants.clone() };
+        let text = report::text(&compare(&results, 0, &Judging::of(&results)));
+        let said = "(margin 2 %, 100 % intervals, sequential, before the first of 2 looks):";
+        assert!(
+            section(&text).split_whitespace().collect::<Vec<_>>().join(" ").contains(said),
+            "{text}"
+        );
     });
 }
 

@@ -26,6 +26,7 @@ const KEYS: [(&str, &str); 21] = [
     ("--pick", "pick in [[variant]]"),
     ("--kconfig", "config in [build]"),
     ("--fragment", "fragments in [build]"),
+    ("--build-modules", "modules in [build]"),
     ("--compiler", "compiler in [build]"),
 ];
 

@@ -35,6 +35,9 @@ pub struct ConfigArgs {
     /// File with options that replace those of the configuration; may be repeated
     #[arg(long = "fragment", value_name = "FILE")]
     pub fragments: Vec<PathBuf>,
+    /// Also build the kernel's modules: options at `m`
+    #[arg(long)]
+    pub build_modules: bool,
     /// Compiler: gcc, gcc-14, llvm or llvm-19 [default: gcc]
     #[arg(long)]
     pub compiler: Option<Compiler>,
@@ -48,6 +51,7 @@ impl ConfigArgs {
             config: self.kconfig.clone(),
             fragments: self.fragments.clone(),
             compiler: self.compiler.clone().unwrap_or_default(),
+            with_modules: self.build_modules,
             ..Build::default()
         }
     }
@@ -57,12 +61,13 @@ impl BuildArgs {
     /// Whether any of the options is given.
     pub fn is_given(&self) -> bool {
         let Self { tree, patches, revert, pick, config } = self;
-        let ConfigArgs { kconfig, fragments, compiler } = config;
+        let ConfigArgs { kconfig, fragments, build_modules, compiler } = config;
         let lists = [revert.is_empty(), pick.is_empty()];
         let files = [patches.is_empty(), fragments.is_empty()];
         tree.is_some()
             || kconfig.is_some()
             || compiler.is_some()
+            || *build_modules
             || [lists, files].concat().contains(&false)
     }
 

@@ -15,7 +15,7 @@ pub struct CulpritArgs {
     #[arg(conflicts_with_all = [
         "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk", "mode", "boots",
         "reference", "metric", "counter", "phase", "function", "all", "first_parent", "with_patch", "kconfig",
-        "fragments", "compiler", "confidence", "budget",
+        "fragments", "build_modules", "compiler", "confidence", "budget",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: git repository of kernels. Faultline only reads it

@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use model::{Build, Kernel};
-use tempfile::TempDir;
 
 use super::{Cache, own};
 use crate::aliases::Aliases;
@@ -87,11 +86,12 @@ impl Cache {
             compiler: &build.compiler,
             lock: &lock,
         };
-        let inputs = (&*prepared.name, &prepared.requested, build.headers);
+        let makes_modules = build.headers || build.with_modules;
+        let inputs = (&*prepared.name, &prepared.requested, makes_modules);
         if let Err(unbuilt) = workshop.build(inputs, say)? {
             return Ok(Err(unbuilt));
         }
-        self.take(&workshop, prepared, build.headers, say).map(Ok)
+        self.take(&workshop, prepared, build, say).map(Ok)
     }
 
     /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked: of a source that
@@ -128,7 +128,7 @@ impl Cache {
         &self,
         workshop: &Workshop<'_>,
         prepared: Prepared,
-        with_headers: bool,
+        build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
         let _lock = self.lock(say)?;
@@ -144,17 +144,19 @@ impl Cache {
         let release = fs::read_to_string(&release).doing("read", &release)?.trim().to_owned();
         let inputs = place(INPUTS);
         fs::write(&inputs, Inputs::of_build(&output)?.text()).doing("write", &inputs)?;
+        let modules = place("modules");
+        workshop.modules(&modules, build.with_modules)?;
         let mut parts = Parts {
             inputs: Some(inputs),
             image: copy("vmlinux", "image")?,
             config: Some(copy(".config", "config")?),
-            modules: Some(built_in(&output, &stage)?),
+            modules: Some(modules),
             tasks: workshop.task_layout()?,
             built: true,
             release,
             ..Parts::default()
         };
-        if with_headers {
+        if build.headers {
             let to = place("headers");
             let sum = headers::keep(&output, &to, &parts.release)?;
             parts.digests.insert(own::HEADERS.into(), sum);
@@ -206,7 +208,8 @@ impl Cache {
             &compiler,
             if build.headers { "headers" } else { "" },
         ];
-        let key = digest(inputs.join("\n").as_bytes());
+        let modules = if build.with_modules { "\nmodules" } else { "" };
+        let key = digest((inputs.join("\n") + modules).as_bytes());
         let with = match &changes[..] {
             [] => String::new(),
             [only] => format!(", {}", only.subject),
@@ -363,12 +366,13 @@ impl Cache {
             });
             match options {
                 Ok(options) => requested.options.extend(options),
-                // The user's own options may be those of the module.
+                // The user's own options may be those of the module, and so may those of the configuration.
                 Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
+                Err(_) if build.with_modules && build.config.is_some() => {}
                 Err(error) => return Err(error),
             }
         }
-        if build.headers {
+        if build.headers || build.with_modules {
             requested
                 .options
                 .extend(["MODULES", "MODULE_UNLOAD"].map(|it| (it.into(), "y".into())));
@@ -378,6 +382,12 @@ impl Cache {
             requested.options.extend(config::fragment(&text(path)?).map_err(wrong)?);
         }
         for (name, value) in &build.set {
+            if value == "m" && !build.with_modules {
+                let name = name.strip_prefix("CONFIG_").unwrap_or(name);
+                return Err(Error::Config(format!(
+                    "CONFIG_{name}=m is not built: set `modules = true` in [build] (--build-modules), or CONFIG_{name}=y"
+                )));
+            }
             requested.options.push(config::option(name, value).map_err(Error::Config)?);
         }
         let gives_debug_information = |(name, value): &(String, String)| {
@@ -433,22 +443,6 @@ fn changes(
     patches.truncate(build.first.unwrap_or(usize::MAX));
     changes.append(&mut patches);
     Ok(changes)
-}
-
-/// A directory like `lib/modules/RELEASE` for a kernel without modules: it lists those that are built in.
-fn built_in(output: &Path, stage: &TempDir) -> Result<PathBuf, Error> {
-    let directory = stage.path().join("modules");
-    let kernel = directory.join("kernel");
-    fs::create_dir_all(&kernel).doing("create", &kernel)?;
-    for name in ["modules.builtin", "modules.builtin.modinfo"] {
-        let from = output.join(name);
-        if from.exists() {
-            fs::copy(&from, directory.join(name)).doing("copy", &from)?;
-        }
-    }
-    let order = directory.join("modules.order");
-    fs::write(&order, "").doing("write", &order)?;
-    Ok(directory)
 }
 
 /// The version in a kernel's Makefile, such as `6.12.3-rc1`.

@@ -2,10 +2,12 @@
 //! reads the objects of the user's repository (`objects/info/alternates`, gitrepository-layout(5)) and keeps new
 //! ones.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::archive;
@@ -36,6 +38,9 @@ const BUILT: [&str; 16] = [
     "System.map",
     "Module.symvers",
 ];
+/// The trees that this process got from a tree and a patch, by the digest of the latter. Each step of a series
+/// begins with the patches of the step before it.
+static APPLIED: Mutex<BTreeMap<(String, String), String>> = Mutex::new(BTreeMap::new());
 /// How often a directory that changes while it is read is read again.
 const READS: usize = 3;
 
@@ -168,13 +173,20 @@ impl Repository {
 
     /// The tree after patches. The error is the first patch that does not apply, and where.
     pub fn apply(&self, tree: &str, patches: &[Patch]) -> Result<Result<String, Unbuilt>, Error> {
-        if patches.is_empty() {
-            return Ok(Ok(tree.to_owned()));
-        }
+        let applied_before = || APPLIED.lock().unwrap_or_else(PoisonError::into_inner);
         let index = &self.directory.join("index-patches");
-        self.ask(Some(index), ["read-tree", tree]).map_err(|error| self.incomplete(error))?;
-        let mut last = tree.to_owned();
+        let (mut last, mut indexed) = (tree.to_owned(), String::new());
         for patch in patches {
+            let step = (last.clone(), digest(&patch.diff));
+            let known = applied_before().get(&step).cloned();
+            if let Some(next) = known.filter(|next| self.has(next)) {
+                last = next;
+                continue;
+            }
+            if indexed != last {
+                let read = self.ask(Some(index), ["read-tree", &last]);
+                read.map_err(|error| self.incomplete(error))?;
+            }
             let applied = self.give(index, &["--3way"], &patch.diff)?;
             if !applied.status.success() {
                 let said = String::from_utf8_lossy(&applied.stderr).into_owned();
@@ -196,6 +208,8 @@ impl Repository {
             if next == last {
                 return Ok(Err(Unbuilt(format!("{}{NO_CHANGE}", patch.subject))));
             }
+            applied_before().insert(step, next.clone());
+            indexed.clone_from(&next);
             last = next;
         }
         Ok(Ok(last))

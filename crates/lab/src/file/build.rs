@@ -19,6 +19,7 @@ pub(super) struct BuildForm {
     fragments: Option<Vec<PathBuf>>,
     set: Option<BTreeMap<String, Value>>,
     compiler: Option<Spanned<String>>,
+    modules: Option<bool>,
 }
 
 /// The keys of a variant that change its source.
@@ -55,7 +56,8 @@ pub(super) fn check(
     let has_own = own.config.is_some()
         || own.fragments.is_some()
         || own.set.is_some()
-        || own.compiler.is_some();
+        || own.compiler.is_some()
+        || own.modules.is_some();
     let Ok(source) = kernel.get_ref().parse::<Source>() else {
         if !patches.is_empty() || !revert.is_empty() || !pick.is_empty() || has_own {
             return fault(
@@ -106,8 +108,18 @@ pub(super) fn check(
         fragments: fragments.into_iter().flatten().map(place).collect(),
         set: set.into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect(),
         compiler,
+        with_modules: own.modules.or(general.modules).unwrap_or(false),
         ..Build::default()
     }))
+}
+
+/// What a step of a series, with this number of patches, adds to a variant's name.
+pub(super) fn suffix(step: usize) -> String {
+    match step {
+        0 => String::new(),
+        1 => "+1".to_owned(),
+        _ => format!("+1..{step}"),
+    }
 }
 
 /// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
@@ -115,11 +127,7 @@ pub(super) fn check(
 pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
     let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
     let subjects = kernels::subjects(&build.patches)?;
-    let name = |step: usize| match step {
-        0 => variant.name.clone(),
-        1 => format!("{}+1", variant.name),
-        _ => format!("{}+1..{step}", variant.name),
-    };
+    let name = |step: usize| variant.name.clone() + &suffix(step);
     let step = |step: usize| Variant {
         name: name(step),
         step: step
@@ -152,5 +160,17 @@ mod tests {
         assert_eq!(steps[0].step, None);
         let last = Step { after: "v6.12+1".into(), patch: "2.patch".into() };
         assert_eq!(steps[2].step, Some(last));
+    }
+
+    #[test]
+    fn a_variants_own_keys_replace_those_of_all() {
+        let text = "name = 'x'\nboots = 1\ntree = '/linux'\nworkload = [{ name = 'mprotect' }]\n\
+                    build = { modules = true, set = { CONFIG_ZRAM = 'm' } }\n\
+                    machine = { cpus = 1, memory = '512M' }\n[[variant]]\nkernel = 'git:a'\n\
+                    [[variant]]\nkernel = 'git:b'\nbuild = { modules = false, set = {} }\n";
+        let variants = crate::file::parse(Path::new("x.toml"), text, None).unwrap().variants;
+        let built = variants.iter().map(|it| it.build.as_ref().unwrap());
+        let built: Vec<_> = built.map(|it| (it.with_modules, it.set.len())).collect();
+        assert_eq!(built, [(true, 1), (false, 0)]);
     }
 }

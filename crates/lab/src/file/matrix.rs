@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use model::Step;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::build;
 use super::near::nearest;
-use super::variants::{VariantForm, contradiction, default_name};
+use super::variants::{NEEDS_PATCHES, VariantForm, contradiction, default_name};
 use super::{Checked, Value, fault};
 
 /// Most variants of a matrix, before some are taken out.
 pub(super) const MOST_VARIANTS: usize = 1000;
 const KERNEL: &str = "kernel";
+const PATCHES: &str = "patches";
 const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// The name of a value that changes nothing.
 const NONE: &str = "none";
@@ -28,6 +31,7 @@ pub(super) struct MatrixForm {
     revert: Option<List<Changes>>,
     pick: Option<List<Changes>>,
     patches: Option<List<Changes>>,
+    each: Option<Spanned<bool>>,
     thp: Option<List<String>>,
     mglru: Option<List<String>>,
     numa_balancing: Option<List<String>>,
@@ -106,6 +110,8 @@ enum Change {
     Revert(Vec<String>),
     Pick(Vec<String>),
     Patches(Vec<String>),
+    /// The first patches of a series: its files, how many of their patches, and the subject of the last one.
+    Series(Vec<String>, usize, Option<String>),
     Cmdline(String),
     Sysctl(Spanned<String>, Value),
     Sysfs(Spanned<String>, Value),
@@ -175,7 +181,7 @@ impl Axis {
             let changes = changes.into_list();
             let written = changes.join("+");
             let stem = |it: &String| match name {
-                "patches" => Path::new(it).file_stem().map(|it| it.to_string_lossy().into_owned()),
+                PATCHES => Path::new(it).file_stem().map(|it| it.to_string_lossy().into_owned()),
                 _ => Some(it.clone()),
             };
             let stems: Vec<String> =
@@ -186,6 +192,29 @@ impl Axis {
             };
             Ok(Choice { place, name, written, suffix, change: change(changes) })
         })
+    }
+
+    /// The steps of a series: no patches, the first, the first two, and so on.
+    fn of_series(patches: List<Changes>, directory: &Path) -> Checked<Self> {
+        let place = patches.span();
+        let values = patches.into_inner().into_iter();
+        let files: Vec<String> = values.flat_map(|it| it.into_inner().into_list()).collect();
+        if files.is_empty() {
+            return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
+        }
+        let paths: Vec<PathBuf> =
+            files.iter().map(|it| build::path(directory, Path::new(it))).collect();
+        let subjects = kernels::subjects(&paths)
+            .or_else(|error| fault(place.clone(), error.to_string(), ""))?;
+        let choice = |number: usize| {
+            let suffix = build::suffix(number);
+            let name = suffix.strip_prefix('+').unwrap_or(NONE).to_owned();
+            let last = number.checked_sub(1).map(|last| subjects[last].clone());
+            let change = Change::Series(files.clone(), number, last);
+            Choice { place: place.clone(), name, written: suffix.clone(), suffix, change }
+        };
+        let choices = (0..=subjects.len()).map(choice).collect();
+        Ok(Self { name: PATCHES.to_owned(), choices })
     }
 
     fn of_settings(
@@ -217,6 +246,7 @@ fn short(setting: &str) -> &str {
 pub(super) fn variants(
     listed: Option<Spanned<Vec<VariantForm>>>,
     matrix: Option<Spanned<MatrixForm>>,
+    directory: &Path,
 ) -> Checked<Vec<VariantForm>> {
     match (listed, matrix) {
         (Some(_), Some(matrix)) => fault(
@@ -224,7 +254,7 @@ pub(super) fn variants(
             "the file has both [[variant]] and [matrix]",
             "leave one of them out; the matrix makes all variants",
         ),
-        (None, Some(matrix)) => expand(matrix),
+        (None, Some(matrix)) => expand(matrix, directory),
         (Some(listed), None) if !listed.get_ref().is_empty() => Ok(listed.into_inner()),
         (listed, None) => fault(
             listed.map_or(0..0, |it| it.span()),
@@ -234,11 +264,11 @@ pub(super) fn variants(
     }
 }
 
-fn expand(matrix: Spanned<MatrixForm>) -> Checked<Vec<VariantForm>> {
+fn expand(matrix: Spanned<MatrixForm>, directory: &Path) -> Checked<Vec<VariantForm>> {
     let span = matrix.span();
     let mut form = matrix.into_inner();
     let exclude = std::mem::take(&mut form.exclude);
-    let axes = form.axes()?;
+    let axes = form.axes(directory)?;
     check_files(&axes)?;
     let number = axes.iter().try_fold(1usize, |all, it| all.checked_mul(it.choices.len()));
     if number.is_none_or(|number| number > MOST_VARIANTS) {
@@ -255,7 +285,7 @@ fn expand(matrix: Spanned<MatrixForm>) -> Checked<Vec<VariantForm>> {
     }
     for excluded in exclude {
         let place = excluded.span();
-        let chosen = chosen(excluded, &axes)?;
+        let chosen = values(excluded, &axes)?;
         let before = cells.len();
         cells.retain(|cell| !chosen.iter().all(|(axis, choice)| cell[*axis] == *choice));
         if cells.len() == before {
@@ -268,11 +298,11 @@ fn expand(matrix: Spanned<MatrixForm>) -> Checked<Vec<VariantForm>> {
         let hint = "name more values of each variant that is taken out";
         return fault(span, "`exclude` takes out all variants", hint);
     }
-    Ok(cells.iter().map(|cell| variant(&axes, cell)).collect())
+    Ok(cells.iter().map(|cell| variant(&axes, cell, &cells)).collect())
 }
 
 /// The values that a variant must have to be taken out: axes and their choices.
-fn chosen(
+fn values(
     excluded: Spanned<BTreeMap<Spanned<String>, Value>>,
     axes: &[Axis],
 ) -> Checked<Vec<(usize, usize)>> {
@@ -305,19 +335,27 @@ fn chosen(
 
 impl MatrixForm {
     /// The axes in the order of the names of variants; the last one changes fastest from column to column.
-    fn axes(self) -> Checked<Vec<Axis>> {
+    fn axes(self, directory: &Path) -> Checked<Vec<Axis>> {
         let mut axes = vec![Axis::new(KERNEL, self.kernel, |place, written| {
             let name = default_name(&written);
             Ok(Choice { place, suffix: name.clone(), name, written, change: Change::Kernel })
         })?];
+        let (patches, series) = match self.each.filter(|it| *it.get_ref()) {
+            Some(each) if self.patches.is_none() => {
+                return fault(each.span(), NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
+            }
+            Some(_) => (None, self.patches),
+            None => (self.patches, None),
+        };
         let changes: [(_, _, _, Wrap); 3] = [
             ("revert", "+revert-", self.revert, Change::Revert),
             ("pick", "+", self.pick, Change::Pick),
-            ("patches", "+", self.patches, Change::Patches),
+            (PATCHES, "+", patches, Change::Patches),
         ];
         for (name, mark, values, change) in changes {
             axes.extend(values.map(|it| Axis::of_changes(name, mark, it, change)).transpose()?);
         }
+        axes.extend(series.map(|it| Axis::of_series(it, directory)).transpose()?);
         let known = [
             (&THP, self.thp),
             (&MGLRU, self.mglru),
@@ -405,26 +443,42 @@ fn check_words(axes: &[Axis], cell: &[usize]) -> Checked<()> {
     Ok(())
 }
 
-/// The variant with these choices. An axis with one value is not part of its name, except the kernel.
-fn variant(axes: &[Axis], cell: &[usize]) -> VariantForm {
-    let chosen = || axes.iter().zip(cell).map(|(axis, choice)| (axis, &axis.choices[*choice]));
-    let crossed = || chosen().filter(|(axis, _)| axis.choices.len() > 1);
-    let is_kernel = |axis: &Axis| axis.name == KERNEL;
-    let named = chosen().filter(|(axis, _)| axis.choices.len() > 1 || is_kernel(axis));
-    let name: String = named.map(|(_, choice)| &*choice.suffix).collect();
+/// The values on all axes.
+fn chosen<'a>(axes: &'a [Axis], cell: &[usize]) -> impl Iterator<Item = (&'a Axis, &'a Choice)> {
+    axes.iter().zip(cell).map(|(axis, choice)| (axis, &axis.choices[*choice]))
+}
+
+/// The name of a variant. An axis with one value is not part of it, except the kernel.
+fn name(axes: &[Axis], cell: &[usize]) -> String {
+    let is_named = |axis: &Axis| axis.choices.len() > 1 || axis.name == KERNEL;
+    let named = chosen(axes, cell).filter(|(axis, _)| is_named(axis));
+    named.map(|(_, choice)| &*choice.suffix).collect()
+}
+
+/// The variant with these choices, of all `cells`.
+fn variant(axes: &[Axis], cell: &[usize], cells: &[Vec<usize>]) -> VariantForm {
+    let crossed = chosen(axes, cell).filter(|(axis, _)| axis.choices.len() > 1);
     let kernel = &axes[0].choices[cell[0]];
     let at = |text: &str| Spanned::new(kernel.place.clone(), text.to_owned());
     let mut form = VariantForm {
-        axes: crossed().map(|(axis, it)| at(&format!("{}={}", axis.name, it.name))).collect(),
-        ..VariantForm::new(at(&name), at(&kernel.written))
+        axes: crossed.map(|(axis, it)| at(&format!("{}={}", axis.name, it.name))).collect(),
+        ..VariantForm::new(at(&name(axes, cell)), at(&kernel.written))
     };
     let mut words: Vec<String> = Vec::new();
-    for (_, choice) in chosen() {
+    let paths = |files: Vec<String>| files.into_iter().map(PathBuf::from).collect();
+    for (number, (_, choice)) in chosen(axes, cell).enumerate() {
         match choice.change.clone() {
             Change::Kernel => {}
             Change::Revert(commits) => form.revert = commits,
             Change::Pick(commits) => form.pick = commits,
-            Change::Patches(files) => form.patches = files.into_iter().map(PathBuf::from).collect(),
+            Change::Patches(files) => form.patches = paths(files),
+            Change::Series(files, first, last) => {
+                (form.patches, form.first) = (paths(files), Some(first));
+                let mut before = cell.to_vec();
+                before[number] = before[number].saturating_sub(1);
+                let last = last.filter(|_| cells.contains(&before));
+                form.step = last.map(|patch| Step { after: name(axes, &before), patch });
+            }
             Change::Cmdline(more) => words.push(more),
             Change::Sysctl(name, value) => drop(form.sysctl.insert(name, value)),
             Change::Sysfs(path, value) => drop(form.sysfs.insert(path, value)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::{Setting, Variant};
+use model::{Build, Setting, Step, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -16,6 +16,11 @@ const LONGEST_CMDLINE: usize = 1536;
 /// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
 /// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of the kernel's own, up to seven that a seed draws, and these.
 const MOST_WORDS: usize = 20;
+/// What is wrong with a series without patches, and what to do.
+pub(super) const NEEDS_PATCHES: [&str; 2] = [
+    "`each = true` needs patches",
+    "list the patches of the series in `patches`, or leave `each` out",
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +38,11 @@ pub(super) struct VariantForm {
     pub(super) patches: Vec<PathBuf>,
     #[serde(default)]
     pub(super) each: bool,
+    /// Of a step of a series, how many patches it has.
+    #[serde(skip)]
+    pub(super) first: Option<usize>,
+    #[serde(skip)]
+    pub(super) step: Option<Step>,
     #[serde(default)]
     pub(super) revert: Vec<String>,
     #[serde(default)]
@@ -52,8 +62,7 @@ pub(super) fn check_all(forms: Vec<VariantForm>, source: SourceForm<'_>) -> Chec
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
         let is_series = form.each;
         if is_series && form.patches.is_empty() {
-            let hint = "list the patches of the series in `patches`, or leave `each` out";
-            return fault(place, "`each = true` needs patches", hint);
+            return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
         }
         let variant = form.check(source)?;
         let all = match is_series {
@@ -88,6 +97,8 @@ impl VariantForm {
             modules: Vec::new(),
             patches: Vec::new(),
             each: false,
+            first: None,
+            step: None,
             revert: Vec::new(),
             pick: Vec::new(),
             build: BuildForm::default(),
@@ -99,7 +110,8 @@ impl VariantForm {
         let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
         let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
         let source = (&self.kernel, tree);
-        let build = build::check(source, (general, self.build), change, directory)?.map(Box::new);
+        let build = build::check(source, (general, self.build), change, directory)?;
+        let build = build.map(|build| Box::new(Build { first: self.first, ..build }));
         let kernel = self.kernel.into_inner();
         let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
         if !is_name(&name) {
@@ -164,7 +176,9 @@ impl VariantForm {
         let axes = axes.collect::<Checked<_>>()?;
         let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
         let kernel = build::source(directory, kernel).into();
-        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build, ..Variant::default() })
+        let step = self.step;
+        let point = None;
+        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build, step, point })
     }
 }
 

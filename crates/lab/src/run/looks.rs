@@ -79,14 +79,35 @@ impl<'a> Looks<'a> {
             return Ok(None);
         };
         self.looked = look.number;
-        let comparison = compare::compare(&results, 0, &judging);
-        if let Some(variant) = comparison.variants.iter().find(|variant| variant.complete == 0) {
-            watch(Progress::Remark(&format!("{} has no complete boot", variant.name)));
-            return Ok(Some(Ending::Fruitless));
+        let mut comparison = compare::compare(&results, 0, &judging);
+        let mut points: Vec<(String, Comparison)> = std::mem::take(&mut comparison.points)
+            .into_iter()
+            .map(|spot| (format!(" {}", spot.name), spot.comparison))
+            .collect();
+        if points.is_empty() {
+            points.push((String::new(), comparison));
         }
-        let verdicts = verdicts(&comparison);
-        let unmet = comparison.unmet.iter();
-        let unmet = unmet.map(|it| format!("  {} has no row `{}` to judge", it.workload, it.row));
+        // A point is left out if it has no verdicts on a variant.
+        points.retain(|(point, comparison)| {
+            let fruitless = comparison.variants.iter().find(|variant| variant.complete == 0);
+            if let Some(variant) = fruitless {
+                let line = format!("{}{point} has no complete boot", variant.name);
+                watch(Progress::Remark(&line));
+            }
+            fruitless.is_none()
+        });
+        let Some((_, first)) = points.first() else {
+            return Ok(Some(Ending::Fruitless));
+        };
+        let judging = first.judging;
+        let verdicts: Vec<Judged> = points.iter().flat_map(verdicts).collect();
+        let mut unmet: Vec<String> = Vec::new();
+        for it in points.iter().flat_map(|(_, comparison)| &comparison.unmet) {
+            let line = format!("  {} has no row `{}` to judge", it.workload, it.row);
+            if !unmet.contains(&line) {
+                unmet.push(line);
+            }
+        }
         for line in lines(&look, &judging, &verdicts).into_iter().chain(unmet) {
             watch(Progress::Remark(&line));
         }
@@ -100,18 +121,18 @@ impl<'a> Looks<'a> {
 
 /// A verdict and the row that it is about.
 struct Judged {
-    /// Variant, workload and metric.
+    /// Variant, point of a sweep, workload and metric.
     name: String,
     verdict: Verdict,
     /// In percent, over the boots of the look.
     gain: Option<f64>,
 }
 
-fn verdicts(comparison: &Comparison) -> Vec<Judged> {
+fn verdicts((point, comparison): &(String, Comparison)) -> Vec<Judged> {
     let columns = comparison.variants.iter().enumerate().skip(1);
     let judged = columns.flat_map(|(column, variant)| {
         comparison.verdicts(column).map(move |(table, row, verdict)| Judged {
-            name: format!("{}: {} {}", variant.name, table.workload, row.metric),
+            name: format!("{}{point}: {} {}", variant.name, table.workload, row.metric),
             verdict,
             gain: row.evidence(column).and_then(|it| it.gain(row.better?)),
         })
@@ -175,19 +196,20 @@ mod tests {
         }
 
         /// Stores a block of boots. `None` is a failed boot.
-        fn keep(&mut self, block: u32, figures: [Option<f64>; 2]) {
+        fn keep<const N: usize>(&mut self, block: u32, figures: [Option<f64>; N]) {
             let sample = |value| sample("autonuma", "Elapsed", "NUMA01", value);
             self.keep_samples(block, figures.map(|figure| Some(vec![sample(figure?)])));
         }
 
-        fn keep_samples(&mut self, block: u32, samples: [Option<Vec<Sample>>; 2]) {
-            for (variant, samples) in ["a", "b"].into_iter().zip(samples) {
+        fn keep_samples<const N: usize>(&mut self, block: u32, samples: [Option<Vec<Sample>>; N]) {
+            assert_eq!(self.experiment.variants.len(), N);
+            for (variant, samples) in self.experiment.variants.iter().zip(samples) {
                 let outcome = match samples {
                     Some(_) => Outcome::Complete,
                     None => Outcome::Failed("no answer".into()),
                 };
                 let boot = Boot {
-                    variant: variant.into(),
+                    variant: variant.name.clone(),
                     replicate: block,
                     block,
                     outcome,
@@ -235,6 +257,39 @@ mod tests {
         let head = "look 1 of 3, at 4 boots of each variant, level 0.50 %: 1 of 1 verdict decided";
         assert!(said.starts_with(head), "{said}");
         assert!(said.contains("b: autonuma Elapsed-NUMA01: regression (-"), "{said}");
+    }
+
+    /// The variants run at two points; the second has boots where `has` says so.
+    fn swept(has: [bool; 2]) -> Vec<(Option<Ending>, String)> {
+        let text = FILE.replace("memory = \"1G\"\n", "") + "[sweep]\nmemory = [\"1G\", \"2G\"]\n";
+        let mut bench = Bench::of(&text);
+        let looks = (0..6).map(|block| {
+            let slower = scattered(block + 1, 20.0).filter(|_| has[0]);
+            let equal = scattered(block, 30.0).filter(|_| has[1]);
+            bench.keep(block, [scattered(block, 10.0), slower, scattered(block, 30.0), equal]);
+            bench.before(&mut bench.looks(), block + 1)
+        });
+        looks.filter(|(_, said)| !said.is_empty()).collect()
+    }
+
+    #[test]
+    fn a_sweep_ends_when_all_points_are_decided() {
+        let [(first, said), _, (last, decided)] = &swept([true, true])[..] else { panic!() };
+        assert_eq!((first, last), (&None, &Some(Ending::Verdicts)));
+        // The two points share the level of the look.
+        let head = "look 1 of 3, at 4 boots of each variant, level 0.25 %: 1 of 2 verdicts decided";
+        assert!(said.starts_with(head), "{said}");
+        assert!(said.contains("\n  b memory=1G: autonuma Elapsed-NUMA01: regression (-"), "{said}");
+        assert!(decided.contains("\n  b memory=2G: autonuma Elapsed-NUMA01: same"), "{decided}");
+    }
+
+    #[test]
+    fn a_sweep_does_not_wait_for_a_point_without_complete_boots() {
+        let [(ending, said), ..] = &swept([true, false])[..] else { panic!() };
+        assert_eq!(*ending, Some(Ending::Verdicts));
+        assert!(said.starts_with("b memory=2G has no complete boot\nlook 1 of 3, "), "{said}");
+        let none = &swept([false, false])[0];
+        assert_eq!(none.0, Some(Ending::Fruitless));
     }
 
     /// From -3 to 3, as if at random (SplitMix64).

@@ -1,8 +1,9 @@
 //! Tests of matrices of variants.
 
+use std::fs;
 use std::path::Path;
 
-use model::{Experiment, Setting};
+use model::{Experiment, Setting, Step};
 
 use super::super::tests::rendered;
 use super::super::{parse, write};
@@ -68,6 +69,63 @@ fn patches_are_crossed_with_settings() {
     assert_eq!(experiment.variants[0].axes, none.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
+/// Patches `1.patch` and `2.patch`, and a matrix that crosses their series.
+fn series(more: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["1.patch", "2.patch"].map(|name| directory.path().join(name));
+    for path in &paths {
+        fs::write(path, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n").unwrap();
+    }
+    let matrix = format!(
+        "kernel = [\"git:v6.12\"]\npatches = {paths:?}\neach = true\n\
+         thp = [\"always\", \"never\"]\n{more}"
+    );
+    (directory, matrix)
+}
+
+#[test]
+fn the_steps_of_a_series_are_crossed_with_settings() {
+    let (directory, matrix) = series("");
+    let variants = read(&matrix).variants;
+    let names: Vec<&str> = variants.iter().map(|it| &*it.name).collect();
+    let expected = [
+        "v6.12 thp=always",
+        "v6.12 thp=never",
+        "v6.12+1 thp=always",
+        "v6.12+1 thp=never",
+        "v6.12+1..2 thp=always",
+        "v6.12+1..2 thp=never",
+    ];
+    assert_eq!(names, expected);
+    let first = variants.iter().map(|it| it.build.as_ref().unwrap().first);
+    assert_eq!(first.collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2].map(Some));
+    let paths = ["1.patch", "2.patch"].map(|name| directory.path().join(name));
+    assert!(variants.iter().all(|it| it.build.as_ref().unwrap().patches == paths));
+    let values = variants.iter().map(|it| &*it.axes[0].1);
+    assert_eq!(values.collect::<Vec<_>>(), ["none", "none", "1", "1", "1..2", "1..2"]);
+    assert_eq!(variants[5].axes[1], ("thp".to_owned(), "never".to_owned()));
+    // Each step follows the one with the same setting.
+    assert_eq!([&variants[0].step, &variants[1].step], [&None, &None]);
+    let last = Step { after: "v6.12+1 thp=never".into(), patch: "2.patch".into() };
+    assert_eq!(variants[5].step, Some(last));
+}
+
+#[test]
+fn a_step_without_the_one_before_it_is_compared_with_none() {
+    let (_directory, matrix) = series(
+        "exclude = [{ patches = \"1\", thp = \"never\" }, { patches = \"+1..2\", thp = \"always\" }]",
+    );
+    let steps = read(&matrix).variants.into_iter().map(|it| (it.name, it.step.map(|it| it.after)));
+    let expected = [
+        ("v6.12 thp=always", None),
+        ("v6.12 thp=never", None),
+        ("v6.12+1 thp=always", Some("v6.12 thp=always")),
+        ("v6.12+1..2 thp=never", None),
+    ];
+    let expected = expected.map(|(name, after)| (name.to_owned(), after.map(str::to_owned)));
+    assert_eq!(steps.collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn combinations_are_taken_out() {
     let matrix = "kernel = [\"debian:6.1\", \"debian:6.12\"]\nthp = [\"always\", \"never\"]\n\
@@ -124,6 +182,9 @@ fn each_error_has_its_line_and_a_hint() {
         "kernel = [\"git:a\"]\npatches = [\"a/fix.patch\", \"b/fix.patch\"]",
         "kernel = [\"git:a\"]\npatches = [1]",
         "kernel = [\"6.1\"]\npatches = [\"\", \"fix.patch\"]",
+        "kernel = [\"git:a\"]\neach = true",
+        "kernel = [\"git:a\"]\npatches = [\"\"]\neach = true",
+        "kernel = [\"git:a\"]\npatches = [\"/no/fix.patch\"]\neach = true",
         "kernel = [\"6.1\"]\nsysctl = { \"vm.swappiness\" = 10 }",
         "kernel = [\"6.1\"]\nsysfs = { \"/proc/x\" = [1] }",
         "kernel = [\"6.1\"]\nthp = [\"never\"]\n\

@@ -1,6 +1,8 @@
 //! Kernels from source: a small git repository whose Makefile makes a file that contains its sources.
 
+#[path = "../fixture/mod.rs"]
 mod fixture;
+mod on_request;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +25,10 @@ vmlinux:\n\t@for f in mm/*.c; do echo \"  CC      $$f\"; \\\n\
 \t@if grep -q stopped mm/*.c; then exit 130; fi\n\
 \t@mkdir -p $(O)/include/config; echo 6.1.2-rc3 > $(O)/include/config/kernel.release\n\
 \t@(printf '\\177ELF'; cat mm/*.c; ls $(O)/left 2>/dev/null; \\\n\
-\t  printf '%s' '$(KCFLAGS)') > $(O)/vmlinux; touch $(O)/vmlinux.o\n";
+\t  printf '%s' '$(KCFLAGS)') > $(O)/vmlinux; touch $(O)/vmlinux.o\n\
+modules:\n\t@mkdir -p $(O)/mm $(O)/kernel; printf '%s\\n' mm/b.o kernel/a.ko > $(O)/modules.order\n\
+\techo 'char names[] __attribute__((section(\"__ksymtab_strings\"))) = \"of_a\";' | gcc -g -x c -c -o $(O)/kernel/a.ko -\n\
+\techo 'extern int of_a; int b(void) { return of_a; }' | gcc -g -x c -c -o $(O)/mm/b.ko -\n";
 
 struct Bench {
     directory: TempDir,
@@ -173,6 +178,14 @@ fn patches_apply_as_git_applies_them() {
     assert!(bench.text("git:v1", &build).contains("\n2\n3\n4\n5\n6\nseven\n8\nnine\n"));
     let one = Build { first: Some(1), ..build.clone() };
     assert!(bench.text("git:v1", &one).contains("\n6\nseven\n8\n9\n"));
+    // What was applied is known, so the file in which patches are applied is not needed.
+    let index = bench.place("cache/build/repository/index-patches");
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    let again = Build { set: [("X".into(), "y".into())].into(), ..one.clone() };
+    assert!(bench.text("git:v1", &again).contains("\n6\nseven\n8\n9\n"));
+    assert!(bench.run("git:main~2", &one).unwrap_err().ends_with("new index file"));
+    fs::remove_dir(&index).unwrap();
     let subjects = kernels::subjects(&[patch]).unwrap();
     assert_eq!(subjects, ["\"[PATCH 1/2] mm: third\"", "\"[PATCH 2/2] mm: fourth\""]);
     let error = bench.run("git:main", &build).unwrap_err();
@@ -311,26 +324,6 @@ fn requests_that_cannot_be_met_are_explained() {
     bench.git(&["merge", "-q", "-m", "merge", "main"]);
     let merge = Build { pick: vec!["side".into()], ..build };
     assert!(bench.run("git:v1", &merge).unwrap_err().contains("has 2 parents"));
-}
-
-#[test]
-fn debug_information_is_built_on_request_without_paths_of_the_cache() {
-    let bench = Bench::new();
-    let [image, config] = ["bzImage", "packaged"].map(|name| bench.place(name));
-    fs::write(&image, fixture::kernel("6.1.2")).unwrap();
-    fs::write(&config, "# Linux/x86 6.1.2 Kernel Configuration\nCONFIG_64BIT=y\n").unwrap();
-    let (config, name) = (Some(config), Some("packaged".into()));
-    let files = Files { image, config, name, ..Files::default() };
-    bench.cache().add(&Request::Files(files), &|_| ()).unwrap();
-    let build = Build { config: Some("packaged".into()), ..bench.build() };
-    let config = |kernel: &Kernel| fs::read_to_string(kernel.config.as_ref().unwrap()).unwrap();
-    let without = bench.run("git:v1", &build).unwrap();
-    assert!(config(&without).contains("CONFIG_DEBUG_INFO_NONE=y\n"));
-    let set = ["DEBUG_INFO", "DEBUG_INFO_DWARF5"].map(|name| (name.into(), "y".into())).into();
-    let with = Build { set, ..build };
-    assert!(!config(&bench.run("git:v1", &with).unwrap()).contains("DEBUG_INFO_NONE"));
-    let map = format!("-fdebug-prefix-map={}=.", bench.place("cache/build/linux/output").display());
-    assert!(bench.text("git:v1", &with).ends_with(&map));
 }
 
 #[test]
