@@ -24,8 +24,7 @@ mod tests {
     #[test]
     fn zones_and_orders() {
         let text = "Node 0, zone      DMA      0      1 \nNode 1, zone   Normal   5352 \nNode\n";
-        let gauges =
-            [("node0 DMA order0", 0), ("node0 DMA order1", 1), ("node1 Normal order0", 5352)];
-        assert_eq!(parse(text), expected(&gauges));
+        let gauges = "node0 DMA order0 0, node0 DMA order1 1, node1 Normal order0 5352";
+        assert_eq!(parse(text), expected(gauges));
     }
 }

@@ -44,13 +44,7 @@ impl Symbols {
     /// These functions, in any order. See [`Symbols::parse`].
     pub fn of(symbols: impl Iterator<Item = Symbol>) -> Self {
         let mut symbols: Vec<Symbol> = symbols.take(MAX_SYMBOLS).collect();
-        symbols.sort_by(|a, b| {
-            (a.address, plainness(&a.name), &a.module).cmp(&(
-                b.address,
-                plainness(&b.name),
-                &b.module,
-            ))
-        });
+        symbols.sort_by(|a, b| order(a).cmp(&order(b)));
         symbols.dedup_by_key(|symbol| symbol.address);
         Self(symbols)
     }
@@ -104,11 +98,12 @@ fn name(word: &str) -> Option<String> {
     sound.then(|| word.to_owned())
 }
 
-fn plainness(name: &str) -> (usize, usize, &str) {
+/// By address, the plainest name first.
+fn order(Symbol { address, name, module }: &Symbol) -> (u64, usize, usize, &str, &str) {
     let plain = name.trim_start_matches('_');
     // The end of a region is no function, unlike other symbols at the same address.
-    let underscores = name.len() - plain.len() + if ENDS.contains(&name) { 100 } else { 0 };
-    (underscores, plain.len(), name)
+    let underscores = name.len() - plain.len() + if ENDS.contains(&&**name) { 100 } else { 0 };
+    (*address, underscores, plain.len(), name, module)
 }
 
 #[cfg(test)]

@@ -29,15 +29,15 @@ mod tests {
     fn lines_with_and_without_a_unit() {
         let text =
             "MemTotal:       24684092 kB\nActive(anon):       1576 kB\nHugePages_Free:   3\n";
-        let gauges = [("MemTotal", 24_684_092), ("Active(anon)", 1576), ("HugePages_Free", 3)];
-        assert_eq!(parse(text), expected(&gauges));
+        let gauges = "MemTotal 24684092, Active(anon) 1576, HugePages_Free 3";
+        assert_eq!(parse(text), expected(gauges));
     }
 
     #[test]
     fn lines_of_a_node() {
         let text = "Node 0 MemFree:         3409284 kB\nNode 0 ShadowCallStack:     12 kB\n";
-        let gauges = [("MemFree", 3_409_284), ("ShadowCallStack", 12)];
-        assert_eq!(parse(text), expected(&gauges));
+        let gauges = "MemFree 3409284, ShadowCallStack 12";
+        assert_eq!(parse(text), expected(gauges));
     }
 
     #[test]

@@ -79,15 +79,10 @@ mod tests {
             Node 0, zone   Normal          119         1015 \n\n\
             Number of mixed blocks    Unmovable      Movable \n\
             Node 0, zone   Normal            2            3 \n";
-        let gauges = [
-            ("node0 Normal Unmovable order0", 1),
-            ("node0 Normal Unmovable order1", 196),
-            ("node0 Normal Movable order1", 7),
-            ("node0 Normal Unmovable blocks", 119),
-            ("node0 Normal Movable blocks", 1015),
-            ("node0 Normal Unmovable mixed_blocks", 2),
-            ("node0 Normal Movable mixed_blocks", 3),
-        ];
-        assert_eq!(parse(text), expected(&gauges));
+        let gauges = "node0 Normal Unmovable order0 1, node0 Normal Unmovable order1 196, \
+            node0 Normal Movable order1 7, node0 Normal Unmovable blocks 119, \
+            node0 Normal Movable blocks 1015, node0 Normal Unmovable mixed_blocks 2, \
+            node0 Normal Movable mixed_blocks 3";
+        assert_eq!(parse(text), expected(gauges));
     }
 }

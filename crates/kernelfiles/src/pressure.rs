@@ -45,15 +45,10 @@ mod tests {
     fn averages_and_totals() {
         let text = "some avg10=14.14 avg60=6.07 avg300=0.00 total=16973810\n\
             full avg10=100.00 total=0\n";
-        let counters = [
-            ("some avg10_centipercent", 1414),
-            ("some avg60_centipercent", 607),
-            ("some avg300_centipercent", 0),
-            ("some total", 16_973_810),
-            ("full avg10_centipercent", 10_000),
-            ("full total", 0),
-        ];
-        assert_eq!(parse(text), expected(&counters));
+        let counters = "some avg10_centipercent 1414, some avg60_centipercent 607, \
+            some avg300_centipercent 0, some total 16973810, full avg10_centipercent 10000, \
+            full total 0";
+        assert_eq!(parse(text), expected(counters));
     }
 
     #[test]

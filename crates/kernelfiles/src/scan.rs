@@ -59,11 +59,14 @@ pub(crate) fn zone(line: &str) -> Option<Zone<'_>> {
     Some(Zone { node: node.trim().parse().ok()?, name: name(zone)?, rest })
 }
 
-/// Counters as tests write them.
+/// Counters as tests write them: `name value, name value`.
 #[cfg(test)]
-pub(crate) fn expected(counters: &[(&str, i64)]) -> Counters {
-    let owned = |&(name, value): &(&str, i64)| (name.to_owned(), value);
-    counters.iter().map(owned).collect()
+pub(crate) fn expected(counters: &str) -> Counters {
+    let counter = |it: &str| {
+        let (name, value) = it.rsplit_once(' ').unwrap();
+        (name.to_owned(), value.parse().unwrap())
+    };
+    counters.split(", ").map(counter).collect()
 }
 
 #[cfg(test)]

@@ -139,9 +139,8 @@ fn add<'a, 'b>(
     words: impl Iterator<Item = &'b str>,
 ) {
     let used = names.zip(words).filter(|(name, _)| *name != UNUSED);
-    counters.extend(
-        used.filter_map(|(name, word)| Some((format!("{owner} {name}"), scan::number(word)?))),
-    );
+    let counter = |(name, word)| Some((format!("{owner} {name}"), scan::number(word)?));
+    counters.extend(used.filter_map(counter));
 }
 
 fn add_by_place<'a>(counters: &mut Counters, owner: &str, words: impl Iterator<Item = &'a str>) {
@@ -154,6 +153,7 @@ fn add_by_place<'a>(counters: &mut Counters, owner: &str, words: impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::expected;
 
     /// A file with one CPU and one domain, in which each number is its position in the line.
     fn text(version: u32, head: &str, numbers: i64) -> String {
@@ -164,9 +164,10 @@ mod tests {
         )
     }
 
-    fn value(counters: &Counters, name: &str) -> Option<i64> {
-        let counter = counters.iter().find(|(counter, _)| counter == name)?;
-        Some(counter.1)
+    fn assert_values(counters: &Counters, values: &str) {
+        for counter in expected(values) {
+            assert!(counters.contains(&counter), "{counter:?}");
+        }
     }
 
     #[test]
@@ -174,10 +175,10 @@ mod tests {
         for version in 15..=17 {
             let counters = parse(&text(version, "3", 0));
             assert_eq!(counters.len(), 8);
-            assert_eq!(value(&counters, "cpu3 yld_count"), Some(1));
-            assert_eq!(value(&counters, "cpu3 sched_count"), Some(3));
-            assert_eq!(value(&counters, "cpu3 run_delay"), Some(8));
-            assert_eq!(value(&counters, "cpu3 pcount"), Some(9));
+            assert_values(
+                &counters,
+                "cpu3 yld_count 1, cpu3 sched_count 3, cpu3 run_delay 8, cpu3 pcount 9",
+            );
         }
     }
 
@@ -186,11 +187,12 @@ mod tests {
         for (version, idle, busy) in [(15, 1, 9), (16, 9, 1)] {
             let counters = parse(&text(version, "00000000,0000000f", 36));
             assert_eq!(counters.len(), 8 + 30);
-            assert_eq!(value(&counters, "cpu3 domain0 idle lb_count"), Some(idle));
-            assert_eq!(value(&counters, "cpu3 domain0 busy lb_count"), Some(busy));
-            assert_eq!(value(&counters, "cpu3 domain0 newidle lb_nobusyg"), Some(24));
-            assert_eq!(value(&counters, "cpu3 domain0 alb_count"), Some(25));
-            assert_eq!(value(&counters, "cpu3 domain0 ttwu_move_balance"), Some(36));
+            assert_values(
+                &counters,
+                &format!(
+                    "cpu3 domain0 idle lb_count {idle}, cpu3 domain0 busy lb_count {busy}, cpu3 domain0 newidle lb_nobusyg 24, cpu3 domain0 alb_count 25, cpu3 domain0 ttwu_move_balance 36"
+                ),
+            );
         }
     }
 
@@ -198,17 +200,18 @@ mod tests {
     fn version_17_names_domains_and_splits_the_imbalance() {
         let counters = parse(&text(17, "NUMA f", 45));
         assert_eq!(counters.len(), 8 + 39);
-        assert_eq!(value(&counters, "cpu3 domain0 busy lb_imbalance_misfit"), Some(7));
-        assert_eq!(value(&counters, "cpu3 domain0 idle lb_count"), Some(12));
-        assert_eq!(value(&counters, "cpu3 domain0 ttwu_wake_remote"), Some(43));
+        assert_values(
+            &counters,
+            "cpu3 domain0 busy lb_imbalance_misfit 7, cpu3 domain0 idle lb_count 12, cpu3 domain0 ttwu_wake_remote 43",
+        );
     }
 
     #[test]
     fn an_unknown_version_is_numbered_by_place() {
         let counters = parse(&text(99, "MC ff", 2));
-        assert_eq!(value(&counters, "cpu3 field9"), Some(9));
-        assert_eq!(value(&counters, "cpu3 domain0 field1"), None);
-        assert_eq!(value(&counters, "cpu3 domain0 field4"), Some(2));
+        assert_values(&counters, "cpu3 field9 9");
+        assert!(counters.iter().all(|(name, _)| name != "cpu3 domain0 field1"));
+        assert_values(&counters, "cpu3 domain0 field4 2");
     }
 
     #[test]

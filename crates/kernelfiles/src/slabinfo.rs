@@ -42,16 +42,10 @@ mod tests {
     fn objects_and_slabs() {
         let line = "kmalloc-64   12  13   64   14    1 : tunables    0    0    0 : slabdata     \
             15     16      0\n";
-        let gauges = [
-            ("kmalloc-64 active_objs", 12),
-            ("kmalloc-64 num_objs", 13),
-            ("kmalloc-64 objsize", 64),
-            ("kmalloc-64 objperslab", 14),
-            ("kmalloc-64 pagesperslab", 1),
-            ("kmalloc-64 active_slabs", 15),
-            ("kmalloc-64 num_slabs", 16),
-        ];
-        assert_eq!(parse(&format!("{HEADER}{line}")), expected(&gauges));
+        let gauges = "kmalloc-64 active_objs 12, kmalloc-64 num_objs 13, kmalloc-64 objsize 64, \
+            kmalloc-64 objperslab 14, kmalloc-64 pagesperslab 1, kmalloc-64 active_slabs 15, \
+            kmalloc-64 num_slabs 16";
+        assert_eq!(parse(&format!("{HEADER}{line}")), expected(gauges));
     }
 
     #[test]

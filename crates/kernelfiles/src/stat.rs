@@ -45,29 +45,11 @@ mod tests {
         let text = "cpu  17903 0 4461 425246 963 0 138 18 5 6\ncpu1 9644 0 2538\n\
             intr 414690 7 8 9\nctxt 734694\nbtime 1795243737\nprocesses 14745\n\
             procs_running 4\nprocs_blocked 0\nsoftirq 270787 0 36824\n";
-        let counters = [
-            ("cpu user", 17903),
-            ("cpu nice", 0),
-            ("cpu system", 4461),
-            ("cpu idle", 425_246),
-            ("cpu iowait", 963),
-            ("cpu irq", 0),
-            ("cpu softirq", 138),
-            ("cpu steal", 18),
-            ("cpu guest", 5),
-            ("cpu guest_nice", 6),
-            ("cpu1 user", 9644),
-            ("cpu1 nice", 0),
-            ("cpu1 system", 2538),
-            ("intr", 414_690),
-            ("ctxt", 734_694),
-            ("processes", 14745),
-            ("procs_running", 4),
-            ("procs_blocked", 0),
-            ("softirq total", 270_787),
-            ("softirq HI", 0),
-            ("softirq TIMER", 36824),
-        ];
-        assert_eq!(parse(text), expected(&counters));
+        let counters = "cpu user 17903, cpu nice 0, cpu system 4461, cpu idle 425246, \
+            cpu iowait 963, cpu irq 0, cpu softirq 138, cpu steal 18, cpu guest 5, \
+            cpu guest_nice 6, cpu1 user 9644, cpu1 nice 0, cpu1 system 2538, intr 414690, \
+            ctxt 734694, processes 14745, procs_running 4, procs_blocked 0, softirq total 270787, \
+            softirq HI 0, softirq TIMER 36824";
+        assert_eq!(parse(text), expected(counters));
     }
 }

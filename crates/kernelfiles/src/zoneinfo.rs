@@ -82,26 +82,14 @@ Node 1, zone  Movable
   pages free     0
         min      32
 ";
-        let counters = [
-            ("node1 nr_inactive_anon", 43341),
-            ("node1 nr_mapped", 20762),
-            ("node1 Normal free", 3840),
-            ("node1 Normal boost", 0),
-            ("node1 Normal min", 46),
-            ("node1 Normal managed", 3840),
-            ("node1 Normal nr_free_pages", 3840),
-            ("node1 Normal numa_hit", 9),
-            ("node1 Normal cpu0 count", 7),
-            ("node1 Normal cpu0 high", 28),
-            ("node1 Normal cpu0 vm stats threshold", 4),
-            ("node1 Normal cpu1 count", 8),
-            ("node1 Normal cpu1 vm stats threshold", 4),
-            ("node1 Normal node_unreclaimable", 0),
-            ("node1 Normal start_pfn", 1),
-            ("node1 Movable free", 0),
-            ("node1 Movable min", 32),
-        ];
-        assert_eq!(parse(text), expected(&counters));
+        let counters = "node1 nr_inactive_anon 43341, node1 nr_mapped 20762, \
+            node1 Normal free 3840, node1 Normal boost 0, node1 Normal min 46, \
+            node1 Normal managed 3840, node1 Normal nr_free_pages 3840, node1 Normal numa_hit 9, \
+            node1 Normal cpu0 count 7, node1 Normal cpu0 high 28, \
+            node1 Normal cpu0 vm stats threshold 4, node1 Normal cpu1 count 8, \
+            node1 Normal cpu1 vm stats threshold 4, node1 Normal node_unreclaimable 0, \
+            node1 Normal start_pfn 1, node1 Movable free 0, node1 Movable min 32";
+        assert_eq!(parse(text), expected(counters));
     }
 
     #[test]
