@@ -6,7 +6,7 @@ use common::carried::assert_mail_says_it;
 use common::{blocks, boot, columns, compare_columns, experiment, measure_phase, variant};
 use compare::{Comparison, Judging, Results, compare};
 use model::{Boot, Mode, Variant};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Variants of a patch and a setting. The patch helps with one value of the setting.
 const CELLS: [(&str, &str, f64); 4] = [
@@ -34,8 +34,7 @@ fn measured(number: usize) -> Comparison {
 
 /// The paragraph from the first line with effects on.
 fn section(text: &str) -> &str {
-    let from = text.find("Effects of ").unwrap_or_else(|| panic!("{text}"));
-    text[from..].split("\n\n").next().unwrap()
+    common::section(text, "Effects of ")
 }
 
 #[test]
@@ -43,7 +42,7 @@ fn effects_over_blocks() {
     let comparison = measured(4);
     assert_mail_says_it(&comparison);
     insta::assert_snapshot!(section(&report::text(&comparison)));
-    let document: Value = serde_json::from_str(&report::json(&comparison).unwrap()).unwrap();
+    let document = common::document(&comparison);
     let table = &document["tables"][0];
     let effects = &table["effects"];
     assert_eq!(effects["axes"][0], json!({ "name": "patches", "values": ["none", "fix"] }));
@@ -111,8 +110,6 @@ fn many_interactions_are_counted() {
     let comparison = compare_columns(columns(&variants, &boots));
     assert_mail_says_it(&comparison);
     let text = report::text(&comparison);
-    assert!(
-        section(&text).contains("    3 more interactions, independent or undecided\n"),
-        "{text}"
-    );
+    let said = "    3 more interactions, independent or undecided\n";
+    assert!(section(&text).contains(said), "{text}");
 }

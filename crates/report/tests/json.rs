@@ -6,7 +6,7 @@ use common::{blocks, boot, boots, compared, count, measure};
 use serde_json::{Value, json};
 
 fn document(variants: &[(&str, &[model::Boot])]) -> Value {
-    serde_json::from_str(&report::json(&compared(variants)).unwrap()).unwrap()
+    common::document(&compared(variants))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use common::{blocks, boot, columns, experiment};
 use compare::{Comparison, Judging, Results, compare};
 use model::{Boot, Experiment, Mode, Outcome, Sequential};
 use report::Recipe;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const VALUES: [&str; 4] = ["512M", "1G", "2G", "4G"];
 
@@ -33,8 +33,7 @@ fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
 
 /// The paragraph with the points.
 fn section(text: &str) -> &str {
-    let from = text.find("By point").unwrap_or_else(|| panic!("{text}"));
-    text[from..].split("\n\n").next().unwrap()
+    common::section(text, "By point")
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn the_points_of_a_run_that_may_end_early_say_so() {
 #[test]
 fn documents_have_verdicts_by_point() {
     of(|comparison, _| {
-        let document: Value = serde_json::from_str(&report::json(comparison).unwrap()).unwrap();
+        let document = common::document(comparison);
         assert_eq!(document["tables"], json!([]));
         assert_eq!(document["points"][1]["point"], "memory=1G");
         assert_eq!(document["points"][1]["variants"], json!(["6.1", "6.12"]));
@@ -84,13 +83,10 @@ fn documents_have_verdicts_by_point() {
         let turn = json!({ "after": "memory=512M", "from": "same", "at": "memory=1G", "to": "regression" });
         assert_eq!(along["turns"][0], turn);
         let csv = report::csv(comparison).unwrap();
-        let short: Vec<String> = csv
-            .lines()
-            .map(|line| {
-                let fields: Vec<&str> = line.split(',').collect();
-                format!("{},{},{},{}", fields[0], fields[2], fields[6], fields[14])
-            })
-            .collect();
-        insta::assert_snapshot!(short.join("\n"));
+        let short = csv.lines().map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            [0, 2, 6, 14].map(|field| fields[field]).join(",")
+        });
+        insta::assert_snapshot!(short.collect::<Vec<_>>().join("\n"));
     });
 }

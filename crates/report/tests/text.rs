@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::carried::assert_mail_says_it;
+use common::carried::printed;
 use common::{
-    blocks, boot, boots, by_patch, columns, compare_columns, compared, count, measure, measured,
-    spend, variant,
+    blocks, boot, boots, brief, by_patch, columns, compare_columns, compared, count, document,
+    judged, measure, measured, section, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
 use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
@@ -15,25 +15,8 @@ fn text(variants: &[(&str, &[Boot])]) -> String {
     printed(&compared(variants))
 }
 
-/// The text, after the checks that every text must pass.
-fn printed(comparison: &Comparison) -> String {
-    let text = report::text(comparison);
-    assert_mail_says_it(comparison);
-    for line in text.lines() {
-        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
-        assert!(!line.ends_with(' '), "{line}");
-    }
-    text
-}
-
 fn complain(boot: &mut Boot, kind: ProblemKind, text: &str) {
     boot.problems.push(Problem { kind, text: text.into() });
-}
-
-/// The part of a text from these words to the next empty line.
-fn section<'a>(text: &'a str, begin: &str) -> &'a str {
-    let section = &text[text.find(begin).unwrap_or_else(|| panic!("{text}"))..];
-    section.split("\n\n").next().unwrap()
 }
 
 /// The table of counters.
@@ -89,15 +72,9 @@ fn there_is_no_gain_over_what_is_printed_as_0() {
 fn the_first_screen() {
     let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
     let comparison = compared(&[("6.1", &base), ("6.12", &worse)]);
-    insta::assert_snapshot!(
-        "first_screen",
-        report::brief(&comparison, "faultline compare 1 --full")
-    );
+    insta::assert_snapshot!("first_screen", brief(&comparison));
     let few = compared(&[("6.1", &base[..1]), ("6.12", &worse[..1])]);
-    insta::assert_snapshot!(
-        "first_screen_of_few_boots",
-        report::brief(&few, "faultline compare 1 --full")
-    );
+    insta::assert_snapshot!("first_screen_of_few_boots", brief(&few));
 }
 
 #[test]
@@ -123,10 +100,8 @@ fn patches_are_compared_with_the_step_before_them() {
     let comparison = compare(&results, 2, &Judging::default());
     let text = printed(&comparison);
     insta::assert_snapshot!(by_patch(&text));
-    let brief = report::brief(&comparison, "faultline compare 1 --full");
-    assert_eq!(by_patch(&brief), by_patch(&text));
-    let json = report::json(&comparison).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(by_patch(&brief(&comparison)), by_patch(&text));
+    let json = document(&comparison);
     assert_eq!(json["steps"][1]["variants"], serde_json::json!(["v6.12+1", "v6.12+2"]));
     assert_eq!(json["steps"][1]["patch"], "\"[PATCH 2/3] mm: two\"");
 }
@@ -139,9 +114,7 @@ fn chosen_rows_that_do_not_exist_are_named() {
     let mut experiment = common::experiment(Mode::Measured, 6);
     let mut text = |primary: &[String]| {
         experiment.workloads[0].primary = primary.to_vec();
-        let variants = columns(&variants, &[&base, &worse]);
-        let results = Results { experiment: &experiment, variants };
-        let text = printed(&compare(&results, 0, &Judging::default()));
+        let text = printed(&judged(&experiment, columns(&variants, &[&base, &worse])));
         assert!(widest(&text) <= 100);
         let from = text.find("Verdicts on").or_else(|| text.find("No verdict")).unwrap();
         text[from..from + text[from..].find("Variation:").unwrap()].to_owned()
@@ -345,9 +318,8 @@ fn only_some_of_many_unchanged_counters_are_named() {
             cells: vec![compare::Cell { value: Some(0.0), ..Default::default() }],
             ..rows[0].clone()
         };
-        let zeros =
-            (0..count).map(|number| compare::Row { metric: number.to_string(), ..zero.clone() });
-        *rows = zeros.collect();
+        let named = |number: usize| compare::Row { metric: number.to_string(), ..zero.clone() };
+        *rows = (0..count).map(named).collect();
         printed(&comparison).replace('\n', " ")
     };
     let text = said(9);

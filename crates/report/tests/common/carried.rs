@@ -16,6 +16,14 @@ pub fn assert_mail_says_it(comparison: &Comparison) {
     }
 }
 
+/// The text, after the checks that every text must pass.
+pub fn printed(comparison: &Comparison) -> String {
+    let text = report::text(comparison);
+    assert_mail_says_it(comparison);
+    super::assert_plain(&text);
+    text
+}
+
 /// Lines are broken at other places, and long words at line ends.
 fn bare(text: &str) -> String {
     text.split_whitespace().collect()

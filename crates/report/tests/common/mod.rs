@@ -10,6 +10,7 @@ use model::{
     Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Point, PointChange, Sample, Step,
     Topology, Usage, Variant, WorkloadUse,
 };
+use serde_json::Value;
 
 /// The workload of all tests: times, a rate, and a figure without direction.
 pub fn manifest() -> Manifest {
@@ -204,10 +205,38 @@ pub fn sweep(names: &[&str], values: &[&str]) -> Vec<Variant> {
     values.iter().flat_map(at).collect()
 }
 
+/// The part of a text from these words to the next empty line.
+pub fn section<'a>(text: &'a str, begin: &str) -> &'a str {
+    let section = &text[text.find(begin).unwrap_or_else(|| panic!("{text}"))..];
+    section.split("\n\n").next().unwrap()
+}
+
 /// The section on the patches of a series.
 pub fn by_patch(text: &str) -> &str {
-    let begin = text.find("By patch").unwrap_or_else(|| panic!("{text}"));
-    text[begin..].split("\n\n").next().unwrap()
+    section(text, "By patch")
+}
+
+/// The words of a text, between single spaces.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Checks what every text must be: printable ASCII, without spaces at the ends of lines.
+pub fn assert_plain(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
+        assert!(!line.ends_with(' '), "{line}");
+    }
+}
+
+/// The first screen of a comparison.
+pub fn brief(comparison: &Comparison) -> String {
+    report::brief(comparison, "faultline compare 1 --full")
+}
+
+/// A comparison as JSON.
+pub fn document(comparison: &Comparison) -> Value {
+    serde_json::from_str(&report::json(comparison).unwrap()).unwrap()
 }
 
 /// A column for each variant, its boots named in one row: `b1`, `b2` and so on.
@@ -245,7 +274,12 @@ pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
 pub fn compare_after(warmup: u32, columns: Vec<VariantBoots<'_>>) -> Comparison {
     let mut experiment = experiment(Mode::Measured, 2);
     experiment.workloads[0].warmup = warmup;
-    compare(&Results { experiment: &experiment, variants: columns }, 0, &Judging::default())
+    judged(&experiment, columns)
+}
+
+/// Compares columns; the first is the baseline.
+pub fn judged(experiment: &Experiment, variants: Vec<VariantBoots<'_>>) -> Comparison {
+    compare(&Results { experiment, variants }, 0, &Judging::default())
 }
 
 /// Compares variants by the workload of all tests; the first is the baseline.

@@ -12,84 +12,34 @@ pub const MORE: u64 = 40;
 /// Functions of a kernel, those that only one of the two has included.
 const FUNCTIONS: usize = 200;
 
-/// Functions by their callers, the outermost first: entries of a phase, instructions per entry.
-const TREE: [(&[&str], u64, u64); 22] = [
-    (&["asm_exc_page_fault"], 160_000, 14),
-    (&["asm_exc_page_fault", "exc_page_fault"], 160_000, 41),
-    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault"], 160_000, 72),
-    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED], 120_000, 187),
-    (
-        &["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED, "clear_page_rep"],
-        120_000,
-        519,
-    ),
-    (
-        &["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED, "vma_alloc_folio"],
-        120_000,
-        64,
-    ),
-    (
-        &[
-            "asm_exc_page_fault",
-            "exc_page_fault",
-            "handle_mm_fault",
-            PLANTED,
-            "vma_alloc_folio",
-            "get_page_from_freelist",
-        ],
-        120_400,
-        211,
-    ),
-    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", "do_numa_page"], 40_000, 133),
-    (
-        &[
-            "asm_exc_page_fault",
-            "exc_page_fault",
-            "handle_mm_fault",
-            "do_numa_page",
-            "migrate_misplaced_page",
-        ],
-        9_000,
-        402,
-    ),
-    (
-        &[
-            "asm_exc_page_fault",
-            "exc_page_fault",
-            "handle_mm_fault",
-            "do_numa_page",
-            "migrate_misplaced_page",
-            "migrate_pages_batch",
-        ],
-        9_000,
-        988,
-    ),
-    (&["asm_sysvec_apic_timer_interrupt"], 21_000, 22),
-    (&["asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt"], 21_000, 201),
-    (
-        &["asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt", "update_process_times"],
-        21_000,
-        144,
-    ),
-    (
-        &[
-            "asm_sysvec_apic_timer_interrupt",
-            "hrtimer_interrupt",
-            "update_process_times",
-            "task_tick_fair",
-        ],
-        20_800,
-        377,
-    ),
-    (&["ret_from_fork", "worker_thread"], 4_100, 310),
-    (&["ret_from_fork", "worker_thread", "vmstat_update"], 900, 705),
-    (&["entry_SYSCALL_64_after_hwframe"], 30_000, 31),
-    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64"], 30_000, 58),
-    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_futex"], 17_000, 290),
-    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_mmap"], 700, 1904),
-    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_munmap"], 650, 2900),
-    (&["cpu_startup_entry", "do_idle"], 8_000, 160),
-];
+/// Functions below their callers: entries of a phase, instructions per entry. Those without numbers are not
+/// counted.
+const TREE: &str = "\
+asm_exc_page_fault 160000 14
+ exc_page_fault 160000 41
+  handle_mm_fault 160000 72
+   do_anonymous_page 120000 187
+    clear_page_rep 120000 519
+    vma_alloc_folio 120000 64
+     get_page_from_freelist 120400 211
+   do_numa_page 40000 133
+    migrate_misplaced_page 9000 402
+     migrate_pages_batch 9000 988
+asm_sysvec_apic_timer_interrupt 21000 22
+ hrtimer_interrupt 21000 201
+  update_process_times 21000 144
+   task_tick_fair 20800 377
+ret_from_fork
+ worker_thread 4100 310
+  vmstat_update 900 705
+entry_SYSCALL_64_after_hwframe 30000 31
+ do_syscall_64 30000 58
+  __x64_sys_futex 17000 290
+  __x64_sys_mmap 700 1904
+  __x64_sys_munmap 650 2900
+cpu_startup_entry
+ do_idle 8000 160
+";
 
 /// Five seeds of the old kernel.
 pub fn old() -> Vec<Boot> {
@@ -130,22 +80,27 @@ fn seeded(seed: u32, new: bool) -> Boot {
 
 /// The functions of a kernel: those of the tree, and helpers that they call.
 fn functions(new: bool) -> Vec<KernelFunction> {
-    let tree = TREE.iter().map(|&(path, entries, cost)| {
-        let more = if new && path.last() == Some(&PLANTED) { MORE } else { 0 };
-        function(path.iter().map(|&name| name.to_owned()).collect(), entries, cost + more)
-    });
-    let helpers = (TREE.len()..FUNCTIONS).map(|number| {
+    let mut functions = Vec::new();
+    let mut path = Vec::new();
+    for line in TREE.lines() {
+        let mut words = line.split_whitespace();
+        path.truncate(line.len() - line.trim_start().len());
+        path.extend(words.next().map(str::to_owned));
+        let mut number = || words.next().map(|word| word.parse::<u64>().unwrap());
+        if let (Some(entries), Some(cost)) = (number(), number()) {
+            let more = if new && path.ends_with(&[PLANTED.to_owned()]) { MORE } else { 0 };
+            functions.push(KernelFunction { path: path.clone(), entries, cost: cost + more });
+        }
+    }
+    let tree = functions.len();
+    for number in tree..FUNCTIONS {
         let mut sizes = Luck(number as u64);
-        let (caller, ..) = TREE[number % TREE.len()];
-        let mut path: Vec<String> = caller.iter().map(|&name| name.to_owned()).collect();
+        let mut path = functions[number % tree].path.clone();
         path.push(helper(number, new));
-        function(path, 10 + sizes.below(9_000), 9 + sizes.below(240))
-    });
-    tree.chain(helpers).collect()
-}
-
-fn function(path: Vec<String>, entries: u64, cost: u64) -> KernelFunction {
-    KernelFunction { path, entries, cost }
+        let (entries, cost) = (10 + sizes.below(9_000), 9 + sizes.below(240));
+        functions.push(KernelFunction { path, entries, cost });
+    }
+    functions
 }
 
 /// A helper's name: some that the compilers split differently, one that was renamed, and one on each side

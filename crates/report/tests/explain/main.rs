@@ -5,7 +5,7 @@ mod common;
 mod kernels;
 mod marked;
 
-use common::{boot, columns, variant};
+use common::{boot, columns, variant, words};
 use compare::{Difference, Explanation, Headline, Holder, Paths};
 use model::{Boot, Count, Function, Instructions, Millis, Process, Profile, Stack, WorkloadUse};
 
@@ -25,11 +25,8 @@ fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
 /// The text, after the checks that every text must pass.
 fn text(explanation: &Explanation, phase: Option<&str>) -> String {
     let text = report::explain(explanation, &[], phase, 10);
-    for line in text.lines() {
-        assert!(line.len() <= 100, "{line}");
-        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
-        assert!(!line.ends_with(' '), "{line}");
-    }
+    common::assert_plain(&text);
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     text
 }
 
@@ -97,11 +94,6 @@ fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
 fn one_seed_a_side() {
     let (explanation, _) = explained(&kernels::old()[..1], &kernels::new()[..1]);
     insta::assert_snapshot!(text(&explanation, None));
-}
-
-/// The words of a text, between single spaces.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -61,8 +61,7 @@ fn checked(name: &str, page: &str) -> Html {
 fn texts(document: &Html, selector: &str) -> Vec<String> {
     let selector = Selector::parse(selector).unwrap();
     let found = document.select(&selector);
-    let text = |element: scraper::ElementRef<'_>| element.text().collect::<Vec<_>>().join(" ");
-    found.map(|it| text(it).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    found.map(|it| common::words(&it.text().collect::<Vec<_>>().join(" "))).collect()
 }
 
 /// One verdict of each kind that a page has text for.
