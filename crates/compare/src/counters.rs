@@ -32,7 +32,6 @@ pub fn table(
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
-    let workload = &used.manifest;
     let part = part(used, columns, steady, judging);
     let share = |kept: KeptBoot<'_>, chunk: &Chunk| match part {
         Some(Part::Steady) => steady.share(kept, chunk).ok(),
@@ -80,24 +79,18 @@ pub fn table(
         Some(_) => exact::judge(&mut rows, &held, judging),
         None => judge(&mut rows, |_| false, judging),
     }
+    let pooled = |boots: &Vec<Counted>| Pool {
+        iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
+        warmup: used.warmup,
+    };
     Table {
-        workload: workload.name.clone(),
+        workload: used.manifest.name.clone(),
         kind: Kind::Counters,
         left_out: left_out(used, columns),
-        with_preparation: false,
-        units: Vec::new(),
         part,
-        warm_ups: Vec::new(),
-        oddities: Vec::new(),
-        effects: None,
         rows,
-        pooled: pools
-            .iter()
-            .map(|boots| Pool {
-                iterations: boots.iter().map(Counted::iterations).collect(),
-                warmup: used.warmup,
-            })
-            .collect(),
+        pooled: pools.iter().map(pooled).collect(),
+        ..Table::default()
     }
 }
 
@@ -109,12 +102,6 @@ struct Counted<'a> {
     /// Of the counters of `/proc/vmstat`.
     growth: Growth<'a>,
     accesses: Vec<Accesses<'a>>,
-}
-
-impl Counted<'_> {
-    fn iterations(&self) -> usize {
-        self.iterations.len()
-    }
 }
 
 /// Phases that the table leaves out, in the order in which they were first seen in the boots that count.
@@ -177,7 +164,7 @@ fn boots<'a>(
         .complete_kept()
         .filter(|kept| !lost_series(kept.boot))
         .filter_map(counted)
-        .filter(|boot| boot.iterations() > 0)
+        .filter(|boot| !boot.iterations.is_empty())
         .collect()
 }
 

@@ -69,14 +69,10 @@ pub fn table(
         workload: used.manifest.name.clone(),
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
-        left_out: Vec::new(),
         with_preparation: !used.manifest.preparation.is_empty(),
-        units: Vec::new(),
         part: steady.within.then_some(Part::Whole),
-        warm_ups: Vec::new(),
-        oddities: Vec::new(),
-        effects: None,
         rows: rows.into_iter().filter(|row| row.values().any(|value| value.is_some())).collect(),
+        ..Table::default()
     }
 }
 
@@ -130,13 +126,8 @@ mod tests {
             vec![usage("autonuma", 0, 1.0), usage("autonuma", 1, 2.0), usage("other", 0, 50.0)];
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
         let variants = ["a", "b"].map(variant);
-        let table = table(
-            &used(manifest()),
-            &columns(&variants, &[&boots, &[]]),
-            &Steady::default(),
-            None,
-            &Judging::default(),
-        );
+        let (used, columns) = (used(manifest()), columns(&variants, &[&boots, &[]]));
+        let table = table(&used, &columns, &Steady::default(), None, &Judging::default());
         let values: Vec<_> = table.rows.iter().map(|row| row.value(0)).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].value(1), None);

@@ -153,26 +153,13 @@ fn spread(sides: &[Vec<f64>; 2]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{Count, Function, Instructions, Profile};
-
     use super::*;
-    use crate::testing::{boot, columns, manifest, used, variant};
+    use crate::testing::{boot, columns, executing, manifest, used, variant};
 
     /// A boot with these functions: name, entries, instructions.
     fn seed(replicate: u32, functions: &[(&str, u64, u64)]) -> Boot {
-        let function = |&(name, entries, instructions): &(&str, u64, u64)| Function {
-            name: name.into(),
-            module: String::new(),
-            counts: vec![Count { instructions, entries }],
-        };
-        let kernel = functions.iter().map(|(.., instructions)| instructions).sum();
-        let profile = Profile {
-            workload: "autonuma".into(),
-            phase: "run".into(),
-            cpus: vec![Instructions { kernel, ..Instructions::default() }],
-            functions: functions.iter().map(function).collect(),
-            ..Profile::default()
-        };
+        let executed = functions.iter().map(|&(name, entries, it)| (name, "", entries, it));
+        let profile = executing(0, "run", &executed.collect::<Vec<_>>());
         Boot { profiles: vec![profile], ..boot(replicate) }
     }
 

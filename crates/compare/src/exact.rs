@@ -145,11 +145,7 @@ mod tests {
     use super::*;
     use crate::Statistic;
     use crate::luck::LEVEL;
-    use crate::testing::deviations;
-
-    fn seeds(values: &[f64]) -> Seeds {
-        Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
-    }
+    use crate::testing::{deviations, seeds};
 
     fn mean(values: &[f64]) -> f64 {
         values.iter().sum::<f64>() / values.len() as f64

@@ -246,21 +246,11 @@ mod tests {
 
     use super::*;
     use crate::Look;
+    use crate::testing::{blocks_from, near};
 
     /// Boots of blocks from 0 on.
     fn blocks(values: &[f64]) -> BootFigures {
-        BootFigures::new((0..).zip(values.iter().copied().map(Some)))
-    }
-
-    /// Boots of blocks from `first` on.
-    fn apart(values: &[f64], first: u32) -> BootFigures {
-        BootFigures::new((first..).zip(values.iter().copied().map(Some)))
-    }
-
-    fn near(found: &[f64], expected: &[f64]) {
-        for (found, expected) in found.iter().zip(expected) {
-            assert!((found / expected - 1.0).abs() < 1e-8, "{found}, not {expected}");
-        }
+        blocks_from(0, values)
     }
 
     const JUDGING: Judging =
@@ -301,8 +291,8 @@ mod tests {
     /// `2 * scipy.stats.t.sf(abs(t), df)`, the bounds with `scipy.stats.t.ppf(0.975, df)`.
     #[test]
     fn boots_that_share_no_block_are_independent() {
-        let new = apart(&[60.1, 66.2, 55.5, 59.0], 10);
-        let found = apart(&BASE[..4], 0).against(&new, &JUDGING).unwrap();
+        let new = blocks_from(10, &[60.1, 66.2, 55.5, 59.0]);
+        let found = blocks(&BASE[..4]).against(&new, &JUDGING).unwrap();
         assert!(!found.paired);
         let Evidence { ratio, low, high, p_alone, freedom, .. } = found;
         let expected = [
@@ -351,10 +341,7 @@ mod tests {
         let (below, zero) = (blocks(&[-1.0, -2.0, -3.0]), blocks(&[0.0; 3]));
         assert_eq!(below.against(&zero, &JUDGING), Err(NoEvidence::Share));
         let found = zero.against(&blocks(&[4.0, 5.0, 6.0]), &JUDGING).unwrap();
-        assert_eq!(
-            (found.ratio, found.low, found.high),
-            (f64::INFINITY, f64::INFINITY, f64::INFINITY)
-        );
+        assert_eq!([found.ratio, found.low, found.high], [f64::INFINITY; 3]);
         assert!(found.p_alone < 0.02 && found.p_same > 0.9);
         let same = zero.against(&zero, &JUDGING).unwrap();
         assert_eq!((same.ratio, same.low, same.high, same.p_alone), (1.0, 1.0, 1.0, 1.0));
@@ -422,10 +409,8 @@ mod tests {
                 BootFigures::new(boots.iter().map(|(block, value)| (*block, Some(*value))))
             };
             let base = blocks(&BASE);
-            prop_assert_eq!(
-                base.against(&of(&boots), &JUDGING),
-                base.against(&of(&moved), &JUDGING)
-            );
+            let [found, again] = [&boots, &moved].map(|it| base.against(&of(it), &JUDGING));
+            prop_assert_eq!(found, again);
             // Against itself there is no difference.
             if let Ok(found) = of(&boots).against(&of(&moved), &JUDGING) {
                 prop_assert_eq!((found.ratio, found.p_alone), (1.0, 1.0));

@@ -48,8 +48,7 @@ pub(crate) fn counted(sizes: [usize; 2]) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::BootFigures;
-    use crate::testing::deviations;
+    use crate::testing::{blocks_from, deviations, near};
     use crate::{Evidence, Judging};
 
     const BASE: [f64; 3] = [62.44, 64.0, 61.9];
@@ -57,11 +56,8 @@ mod tests {
 
     /// Boots that share no block.
     fn against(base: &[f64], new: &[f64]) -> Evidence {
-        let of = |values: &[f64], first: u32| {
-            BootFigures::new((first..).zip(values.iter().copied().map(Some)))
-        };
         let judging = Judging { margin: 0.03, ..Judging::default() };
-        of(base, 0).against(&of(new, 100), &judging).unwrap()
+        blocks_from(0, base).against(&blocks_from(100, new), &judging).unwrap()
     }
 
     /// NumPy 2.4.6 and SciPy 1.17.1: with `a, b = numpy.log(base), numpy.log(new)`, their lengths `n`
@@ -131,9 +127,7 @@ mod tests {
         for (base, new, expected) in cases {
             let it = against(base, new);
             let found = [it.ratio, it.low, it.high, it.p_alone, it.p_same, it.error, it.freedom];
-            for (found, expected) in found.into_iter().zip(expected) {
-                assert!((found / expected - 1.0).abs() < 1e-8, "{found}, not {expected}");
-            }
+            near(&found, &expected);
         }
     }
 

@@ -161,15 +161,14 @@ mod tests {
     use super::*;
     use crate::Statistic;
     use crate::figures::BootFigures;
-    use crate::testing::deviations;
+    use crate::testing::{blocks_from, deviations};
 
     const JUDGING: Judging =
         Judging { margin: 0.01, confidence: 0.95, luck: 0.01, look: None, warm_up_counts: false };
 
     /// A row of a time, its columns having these figures in blocks from 0 on.
     fn row(columns: &[&[f64]]) -> Row {
-        let of = |values: &&[f64]| BootFigures::new((0..).zip(values.iter().copied().map(Some)));
-        let figures: Vec<BootFigures> = columns.iter().map(of).collect();
+        let figures: Vec<_> = columns.iter().map(|values| blocks_from(0, values)).collect();
         let values = columns.iter().map(|values| values.first().copied()).collect();
         let row = Row::new("Elapsed", "s", Some(Better::Lower), Statistic::Amean, values, 2);
         row.against_boots(&figures, &JUDGING)
@@ -188,11 +187,8 @@ mod tests {
 
     fn scaled(by: f64) -> Vec<f64> {
         // Not all by the same, so that a little doubt is left.
-        STEADY
-            .iter()
-            .zip([1.0, 1.001, 0.999, 1.0005, 0.9995])
-            .map(|(x, odd)| x * by * odd)
-            .collect()
+        let odd = [1.0, 1.001, 0.999, 1.0005, 0.9995];
+        STEADY.iter().zip(odd).map(|(x, odd)| x * by * odd).collect()
     }
 
     #[test]
@@ -200,14 +196,10 @@ mod tests {
         assert_eq!(verdict(&STEADY, &scaled(1.0)), Verdict::Same);
         assert_eq!(verdict(&STEADY, &scaled(1.03)), Verdict::Regression);
         assert_eq!(verdict(&STEADY, &scaled(0.97)), Verdict::Improvement);
-        let rows = judged(
-            vec![Row { better: Some(Better::Higher), ..row(&[&STEADY, &scaled(1.03)]) }],
-            &JUDGING,
-        );
-        assert_eq!(
-            [0, 1].map(|column| rows[0].verdict(column)),
-            [None, Some(Verdict::Improvement)]
-        );
+        let rate = Row { better: Some(Better::Higher), ..row(&[&STEADY, &scaled(1.03)]) };
+        let rows = judged(vec![rate], &JUDGING);
+        let verdicts = [0, 1].map(|column| rows[0].verdict(column));
+        assert_eq!(verdicts, [None, Some(Verdict::Improvement)]);
     }
 
     /// However certain the difference is: 0.5 % is below a margin of 1 %, and above one of 0.2 %.
@@ -218,8 +210,7 @@ mod tests {
         let verdict = |margin| {
             let judging = Judging { margin, ..JUDGING };
             let row = self::row(&[&STEADY, &scaled(1.005)]);
-            let figures = [&STEADY[..], &scaled(1.005)]
-                .map(|values| BootFigures::new((0..).zip(values.iter().copied().map(Some))));
+            let figures = [&STEADY[..], &scaled(1.005)].map(|values| blocks_from(0, values));
             judged(vec![row.against_boots(&figures, &judging)], &judging)[0].verdict(1)
         };
         assert_eq!(verdict(0.01), Some(Verdict::Same));

@@ -218,11 +218,7 @@ pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::deviations;
-
-    fn seeds(values: &[f64]) -> Seeds {
-        Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
-    }
+    use crate::testing::{deviations, seeds};
 
     /// SciPy: `ttest_ind(a, b, equal_var=False).confidence_interval(0.99)`, half its width.
     #[test]

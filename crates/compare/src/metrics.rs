@@ -84,9 +84,6 @@ pub fn table(
         workload: workload.name.clone(),
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(used, column)).collect(),
-        left_out: Vec::new(),
-        with_preparation: false,
-        part: None,
         units: units(operations),
         warm_ups,
         oddities: match mode {
@@ -95,6 +92,7 @@ pub fn table(
         },
         effects,
         rows,
+        ..Table::default()
     }
 }
 

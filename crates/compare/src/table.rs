@@ -11,11 +11,12 @@ use crate::steady::Part;
 use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
 
 /// The kind of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Statistics of the workload's metrics: over all values of all iterations of all boots; in exact mode
     /// over seeds, with one value per seed, the mean of its iterations.
+    #[default]
     Metrics,
     /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
     Duration,
@@ -318,7 +319,7 @@ impl Cell {
 }
 
 /// A table with a column for each variant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// The workload's name.
     pub workload: String,

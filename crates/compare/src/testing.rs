@@ -1,11 +1,13 @@
 //! Boots and manifests for tests.
 
 use model::{
-    Accesses, Better, Boot, BootId, Bytes, Chunk, Column, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Mode, Outcome, Privilege, Profile, Sample, Target, Topology, Variant,
-    WorkloadUse,
+    Accesses, Better, Boot, BootId, Bytes, Chunk, Column, Count, Experiment, Function,
+    Instructions, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile,
+    Sample, Target, Topology, Variant, WorkloadUse,
 };
 
+use crate::figures::BootFigures;
+use crate::luck::Seeds;
 use crate::{KeptBoot, VariantBoots};
 
 /// A workload with a time, a rate and a figure without direction.
@@ -64,6 +66,45 @@ pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, 
         phase: phase.into(),
         accesses: counts.iter().map(accesses).collect(),
         ..Profile::default()
+    }
+}
+
+/// A function: symbol, module, entries, instructions.
+pub type Executed<'a> = (&'a str, &'a str, u64, u64);
+
+/// The profile of a phase of the workload whose kernel instructions are those of its functions.
+pub fn executing(iteration: u32, phase: &str, executed: &[Executed<'_>]) -> Profile {
+    let function = |&(name, module, entries, instructions): &Executed<'_>| Function {
+        name: name.into(),
+        module: module.into(),
+        counts: vec![Count { instructions, entries }],
+    };
+    let kernel = executed.iter().map(|&(.., instructions)| instructions).sum();
+    Profile {
+        workload: "autonuma".into(),
+        iteration,
+        phase: phase.into(),
+        cpus: vec![Instructions { kernel, ..Instructions::default() }],
+        functions: executed.iter().map(function).collect(),
+        ..Profile::default()
+    }
+}
+
+/// Figures of boots, one per block from `first` on.
+pub fn blocks_from(first: u32, values: &[f64]) -> BootFigures {
+    BootFigures::new((first..).zip(values.iter().copied().map(Some)))
+}
+
+/// Figures of seeds from 0 on, which are all wanted.
+pub fn seeds(values: &[f64]) -> Seeds {
+    Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
+}
+
+/// Checks figures against those of a reference, to 9 digits.
+pub fn near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
     }
 }
 

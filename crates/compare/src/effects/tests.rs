@@ -3,7 +3,7 @@
 use model::Variant;
 
 use super::*;
-use crate::testing::{columns, deviations, variant};
+use crate::testing::{blocks_from, columns, deviations, near, seeds, variant};
 
 /// Variants of two axes, in the order of the columns.
 const CELLS: [[&str; 2]; 4] =
@@ -28,20 +28,11 @@ fn two_by_two() -> Cross {
 
 /// Boots of blocks from 0 on, a column for each variant.
 fn boots(columns: &[&[f64]]) -> Sides<'static> {
-    let side = |values: &&[f64]| BootFigures::new((0..).zip(values.iter().copied().map(Some)));
-    Sides::Boots(columns.iter().map(side).collect())
-}
-
-fn seeds(values: &[f64]) -> Seeds {
-    Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
+    Sides::Boots(columns.iter().map(|values| blocks_from(0, values)).collect())
 }
 
 fn effects(cross: Cross, sides: Sides<'_>) -> Effects {
     cross.effects([(7, sides)].into_iter(), |_| Better::Lower, &Judging::default())
-}
-
-fn near(found: f64, expected: f64) {
-    assert!((found / expected - 1.0).abs() < 1e-8, "{found}, not {expected}");
 }
 
 const BOOTS: [[f64; 5]; 4] = [
@@ -69,11 +60,9 @@ fn effects_over_blocks_agree_with_statsmodels() {
     let times = [2.0, 3.0, 1.0];
     for (number, (effect, [ratio, low, high])) in expected.into_iter().enumerate() {
         let evidence = effect.evidence.unwrap();
-        near(effect.ratio, ratio);
-        near(evidence.low, low);
-        near(evidence.high, high);
-        near(evidence.p_alone, alone[number]);
-        near(evidence.p, times[number] * alone[number]);
+        let p = times[number] * alone[number];
+        let found = [effect.ratio, evidence.low, evidence.high, evidence.p_alone, evidence.p];
+        near(&found, &[ratio, low, high, alone[number], p]);
         assert_eq!((effect.row, effect.floor, evidence.boots), (7, None, [5, 5]));
     }
     let verdicts: Vec<_> = found.effects.iter().map(|effect| effect.verdict).collect();
@@ -81,9 +70,8 @@ fn effects_over_blocks_agree_with_statsmodels() {
     // The patch helps with one setting more than with the other.
     let mean = |column: usize| BOOTS[column].iter().map(|it| it.ln()).sum::<f64>() / 5.0;
     let [always, never] = both.apart.unwrap();
-    near(always, (mean(2) - mean(0)).exp());
-    near(never, (mean(3) - mean(1)).exp());
-    near(never / always, both.ratio);
+    let apart = [(mean(2) - mean(0)).exp(), (mean(3) - mean(1)).exp(), both.ratio];
+    near(&[always, never, never / always], &apart);
     assert_eq!((patches.apart, patches.gain(0.9).unwrap().round()), (None, 10.0));
 }
 
@@ -104,8 +92,7 @@ fn effects_over_seeds_have_luck_floors() {
         (1.120670947694757, 0.05197283473793401),
     ];
     for (effect, (ratio, floor)) in found.effects.iter().zip(expected) {
-        near(effect.ratio, ratio);
-        near(effect.floor.unwrap(), floor);
+        near(&[effect.ratio, effect.floor.unwrap()], &[ratio, floor]);
         assert_eq!((effect.verdict, effect.evidence), (Verdict::Regression, None));
     }
     // What is equal in all seeds differs by less than any two variants may.
@@ -115,10 +102,8 @@ fn effects_over_seeds_have_luck_floors() {
         assert_eq!((effect.verdict, effect.floor), (Verdict::Same, Some(0.001)));
     }
     // A decrease is beyond its floor exactly if its inverse is.
-    let fewer: Vec<Seeds> = sides
-        .iter()
-        .map(|it| seeds(&it.values().iter().map(|it| 1.0 / it).collect::<Vec<_>>()))
-        .collect();
+    let inverse = |it: &Seeds| seeds(&it.values().iter().map(|it| 1.0 / it).collect::<Vec<_>>());
+    let fewer: Vec<Seeds> = sides.iter().map(inverse).collect();
     for effect in effects(two_by_two(), Sides::Seeds(&fewer)).effects {
         assert_eq!(effect.verdict, Verdict::Improvement);
         assert!(1.0 - effect.ratio > effect.floor.unwrap());
@@ -140,30 +125,20 @@ fn each_value_is_compared_with_the_baselines_over_all_others() {
         [1.0, 2.0, 3.0][cell[0]] * [1.0, 1.5][cell[2]] * both
     };
     let cross = cross(&variants).unwrap();
-    let sides: Vec<Vec<f64>> = cross
-        .cells
-        .iter()
-        .map(|cell| [1.0, 1.1, 0.9].map(|block| block * figure(cell)).to_vec())
-        .collect();
-    let sides: Vec<&[f64]> = sides.iter().map(Vec::as_slice).collect();
+    let times = |cell: &Vec<usize>| [1.0, 1.1, 0.9].map(|block| block * figure(cell));
+    let sides: Vec<_> = cross.cells.iter().map(times).collect();
+    let sides: Vec<&[f64]> = sides.iter().map(|side| &side[..]).collect();
     let found = effects(cross, boots(&sides));
-    let names: Vec<String> = found
-        .effects
-        .iter()
-        .map(|effect| {
-            let terms = effect.of.iter().map(|it| format!("{}{}", axes[it.axis], it.value));
-            terms.collect::<Vec<_>>().join("")
-        })
-        .collect();
+    let name = |effect: &Effect| -> String {
+        effect.of.iter().map(|it| format!("{}{}", axes[it.axis], it.value)).collect()
+    };
+    let names: Vec<String> = found.effects.iter().map(name).collect();
     assert_eq!(names, ["a1", "a2", "b1", "c1", "a1b1", "a1c1", "a2b1", "a2c1", "b1c1"]);
     // With b=1 a third of the variants is three times as large.
     let expected = [2.0, 3.0 * 3.0_f64.sqrt(), 3.0_f64.cbrt(), 1.5, 1.0, 1.0, 3.0, 1.0, 1.0];
-    for (effect, expected) in found.effects.iter().zip(expected) {
-        near(effect.ratio, expected);
-    }
-    let [without, with] = found.effects[6].apart.unwrap();
-    near(without, 3.0);
-    near(with, 9.0);
+    let ratios: Vec<f64> = found.effects.iter().map(|effect| effect.ratio).collect();
+    near(&ratios, &expected);
+    near(&found.effects[6].apart.unwrap(), &[3.0, 9.0]);
 }
 
 #[test]

@@ -1,32 +1,11 @@
 mod properties;
 
-use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
+use model::{Boot, Process, Profile, Stack};
 
 use super::*;
-use crate::testing::{boot, chunk, columns, failed, manifest, used, variant};
+use crate::testing::{Executed, boot, chunk, columns, executing, failed, manifest, used, variant};
 
 const WORKLOAD: &str = "autonuma";
-
-/// A function: symbol, module, entries, instructions.
-pub type Executed = (&'static str, &'static str, u64, u64);
-
-/// A profile whose kernel instructions are those of its functions.
-fn profile(iteration: u32, phase: &str, executed: &[Executed]) -> Profile {
-    let function = |&(name, module, entries, instructions): &Executed| Function {
-        name: name.into(),
-        module: module.into(),
-        counts: vec![Count { instructions, entries }],
-    };
-    let kernel = executed.iter().map(|&(.., instructions)| instructions).sum();
-    Profile {
-        workload: WORKLOAD.into(),
-        iteration,
-        phase: phase.into(),
-        cpus: vec![Instructions { kernel, ..Instructions::default() }],
-        functions: executed.iter().map(function).collect(),
-        ..Profile::default()
-    }
-}
 
 /// A complete boot with these profiles.
 fn seed(profiles: Vec<Profile>) -> Boot {
@@ -34,8 +13,8 @@ fn seed(profiles: Vec<Profile>) -> Boot {
 }
 
 /// A seed with one profile.
-pub fn executed(executed: &[Executed]) -> Boot {
-    seed(vec![profile(0, "run", executed)])
+pub fn executed(executed: &[Executed<'_>]) -> Boot {
+    seed(vec![executing(0, "run", executed)])
 }
 
 /// Explains boots with seeds from 0. The longer side has all wanted seeds.
@@ -75,7 +54,7 @@ fn calls<'a>(section: &'a Section, name: &str) -> &'a Calls {
 fn iterations_of_warm_up_are_left_out() {
     let of = |cold: u64, warm: u64| {
         let profiles = [(0, cold), (1, warm)];
-        let executed = |(iteration, cost)| profile(iteration, "run", &[("f", "", 1, cost)]);
+        let executed = |(iteration, cost)| executing(iteration, "run", &[("f", "", 1, cost)]);
         vec![seed(profiles.map(executed).into())]
     };
     let (base, new) = (of(1000, 10), of(5000, 12));
@@ -101,8 +80,11 @@ pub fn dearer(section: &Section) -> Vec<String> {
 #[test]
 fn iterations_add_up_and_seeds_are_averaged() {
     let base = [
-        seed(vec![profile(0, "run", &[("f", "", 2, 20)]), profile(1, "run", &[("f", "", 3, 30)])]),
-        seed(vec![profile(0, "run", &[("f", "", 5, 60)]), profile(1, "run", &[])]),
+        seed(vec![
+            executing(0, "run", &[("f", "", 2, 20)]),
+            executing(1, "run", &[("f", "", 3, 30)]),
+        ]),
+        seed(vec![executing(0, "run", &[("f", "", 5, 60)]), executing(1, "run", &[])]),
     ];
     let new = [executed(&[("f", "", 5, 100)]), executed(&[("f", "", 5, 100)])];
     let explanation = explained(&base, &new);
@@ -369,14 +351,14 @@ fn equal_costs_are_no_difference_whatever_the_number_of_seeds() {
 fn phases_come_in_their_order_and_add_up() {
     let profiles = |more: u64| {
         vec![
-            profile(0, "", &[("f", "", 1, 1)]),
-            profile(0, "steady", &[("f", "", 5, 50 + more)]),
-            profile(0, "fill", &[("g", "", 1, 7)]),
-            profile(1, "steady", &[("f", "", 5, 50)]),
+            executing(0, "", &[("f", "", 1, 1)]),
+            executing(0, "steady", &[("f", "", 5, 50 + more)]),
+            executing(0, "fill", &[("g", "", 1, 7)]),
+            executing(1, "steady", &[("f", "", 5, 50)]),
         ]
     };
     let mut new = profiles(10);
-    new.push(profile(1, "late", &[("f", "", 1, 3)]));
+    new.push(executing(1, "late", &[("f", "", 1, 3)]));
     let explanation = explained(&[seed(profiles(0))], &[seed(new)]);
     let names = explanation.phases.iter().map(|section| section.phase.as_deref().unwrap());
     assert_eq!(names.collect::<Vec<_>>(), ["", "steady", "fill", "late"]);
@@ -390,12 +372,12 @@ fn phases_come_in_their_order_and_add_up() {
 #[test]
 fn a_function_known_elsewhere_is_not_renamed_in_a_phase() {
     let base = seed(vec![
-        profile(0, "one", &[("add_page", "", 10, 100)]),
-        profile(0, "two", &[("page_add", "", 10, 100)]),
+        executing(0, "one", &[("add_page", "", 10, 100)]),
+        executing(0, "two", &[("page_add", "", 10, 100)]),
     ]);
     let new = seed(vec![
-        profile(0, "one", &[("page_add", "", 10, 100)]),
-        profile(0, "two", &[("add_page", "", 10, 100)]),
+        executing(0, "one", &[("page_add", "", 10, 100)]),
+        executing(0, "two", &[("add_page", "", 10, 100)]),
     ]);
     let explanation = explained(&[base], &[new]);
     let f = calls(&explanation.phases[0], "add_page");

@@ -1,10 +1,9 @@
 use std::num::NonZeroU32;
 
-use model::{Count, Function, Instructions, Profile};
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{boot, columns, manifest, sample, used, variant};
+use crate::testing::{boot, columns, executing, manifest, sample, used, variant};
 
 fn table(
     used: &WorkloadUse,
@@ -60,18 +59,11 @@ fn rows_come_statistic_by_statistic_in_the_order_of_the_manifest() {
     let base = boots(&[("Rate", "", 5.0), ("Elapsed", "B", 1.0)]);
     let new = boots(&[("Elapsed", "A", 1.0), ("Own", "", 1.0), ("Elapsed", "B", 1.0)]);
     let table = compared(&base, &new);
-    let expected = [
-        "Min Elapsed-B",
-        "Min Elapsed-A",
-        "Min Rate",
-        "Min Own",
-        "Amean Elapsed-B",
-        "Amean Elapsed-A",
-        "Hmean Rate",
-        "Amean Own",
-        "Stddev Elapsed-B",
-    ];
-    assert_eq!(names(&table)[..9], expected);
+    assert_eq!(
+        names(&table)[..9].join(", "),
+        "Min Elapsed-B, Min Elapsed-A, Min Rate, Min Own, \
+         Amean Elapsed-B, Amean Elapsed-A, Hmean Rate, Amean Own, Stddev Elapsed-B"
+    );
     assert_eq!(table.rows.len(), 4 * 6 - 1);
 }
 
@@ -93,10 +85,7 @@ fn gains_follow_the_direction() {
     let new =
         boots(&[("Elapsed", "", 1.0), ("Elapsed", "", 5.0), ("Rate", "", 20.0), ("CPU", "", 2.0)]);
     let table = compared(&base, &new);
-    let gain = |statistic, metric: &str| {
-        let mut rows = table.rows.iter();
-        rows.find(|row| row.statistic == statistic && row.metric == metric).unwrap().gain(1)
-    };
+    let gain = |statistic, metric: &str| row(&table, statistic, metric).gain(1);
     assert_eq!(gain(Statistic::Min, "Elapsed"), Some(50.0));
     assert_eq!(gain(Statistic::Amean, "Elapsed"), Some(0.0));
     assert_eq!(gain(Statistic::Stddev, "Elapsed"), Some(-100.0));
@@ -342,20 +331,11 @@ fn verdicts_rest_on_the_kernels_instructions_and_other_means_are_a_list() {
 /// One boot per seed, with these entries of a function, and `cost` instructions per entry.
 fn entering(entries: [u64; 5], cost: u64) -> Vec<Boot> {
     let boot = |(seed, entries): (u32, u64)| {
-        let count = Count { instructions: cost * entries, entries };
-        let function = Function { name: "f".into(), module: String::new(), counts: vec![count] };
         let kernel = cost * entries;
         let counted = sample(INSTRUCTIONS, KERNEL, 0, kernel as f64);
-        let profile = Profile {
-            workload: "autonuma".into(),
-            phase: "run".into(),
-            cpus: vec![Instructions { kernel, ..Instructions::default() }],
-            functions: vec![function],
-            ..Profile::default()
-        };
         Boot {
             samples: vec![model::Sample { phase: "run".into(), ..counted }],
-            profiles: vec![profile],
+            profiles: vec![executing(0, "run", &[("f", "", entries, kernel)])],
             ..boot(seed)
         }
     };
