@@ -294,9 +294,9 @@ mod tests {
     use super::*;
 
     /// A directory with these files, their contents their names.
-    fn directory(files: &[&str]) -> (tempfile::TempDir, Root) {
+    fn directory(files: &str) -> (tempfile::TempDir, Root) {
         let directory = tempfile::tempdir().unwrap();
-        for file in files {
+        for file in files.split(' ') {
             let path = directory.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, file).unwrap();
@@ -311,18 +311,13 @@ mod tests {
 
     #[test]
     fn runs_with_iterations() {
-        let (_directory, root) = directory(&[
-            "6.1-base/mmtests-activity",
-            "6.1-base/iter-10/tests-timestamp",
-            "6.1-base/iter-2/tests-timestamp",
-            "6.1-base/iter-2/proc-vmstat-pgbench.gz",
-            "6.1-base/iter-2/pgbench/logs/pgbench-1.log.gz",
-            "6.1-base/iter-2/pgbench/logs/inner/deep",
-            "6.1-base/iter-2/odd/file",
-            "6.1-base/iter-x/tests-timestamp",
-            "notes/file",
-            "report.html",
-        ]);
+        let (_directory, root) = directory(
+            "6.1-base/mmtests-activity 6.1-base/iter-10/tests-timestamp \
+             6.1-base/iter-2/tests-timestamp 6.1-base/iter-2/proc-vmstat-pgbench.gz \
+             6.1-base/iter-2/pgbench/logs/pgbench-1.log.gz \
+             6.1-base/iter-2/pgbench/logs/inner/deep 6.1-base/iter-2/odd/file \
+             6.1-base/iter-x/tests-timestamp notes/file report.html",
+        );
         let layout = find(&root).unwrap();
         let [run] = layout.runs.try_into().unwrap();
         assert_eq!((&*run.name, names(&run.files)), ("6.1-base", vec!["mmtests-activity"]));
@@ -340,28 +335,22 @@ mod tests {
 
     #[test]
     fn one_run_alone() {
-        let (_directory, root) = directory(&["iter-0/tests-timestamp"]);
+        let (_directory, root) = directory("iter-0/tests-timestamp");
         let layout = find(&root).unwrap();
         assert_eq!(layout.runs.len(), 1);
-        let (_directory, root) = directory(&["tests-timestamp", "nas/noprofile/time.cg.D"]);
+        let (_directory, root) = directory("tests-timestamp nas/noprofile/time.cg.D");
         let run = &find(&root).unwrap().runs[0];
         assert_eq!(names(&run.iterations[0].benchmarks["nas"].files), ["time.cg.D"]);
     }
 
     #[test]
     fn old_runs_share_a_directory() {
-        let (_directory, root) = directory(&[
-            "tests-timestamp-4.0",
-            "tests-timestamp-rc1-4.0",
-            "dmesg-4.0.gz",
-            "dmesg-rc1-4.0.gz",
-            "autonumabench-rc1-4.0/noprofile/time.NUMA01",
-            "nas-omp-4.0/noprofile/time.cg.D",
-            "autonumabench-4.0/noprofile/time.NUMA01",
-            "proc-vmstat-rc1-4.0-autonumabench.gz",
-            "proc-vmstat-4.0-nas-omp",
-            "kconfig.txt",
-        ]);
+        let (_directory, root) = directory(
+            "tests-timestamp-4.0 tests-timestamp-rc1-4.0 dmesg-4.0.gz dmesg-rc1-4.0.gz \
+             autonumabench-rc1-4.0/noprofile/time.NUMA01 nas-omp-4.0/noprofile/time.cg.D \
+             autonumabench-4.0/noprofile/time.NUMA01 proc-vmstat-rc1-4.0-autonumabench.gz \
+             proc-vmstat-4.0-nas-omp kconfig.txt",
+        );
         let layout = find(&root).unwrap();
         let [plain, candidate] = layout.runs.try_into().unwrap();
         assert_eq!((&*plain.name, &*candidate.name), ("4.0", "rc1-4.0"));
@@ -376,17 +365,13 @@ mod tests {
 
     #[test]
     fn a_cycle_of_links_ends() {
-        let (directory, root) = directory(&["r/iter-0/b/logs/file"]);
+        let (directory, root) = directory("r/iter-0/b/logs/file");
         let link = directory.path().join("r/iter-0/b/logs/again");
         std::os::unix::fs::symlink(directory.path(), link).unwrap();
         let layout = find(&root).unwrap();
         let benchmark = &layout.runs[0].iterations[0].benchmarks["b"];
         assert!(benchmark.files.len() < 10);
-        assert!(
-            benchmark
-                .passed_over
-                .iter()
-                .any(|(_, why)| *why == "too deep a directory, or one of too many")
-        );
+        let told = "too deep a directory, or one of too many";
+        assert!(benchmark.passed_over.iter().any(|(_, why)| *why == told));
     }
 }

@@ -21,6 +21,13 @@ impl Logs {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// The logs of one iteration.
+    fn one() -> Self {
+        let logs = Self::new();
+        logs.iteration("6.6.0", 0, 0);
+        logs
+    }
+
     fn path(&self) -> PathBuf {
         self.0.path().join("log")
     }
@@ -137,8 +144,7 @@ fn runs_are_ordered_by_their_start_and_have_their_kernels() {
 
 #[test]
 fn changed_files_make_another_experiment_and_the_same_ones_do_not() {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
+    let logs = Logs::one();
     let experiment = || Directory::read(&logs.path()).unwrap().experiment(None);
     let first = experiment();
     assert_eq!(experiment(), first);
@@ -165,8 +171,7 @@ fn iterations_after_a_reboot_are_another_boot() {
 
 /// A run that `spoil` has made useless must be a failed boot without figures.
 fn refused(spoil: impl Fn(&Logs)) -> String {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
+    let logs = Logs::one();
     spoil(&logs);
     let (boots, summary) = logs.read();
     let [boot] = boots.try_into().unwrap();
@@ -204,8 +209,7 @@ fn a_program_that_refused_to_run_has_no_result() {
 
 #[test]
 fn an_iteration_that_failed_does_not_spoil_the_others() {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
+    let logs = Logs::one();
     logs.iteration("6.6.0", 1, 900);
     let notes = "test begin :: autonumabench 1\ntest end :: autonumabench 2 7\n";
     logs.put("6.6.0/iter-1/tests-timestamp", notes);
@@ -220,20 +224,16 @@ fn an_iteration_that_failed_does_not_spoil_the_others() {
 
 #[test]
 fn a_run_that_reports_its_failure_is_failed() {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
-    logs.put(
-        "6.6.0/mmtests-activity",
-        &format!("{BEGIN} run-mmtests: Start\n{BEGIN} status :: 3\n"),
-    );
+    let logs = Logs::one();
+    let activity = format!("{BEGIN} run-mmtests: Start\n{BEGIN} status :: 3\n");
+    logs.put("6.6.0/mmtests-activity", &activity);
     let (boots, _) = logs.read();
     assert_eq!(boots[0].outcome, Outcome::Failed("mmtests ended with status 3".into()));
 }
 
 #[test]
 fn the_kernels_complaints_are_found_in_its_log() {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
+    let logs = Logs::one();
     logs.iteration("6.6.0", 1, 900);
     let first = "[    0.000000] Linux version 6.6.0-y (me@h)\n[    0.000000] Command line: quiet\n";
     logs.put("6.6.0/iter-0/dmesg.gz", first);
@@ -247,8 +247,7 @@ fn the_kernels_complaints_are_found_in_its_log() {
 
 #[test]
 fn unread_files_are_listed() {
-    let logs = Logs::new();
-    logs.iteration("6.6.0", 0, 0);
+    let logs = Logs::one();
     logs.put("6.6.0/iter-0/sysctl-tuning.gz", "x");
     logs.put("6.6.0/iter-0/turbostat-autonumabench.gz", "x");
     logs.put("6.6.0/iter-0/mpstat-autonumabench", "no report");
