@@ -37,9 +37,7 @@ impl Add for Split {
 /// The accesses of one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accesses<'a> {
-    /// The iteration.
     pub iteration: u32,
-    /// The phase.
     pub phase: &'a str,
     /// By programs in user mode.
     pub user: Split,

@@ -161,7 +161,6 @@ impl Difference {
 
 /// A difference of a list.
 pub(crate) struct Entry<'a> {
-    /// The difference.
     pub difference: &'a mut Difference,
     /// The values of the two sides, in the order of the seeds.
     pub values: [Vec<f64>; 2],

@@ -16,11 +16,8 @@ use crate::{KeptBoot, VariantBoots};
 pub struct Operation<'a> {
     /// Metric, label and phase as one name.
     pub name: String,
-    /// The metric.
     pub metric: Metric,
-    /// The label.
     pub label: &'a str,
-    /// The phase.
     pub phase: &'a str,
     /// Whether it is outside all phases, in a workload that has phases.
     pub in_no_phase: bool,
@@ -49,7 +46,6 @@ impl Operation<'_> {
 pub struct BootSamples<'a> {
     /// The boot's number.
     pub id: BootId,
-    /// The boot.
     pub boot: &'a Boot,
     /// Its samples that count; at least one.
     pub counted: Taken,

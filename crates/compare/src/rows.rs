@@ -63,7 +63,6 @@ impl Figures {
         self.summary.amean
     }
 
-    /// The value of `statistic`.
     pub fn value(&self, statistic: Statistic) -> Option<f64> {
         let Self { better, values, summary } = self;
         match statistic {

@@ -30,7 +30,6 @@ pub enum Part {
 /// The share of a chunk that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it.
     All,
     /// What came after a reading.
     From {
@@ -39,7 +38,6 @@ pub enum Share {
         /// The time of the reading.
         time: u64,
     },
-    /// Nothing.
     Nothing,
 }
 

@@ -136,7 +136,6 @@ pub fn boot(replicate: u32) -> Boot {
     Boot { replicate, outcome: Outcome::Complete, ..Boot::default() }
 }
 
-/// A boot that failed.
 pub fn failed(replicate: u32, reason: &str) -> Boot {
     Boot { outcome: Outcome::Failed(reason.into()), ..boot(replicate) }
 }

@@ -15,10 +15,8 @@ pub enum Kind {
     Flag,
 }
 
-/// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
@@ -43,9 +41,7 @@ impl Column {
 pub enum Cell<'a> {
     /// No value.
     Null,
-    /// A text.
     Text(&'a str),
-    /// An integer.
     Integer(i64),
     /// A finite number.
     Number(f64),

@@ -17,7 +17,6 @@ const VERDICTS: &str = "Verdicts on ";
 /// The lines of a mail, with the shape of each.
 #[derive(Debug)]
 pub struct Lined<'a> {
-    /// The line.
     pub line: &'a Line,
     /// Its shape; for lines set apart [`Shape::Other`] without text.
     pub shape: Shape,

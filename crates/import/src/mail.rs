@@ -44,7 +44,6 @@ pub enum Role {
 pub struct Line {
     /// The lines of the file that it was made from.
     pub lines: Lines,
-    /// Its role.
     pub role: Role,
     /// Its depth of quoting.
     pub depth: usize,
@@ -57,7 +56,6 @@ pub struct Line {
 /// The lines and their authors.
 #[derive(Debug, Default)]
 pub struct Mail {
-    /// The lines.
     pub lines: Vec<Line>,
     authors: Vec<String>,
     /// The first line of the file that was not read, if there are too many.

@@ -8,7 +8,6 @@ use crate::mail::is_mailbox_mark;
 /// A mail of a mailbox, or a whole text that is not a mailbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// How many lines of the text come before it.
     pub before: usize,

@@ -19,7 +19,6 @@ impl KnownNames {
         self.0.len() >= MAX_KNOWN
     }
 
-    /// Learns a name.
     pub fn learn(&mut self, name: &str) {
         if !self.is_full() && !name.is_empty() && name.len() <= MAX_LENGTH {
             self.0.insert(name.to_owned());
@@ -30,7 +29,6 @@ impl KnownNames {
 /// A text that holds several names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
-    /// The text.
     pub text: &'a str,
     /// How many names it holds.
     pub names: usize,

@@ -64,7 +64,6 @@ struct Percent {
     spread: Option<Figure>,
 }
 
-/// The shape of `text`.
 pub fn shape(text: &str) -> Shape {
     let trimmed = text.trim();
     if trimmed.is_empty() {

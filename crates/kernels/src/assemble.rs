@@ -24,7 +24,6 @@ pub(crate) struct Parts {
     pub release: String,
     /// The image as packaged.
     pub image: PathBuf,
-    /// The configuration.
     pub config: Option<PathBuf>,
     /// The modules: the contents of `/lib/modules/RELEASE`.
     pub modules: Option<PathBuf>,

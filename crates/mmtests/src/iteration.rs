@@ -27,10 +27,8 @@ const FACTS: [&str; 5] = ["kernel.version", "dmesg", "preempt-dynamic", "lscpu.t
 /// Files of notes.
 const NOTES: [&str; 4] = ["tests-timestamp", "tests-sysstate", "tests-activity", "fail.log"];
 
-/// One iteration.
 #[derive(Debug)]
 pub struct Iteration {
-    /// Its number.
     pub number: u32,
     /// When it began, seconds since 1970, if that is known.
     pub started: Option<u64>,
@@ -63,7 +61,6 @@ pub struct Iteration {
 pub struct Found {
     /// The benchmark beside which it ran.
     pub benchmark: String,
-    /// Its name.
     pub name: String,
     /// Its kind.
     pub monitor: Monitor,

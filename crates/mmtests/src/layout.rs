@@ -33,7 +33,6 @@ pub type PassedOver = Vec<(String, &'static str)>;
 /// One run of mmtests: the results of one kernel.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// Its name.
     pub name: String,
     /// Its iterations, in their order.
     pub iterations: Vec<Iteration>,

@@ -84,7 +84,6 @@ pub type Told = BTreeMap<(String, String), Places>;
 /// Empty for what belongs to no run.
 pub type Places = BTreeMap<String, BTreeSet<u32>>;
 
-/// One run.
 #[derive(Debug)]
 struct Run {
     name: String,

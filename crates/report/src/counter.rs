@@ -66,7 +66,6 @@ fn uses(row: &Derived, counter: &Counter) -> bool {
     found.into_iter().any(|used| used.name == counter.name)
 }
 
-/// Which kernels have it.
 fn kernels(counter: &Counter) -> String {
     if counter.patched {
         return "only some patched ones".to_owned();

@@ -32,7 +32,6 @@ const COMPLAINTS: &str = "complaints";
 /// The topic of the origin of kernels.
 pub const ORIGIN: &str = "origin";
 
-/// One note.
 pub struct Note {
     /// What it is about.
     pub topic: &'static str,
@@ -43,7 +42,6 @@ pub struct Note {
 }
 
 impl Note {
-    /// On one variant.
     pub fn on(topic: &'static str, variant: &str, text: String) -> Self {
         Self { topic, variant: Some(escape(variant)), text }
     }

@@ -33,9 +33,7 @@ pub struct StoreSums {
 /// mail may quote the number of a boot.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Numbers {
-    /// For experiments.
     pub experiment: i64,
-    /// For boots.
     pub boot: i64,
 }
 
@@ -44,7 +42,6 @@ pub struct Numbers {
 pub struct ExperimentEntry {
     /// Its number.
     pub id: i64,
-    /// Its name.
     pub name: String,
     /// The digest of its checksums.
     digest: Digest,
@@ -87,11 +84,8 @@ pub struct BootSums {
     pub userspace: Digest,
     /// The packed console.
     pub console: Digest,
-    /// Its problems.
     pub problems: Digest,
-    /// Its notes.
     pub notes: Digest,
-    /// Its samples.
     pub samples: Digest,
     /// The times of iterations.
     pub usage: Digest,
@@ -101,7 +95,6 @@ pub struct BootSums {
     pub series: Vec<Digest>,
     /// The packed ends of each chunk, if the store has them.
     pub ends: Vec<Option<Digest>>,
-    /// Its profiles.
     pub profiles: Digest,
 }
 
@@ -310,7 +303,6 @@ fn digest_of(of: &str, sums: &[u8]) -> Digest {
     Sha256::new().chain_update(of).chain_update([0]).chain_update(sums).finalize().into()
 }
 
-/// The digest of `bytes`.
 pub fn digest(bytes: &[u8]) -> Digest {
     use sha2::Digest as _;
     Sha256::digest(bytes).into()

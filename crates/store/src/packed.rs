@@ -33,7 +33,6 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Unpacks a text.
 pub fn unpack_text(packed: &[u8]) -> io::Result<String> {
     String::from_utf8(unpack(packed)?).map_err(io::Error::other)
 }

@@ -145,7 +145,6 @@ impl Deltas {
         &self.bytes
     }
 
-    /// The gaps.
     pub(crate) fn gaps(&self) -> &[Gap] {
         &self.gaps
     }

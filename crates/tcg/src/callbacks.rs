@@ -41,7 +41,6 @@ pub enum Hook {
     Switch,
 }
 
-/// Starts the profiler.
 pub fn start(profiler: Profiler) {
     if let Some(counts) = profiler.accesses() {
         ACCESSES.get_or_init(|| counts);

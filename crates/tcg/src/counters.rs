@@ -17,7 +17,6 @@ impl Counter {
         self.0.as_ptr()
     }
 
-    /// The cell of `cpu`.
     pub fn cell(self, cpu: usize) -> &'static AtomicU64 {
         &self.0[cpu]
     }

@@ -56,7 +56,6 @@ impl Block {
         Self(block)
     }
 
-    /// Its instructions.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         // SAFETY: the block is valid.
         let count = unsafe { qemu_plugin_tb_n_insns(self.0) };

@@ -46,7 +46,6 @@ pub struct Paths {
 pub struct Limits {
     /// Call sites.
     pub sites: usize,
-    /// Tallies.
     pub tallies: usize,
 }
 

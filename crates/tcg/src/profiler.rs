@@ -244,7 +244,6 @@ impl Profiler {
         processes.switch_to(to);
     }
 
-    /// The stack pointer.
     pub fn stack_pointer(&self) -> Option<u64> {
         self.general(RSP)
     }

@@ -99,7 +99,6 @@ pub struct Split {
 
 /// A contribution with the figures of its seeds.
 pub struct Drawn {
-    /// The contribution.
     pub contribution: Contribution,
     /// Instructions of each seed.
     pub instructions: [Vec<f64>; 2],

@@ -33,7 +33,6 @@ pub struct Tracks<'a> {
 
 /// One iteration of a workload in one boot.
 pub struct Track<'a> {
-    /// The boot.
     pub boot: &'a Boot,
     /// Its number.
     pub id: BootId,

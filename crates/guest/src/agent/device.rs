@@ -22,12 +22,7 @@ pub enum DeviceError {
     Absent,
     /// The device exists, but cannot be used.
     #[error("{path}: {}", reason(.error))]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Unusable { path: PathBuf, error: io::Error },
 }
 
 /// Finds the device below `sys`, which is `/sys` except in tests, enables it and maps it. Fails when there is

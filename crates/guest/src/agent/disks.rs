@@ -60,7 +60,6 @@ pub enum DiskError {
         lacking: Vec<String>,
         /// The name for it in the guest.
         device: String,
-        /// How it is identified.
         identity: String,
     },
     /// It is another disk.
@@ -70,39 +69,25 @@ pub enum DiskError {
         device: String,
         /// The kernel's name for it.
         name: String,
-        /// Its size.
         found: Bytes,
-        /// The expected size.
         wanted: Bytes,
     },
     /// Its link or its contents cannot be written.
     #[error("{path}: {}", reason(.error))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
     /// It cannot be mounted.
     #[error("{device} cannot be mounted on {}{} ({}){log}", .wanted.place, as_what(.wanted), reason(.error))]
     Mount {
-        /// The disk.
         device: String,
         /// The directory, file system and options.
         wanted: Box<Mount>,
-        /// The kernel's error.
         error: io::Error,
         /// The kernel's messages about it.
         log: String,
     },
     /// It cannot be unmounted.
     #[error("{place} cannot be unmounted ({})", reason(.error))]
-    Unmount {
-        /// The directory.
-        place: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Unmount { place: String, error: io::Error },
 }
 
 fn without(drivers: &[String]) -> String {

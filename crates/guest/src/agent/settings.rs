@@ -16,29 +16,15 @@ pub enum SettingError {
     Absent {
         /// The setting, such as `sysctl kernel.numa_balancing`.
         name: String,
-        /// Its file.
         path: String,
-        /// The kernel's error.
         error: io::Error,
     },
     /// The file exists and rejects the value.
     #[error("{name}: this kernel rejects `{value}` ({path}: {})", reason(.error))]
-    Refused {
-        /// The setting.
-        name: String,
-        /// The value.
-        value: String,
-        /// Its file.
-        path: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Refused { name: String, value: String, path: String, error: io::Error },
     /// The name is not the name of a setting.
     #[error("{name}: this is neither a sysctl's name nor a path of a file below /sys")]
-    Elsewhere {
-        /// The name.
-        name: String,
-    },
+    Elsewhere { name: String },
 }
 
 /// Applies one setting below `root`, which is `/` except in tests. Fails when this kernel does not have it or

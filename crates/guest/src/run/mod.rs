@@ -33,42 +33,23 @@ const LINES: usize = 8;
 pub enum RunError {
     /// The program can't be started.
     #[error("{program} cannot be started ({})", reason(.error))]
-    Start {
-        /// The program.
-        program: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Start { program: String, error: io::Error },
     /// It exited with a failure status.
     #[error("it exited with status {status}{}", printed(.output))]
-    Status {
-        /// Its exit status.
-        status: i32,
-        /// The end of its output.
-        output: String,
-    },
+    Status { status: i32, output: String },
     /// A signal killed it.
     #[error("signal {signal} killed it{}", printed(.output))]
     Signal {
         /// The signal's number. The OOM killer sends 9.
         signal: i32,
-        /// The end of its output.
         output: String,
     },
     /// It exceeded its time limit, and was killed.
     #[error("it took longer than {limit}{}", printed(.output))]
-    Timeout {
-        /// The time limit.
-        limit: Millis,
-        /// The end of its output.
-        output: String,
-    },
+    Timeout { limit: Millis, output: String },
     /// It has metrics, but reported no value.
     #[error("it exited with status 0 but printed no result{}", printed(.output))]
-    NoFigure {
-        /// The end of its output.
-        output: String,
-    },
+    NoFigure { output: String },
     /// In exact mode, it did not wait until the counters of the previous phase were cut.
     #[error(
         "its phases are inexact: it did not read the byte that acknowledges `{0}`; see \

@@ -2,7 +2,7 @@
 //! metric protocol like a user's own program.
 
 mod files;
-pub mod program;
+mod program;
 mod reporter;
 
 use std::any::Any;
@@ -18,7 +18,7 @@ use crate::reason;
 
 /// Why a workload failed. The agent records the printed message.
 #[derive(Debug, thiserror::Error)]
-pub enum WorkloadError {
+pub(crate) enum WorkloadError {
     /// An option has an invalid value.
     #[error(transparent)]
     Option(#[from] Refused),
@@ -27,18 +27,12 @@ pub enum WorkloadError {
     Arguments(String),
     /// The machine has too few NUMA nodes.
     #[error("this machine has {nodes} NUMA node, but {program} needs 2 or more")]
-    Nodes {
-        /// The number of nodes.
-        nodes: usize,
-        /// The program that needs more.
-        program: &'static str,
-    },
+    Nodes { nodes: usize, program: &'static str },
     /// An operation failed.
     #[error("{what}: {}", reason(.error))]
     Io {
         /// The failed operation or its object.
         what: String,
-        /// The kernel's error.
         error: io::Error,
     },
     /// A process that does part of the work failed.
@@ -46,12 +40,7 @@ pub enum WorkloadError {
     Child(String),
     /// A result is wrong.
     #[error("the result of {name} cannot be used: {why}")]
-    Verification {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        why: String,
-    },
+    Verification { name: String, why: String },
     /// A program of the distribution failed.
     #[error(transparent)]
     Program(#[from] program::ProgramError),
@@ -60,7 +49,7 @@ pub enum WorkloadError {
 /// An option of a workload has an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option} {value}: {why}")]
-pub struct Refused {
+pub(crate) struct Refused {
     /// The option's name.
     pub option: String,
     /// The value, or the wrong one of several.
@@ -256,7 +245,6 @@ fn start<W: Workload>(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
 
 macro_rules! workloads {
     ($($name:ident)*) => {
-        /// The workloads by name.
         const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), start::<$name::Options>)),*];
         /// The processes that each workload starts.
         const PARTS: &[&[(&str, Main)]] = &[$($name::Options::PARTS),*];

@@ -51,54 +51,22 @@ pub struct Output {
 pub enum ProgramError {
     /// It cannot be started.
     #[error("{program} cannot be started ({})", reason(.error))]
-    Start {
-        /// The program.
-        program: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Start { program: String, error: io::Error },
     /// It cannot be watched.
     #[error("{program} cannot be watched ({})", reason(.error))]
-    Watch {
-        /// The program.
-        program: String,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Watch { program: String, error: io::Error },
     /// It exited with a failure status, or a signal killed it.
     #[error("{program} failed ({status}){}", told(.said))]
-    Failed {
-        /// The program.
-        program: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// Its standard error.
-        said: String,
-    },
+    Failed { program: String, status: ExitStatus, said: String },
     /// It exceeded its time limit, and was killed.
     #[error("{program} took longer than {} s{}", .limit.as_secs_f64(), told(.said))]
-    Timeout {
-        /// The program.
-        program: String,
-        /// The time limit.
-        limit: Duration,
-        /// Its standard error.
-        said: String,
-    },
+    Timeout { program: String, limit: Duration, said: String },
     /// It printed too much, and was killed.
     #[error("{program} printed more than {OUTPUT} bytes")]
-    TooMuch {
-        /// The program.
-        program: String,
-    },
+    TooMuch { program: String },
     /// Its output is invalid.
     #[error("{program} printed unusable output: {problem}")]
-    Garbage {
-        /// The program.
-        program: String,
-        /// The problem.
-        problem: String,
-    },
+    Garbage { program: String, problem: String },
 }
 
 fn told(said: &str) -> String {

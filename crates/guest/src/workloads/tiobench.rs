@@ -115,7 +115,6 @@ impl Options {
     }
 }
 
-/// One of the tests.
 #[derive(Clone, Copy, Debug)]
 struct Test {
     /// Its name in tables.

@@ -13,7 +13,6 @@ pub struct Timed<'a> {
     pub label: &'a str,
     /// Its repetition.
     pub iteration: u32,
-    /// Its times.
     pub times: Result<Times, String>,
 }
 
@@ -61,7 +60,6 @@ pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a
     Timed { label, iteration, times }
 }
 
-/// One of the times.
 pub type Reading = fn(&Times) -> f64;
 
 /// Adds the times that count: for each label the times with these names of metrics. Fails when there are too

@@ -17,7 +17,6 @@ impl VmstatFileReader {
         Self { clock, begun: false }
     }
 
-    /// Reads a block.
     pub fn read(&mut self, block: &[u8], table: &mut SeriesTable<'_>) {
         let mut rest = block;
         while !rest.is_empty() {

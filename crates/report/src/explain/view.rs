@@ -16,7 +16,6 @@ use crate::table::decimal;
 /// A table: figures to the right, and their subject in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTable {
-    /// Its title.
     pub title: String,
     /// Heads of the columns.
     pub head: Vec<&'static str>,

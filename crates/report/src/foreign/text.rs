@@ -41,7 +41,6 @@ fn whole(found: &ForeignTable) -> String {
     text
 }
 
-/// One table.
 fn table(table: &Table) -> String {
     let columns: Vec<Column> = (0..table.columns.len()).map(|it| Column::new(table, it)).collect();
     let labels = labels(&table.rows);

@@ -21,9 +21,7 @@ const GRID: f64 = 10.0;
 
 /// The frame around the curves of some panels.
 pub struct Surroundings<'a> {
-    /// Values.
     pub values: Scale,
-    /// Seconds.
     pub seconds: Scale,
     /// The phases that are shaded and named.
     pub shaded: &'a [PhaseTimes],

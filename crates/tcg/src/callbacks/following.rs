@@ -28,11 +28,9 @@ pub enum Hook {
     Block(u64),
     /// A call at this address.
     Call(u64),
-    /// A return.
     Return,
     /// A return from an interrupt.
     InterruptReturn,
-    /// A system call.
     SystemCall,
     /// The stack pointer is loaded from memory.
     LoadStack,

@@ -9,7 +9,6 @@ use super::topology::Topology;
 pub struct Placement {
     /// Sampled pages that are present.
     pub pages: Vec<u32>,
-    /// Threads.
     pub threads: Vec<u32>,
 }
 

@@ -6,10 +6,8 @@ use std::path::Path;
 
 use model::CpuSet;
 
-/// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its number.
     pub number: usize,
     /// Its CPUs; none for memory alone.
     pub cpus: Vec<u32>,

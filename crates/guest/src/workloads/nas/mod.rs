@@ -32,7 +32,6 @@ use super::{Given, Workload, WorkloadError, list, refused, value_of, within};
 
 /// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
-/// Most threads.
 const MOST_THREADS: usize = 4096;
 
 /// The size of a problem, from a sample's to a supercomputer's.
@@ -64,7 +63,6 @@ impl FromStr for Class {
     }
 }
 
-/// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Benchmark {
     Ep,

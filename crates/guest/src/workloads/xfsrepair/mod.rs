@@ -208,7 +208,6 @@ fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), 
     Ok(())
 }
 
-/// Repairs the image.
 fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     let given = options.suboptions.iter().flat_map(|option| ["-o", option.as_str()]);
     // With two `-v` it reports on its cache. It prints on standard error.

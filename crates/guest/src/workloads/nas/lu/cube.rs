@@ -83,7 +83,6 @@ pub struct Cube {
     x: Axis<1>,
     y: Axis<2>,
     z: Axis<3>,
-    /// The solution.
     solution: Field,
     /// The residual of the solution, and then the changes by which it is corrected.
     residual: Field,

@@ -51,7 +51,6 @@ pub fn kinetic(state: &State) -> f64 {
     0.5 * (x * x + y * y + z * z) / density
 }
 
-/// Pressure.
 pub fn pressure(state: &State) -> f64 {
     C2 * (state[4] - kinetic(state))
 }
