@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use flight::profile::{MAX_CPUS, Privilege};
 use qemu_plugin::PluginId;
-use qemu_plugin::sys::{qemu_plugin_meminfo_t, qemu_plugin_tb};
+use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
 
 use crate::accesses::AccessCounts;
 use crate::counters::Counter;
@@ -145,12 +145,7 @@ unsafe extern "C" fn on_store<const KERNEL: bool>(_: c_uint, cells: *mut c_void)
     RUNNING[cpu].begin_again(unsafe { cell(cells, cpu) }, KERNEL);
 }
 
-unsafe extern "C" fn on_access(
-    _: c_uint,
-    info: qemu_plugin_meminfo_t,
-    address: u64,
-    privilege: *mut c_void,
-) {
+unsafe extern "C" fn on_access(_: c_uint, info: AccessInfo, address: u64, privilege: *mut c_void) {
     // SAFETY: the access is used before this callback returns.
     let access = unsafe { Access::new(info, address) };
     if let (Some(counts), Some(privilege)) = (ACCESSES.get(), Privilege::ALL.get(privilege.addr()))
@@ -180,12 +175,7 @@ unsafe extern "C" fn on_switch(_: c_uint, _: *mut c_void) {
 }
 
 /// The operand consists of the table's limit, 2 bytes, and its address.
-unsafe extern "C" fn on_table_load(
-    _: c_uint,
-    info: qemu_plugin_meminfo_t,
-    address: u64,
-    _: *mut c_void,
-) {
+unsafe extern "C" fn on_table_load(_: c_uint, info: AccessInfo, address: u64, _: *mut c_void) {
     // SAFETY: the access is used before this callback returns.
     if let Some(table) = unsafe { Access::new(info, address) }.word() {
         with(|profiler| profiler.table_loaded(table));

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, files, refused, share_of};
+use super::{Given, While, Workload, Result, WorkloadError, files, refused, share_of};
 use benchmarks::bonnie::{TESTS, measured};
 use benchmarks::number;
 
@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             directory: given.text("directory")?.into(),
             size: given.above_zero("size")?,
@@ -57,7 +57,7 @@ impl Workload for Options {
     }
 
     /// Runs both parts.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let mut results = Vec::new();
         for (phase, arguments) in self.parts() {
             files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
@@ -100,7 +100,7 @@ impl Options {
     }
 }
 
-fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn report(tests: &[Test], reporter: &mut Reporter) -> Result<()> {
     for Test { name, label, rate, cpu, latency } in tests {
         reporter.labelled("latency", label, *latency)?;
         if let Some(rate) = rate {

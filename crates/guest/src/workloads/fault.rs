@@ -24,7 +24,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, refused, value_of, within};
+use super::{Given, While, Workload, Result, refused, value_of, within};
 use crate::sys::run_first;
 
 /// The metric of all samples: the number of samples before it.
@@ -40,7 +40,7 @@ pub enum Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let (fault, argument) = (given.word()?, given.word()?);
         Ok(match fault.as_str() {
             "panic" => Self::Panic,
@@ -52,7 +52,7 @@ impl Workload for Options {
         })
     }
 
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("before")?;
         for count in 0..10 {
             reporter.sample(METRIC, f64::from(count))?;
@@ -68,7 +68,7 @@ impl Workload for Options {
     }
 }
 
-fn sleep(seconds: u32, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn sleep(seconds: u32, reporter: &mut Reporter) -> Result<()> {
     for count in 0..seconds * 10 {
         thread::sleep(Duration::from_millis(100));
         reporter.sample(METRIC, f64::from(count + 10))?;
@@ -77,7 +77,7 @@ fn sleep(seconds: u32, reporter: &mut Reporter) -> Result<(), WorkloadError> {
 }
 
 /// Never returns: a thread on every CPU spins with the highest real-time priority.
-fn hang() -> Result<(), WorkloadError> {
+fn hang() -> Result<()> {
     let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
     fs::write(throttle, "-1").while_(throttle)?;
     for server in servers() {

@@ -46,6 +46,9 @@ pub(crate) enum WorkloadError {
     Program(#[from] program::ProgramError),
 }
 
+/// The result of a part of a workload.
+type Result<T, E = WorkloadError> = std::result::Result<T, E>;
+
 /// An option of a workload has an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option} {value}: {why}")]
@@ -66,11 +69,11 @@ impl From<lexopt::Error> for WorkloadError {
 
 /// Adds the failed operation to an error.
 trait While<T> {
-    fn while_(self, what: impl Into<String>) -> Result<T, WorkloadError>;
+    fn while_(self, what: impl Into<String>) -> Result<T>;
 }
 
 impl<T> While<T> for io::Result<T> {
-    fn while_(self, what: impl Into<String>) -> Result<T, WorkloadError> {
+    fn while_(self, what: impl Into<String>) -> Result<T> {
         self.map_err(|error| WorkloadError::Io { what: what.into(), error })
     }
 }
@@ -83,7 +86,7 @@ struct Given {
 }
 
 impl Given {
-    fn read(mut arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+    fn read(mut arguments: lexopt::Parser) -> Result<Self> {
         let mut given = Self::default();
         while let Some(argument) = arguments.next()? {
             match argument {
@@ -102,29 +105,26 @@ impl Given {
     }
 
     /// The next word.
-    fn word(&mut self) -> Result<String, WorkloadError> {
+    fn word(&mut self) -> Result<String> {
         self.words.pop_front().ok_or_else(|| WorkloadError::Arguments("a word is missing".into()))
     }
 
     /// The value of an option.
-    fn text(&mut self, name: &str) -> Result<String, WorkloadError> {
+    fn text(&mut self, name: &str) -> Result<String> {
         let value = self.options.remove(name);
         value.ok_or_else(|| WorkloadError::Arguments(format!("--{name} is missing")))
     }
 
     /// The value of an option unless it is empty.
-    fn optional(&mut self, name: &str) -> Result<Option<String>, WorkloadError> {
+    fn optional(&mut self, name: &str) -> Result<Option<String>> {
         Ok(Some(self.text(name)?).filter(|value| !value.is_empty()))
     }
 
-    fn value<T: FromStr<Err: Display + 'static>>(
-        &mut self,
-        name: &str,
-    ) -> Result<T, WorkloadError> {
+    fn value<T: FromStr<Err: Display + 'static>>(&mut self, name: &str) -> Result<T> {
         value_of(name, &self.text(name)?)
     }
 
-    fn within<T>(&mut self, name: &str, least: T, most: T) -> Result<T, WorkloadError>
+    fn within<T>(&mut self, name: &str, least: T, most: T) -> Result<T>
     where
         T: FromStr + PartialOrd + Display,
     {
@@ -132,12 +132,12 @@ impl Given {
     }
 
     /// The value of an option in percent of the machine's memory, or another amount above zero.
-    fn above_zero(&mut self, name: &str) -> Result<f64, WorkloadError> {
+    fn above_zero(&mut self, name: &str) -> Result<f64> {
         above_zero(name, &self.text(name)?)
     }
 
     /// Refuses what was not asked for.
-    fn end(self) -> Result<(), WorkloadError> {
+    fn end(self) -> Result<()> {
         let options = self.options.into_keys().map(|name| format!("--{name}"));
         match options.chain(self.words).next() {
             None => Ok(()),
@@ -147,10 +147,7 @@ impl Given {
 }
 
 /// The value of an option.
-fn value_of<T: FromStr<Err: Display + 'static>>(
-    name: &str,
-    value: &str,
-) -> Result<T, WorkloadError> {
+fn value_of<T: FromStr<Err: Display + 'static>>(name: &str, value: &str) -> Result<T> {
     value.parse().map_err(|why: T::Err| {
         // The standard library's messages mention digits and literals.
         let error: &dyn Any = &why;
@@ -173,7 +170,7 @@ fn within<T: FromStr + PartialOrd + Display>(
     value: &str,
     least: T,
     most: T,
-) -> Result<T, WorkloadError> {
+) -> Result<T> {
     let number = value.parse().ok().filter(|number| (&least..=&most).contains(&number));
     number.ok_or_else(|| refused(name, value, format!("a number from {least} to {most}")))
 }
@@ -184,7 +181,7 @@ fn list_within<T: FromStr + PartialOrd + Display + Copy>(
     value: &str,
     least: T,
     most: T,
-) -> Result<Vec<T>, WorkloadError> {
+) -> Result<Vec<T>> {
     value.split(',').map(|value| within(name, value.trim(), least, most)).collect()
 }
 
@@ -193,7 +190,7 @@ fn refused(option: &str, value: impl Display, why: impl Into<String>) -> Workloa
 }
 
 /// The value of an option in percent of the machine's memory, or another amount above zero.
-fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
+fn above_zero(name: &str, value: &str) -> Result<f64> {
     match value_of(name, value)? {
         number if number > 0.0 && number <= MOST => Ok(number),
         _ => Err(refused(name, value, format!("above 0, at most {MOST}"))),
@@ -206,10 +203,7 @@ fn share_of(memory: u64, percent: f64) -> u64 {
 }
 
 /// The values of an option with a list of values, separated by commas.
-fn list<T: FromStr<Err: Display + 'static>>(
-    name: &str,
-    value: &str,
-) -> Result<Vec<T>, WorkloadError> {
+fn list<T: FromStr<Err: Display + 'static>>(name: &str, value: &str) -> Result<Vec<T>> {
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
 
@@ -222,24 +216,24 @@ trait Workload: Sized {
     const PARTS: &[(&str, Main)] = &[];
 
     /// Takes what it knows of the command line.
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError>;
+    fn parse(given: &mut Given) -> Result<Self>;
 
     /// Runs an iteration.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError>;
+    fn run(&self, reporter: &mut Reporter) -> Result<()>;
 }
 
 /// The main function of a process.
-type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
+type Main = fn(lexopt::Parser) -> Result<()>;
 
 /// Reads the command line of a workload.
-fn read<W: Workload>(arguments: lexopt::Parser) -> Result<W, WorkloadError> {
+fn read<W: Workload>(arguments: lexopt::Parser) -> Result<W> {
     let mut given = Given::read(arguments)?;
     let workload = W::parse(&mut given)?;
     given.end()?;
     Ok(workload)
 }
 
-fn start<W: Workload>(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+fn start<W: Workload>(arguments: lexopt::Parser) -> Result<()> {
     read::<W>(arguments)?.run(&mut Reporter::from_environment()?)
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, refused, share_of};
+use super::{Given, While, Workload, Result, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::Words;
 
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             share: given.above_zero("share")?,
             rounds: given.within("rounds", 1, 1_000_000)?,
@@ -46,7 +46,7 @@ impl Workload for Options {
     }
 
     /// Fills, then protects and restores, once per round.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("fill")?;
         let words = shared(self.pages()).while_("mapping shared memory")?;
         words.iter().step_by(PAGE / size_of::<u64>()).for_each(|word| word.store(1, Relaxed));

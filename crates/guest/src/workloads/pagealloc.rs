@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, list_within, refused};
+use super::{Given, While, Workload, Result, list_within, refused};
 use crate::clock::boot_time;
 
 /// The module's control file.
@@ -39,7 +39,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let batches = given.optional("batches")?;
         let all = || (0..=MAX_BATCH.ilog2()).map(|power| 1 << power).collect();
         let found = Self {
@@ -62,7 +62,7 @@ impl Workload for Options {
     }
 
     /// Times every batch of every order.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         pin(self.cpu).while_(format!("running on CPU {}", self.cpu))?;
         for &order in &self.orders {
             let batches = self.batches.iter().map(|&blocks| Batch { order, blocks });
@@ -131,7 +131,7 @@ fn time(
     options: &Options,
     run: &Path,
     reporter: &mut Reporter,
-) -> Result<bool, WorkloadError> {
+) -> Result<bool> {
     let times = options.times(batch);
     reporter.phase("warm-up")?;
     for _ in 0..options.warm_up {
@@ -156,7 +156,7 @@ fn time(
 }
 
 /// Makes the module run a round; `None` if there was not enough memory.
-fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>, WorkloadError> {
+fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>> {
     let Batch { order, blocks } = batch;
     match fs::write(run, format!("{order} {blocks} {times}")) {
         Err(error) if error.raw_os_error() == Some(Errno::NOMEM.raw_os_error()) => return Ok(None),

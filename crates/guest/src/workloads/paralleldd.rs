@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, files, list_within, share_of};
+use super::{Given, While, Workload, Result, files, list_within, share_of};
 
 /// The command line.
 pub struct Options {
@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let (readers, cpus) = (given.optional("readers")?, given.value("cpus")?);
         Ok(Self {
             directory: given.text("directory")?.into(),
@@ -37,7 +37,7 @@ impl Workload for Options {
     }
 
     /// Writes the file, then reads it with each number of readers.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let path = self.directory.join("source");
         reporter.phase("create")?;
         files::create(&path, self.bytes()).while_(path.display().to_string())?;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
 
-use super::{While, WorkloadError};
+use super::{Result, While};
 
 /// Writes lines of the protocol.
 pub struct Reporter {
@@ -16,7 +16,7 @@ pub struct Reporter {
 
 impl Reporter {
     /// Writes to the descriptor from the environment or, if run by hand, to standard output.
-    pub fn from_environment() -> Result<Self, WorkloadError> {
+    pub fn from_environment() -> Result<Self> {
         let lines: Box<dyn Write + Send> =
             match inherited(FD_VARIABLE, OpenOptions::new().write(true))? {
                 Some(file) => Box::new(file),
@@ -32,7 +32,7 @@ impl Reporter {
     }
 
     /// Begins a phase, or no phase if the name is empty, and waits until the counters are cut.
-    pub fn phase(&mut self, name: &str) -> Result<(), WorkloadError> {
+    pub fn phase(&mut self, name: &str) -> Result<()> {
         self.line(format!("phase {name}").trim_end().to_owned())?;
         match &mut self.acks {
             Some(acks) => acks.read_exact(&mut [0]).while_("waiting for a phase to begin"),
@@ -41,46 +41,40 @@ impl Reporter {
     }
 
     /// Reports a value of a metric.
-    pub fn sample(&mut self, metric: &str, value: f64) -> Result<(), WorkloadError> {
+    pub fn sample(&mut self, metric: &str, value: f64) -> Result<()> {
         self.line(format!("sample {metric} {value:.6}"))
     }
 
     /// Reports a value of a metric whose name may have spaces, with a label, which may be empty.
-    pub fn labelled(&mut self, metric: &str, label: &str, value: f64) -> Result<(), WorkloadError> {
+    pub fn labelled(&mut self, metric: &str, label: &str, value: f64) -> Result<()> {
         self.line(format!("sample \"{metric}\" {label} {value:.6}"))
     }
 
     /// Reports a value of a metric with a label, which may be empty, and the time at which the measured
     /// operation ended ([`crate::clock::boot_time`]), because the report may come later.
-    pub fn timed(
-        &mut self,
-        metric: &str,
-        label: &str,
-        value: f64,
-        ended: u64,
-    ) -> Result<(), WorkloadError> {
+    pub fn timed(&mut self, metric: &str, label: &str, value: f64, ended: u64) -> Result<()> {
         let (seconds, rest) = (ended / 1_000_000_000, ended % 1_000_000_000);
         self.line(format!("sample \"{metric}\" {label} {value:.6} @{seconds}.{rest:09}"))
     }
 
     /// Reports a point of a series.
-    pub fn series(&mut self, name: &str, value: f64) -> Result<(), WorkloadError> {
+    pub fn series(&mut self, name: &str, value: f64) -> Result<()> {
         self.line(format!("series {name} {value:.6}"))
     }
 
     /// Writes a note.
-    pub fn note(&mut self, text: &str) -> Result<(), WorkloadError> {
+    pub fn note(&mut self, text: &str) -> Result<()> {
         self.line(format!("note \"{text}\""))
     }
 
     /// Writes a line at once, in a single write.
-    pub fn line(&mut self, line: String) -> Result<(), WorkloadError> {
+    pub fn line(&mut self, line: String) -> Result<()> {
         self.lines.write_all(format!("{line}\n").as_bytes()).while_("reporting")
     }
 }
 
 /// Opens the descriptor whose number is in `variable`; `None` if the variable is not set.
-fn inherited(variable: &str, options: &OpenOptions) -> Result<Option<File>, WorkloadError> {
+fn inherited(variable: &str, options: &OpenOptions) -> Result<Option<File>> {
     let Some(number) = env::var(variable).ok() else {
         return Ok(None);
     };

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{Given, Main, While, Workload, WorkloadError, files, refused, share_of, value_of};
+use super::{Given, Main, While, Workload, Result, WorkloadError, files, refused, share_of, value_of};
 use crate::clock::boot_time;
 use crate::words::Words;
 
@@ -49,7 +49,7 @@ pub struct Options {
 impl Workload for Options {
     const PARTS: &[(&str, Main)] = &[(HOG, hog), (COPY, copy)];
 
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             directory: given.text("directory")?.into(),
             hog: given.within("hog", 0.0, 95.0)?,
@@ -69,7 +69,7 @@ impl Workload for Options {
     }
 
     /// Holds memory, copies a file, and measures mmap(2) meanwhile.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let [source, target] = ["source", "target"].map(|name| self.directory.join(name));
         reporter.phase("create")?;
         files::create(&source, self.share(self.file)).while_(source.display().to_string())?;
@@ -152,7 +152,7 @@ fn wait_for_word(process: &mut Child) -> io::Result<()> {
 }
 
 /// Touches so many bytes, reports that, and holds them until its input ends.
-fn hog(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+fn hog(mut arguments: lexopt::Parser) -> Result<()> {
     let bytes = value_of(HOG, &arguments.value()?.to_string_lossy())?;
     let words = Words::anonymous(bytes).while_("mapping memory")?;
     touch(&words);
@@ -162,7 +162,7 @@ fn hog(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
 }
 
 /// Copies a file to the disk.
-fn copy(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+fn copy(mut arguments: lexopt::Parser) -> Result<()> {
     let mut source = File::open(arguments.value()?).while_("the file to copy")?;
     let mut target = File::create(arguments.value()?).while_("the copy")?;
     let mut buffer = vec![0; files::BLOCK];

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, files, list_within, refused, share_of};
+use super::{Given, While, Workload, Result, files, list_within, refused, share_of};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             directory: given.text("directory")?.into(),
             size: given.above_zero("size")?,
@@ -68,7 +68,7 @@ impl Workload for Options {
     }
 
     /// Runs all tests with each number of threads.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("potential")?;
         let potential = potential(self)?;
         reporter.phase("")?;
@@ -169,7 +169,7 @@ impl Test {
 }
 
 /// The rate of one reader, in megabytes per second.
-fn potential(options: &Options) -> Result<f64, WorkloadError> {
+fn potential(options: &Options) -> Result<f64> {
     let path = options.directory.join("potential");
     let name = path.display().to_string();
     let bytes = options.total().min(POTENTIAL);

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, refused, share_of};
+use super::{Given, While, Workload, Result, refused, share_of};
 use crate::clock::boot_time;
 use crate::sys::own_time;
 use crate::words::Words;
@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             directory: given.text("directory")?.into(),
             files: given.within("files", 1, 100_000)?,
@@ -51,7 +51,7 @@ impl Workload for Options {
     }
 
     /// Fills and truncates, once per round.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         for _ in 0..self.rounds {
             reporter.phase("fill")?;
             let nodes = shadow_nodes();

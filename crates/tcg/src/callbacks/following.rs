@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::MAX_CPUS;
-use qemu_plugin::sys::qemu_plugin_meminfo_t;
+use qemu_plugin::sys::qemu_plugin_meminfo_t as AccessInfo;
 
 use super::{RUNNING, with};
 use crate::cpu;
@@ -95,12 +95,7 @@ unsafe extern "C" fn on_block(_: c_uint, address: *mut c_void) {
 }
 
 /// A call pushes its return address.
-unsafe extern "C" fn on_call(
-    _: c_uint,
-    info: qemu_plugin_meminfo_t,
-    address: u64,
-    site: *mut c_void,
-) {
+unsafe extern "C" fn on_call(_: c_uint, info: AccessInfo, address: u64, site: *mut c_void) {
     // SAFETY: the access is used before this callback returns.
     let access = unsafe { Access::new(info, address) };
     if let Some(returns_to) = access.word().filter(|_| access.is_store()) {
@@ -108,12 +103,7 @@ unsafe extern "C" fn on_call(
     }
 }
 
-unsafe extern "C" fn on_return(
-    _: c_uint,
-    info: qemu_plugin_meminfo_t,
-    address: u64,
-    _: *mut c_void,
-) {
+unsafe extern "C" fn on_return(_: c_uint, info: AccessInfo, address: u64, _: *mut c_void) {
     // SAFETY: the access is used before this callback returns.
     if let Some(returns_to) = unsafe { Access::new(info, address) }.word() {
         follow(|cpu, follower| follower.returned(cpu, address, returns_to));
@@ -130,12 +120,7 @@ unsafe extern "C" fn on_system_call(_: c_uint, _: *mut c_void) {
     follow(|cpu, follower| follower.entered(cpu));
 }
 
-unsafe extern "C" fn on_load_stack(
-    _: c_uint,
-    info: qemu_plugin_meminfo_t,
-    address: u64,
-    _: *mut c_void,
-) {
+unsafe extern "C" fn on_load_stack(_: c_uint, info: AccessInfo, address: u64, _: *mut c_void) {
     // SAFETY: the access is used before this callback returns.
     if let Some(stack) = unsafe { Access::new(info, address) }.word() {
         follow(|cpu, follower| follower.moved(cpu, stack));

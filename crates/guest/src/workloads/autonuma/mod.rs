@@ -25,7 +25,7 @@ use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{Given, Main, While, Workload, WorkloadError, list, refused};
+use super::{Given, Main, While, Workload, Result, WorkloadError, list, refused};
 use crate::sys::children_time;
 
 /// The name under which this workload starts its own processes.
@@ -48,7 +48,7 @@ pub struct Options {
 impl Workload for Options {
     const PARTS: &[(&str, Main)] = &[(PROCESS, process::main)];
 
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let options = Self {
             programs: list("programs", &given.text("programs")?)?,
             work: Work {
@@ -67,7 +67,7 @@ impl Workload for Options {
     }
 
     /// Runs the programs one after the other.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let topology = Topology::of_this_machine().while_("/sys/devices/system/node")?;
         for &program in &self.programs {
             run(program, self, &topology, reporter)?;
@@ -81,7 +81,7 @@ fn run(
     options: &Options,
     topology: &Topology,
     reporter: &mut Reporter,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     // On one node the programs would run, but their figures would mean nothing.
     if topology.nodes.len() < 2 {
         let nodes = topology.nodes.len();
@@ -111,7 +111,7 @@ fn check_room(
     plan: &Plan,
     node: usize,
     topology: &Topology,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let Some(has) = topology.memory(node) else {
         return Err(refused("first-node", node, "there is no such node"));
     };
@@ -131,7 +131,7 @@ fn attend(
     plan: &Plan,
     topology: &Topology,
     reporter: &mut Reporter,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let (sender, placements) = mpsc::channel();
     let mut processes = Vec::new();
     for number in 0..program.processes() {

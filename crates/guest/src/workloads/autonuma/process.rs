@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::thread::sched_getcpu;
 use serde::{Deserialize, Serialize};
 
-use super::super::{While, WorkloadError};
+use super::super::{While, Result, WorkloadError};
 use super::convergence::{Placement, count};
 use super::topology::Topology;
 use crate::sys::{bind_memory, nodes_of};
@@ -46,7 +46,7 @@ pub struct Plan {
 
 /// Carries out the plan on the command line, and prints a [`Placement`] as JSON at each interval
 /// and at the end.
-pub fn main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+pub fn main(mut arguments: lexopt::Parser) -> Result<()> {
     let plan = arguments.value()?.to_string_lossy().into_owned();
     let plan: Plan = serde_json::from_str(&plan)
         .map_err(|error| WorkloadError::Arguments(format!("{plan} is not a plan: {error}")))?;
@@ -75,7 +75,7 @@ fn carry_out(
     plan: &Plan,
     memory: &[AtomicU64],
     look: impl Fn(&[AtomicUsize]) -> io::Result<()>,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let cpus: Vec<AtomicUsize> = (0..plan.threads).map(|_| AtomicUsize::new(NOWHERE)).collect();
     let slices = memory.chunks(memory.len() / plan.threads);
     // Each thread holds a sender until it ends, but sends nothing.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::super::{WorkloadError, refused};
+use super::super::{Result, refused};
 use super::process::{Plan, STEP};
 
 /// One of the programs, by its usual name in tables.
@@ -45,7 +45,7 @@ impl Default for Work {
 
 impl Work {
     /// Reports invalid values.
-    pub fn check(&self) -> Result<(), WorkloadError> {
+    pub fn check(&self) -> Result<()> {
         if !(self.scale > 0.0 && self.scale <= 1e6) {
             return Err(refused("scale", self.scale, "above 0, at most 1000000"));
         }

@@ -12,7 +12,7 @@ use super::memory::{Element, integers};
 use super::random::Random;
 use super::stages::{Stage, Stages};
 use super::team::{Member, Team};
-use super::{Class, Outcome, WorkloadError};
+use super::{Class, Outcome, Result};
 use crate::words::HalfWords;
 
 const SEED: u64 = 314_159_265;
@@ -96,7 +96,7 @@ struct Sort {
     failures: Mutex<Vec<String>>,
 }
 
-pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
     let sort = Sort::of(class, team)?;
     team.run(|member| {
         stages.begin(member, Stage::Fill);
@@ -121,7 +121,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, Wo
 }
 
 impl Sort {
-    fn of(class: Class, team: &Team) -> Result<Self, WorkloadError> {
+    fn of(class: Class, team: &Team) -> Result<Self> {
         let [keys, values, buckets] = size(class);
         Ok(Self {
             known: official(class),

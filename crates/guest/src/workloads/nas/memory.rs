@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::super::{While, WorkloadError};
+use super::super::{While, Result};
 use crate::words::{HalfWords, Words};
 
 /// An element of a shared array.
@@ -48,13 +48,13 @@ impl Element for AtomicU32 {
 }
 
 /// Maps real numbers, all 0.
-pub fn reals(count: usize) -> Result<Words, WorkloadError> {
+pub fn reals(count: usize) -> Result<Words> {
     let bytes = count * size_of::<AtomicU64>();
     Words::anonymous(bytes).while_(format!("mapping {bytes} bytes"))
 }
 
 /// Maps whole numbers, all 0.
-pub fn integers(count: usize) -> Result<HalfWords, WorkloadError> {
+pub fn integers(count: usize) -> Result<HalfWords> {
     let bytes = count * size_of::<AtomicU32>();
     HalfWords::anonymous(bytes).while_(format!("mapping {bytes} bytes"))
 }

@@ -28,7 +28,7 @@ use std::str::FromStr;
 use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
-use super::{Given, Workload, WorkloadError, list, refused, value_of, within};
+use super::{Given, Workload, Result, WorkloadError, list, refused, value_of, within};
 
 /// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
@@ -86,7 +86,7 @@ impl Benchmark {
         }
     }
 
-    fn run(self, class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+    fn run(self, class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
         match self {
             Self::Ep => Ok(ep::run(class, team, stages)),
             Self::Is => is::run(class, team, stages),
@@ -141,7 +141,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let programs =
             given.optional("program")?.map_or(Ok(Vec::new()), |it| list("program", &it))?;
         let (benchmarks, class) = (given.optional("benchmarks")?, given.text("class")?);
@@ -164,7 +164,7 @@ impl Workload for Options {
     }
 
     /// Runs the benchmarks one after the other, or the user's own programs.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         if !self.programs.is_empty() {
             return own::run(&self.programs, self.threads, reporter);
         }
@@ -181,7 +181,7 @@ impl Workload for Options {
 
 impl Options {
     /// The benchmarks to run, and why others are not run.
-    fn fitting(&self) -> Result<(Vec<Benchmark>, Vec<String>), WorkloadError> {
+    fn fitting(&self) -> Result<(Vec<Benchmark>, Vec<String>)> {
         let why_not = |benchmark: Benchmark| {
             let wanted = benchmark.bytes(self.class, self.threads);
             let room = self.memory / 100 * ROOM;
@@ -216,7 +216,7 @@ fn run(
     class: Class,
     threads: usize,
     reporter: &mut Reporter,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let name = format!("{benchmark}.{class:?}");
     let stages = Stages::new(&name, reporter);
     let outcome = benchmark.run(class, &Team::new(threads), &stages)?;
@@ -231,7 +231,7 @@ fn report(
     taken: Taken,
     threads: usize,
     reporter: &mut Reporter,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let Outcome { millions, verdict, remark } = outcome;
     verdict.map_err(|why| WorkloadError::Verification { name: name.to_owned(), why })?;
     let rate = millions / taken.elapsed;

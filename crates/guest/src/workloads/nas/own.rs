@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::super::WorkloadError;
+use super::super::{Result, WorkloadError};
 use super::super::program::{Program, ProgramError};
 use super::super::reporter::Reporter;
 
@@ -46,7 +46,7 @@ pub fn run(
     programs: &[PathBuf],
     threads: usize,
     reporter: &mut Reporter,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let mut failures = Vec::new();
     for program in programs {
         match run_one(program, threads, reporter) {
@@ -72,7 +72,7 @@ pub fn run(
 }
 
 /// Runs a program in a single phase, because it does not report its parts.
-fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<()> {
     reporter.phase(&phase(program))?;
     let output = Program::new(program).env("OMP_NUM_THREADS", threads.to_string()).run();
     let output = output.map_err(|error| match error {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::super::WorkloadError;
+use super::super::Result;
 use super::super::reporter::Reporter;
 use super::team::Member;
 use crate::sys::{CpuTime, own_time};
@@ -50,7 +50,7 @@ struct Progress<'a> {
     name: String,
     reporter: &'a mut Reporter,
     /// The first failure to report.
-    result: Result<(), WorkloadError>,
+    result: Result<()>,
     started: Option<(Instant, CpuTime)>,
     taken: Taken,
 }
@@ -68,7 +68,7 @@ impl<'a> Stages<'a> {
     }
 
     /// The times of the timed stage. Fails when the phases could not be reported.
-    pub fn end(self) -> Result<Taken, WorkloadError> {
+    pub fn end(self) -> Result<Taken> {
         let progress = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         progress.result?;
         progress.reporter.phase("")?;

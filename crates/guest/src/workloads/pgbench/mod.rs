@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, list_within, refused};
+use super::{Given, While, Workload, Result, list_within, refused};
 use crate::clock::boot_time;
 use log::{Log, Rate};
 use model::count;
@@ -61,7 +61,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let (clients, cpus) = (given.optional("clients")?, given.within("cpus", 1, u32::MAX / 2)?);
         Ok(Self {
             directory: given.text("directory")?.into(),
@@ -81,7 +81,7 @@ impl Workload for Options {
     }
 
     /// Makes the database, and runs each number of clients.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("init")?;
         let most = self.clients.iter().copied().max().unwrap_or(1);
         let server = Server::start(&self.directory.join("pgbench"), self.memory, most)?;
@@ -141,7 +141,7 @@ fn report(
     clients: u32,
     mut log: Log,
     seconds: u32,
-) -> Result<(), WorkloadError> {
+) -> Result<()> {
     let label = clients.to_string();
     let windows = (seconds / WINDOWS.1).clamp(1, WINDOWS.0);
     let rates = log.rates(seconds, windows);
@@ -173,7 +173,7 @@ fn since_boot() -> impl Fn(u64) -> u64 {
 }
 
 /// Reads all logs of one run, which pgbench writes per thread, and removes them.
-fn read_logs(place: &Path, prefix: &str) -> Result<Log, WorkloadError> {
+fn read_logs(place: &Path, prefix: &str) -> Result<Log> {
     let mut log = Log::default();
     for entry in fs::read_dir(place).while_(place.display().to_string())? {
         let path = entry.while_(place.display().to_string())?.path();

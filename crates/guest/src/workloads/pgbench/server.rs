@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::program::{Program, ProgramError, end_of};
-use super::super::{While, WorkloadError};
+use super::super::{While, Result, WorkloadError};
 
 /// The directory of this version's programs in Debian.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
@@ -38,7 +38,7 @@ pub struct Server {
 impl Server {
     /// Makes the directory `place` with a database, and starts a server for so many clients. Its shared
     /// buffers are a fifth of the memory, as usual.
-    pub fn start(place: &Path, memory: u64, clients: u32) -> Result<Self, WorkloadError> {
+    pub fn start(place: &Path, memory: u64, clients: u32) -> Result<Self> {
         let accounts = fs::read_to_string(ACCOUNTS).while_(ACCOUNTS)?;
         let no_user = || io::Error::new(io::ErrorKind::NotFound, format!("no user {USER}"));
         let user = account(&accounts, USER).ok_or_else(no_user).while_(ACCOUNTS)?;
@@ -103,7 +103,7 @@ impl Server {
     }
 
     /// Stops it, and removes the database.
-    pub fn stop(self) -> Result<(), WorkloadError> {
+    pub fn stop(self) -> Result<()> {
         let how = ["stop", "-w", "-t", PATIENCE, "-m", "fast", "-D"];
         self.program("pg_ctl").args(how).args([self.data()]).run()?;
         fs::remove_dir_all(&self.place).while_(self.place.display().to_string())

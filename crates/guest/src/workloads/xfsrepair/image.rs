@@ -9,7 +9,7 @@ use rustix::fs::statvfs;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::super::program::Program;
-use super::super::{While, WorkloadError};
+use super::super::{While, Result, WorkloadError};
 use crate::kmsg::KernelLog;
 use crate::sys::{attach_loop_device, detach_loop_device, free_loop_device};
 
@@ -21,7 +21,7 @@ const LINES: usize = 3;
 const MAGIC: &[u8] = b"XFSB";
 
 /// Makes an image of so many bytes at `path`, with a log of `log` as `mkfs.xfs` takes it.
-pub fn make(path: &Path, bytes: u64, log: &str) -> Result<(), WorkloadError> {
+pub fn make(path: &Path, bytes: u64, log: &str) -> Result<()> {
     let file = File::create(path).while_(path.display().to_string())?;
     file.set_len(bytes).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
@@ -54,7 +54,7 @@ pub struct Mounted {
 
 impl Mounted {
     /// Mounts the image at `path` on the directory `place`, which is made.
-    pub fn new(path: &Path, place: &Path, flags: MountFlags) -> Result<Self, WorkloadError> {
+    pub fn new(path: &Path, place: &Path, flags: MountFlags) -> Result<Self> {
         fs::create_dir_all(place).while_(place.display().to_string())?;
         let control = File::open("/dev/loop-control").while_("/dev/loop-control")?;
         let number = free_loop_device(&control).while_("looking for a free loop device")?;
@@ -87,7 +87,7 @@ impl Mounted {
     }
 
     /// Inodes in use: files, directories, and a few of the file system's own.
-    pub fn inodes(&self) -> Result<u64, WorkloadError> {
+    pub fn inodes(&self) -> Result<u64> {
         let found = statvfs(&self.place).map_err(io::Error::from);
         let found = found.while_(self.place.display().to_string())?;
         Ok(found.f_files.saturating_sub(found.f_ffree))
@@ -97,7 +97,7 @@ impl Mounted {
     ///
     /// Failed writes are not reported to any program, only in the kernel's log. So an error there is an
     /// error.
-    pub fn unmount(mut self) -> Result<(), WorkloadError> {
+    pub fn unmount(mut self) -> Result<()> {
         self.let_go().while_(format!("unmounting {}", self.place.display()))?;
         rustix::fs::sync();
         let errors = self.errors("rror");

@@ -22,7 +22,7 @@ use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, WorkloadError, files, refused, value_of, within};
+use super::{Given, While, Workload, Result, WorkloadError, files, refused, value_of, within};
 use cache::Cache;
 use image::Mounted;
 
@@ -51,7 +51,7 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self> {
         let (memory, cpus) = (given.value::<u64>("memory")?, given.value("cpus")?);
         let threads = given.optional("threads")?;
         let threads = threads.map_or(Ok(cpus), |it| within("threads", &it, 1, 1024))?;
@@ -92,7 +92,7 @@ impl Workload for Options {
     }
 
     /// Fills the image and repairs it.
-    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let [image, place] = ["image", "files"].map(|name| self.directory.join(name));
         reporter.phase("create")?;
         image::make(&image, self.size, &self.log)?;
@@ -166,7 +166,7 @@ impl Options {
 
 /// Bytes of a size in the format of `mkfs.xfs` (its manual): a number, optionally with the suffix s for
 /// sectors, b for blocks, or k, m, g, t or p. Sectors and blocks have its default sizes.
-fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
+fn size(name: &str, text: &str) -> Result<u64> {
     let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let shift = match &*text[number.len()..].to_ascii_lowercase() {
         "" => Some(0),
@@ -188,7 +188,7 @@ fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
 }
 
 /// Creates the files.
-fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<()> {
     let output = options.fs_mark(place).run()?;
     let rounds = fsmark::rounds(&output.text).map_err(garbage("fs_mark"))?;
     let last = rounds.last().map(|round| round.count);
@@ -208,7 +208,7 @@ fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), 
     Ok(())
 }
 
-fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<()> {
     let given = options.suboptions.iter().flat_map(|option| ["-o", option.as_str()]);
     // With two `-v` it reports on its cache. It prints on standard error.
     let program = Program::new("xfs_repair").args(["-v", "-v"]).args(given);
@@ -218,13 +218,13 @@ fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<()
     report(&cache, reporter)
 }
 
-fn report_times(output: &Output, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn report_times(output: &Output, reporter: &mut Reporter) -> Result<()> {
     reporter.sample("Elapsed", output.elapsed.as_secs_f64())?;
     reporter.sample("System", output.spent.system)?;
     reporter.sample("User", output.spent.user)
 }
 
-fn report(cache: &Cache, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+fn report(cache: &Cache, reporter: &mut Reporter) -> Result<()> {
     let figures = [
         ("CacheBuckets", Some(cache.buckets as f64)),
         ("CacheEntries", Some(cache.entries as f64)),
@@ -248,7 +248,7 @@ fn look(image: &Path) -> Program {
 }
 
 /// Checks that nothing is left to repair, and nothing was lost.
-fn verify(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
+fn verify(image: &Path, place: &Path, inodes: u64) -> Result<()> {
     look(image).run()?;
     let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;
     let found = mounted.inodes()?;

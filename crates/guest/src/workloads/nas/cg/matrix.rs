@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::super::WorkloadError;
+use super::super::Result;
 use super::super::memory::{Element, integers, reals};
 use super::super::random::Random;
 use super::super::team::Member;
@@ -51,7 +51,7 @@ impl Matrix {
     }
 
     /// Room for the problem's matrix, made by so many threads.
-    pub fn of(problem: Problem, threads: usize) -> Result<Self, WorkloadError> {
+    pub fn of(problem: Problem, threads: usize) -> Result<Self> {
         let (rows, most) = (problem.rows, problem.nonzeros + 1);
         Ok(Self {
             problem,

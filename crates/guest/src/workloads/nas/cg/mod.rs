@@ -8,7 +8,7 @@ use super::memory::{Element, reals};
 use super::stages::{Stage, Stages};
 use super::team::{Member, Team};
 use super::verify::check;
-use super::{Class, Outcome, WorkloadError};
+use super::{Class, Outcome, Result};
 use crate::words::Words;
 
 /// Steps of the conjugate gradient method.
@@ -74,7 +74,7 @@ struct Vectors {
     r: Words,
 }
 
-pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
     let problem = Problem::of(class);
     let matrix = Matrix::of(problem, team.threads())?;
     let vector = || reals(problem.rows);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::super::WorkloadError;
+use super::super::Result;
 use super::super::memory::{Element, reals};
 use super::super::team::Member;
 use super::flow::{Axis, Block, State, exact, multiply, pressure, solve};
@@ -20,7 +20,7 @@ struct Field {
 }
 
 impl Field {
-    fn of(side: usize) -> Result<Self, WorkloadError> {
+    fn of(side: usize) -> Result<Self> {
         Ok(Self { side, values: reals(5 * side.pow(3))? })
     }
 
@@ -92,7 +92,7 @@ pub struct Cube {
 
 impl Cube {
     /// Allocates a cube with so many points along each side, for time steps of length `step`.
-    pub fn of(side: usize, step: f64) -> Result<Self, WorkloadError> {
+    pub fn of(side: usize, step: f64) -> Result<Self> {
         Ok(Self {
             side,
             step,

@@ -15,7 +15,7 @@ use self::flow::State;
 use super::stages::{Stage, Stages};
 use super::team::Team;
 use super::verify::check;
-use super::{Class, Outcome, WorkloadError};
+use super::{Class, Outcome, Result};
 
 const EPSILON: f64 = 1e-8;
 
@@ -173,7 +173,7 @@ fn operations(side: usize, steps: usize) -> f64 {
     steps as f64 * a_step
 }
 
-pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
     let (side, steps, length) = size(class);
     let cube = Cube::of(side, length)?;
     let found = Mutex::new(None);

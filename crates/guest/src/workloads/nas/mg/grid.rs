@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-use super::super::WorkloadError;
+use super::super::Result;
 use super::super::memory::{Element, reals};
 use super::super::team::Member;
 use crate::words::Words;
@@ -53,7 +53,7 @@ fn add<const N: usize>(sums: &mut [f64], rows: [&[AtomicU64]; N]) {
 
 impl Grid {
     /// A grid with `points` along each side, without the border.
-    pub fn of(points: usize) -> Result<Self, WorkloadError> {
+    pub fn of(points: usize) -> Result<Self> {
         let side = points + 2;
         Ok(Self { side, points: reals(side * side * side)? })
     }

@@ -10,7 +10,7 @@ use super::random::Random;
 use super::stages::{Stage, Stages};
 use super::team::{Member, Team};
 use super::verify::check;
-use super::{Class, Outcome, WorkloadError};
+use super::{Class, Outcome, Result};
 
 const SEED: u64 = 314_159_265;
 const EPSILON: f64 = 1e-8;
@@ -72,7 +72,7 @@ struct Cube {
     extremes: Mutex<Extremes>,
 }
 
-pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
     let (points, iterations) = size(class);
     let cube = Cube::of(points, smoother(class))?;
     let found = Mutex::new(f64::NAN);
@@ -104,7 +104,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, Wo
 }
 
 impl Cube {
-    fn of(points: usize, c: Weights) -> Result<Self, WorkloadError> {
+    fn of(points: usize, c: Weights) -> Result<Self> {
         let levels = || sides(points).map(Grid::of).collect::<Result<Vec<_>, _>>();
         let (u, r, v) = (levels()?, levels()?, Grid::of(points)?);
         Ok(Self { points, c, u, r, v, extremes: Mutex::default() })
