@@ -5,23 +5,8 @@ use compare::{Comparison, Spot};
 
 use crate::exact;
 
-const HEAD: [&str; 15] = [
-    "point",
-    "workload",
-    "metric",
-    "unit",
-    "better",
-    "baseline",
-    "variant",
-    "base",
-    "new",
-    "change",
-    "low",
-    "high",
-    "luck_floor",
-    "p",
-    "verdict",
-];
+const HEAD: &str = "point,workload,metric,unit,better,baseline,variant,base,new,change,low,high,\
+    luck_floor,p,verdict";
 
 /// The verdicts as CSV, with the names of the columns in the first line. Changes, their intervals and luck floors
 /// are in percent of the baseline's figure; above 0 means more. What is not known is blank.
@@ -30,7 +15,7 @@ const HEAD: [&str; 15] = [
 /// None that a comparison can cause.
 pub fn csv(comparison: &Comparison) -> Result<String, Error> {
     let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record(HEAD)?;
+    writer.write_record(HEAD.split(','))?;
     match &*comparison.points {
         [] => write("", comparison, &mut writer)?,
         points => {

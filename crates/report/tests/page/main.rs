@@ -87,23 +87,11 @@ fn a_page_leads_from_verdicts_to_reproduction() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Measured);
     let document = checked("page", &judged(&sides, &experiment, verdicts));
-    let headings = texts(&document, "h1, h2, h3");
     assert_eq!(
-        headings,
-        [
-            "numa-slowscan",
-            "Verdicts",
-            "autonuma",
-            "Every sample",
-            "Counters that moved most",
-            "Distributions",
-            "Over time",
-            "Node by node",
-            "All figures",
-            "Machine and kernels",
-            "Failed boots",
-            "How to reproduce",
-        ]
+        texts(&document, "h1, h2, h3").join(", "),
+        "numa-slowscan, Verdicts, autonuma, Every sample, Counters that moved most, Distributions, \
+         Over time, Node by node, All figures, Machine and kernels, Failed boots, \
+         How to reproduce"
     );
     insta::assert_snapshot!(texts(&document, "#verdicts p, #verdicts tr").join("\n"));
 }
@@ -115,14 +103,9 @@ fn every_row_of_the_text_is_there() {
     let document = checked("rows", &page(&sides, &experiment));
     let rows = texts(&document, "details .figures tbody th");
     assert_eq!(
-        rows[..5],
-        [
-            "Min System-NUMA01",
-            "Min Elapsed-NUMA01",
-            "Min Rate-NUMA01",
-            "Min CPU-NUMA01",
-            "Amean System-NUMA01"
-        ]
+        rows[..5].join(", "),
+        "Min System-NUMA01, Min Elapsed-NUMA01, Min Rate-NUMA01, Min CPU-NUMA01, \
+         Amean System-NUMA01"
     );
     for row in [
         "HCoeffVar Rate-NUMA01",
