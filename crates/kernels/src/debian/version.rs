@@ -67,26 +67,10 @@ mod tests {
     /// Each is older than the next, by `dpkg --compare-versions`.
     #[test]
     fn versions_are_ordered_as_dpkg_orders_them() {
-        let rising = [
-            "5.10.1~rc1-1",
-            "5.10.1-1",
-            "5.10.9-1",
-            "5.10.10-1",
-            "6.1.176-1",
-            "6.1.192-2~deb11u1",
-            "6.1.192-2",
-            "6.1.192-2+b1",
-            "6.1.192-10",
-            "6.1.192+dfsg-1",
-            "6.12.117-1~bpo13+1",
-            "6.12.117-1~deb12u1",
-            "6.12.117-1",
-            "7.3~rc2-1",
-            "7.3-1",
-            "7.3a-1",
-            "7.3.4-1",
-            "1:0.1-1",
-        ];
+        let rising = "5.10.1~rc1-1 5.10.1-1 5.10.9-1 5.10.10-1 6.1.176-1 6.1.192-2~deb11u1 \
+            6.1.192-2 6.1.192-2+b1 6.1.192-10 6.1.192+dfsg-1 6.12.117-1~bpo13+1 \
+            6.12.117-1~deb12u1 6.12.117-1 7.3~rc2-1 7.3-1 7.3a-1 7.3.4-1 1:0.1-1";
+        let rising: Vec<&str> = rising.split(' ').collect();
         for (index, a) in rising.iter().enumerate() {
             for (other, b) in rising.iter().enumerate() {
                 assert_eq!(compare(a, b), index.cmp(&other), "{a} and {b}");
