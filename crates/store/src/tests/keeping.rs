@@ -182,17 +182,8 @@ fn failed_boots_count_until_they_are_replaced() {
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
     let count = |word: &str| row.outcomes.get(word).copied();
-    let words = [
-        "complete",
-        "partial",
-        "failed",
-        "panicked",
-        "timed-out",
-        "died",
-        "invalid",
-        "interrupted",
-    ];
-    assert_eq!(words.map(count), [Some(1); 8]);
+    let words = "complete partial failed panicked timed-out died invalid interrupted";
+    assert!(words.split(' ').all(|word| count(word) == Some(1)));
     assert_eq!(row.superseded, 6);
 }
 
