@@ -1,4 +1,13 @@
-//! Figures with a known distribution, for tests.
+//! Figures with a known distribution, and the comparison with those of other programs, for tests.
+
+/// Checks figures against those that another program printed, to this relative error.
+pub fn assert_near(found: &[f64], printed: &str, error: f64) {
+    let expected: Vec<f64> = printed.split(' ').map(|figure| figure.parse().unwrap()).collect();
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found / expected - 1.0).abs() < error, "{found}, not {expected}");
+    }
+}
 
 /// Independent normal figures of mean 0 and standard deviation 1, the same for the same `seed` (Box and
 /// Muller, "A note on the generation of random normal deviates", Annals of Mathematical Statistics 29,
