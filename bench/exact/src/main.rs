@@ -106,7 +106,7 @@ fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> 
 
 /// A workload that does a fixed amount of work.
 fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
-    let mut manifest = lab::workloads::find("autonuma")?;
+    let mut manifest = lab::workloads::named("autonuma")?;
     let values = [("programs", "NUMA02"), ("scale", "0.5")];
     let values: BTreeMap<_, _> =
         values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
