@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 21] = [
+const KEYS: [(&str, &str); 22] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
