@@ -162,6 +162,7 @@ impl<'a> Seeker<'a> {
                 least: self.trials.signal().least(base),
                 readings: &readings,
                 unreadable: &unreadable,
+                parting: None,
                 seeds: self.trials.search.experiment.boots as usize,
                 all: self.trials.search.all,
             };
