@@ -59,7 +59,7 @@ pub struct Tried {
     pub problem: Option<String>,
     /// How many commits could still be the culprit when it was chosen, if there is only one.
     pub left: usize,
-    /// The commit whose kernel is the same to the byte, and whose boots count for it.
+    /// The commit whose kernel has the same code and data, and whose boots count for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
 }

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::time::Instant;
 
 use ::culprit::{Tried, level};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
-use kernels::{Commit, History, Inputs, Unbuilt};
+use kernels::{Commit, History, Inputs, Unbuilt, image};
 use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant};
 use stats::pooled_variance;
 use store::{Detail, ExperimentId};
@@ -33,7 +34,9 @@ pub struct Trial {
     problem: Option<String>,
     /// How many commits could be the culprit when it was chosen.
     left: usize,
-    /// The place of the commit whose kernel is the same to the byte.
+    /// The digest of the code and data that its kernel loads.
+    loaded: Option<String>,
+    /// The place of the commit whose kernel loads the same.
     same_as: Option<usize>,
 }
 
@@ -110,16 +113,17 @@ impl<'a> Trials<'a> {
                 let own = self.lab.cache.inputs(kernel)?;
                 self.inputs = self.inputs.take().zip(own).map(|(all, own)| all.and(own));
             }
-            let is_same = |trial: &Trial| match (&trial.kernel, &kernel) {
-                (Ok(one), Ok(other)) => trial.same_as.is_none() && one.digest == other.digest,
-                _ => false,
+            let loaded = kernel.as_ref().ok().map(loaded);
+            let is_same = |trial: &Trial| {
+                trial.same_as.is_none() && loaded.is_some() && trial.loaded == loaded
             };
             let same_as =
                 self.all.iter().find(|(_, trial)| is_same(trial)).map(|(place, _)| *place);
             let problem = kernel.as_ref().err().cloned();
             let (experiment, boots, figures) = (None, Vec::new(), Vec::new());
             let left = self.left;
-            let trial = Trial { kernel, experiment, boots, figures, problem, left, same_as };
+            let trial =
+                Trial { kernel, experiment, boots, figures, problem, left, loaded, same_as };
             self.all.insert(place, trial);
             self.order.push(place);
         }
@@ -411,6 +415,12 @@ impl<'a> Trials<'a> {
         experiment.boots = boots;
         experiment
     }
+}
+
+/// The digest of what a kernel loads; that of its image if it does not tell.
+fn loaded(kernel: &Kernel) -> String {
+    let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
+    bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
 }
 
 /// Runs an experiment, and reads it as it ran and its boots with what figures need.
