@@ -99,11 +99,10 @@ fn drawing(found: &Findings) -> Markup {
             }
             figcaption {
                 small {
-                    "Each dot is a boot. Left is the good end, right the bad end; numbers count each "
-                    (kind(found)) ". "
+                    "Each dot is a boot. Left is the good end, right the bad end; numbers are places between them. "
                     @if !found.culprits.is_empty() { "Bars are the culprits. " }
                     @if found.tried.iter().any(|tried| tried.problem.is_some()) {
-                        "A cross is a " (kind(found)) " without a figure."
+                        "Crosses have no figure."
                     }
                 }
             }
