@@ -1,24 +1,49 @@
 //! The result of a search, for reports.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::level;
 
-/// A commit of the range.
+/// A commit of the range, or the change of an option after all commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
-    /// Its name, 40 hexadecimal digits.
+    /// Its name, 40 hexadecimal digits. That of an option begins with `CONFIG_`.
     pub id: String,
-    /// The first line of its message.
+    /// The first line of its message. Of an option what it had and has: `n -> y`.
     pub subject: String,
     /// Its place in the range: 0 is the good end.
     pub place: usize,
 }
 
 impl Commit {
-    /// The name as kernel changelogs abbreviate it: 12 digits.
+    /// Whether it is the change of an option.
+    pub fn is_option(&self) -> bool {
+        is_option(&self.id)
+    }
+
+    /// The name as kernel changelogs abbreviate it.
     pub fn short(&self) -> &str {
-        self.id.get(..12).unwrap_or(&self.id)
+        short(&self.id)
+    }
+}
+
+/// The name of a commit as kernel changelogs abbreviate it: 12 digits. That of an option is whole.
+pub fn short(id: &str) -> &str {
+    if is_option(id) { id } else { id.get(..12).unwrap_or(id) }
+}
+
+fn is_option(id: &str) -> bool {
+    id.starts_with("CONFIG_")
+}
+
+impl fmt::Display for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_option() {
+            true => write!(f, "{}: {}", self.id, self.subject),
+            false => write!(f, "{} (\"{}\")", self.short(), self.subject),
+        }
     }
 }
 
@@ -34,7 +59,7 @@ pub struct Tried {
     pub problem: Option<String>,
     /// How many commits could still be the culprit when it was chosen, if there is only one.
     pub left: usize,
-    /// The commit whose kernel is the same to the byte, and whose boots count for it.
+    /// The commit whose kernel has the same code and data, and whose boots count for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
 }
@@ -59,6 +84,9 @@ pub struct Culprit {
     pub after: Commit,
     /// The levels there.
     pub levels: [f64; 2],
+    /// Of the change of an option: the others that changed with it, each as `CONFIG_HZ: 250 -> 1000`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// The date and the author of the only commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
@@ -82,7 +110,8 @@ impl Culprit {
     }
 }
 
-/// The culprit and its parent measured afresh, and the culprit reverted on the bad end.
+/// The culprit and its parent measured afresh, and the culprit reverted on the bad end. The parent of an option's
+/// change is the change before it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {
     /// The number of the experiment in the store.
@@ -162,7 +191,12 @@ pub struct Findings {
     pub share: f64,
     /// Commits in the range.
     pub commits: usize,
-    /// How many of them change nothing that a build of such a kernel reads.
+    /// Changes of options after them, on the code of the bad end.
+    pub options: usize,
+    /// The level of the bad end's code with the good end's configuration, if both differ between the ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<f64>,
+    /// How many commits change nothing that a build of such a kernel reads.
     pub without_effect: usize,
     /// The commits that were tried, in this order.
     pub tried: Vec<Tried>,

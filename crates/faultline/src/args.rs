@@ -79,7 +79,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show which functions hold the difference between two variants of exact mode, or what a counter means
     Explain(ExplainArgs),
-    /// Search the commit at which a figure changed, prove it by measuring it, its parent and its revert
+    /// Search the commit or the option at which a figure changed, prove it by measuring it, its parent and its revert
     Culprit(Box<CulpritArgs>),
     /// Show which functions' machine code differs between two kernels, addresses set aside
     Diff(DiffArgs),

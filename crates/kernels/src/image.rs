@@ -6,9 +6,10 @@
 use std::io;
 
 use flate2::Crc;
-use object::Endianness;
-use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType, ProgramHeader64};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType, ProgramHeader64, SHF_ALLOC};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, SectionFlags};
+use sha2::{Digest, Sha256};
 
 use crate::compressed::Format;
 
@@ -33,6 +34,9 @@ const FOREIGN: [(usize, &[u8], &str); 5] = [
     (0x04, b"zimg", "a machine that unpacks it by EFI (such as arm64)"),
     (0x00, b"\x27\x05\x19\x56", "U-Boot"),
 ];
+/// Sections that make no difference until an assertion fails: the build ID, and the file and line of each assertion
+/// (`struct bug_entry`, `include/asm-generic/bug.h`).
+const INDIFFERENT: [&str; 2] = [".notes", "__bug_table"];
 /// The type of the note with the 32-bit entry point for PVH.
 const XEN_ELFNOTE_PHYS32_ENTRY: NoteType = NoteType(18);
 
@@ -197,6 +201,24 @@ fn find_pvh_entry(vmlinux: &[u8]) -> object::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// SHA-256 of the code and data that are loaded from a `vmlinux`. Two kernels with the same one run alike. They can
+/// differ in the build ID, and in the lines of their assertions. `None` if the file has no sections.
+pub fn loaded(vmlinux: &[u8]) -> Option<String> {
+    let file = ElfFile64::<Endianness>::parse(vmlinux).ok()?;
+    let (mut digest, mut is_empty) = (Sha256::new(), true);
+    for section in file.sections() {
+        let name = section.name().ok()?;
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        if !sh_flags.contains(SHF_ALLOC) || INDIFFERENT.contains(&name) {
+            continue;
+        }
+        is_empty = false;
+        digest.update(format!("{name} {:x} {:x}\n", section.address(), section.size()));
+        digest.update(section.data().ok()?);
+    }
+    (!is_empty).then(|| format!("{:x}", digest.finalize()))
 }
 
 /// The output of `uname -r`: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner

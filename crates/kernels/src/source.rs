@@ -99,6 +99,23 @@ pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
     Ok(patches::read(paths)?.into_iter().map(|patch| patch.subject).collect())
 }
 
+/// The version in a kernel's Makefile, such as `6.12.3-rc1`.
+pub(crate) fn version(makefile: &str) -> Option<String> {
+    let value = |name: &str| {
+        let line = makefile
+            .lines()
+            .take(20)
+            .find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
+        line.map(str::trim)
+    };
+    let numbers = [value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?];
+    let is_number = |text: &&str| text.len() < 6 && text.parse::<u32>().is_ok();
+    let extra = value("EXTRAVERSION").unwrap_or("");
+    let is_plain =
+        extra.len() < 30 && extra.chars().all(|c| c.is_ascii_alphanumeric() || "-.+_".contains(c));
+    (numbers.iter().all(is_number) && is_plain).then(|| numbers.join(".") + extra)
+}
+
 /// A line about the progress of a build.
 fn build_message(name: &str, steps: usize, about: Option<usize>, so_far: Duration) -> String {
     let files = match about.filter(|about| *about > steps && steps > 0) {

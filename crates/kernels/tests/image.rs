@@ -32,6 +32,26 @@ fn only_a_pvh_note_is_a_pvh_entry() {
 }
 
 #[test]
+fn kernels_that_load_the_same_run_alike() {
+    let elf = exporting("x", &[("kfree", 0xffff_ffff_8120_0000)]);
+    let digest = image::loaded(&elf).unwrap();
+    let changed = |elf: &[u8], place: usize| {
+        let mut other = elf.to_vec();
+        other[place] ^= 1;
+        image::loaded(&other).unwrap()
+    };
+    // The section's contents, and what is in none.
+    assert_ne!(changed(&elf, 0x1200), digest);
+    assert_eq!(changed(&elf, 0x300), digest);
+    // The build ID is not compared.
+    let name = elf.windows(10).position(|bytes| bytes == b"__ksymtab\0").unwrap();
+    let mut notes = elf.clone();
+    notes[name..name + 7].copy_from_slice(b".notes\0");
+    assert_eq!(changed(&notes, 0x1200), image::loaded(&notes).unwrap());
+    assert_eq!(image::loaded(b"\x7fELF"), None);
+}
+
+#[test]
 fn each_error_of_an_image_is_named() {
     let error = |file: &[u8]| image::extract(file).unwrap_err();
     assert!(matches!(error(b"MZ"), Error::NotBzImage));

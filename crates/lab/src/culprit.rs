@@ -1,7 +1,8 @@
-//! Searches the commit at which a figure changed. The search has no state of its own: each decision follows
-//! from the history and the figures so far, and kernels and boots are kept. So the same command continues an
-//! interrupted search.
+//! Searches the commit or the option at which a figure changed. The search has no state of its own: each decision
+//! follows from the history and the figures so far, and kernels and boots are kept. So the same command continues
+//! an interrupted search.
 
+mod options;
 mod proof;
 pub mod search;
 mod seeker;
@@ -10,12 +11,11 @@ mod trial;
 use std::cmp::Reverse;
 
 use ::culprit::{Culprit, Findings};
-use kernels::History;
 use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError, lock};
-use search::Search;
+use search::{Range, Search};
 use seeker::{Found, Seeker};
 use trial::Trials;
 
@@ -23,31 +23,38 @@ use trial::Trials;
 const PROVEN: usize = 3;
 
 impl Lab {
-    /// Searches the commit in the history from the good to the bad end.
+    /// Searches the commit or the option in the range from the good to the bad end.
     ///
     /// # Errors
     /// When the host fails. A kernel that does not build or boot is no error.
     pub fn culprit(
         &mut self,
         search: &Search,
-        history: &History,
+        range: &Range,
         watch: &mut Watch<'_>,
     ) -> Result<Findings, RunError> {
         let _lock = lock(&self.scratch)?;
-        let commits = history.commits.len() - 1;
-        let [good, bad] = [&search.good, &search.bad];
-        let about = search::kernels(history);
-        let plan = format!("{commits} commits from {good} to {bad}: about {about} kernels to try");
+        let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
         watch(Progress::Remark(&plan));
-        let mut seeker = Seeker::new(Trials::new(self, search, history))?;
+        let mut seeker = Seeker::new(Trials::new(self, search, range))?;
         let ending = seeker.seek(watch)?;
+        let code = seeker.code();
         let Seeker { mut trials, share, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
-            let (author, parents) = match commits[..] {
-                [(only, _)] => (Some(trials.author(only)?), history.commits[only].parents.clone()),
-                _ => (None, Vec::new()),
-            };
+            let (mut author, mut parents, mut with) = (None, Vec::new(), Vec::new());
+            match commits[..] {
+                [(only, _)] if only > range.commits => {
+                    let own = trials.commit(only).id;
+                    let changed = trials.changed(only, watch)?.into_iter();
+                    with = changed.filter(|it| it.option != own).map(|it| it.to_string()).collect();
+                }
+                [(only, _)] => {
+                    author = Some(trials.author(only)?);
+                    parents.clone_from(&range.history.commits[only].parents);
+                }
+                _ => {}
+            }
             let named = commits.into_iter().map(|(place, share)| (trials.commit(place), share));
             culprits.push(Culprit {
                 commits: named.collect(),
@@ -55,6 +62,7 @@ impl Lab {
                 before: trials.commit(before),
                 after: trials.commit(after),
                 levels,
+                with,
                 author,
                 proof: None,
             });
@@ -74,13 +82,15 @@ impl Lab {
         };
         Ok(Findings {
             tree: search.tree.display().to_string(),
-            names: [good.clone(), bad.clone()],
-            ends: [0, commits].map(|place| trials.commit(place)),
+            names: search.ends(),
+            ends: [0, trials.bad()].map(|place| trials.commit(place)),
             workload: search.experiment.workloads[0].manifest.name.clone(),
             exact: search.experiment.mode == Mode::Exact,
             signal: trials.signal().to_string(),
             share,
-            commits,
+            commits: range.commits,
+            options: range.options(),
+            code,
             without_effect,
             kernels: trials.kernels(),
             boots: trials.boots(),

@@ -34,6 +34,7 @@ use crate::run::watch::{Progress, Watch};
 use check::check_support;
 use context::RunContext;
 use obtain::Obtained;
+pub(crate) use obtain::complete;
 use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};

@@ -23,6 +23,8 @@ pub struct Build {
     pub first: Option<usize>,
     /// The configuration to start from: a file, or a kernel such as `debian:6.12`; `None` for a small one.
     pub config: Option<String>,
+    /// The text of the configuration to start from; `config` then only says what it is.
+    pub text: Option<String>,
     /// Files with options that replace those of the configuration.
     pub fragments: Vec<PathBuf>,
     /// Options that replace all others, by name.

@@ -1,9 +1,9 @@
-//! What a search for a commit found: as text, mail, page and JSON, and as a log of `git bisect`.
+//! What a search for a commit or an option found: as text, mail, page and JSON, and as a log of `git bisect`.
 
 mod mail;
 mod page;
 
-use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
+use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried, short};
 use model::count;
 
 use crate::ascii::{cut, escape, excerpt};
@@ -24,6 +24,7 @@ pub fn culprit(found: &Findings) -> String {
         text += &format!("\n{}", of_culprit(culprit, found));
     }
     text += &rest(found);
+    text += &parts(found);
     text += &share(found);
     text += &reference(found);
     text += &format!("\n{}\n{}", effort(found), table(found));
@@ -39,7 +40,7 @@ pub fn culprit_json(found: &Findings) -> String {
 fn answer(found: &Findings) -> String {
     let [good, bad] = found.names.each_ref().map(|name| escape(name));
     let signal = escape(&found.signal);
-    let by = by(found.exact);
+    let (by, kind) = (by(found.exact), kind(found));
     let whole = match found.levels() {
         Some(levels) => format!(
             "{signal}: {} at {good}, {} at {bad} ({})",
@@ -58,16 +59,14 @@ fn answer(found: &Findings) -> String {
             [one] => name(one),
             steps => format!("{} steps", steps.len()),
         },
-        Ending::Drift => {
-            "No single commit: the figure drifts, and no step has 10 % of the change. --all lists \
-                          smaller steps."
-                .into()
-        }
+        Ending::Drift => format!(
+            "No single {kind}: the figure drifts, and no step has 10 % of the change. --all lists smaller steps."
+        ),
         Ending::NoDifference => {
-            format!("The ends do not differ beyond {by}: there is no commit to find.")
+            format!("The ends do not differ beyond {by}: there is no {kind} to find.")
         }
         Ending::Hidden => {
-            format!("Not found: {by} hides on which side a commit lies, even with the most boots.")
+            format!("Not found: {by} hides on which side a {kind} lies, even with the most boots.")
         }
         Ending::NoEnd(problem) => format!("Not found: {}", escape(problem)),
         Ending::Budget => {
@@ -75,6 +74,15 @@ fn answer(found: &Findings) -> String {
         }
     };
     format!("{answer}\n{whole}{floor}\n")
+}
+
+/// What the range consists of.
+fn kind(found: &Findings) -> &'static str {
+    match (found.commits, found.options) {
+        (_, 0) => "commit",
+        (0, _) => "option",
+        _ => "commit or option",
+    }
 }
 
 /// What hides small differences.
@@ -96,6 +104,9 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
             text
         }
     };
+    for other in &culprit.with {
+        text += &format!("  with it {}\n", escape(other));
+    }
     if let Some(author) = &culprit.author {
         text += &format!("  {}\n", escape(author));
     }
@@ -109,13 +120,18 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
         share.map_or(String::new(), |share| format!("; {share:.0} % of the whole change")),
     );
     if let Some(proof) = &culprit.proof {
-        text += &of_proof(proof, found.exact);
+        let is_option = culprit.only().is_some_and(Commit::is_option);
+        text += &of_proof(proof, found.exact, is_option);
     }
     text
 }
 
-fn of_proof(proof: &Proof, exact: bool) -> String {
+fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
     let by = by(exact);
+    let [parent, reverted, reverting] = match is_option {
+        false => ["its parent", "reverted", "reverting it"],
+        true => ["the change before", "set back", "setting it back"],
+    };
     let line = |what: &str, change: &Change| {
         let beyond = match change.floor {
             None => "too few boots to judge".to_owned(),
@@ -129,21 +145,22 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
     };
     let mut text = format!("  Measured afresh (experiment {}):\n", proof.experiment);
     match &proof.step {
-        Some(step) => text += &line("its parent and it", step),
-        None => text += "    no figure of both it and its parent\n",
+        Some(step) => text += &line(&format!("{parent} and it"), step),
+        None => text += &format!("    no figure of both it and {parent}\n"),
     }
     match &proof.reverted {
         Ok(change) => {
-            text += &line("the bad end and that with it reverted", change);
+            text += &line(&format!("the bad end and that with it {reverted}"), change);
             if let Some(step) = &proof.step {
                 let back = -100.0 * change.change() / step.change();
-                text += &format!("    reverting it takes {back:.0} % of the step back\n");
+                text += &format!("    {reverting} takes {back:.0} % of the step back\n");
             }
         }
-        Err(why) => text += &format!("    not reverted: {}\n", escape(why)),
+        Err(why) => text += &format!("    not {reverted}: {}\n", escape(why)),
     }
     if let Some(instructions) = &proof.instructions {
-        text += &line("kernel instructions of its parent and it", &Change { ..*instructions });
+        text +=
+            &line(&format!("kernel instructions of {parent} and it"), &Change { ..*instructions });
         if !instructions.is_beyond() {
             text += "    instructions do not change: layout or caches, not this code path\n";
         }
@@ -188,6 +205,24 @@ fn rest(found: &Findings) -> String {
     format!("\nIn no step: {} ({share:.0} % of the whole change)\n", value(rest))
 }
 
+/// How the change divides into code and options.
+fn parts(found: &Findings) -> String {
+    let (Some(code), Some([good, bad])) = (found.code, found.levels()) else {
+        return String::new();
+    };
+    if !matches!(found.ending, Ending::Found | Ending::Drift) {
+        return String::new();
+    }
+    let share = |part: f64| format!("{:.0} %", 100.0 * part / (bad - good));
+    format!(
+        "\nThe code of the bad end with the options of the good end: {}. The code has {} of the change, the options \
+         {}.\n",
+        value(code),
+        share(code - good),
+        share(bad - code)
+    )
+}
+
 /// What the figure does not have.
 fn share(found: &Findings) -> String {
     match 100.0 * found.share {
@@ -217,10 +252,19 @@ fn effort(found: &Findings) -> String {
     let [good, bad] = found.names.each_ref().map(|name| escape(name));
     let skipped = found.tried.iter().filter(|tried| tried.problem.is_some()).count();
     let same = found.tried.iter().filter(|tried| tried.same_as.is_some()).count();
+    let options = count(found.options, "option");
+    let commits = count(found.commits, "commit");
+    let what = match (found.commits, found.options) {
+        (_, 0) => commits,
+        (0, _) => options,
+        _ => format!("{commits} and {options}"),
+    };
+    let without = match found.commits {
+        0 => String::new(),
+        _ => format!(", {} without effect on the build", found.without_effect),
+    };
     let mut text = format!(
-        "{} from {good} to {bad}, {} without effect on the build; {} and {} before the proof",
-        count(found.commits, "commit"),
-        found.without_effect,
+        "{what} from {good} to {bad}{without}; {} and {} before the proof",
         count(found.kernels, "kernel"),
         count(found.boots, "boot"),
     );
@@ -228,7 +272,7 @@ fn effort(found: &Findings) -> String {
         text += &format!("; {} the same as another", count(same, "kernel"));
     }
     if skipped > 0 {
-        text += &format!("; {} without a figure", count(skipped, "commit"));
+        text += &format!("; {} without a figure", count(skipped, kind(found)));
     }
     text + "\n"
 }
@@ -245,7 +289,7 @@ fn table(found: &Findings) -> String {
             [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
         })
         .collect();
-    let head = ["place", "commit", "level", "boots", "left"].map(String::from);
+    let head = ["place", kind(found), "level", "boots", "left"].map(String::from);
     let width =
         |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
     let widths = [0, 1, 2, 3, 4].map(width);
@@ -254,13 +298,18 @@ fn table(found: &Findings) -> String {
         let [a, b, c, d, e] = widths;
         format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  {last}\n")
     };
-    let mut text = line(&head, "subject");
+    let mut text = line(&head, subjects(found));
     for (row, tried) in rows.iter().zip(tried) {
         let subject = cut(&tried.commit.subject, SUBJECT);
         text += line(row, &format!("{subject} {}", problem(tried))).trim_end();
         text.push('\n');
     }
     text
+}
+
+/// What is said of each commit or option.
+fn subjects(found: &Findings) -> &'static str {
+    if found.commits == 0 { "change" } else { "subject" }
 }
 
 fn in_order(found: &Findings) -> Vec<&Tried> {
@@ -273,7 +322,7 @@ fn in_order(found: &Findings) -> Vec<&Tried> {
 fn problem(tried: &Tried) -> String {
     match (&tried.problem, &tried.same_as) {
         (Some(problem), _) => format!("[{}]", escape(problem)),
-        (None, Some(same)) => format!("[the same kernel as {}]", same.get(..12).unwrap_or(same)),
+        (None, Some(same)) => format!("[the same kernel as {}]", short(same)),
         (None, None) => String::new(),
     }
 }
@@ -282,12 +331,22 @@ fn problem(tried: &Tried) -> String {
 fn name(culprit: &Culprit) -> String {
     match culprit.only() {
         Some(commit) => named(commit),
-        None => format!("One of {}", count(culprit.commits.len(), "commit")),
+        None => {
+            let options = culprit.commits.iter().filter(|(commit, _)| commit.is_option()).count();
+            let commits = culprit.commits.len() - options;
+            let named = [(commits, "commit"), (options, "option")].into_iter();
+            let named = named.filter(|it| it.0 > 0).map(|(number, what)| count(number, what));
+            format!("One of {}", named.collect::<Vec<_>>().join(" and "))
+        }
     }
 }
 
 fn named(commit: &Commit) -> String {
-    format!("{} (\"{}\")", commit.short(), excerpt(&commit.subject))
+    let subject = excerpt(&commit.subject);
+    match commit.is_option() {
+        true => format!("{}: {subject}", commit.id),
+        false => format!("{} (\"{subject}\")", commit.short()),
+    }
 }
 
 /// A figure with the digits that matter.

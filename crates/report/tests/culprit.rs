@@ -31,6 +31,8 @@ fn found() -> Findings {
         signal: "instructions of handle_mm_fault per entry in phase touch".into(),
         share: 0.76,
         commits: 63,
+        options: 0,
+        code: None,
         without_effect: 41,
         tried: vec![
             tried(1, "Linux 6.1", &[31.0, 31.5, 30.5], 63),
@@ -49,6 +51,7 @@ fn found() -> Findings {
             before: commit(20, "comment"),
             after: bad,
             levels: [31.0, 41.0],
+            with: Vec::new(),
             author: Some("2026-11-23 A U Thor <author@example.com>".into()),
             proof: Some(Proof {
                 experiment: 12,
@@ -88,6 +91,31 @@ fn several_steps_and_sets_of_commits() {
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
     assert!(report::culprit_mail(&found, "").starts_with("Subject: truncate: "));
+}
+
+/// One option after 63 commits.
+#[test]
+fn an_option_is_named_with_its_values() {
+    let mut found = found();
+    let option = Commit { id: "CONFIG_HZ_1000".into(), subject: "n -> y".into(), place: 70 };
+    let end = Commit { id: "CONFIG_OLD".into(), subject: "y -> n".into(), place: 80 };
+    found.names = ["v6.1 with debian:6.1", "HEAD with debian:6.12"].map(String::from);
+    (found.options, found.code, found.reference, found.share) = (16, Some(33.0), None, 1.0);
+    found.ends[1] = end.clone();
+    found.tried[1].commit = end;
+    found.tried[4].commit = option.clone();
+    found.tried[3].same_as = Some("CONFIG_HZ_1000".into());
+    let culprit = &mut found.culprits[0];
+    culprit.commits = vec![(option, 1.0)];
+    culprit.with = vec!["CONFIG_HZ: 250 -> 1000".into()];
+    (culprit.author, culprit.parents) = (None, Vec::new());
+    assert_snapshot!(report::culprit_mail(&found, "faultline culprit"));
+    let page = report::culprit_page(&found);
+    assert!(page.contains(">commit or option</th>") && page.contains("HZ: 250 -&gt; 1000"));
+    found.commits = 0;
+    let text = report::culprit(&found);
+    assert!(text.contains("\n16 options from v6.1 with debian:6.1 to HEAD with debian:6.12; 4 "));
+    assert!(text.contains("place  option ") && text.contains("  change\n"), "{text}");
 }
 
 #[test]

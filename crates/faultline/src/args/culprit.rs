@@ -15,7 +15,7 @@ pub struct CulpritArgs {
     #[arg(conflicts_with_all = [
         "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk", "mode", "boots",
         "reference", "metric", "counter", "phase", "function", "all", "first_parent", "with_patch", "kconfig",
-        "fragments", "build_modules", "compiler", "confidence", "budget",
+        "fragments", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: git repository of kernels. Faultline only reads it
@@ -24,7 +24,7 @@ pub struct CulpritArgs {
     /// Commit before the change
     #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
     pub good: Option<String>,
-    /// Commit after the change, a descendant of the good one
+    /// Commit after the change: a descendant of the good one, or with other options the same
     #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
     pub bad: Option<String>,
     /// An older commit to measure too, which tells a regression from a return to what was
@@ -61,6 +61,13 @@ pub struct CulpritArgs {
     pub with_patch: Vec<PathBuf>,
     #[command(flatten)]
     pub config: ConfigArgs,
+    /// Configuration of the good end, if it is another than that of the bad end: a file, or a kernel such as
+    /// debian:6.1 [default: that of --kconfig]
+    #[arg(long, value_name = "FILE|KERNEL")]
+    pub good_config: Option<String>,
+    /// Configuration of the bad end, likewise
+    #[arg(long, value_name = "FILE|KERNEL")]
+    pub bad_config: Option<String>,
     /// Measured mode: how sure the answer is to be, in percent [default: 95]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub confidence: Option<Share>,

@@ -1,13 +1,15 @@
-//! `faultline culprit`: searches the commit at which a figure changed.
+//! `faultline culprit`: searches the commit or the option at which a figure changed.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::culprit::Ending;
-use kernels::History;
-use lab::{Asked, Search, file, search};
-use model::{Build, Mode, Variant};
+use kernels::Cache;
+use lab::search::Range;
+use lab::{Asked, Progress, Search, file, search};
+use model::{Build, Mode, Variant, count};
 
 use super::run::{described, laboratory, on_interrupt, text, workload};
 use super::write_out;
@@ -21,10 +23,7 @@ const SEEDS: u32 = 4;
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
     let search = asked(args)?;
     lab::check(&search.experiment)?;
-    let ends = [&*search.good, &*search.bad];
-    let history = History::read(&search.tree, ends, search.first_parent)?;
     // What would fail only at the end of a long search is checked first.
-    search.reference.as_ref().map(|name| history.commit(name)).transpose()?;
     kernels::subjects(&search.build.patches)?;
     for path in [&args.output, &args.bisect_log].into_iter().flatten() {
         let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -33,13 +32,21 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
             return Err(Failure::Usage(format!("{path}: its directory does not exist")));
         }
     }
+    let display = RefCell::new(Display::new(args.quiet));
+    let say = |line: &str| display.borrow_mut().show(Progress::Remark(line));
+    let range = Range::read(&search, &Cache::open()?, &say)?;
+    let mut display = display.into_inner();
+    search.reference.as_ref().map(|name| range.history.commit(name)).transpose()?;
+    if args.bisect_log.is_some() && range.options() > 0 {
+        let why = "--bisect-log cannot tell git of options: give both ends one configuration";
+        return Err(Failure::Usage(why.into()));
+    }
     if args.dry_run {
-        return plan(&search, &history);
+        return plan(&search, &range);
     }
     let mut lab = laboratory(store)?;
-    let mut display = Display::new(args.quiet);
     on_interrupt()?;
-    let found = lab.culprit(&search, &history, &mut |progress| display.show(progress));
+    let found = lab.culprit(&search, &range, &mut |progress| display.show(progress));
     display.finish();
     let found = found?;
     let text = match args.format {
@@ -84,6 +91,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });
     let name = format!("culprit-{}", used.manifest.name);
+    let build = args.config.build(Some(tree));
     let mode = if exact { Mode::Exact } else { Mode::Measured };
     Ok(Search {
         tree: tree.clone(),
@@ -92,7 +100,12 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
         reference: args.reference.clone(),
         experiment: described(name, Vec::new(), used, (&args.machine, mode), boots)?,
         variant: Variant::default(),
-        build: Build { patches: args.with_patch.clone(), ..args.config.build(Some(tree)) },
+        bad_config: args.bad_config.clone().or_else(|| build.config.clone()),
+        build: Build {
+            config: args.good_config.clone().or_else(|| build.config.clone()),
+            patches: args.with_patch.clone(),
+            ..build
+        },
         asked: Asked {
             metric: metric.clone(),
             counter: counter.clone(),
@@ -114,17 +127,20 @@ fn command() -> String {
 }
 
 /// Prints what a search would do.
-fn plan(search: &Search, history: &History) -> Result<ExitCode, Failure> {
-    let commits = history.commits.len() - 1;
-    let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
-    let kernels = search::kernels(history);
+fn plan(search: &Search, range: &Range) -> Result<ExitCode, Failure> {
+    let commits = &range.history.commits;
+    let merges = match commits.iter().filter(|commit| commit.parents.len() > 1).count() {
+        0 => String::new(),
+        merges => format!(", {}", count(merges, "merge")),
+    };
+    let parting =
+        range.parting().map_or("", |_| ", the bad end's code with the good end's options");
     let boots = search.experiment.boots;
     let text = format!(
-        "{commits} commits from {} to {}, {merges} of them merges\nabout {kernels} kernels: the two ends, one \
-         for each halving, one with the culprit reverted; fewer if commits change nothing that is built\n\
-         {boots} boots of each end, then {}\n",
-        search.good,
-        search.bad,
+        "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving, one with the culprit reverted; \
+         fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n",
+        range.between(search),
+        range.kernels(),
         match search.experiment.mode {
             Mode::Exact => "1 or a few of each kernel",
             Mode::Measured => "as many as the noise needs",

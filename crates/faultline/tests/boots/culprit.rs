@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::common::{Bench, Said};
 
-/// A repository whose kernel is named by `mm/a.c`.
+/// A repository whose kernel is named by `mm/a.c`, or by `mm/slow` if CONFIG_SLOW is set. That depends on
+/// CONFIG_DEBUG.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -20,9 +21,11 @@ impl Tree {
         tree.git(&["init", "-q", "-b", "main", "."]);
         let makefile = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\n\
             allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\n\
+            olddefconfig:\n\tgrep -q DEBUG=y $(O)/.config || sed -i /SLOW=y/d $(O)/.config\n\
             vmlinux:\n\t@if grep -q broken mm/a.c; then echo '../mm/a.c:1:2: error: broken'; exit 1; fi\n\
             \t@mkdir -p $(O)/include/config $(O)/mm; echo 6.1.0 > $(O)/include/config/kernel.release\n\
-            \t@cp $$(head -1 mm/a.c) $(O)/vmlinux; touch $(O)/vmlinux.o $(O)/modules.builtin\n\
+            \t@cp $$(head -1 mm/a.c) $(O)/vmlinux\n\
+            \t@if grep -q SLOW=y $(O)/.config; then cp $$(cat mm/slow) $(O)/vmlinux; fi; touch $(O)/vmlinux.o $(O)/modules.builtin\n\
             \t@echo 'source_mm/a.o := ../mm/a.c' > $(O)/mm/.a.o.cmd; touch $(O)/modules.builtin.modinfo\n";
         fs::write(tree.0.join("Makefile"), makefile).unwrap();
         tree
@@ -108,4 +111,55 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     }
     let said = search(&bench, &tree, &["--metric", "nothing"]).expect(2);
     assert!(said.err.contains("no row is called `nothing`; there are: "), "{}", said.err);
+}
+
+#[test]
+fn the_option_that_changed_a_phase_is_found_before_commits_are_searched() {
+    let bench = Bench::new();
+    let [old, new] = ["debian:6.1", "debian:6.12"].map(image);
+    let tree = Tree::new(bench.directory.path());
+    tree.commit("slow", "mm/slow", &new);
+    tree.commit("first", "mm/a.c", &old);
+    tree.git(&["tag", "v1"]);
+    for number in 0..3 {
+        tree.commit(&format!("other {number}"), "mm/a.c", &format!("{old}\n/* {number} */\n"));
+    }
+    let [good, bad] = ["good.config", "bad.config"].map(|name| bench.path(name));
+    let options = ["A", "B", "SLOW", "C", "DEBUG", "D"].map(|name| format!("CONFIG_{name}"));
+    let named = |name: &str| format!("CONFIG_64BIT=y\nCONFIG_LOCALVERSION=\"{name}\"\n");
+    let off = options.each_ref().map(|name| format!("# {name} is not set\n")).concat();
+    let on = options.each_ref().map(|name| format!("{name}=y\n")).concat();
+    fs::write(&good, named("good") + &off).unwrap();
+    fs::write(&bad, named("bad") + &on).unwrap();
+    let [good, bad] = [&good, &bad].map(|path| path.to_str().unwrap());
+    let ends = ["--good-config", good, "--bad-config", bad];
+
+    let said = search(&bench, &tree, &[&ends[..], &["--dry-run"]].concat()).expect(0);
+    let range = format!("3 commits and 6 options from v1 with {good} to main with {bad}\n");
+    assert!(said.out.starts_with(&range), "{}", said.out);
+    let figure = ["--phase", "protect", "--format", "json"];
+    let said = search(&bench, &tree, &[&ends[..], &figure].concat()).expect(0);
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    let culprit = &found["culprits"][0];
+    assert_eq!(culprit["commits"][0][0]["id"], "CONFIG_DEBUG", "{}", said.out);
+    assert_eq!(culprit["commits"][0][0]["subject"], "n -> y");
+    assert_eq!(culprit["with"], serde_json::json!(["CONFIG_SLOW: n -> y"]));
+    assert_eq!(found["code"], culprit["levels"][0]);
+    let places = found["tried"].as_array().unwrap().iter().map(|tried| &tried["commit"]["place"]);
+    assert_eq!(places.map(|place| place.as_u64().unwrap()).collect::<Vec<_>>(), [0, 9, 3, 6, 7, 8]);
+    // Setting it back takes the step back.
+    let change = |change: &Value| change[1].as_f64().unwrap() - change[0].as_f64().unwrap();
+    let back = -change(&culprit["proof"]["reverted"]["Ok"]["levels"]) / change(&culprit["levels"]);
+    assert!((0.95..1.05).contains(&back), "{}", said.out);
+
+    // Of one commit only the options are searched.
+    tree.git(&["tag", "-f", "v1", "main"]);
+    let said = search(&bench, &tree, &[&ends[..], &["--dry-run"]].concat()).expect(0);
+    assert!(said.out.starts_with("6 options from v1 with "), "{}", said.out);
+    let said = search(&bench, &tree, &["--kconfig", good, "--bad-config", good]).expect(2);
+    assert!(said.err.contains("`v1` and `main` are the same commit"), "{}", said.err);
+    let log = bench.path("log");
+    let log = ["--bisect-log", log.to_str().unwrap()];
+    let said = search(&bench, &tree, &[&ends[..], &log].concat()).expect(2);
+    assert!(said.err.contains("--bisect-log cannot tell git of options"), "{}", said.err);
 }

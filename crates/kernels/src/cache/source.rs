@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use model::{Build, Kernel};
+use model::{Build, Compiler, Kernel};
 
 use super::{Cache, own};
 use crate::aliases::Aliases;
@@ -17,7 +17,7 @@ use crate::source::inputs::Inputs;
 use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
-use crate::source::{Source, Unbuilt};
+use crate::source::{Source, Unbuilt, version};
 use crate::{Error, debian, headers, input};
 
 /// Changes whenever the same inputs would give another kernel.
@@ -65,10 +65,8 @@ impl Cache {
         build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Result<Kernel, Unbuilt>, Error> {
-        let lock = self.lock_builds(say)?;
-        make::check_programs(&build.compiler)?;
-        let prepared = match self.prepare(source, build, say)? {
-            Ok(prepared) => prepared,
+        let (lock, prepared) = match self.begin(source, build, say)? {
+            Ok(begun) => begun,
             Err(unbuilt) => return Ok(Err(unbuilt)),
         };
         if let Some(kernel) = self.read(&prepared.name)? {
@@ -77,21 +75,57 @@ impl Cache {
             // The same code may have been built under another name.
             return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));
         }
-        let directory = self.builds().join("linux");
-        fs::create_dir_all(&directory).doing("create", &directory)?;
-        prepared.repository.check_out(&prepared.tree, &directory, OUTPUT, &lock)?;
-        let workshop = Workshop {
-            source: &directory,
-            ccache: &self.builds().join("ccache"),
-            compiler: &build.compiler,
-            lock: &lock,
-        };
+        let workshop = self.workshop(&prepared, &build.compiler, &lock)?;
         let makes_modules = build.headers || build.with_modules;
         let inputs = (&*prepared.name, &prepared.requested, makes_modules);
         if let Err(unbuilt) = workshop.build(inputs, say)? {
             return Ok(Err(unbuilt));
         }
         self.take(&workshop, prepared, build, say).map(Ok)
+    }
+
+    /// The finished configuration with which a kernel is built, without building it.
+    ///
+    /// # Errors
+    /// As [`Cache::build`].
+    pub fn configuration(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<String, Unbuilt>, Error> {
+        match self.begin(source, build, say)? {
+            Ok((lock, prepared)) => {
+                let workshop = self.workshop(&prepared, &build.compiler, &lock)?;
+                workshop.configure(&prepared.requested)
+            }
+            Err(unbuilt) => Ok(Err(unbuilt)),
+        }
+    }
+
+    /// Takes the lock of builds, and reads a source with its patches.
+    fn begin(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<(File, Prepared), Unbuilt>, Error> {
+        let lock = self.lock_builds(say)?;
+        make::check_programs(&build.compiler)?;
+        Ok(self.prepare(source, build, say)?.map(|prepared| (lock, prepared)))
+    }
+
+    /// Puts the files of a source where kernels are built.
+    fn workshop<'a>(
+        &self,
+        prepared: &Prepared,
+        compiler: &'a Compiler,
+        lock: &'a File,
+    ) -> Result<Workshop<'a>, Error> {
+        let [source, ccache] = ["linux", "ccache"].map(|it| self.builds().join(it));
+        fs::create_dir_all(&source).doing("create", &source)?;
+        prepared.repository.check_out(&prepared.tree, &source, OUTPUT, lock)?;
+        Ok(Workshop { source, ccache, compiler, lock })
     }
 
     /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked: of a source that
@@ -336,6 +370,7 @@ impl Cache {
         };
         let mut requested = Requested::default();
         match build.config.as_deref() {
+            _ if build.text.is_some() => requested.base.clone_from(&build.text),
             None => {}
             Some(kernel) if kernel.starts_with("debian:") || self.get(kernel)?.is_some() => {
                 let kernel = self.obtain(kernel, say)?;
@@ -443,21 +478,4 @@ fn changes(
     patches.truncate(build.first.unwrap_or(usize::MAX));
     changes.append(&mut patches);
     Ok(changes)
-}
-
-/// The version in a kernel's Makefile, such as `6.12.3-rc1`.
-fn version(makefile: &str) -> Option<String> {
-    let value = |name: &str| {
-        let line = makefile
-            .lines()
-            .take(20)
-            .find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
-        line.map(str::trim)
-    };
-    let numbers = [value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?];
-    let is_number = |text: &&str| text.len() < 6 && text.parse::<u32>().is_ok();
-    let extra = value("EXTRAVERSION").unwrap_or("");
-    let is_plain =
-        extra.len() < 30 && extra.chars().all(|c| c.is_ascii_alphanumeric() || "-.+_".contains(c));
-    (numbers.iter().all(is_number) && is_plain).then(|| numbers.join(".") + extra)
 }

@@ -38,15 +38,9 @@ pub struct Change {
     pub is_new: bool,
 }
 
-impl Commit {
-    /// The name as kernel changelogs abbreviate it: 12 digits.
-    pub fn short(&self) -> &str {
-        &self.id[..12]
-    }
-}
-
 impl History {
-    /// Reads the history from `good` to `bad`; with `first_parent`, only along first parents.
+    /// Reads the history from `good` to `bad`; with `first_parent`, only along first parents. If they are the same
+    /// commit, the history has only that.
     ///
     /// # Errors
     /// When a commit does not exist, the good end is not an ancestor of the bad one, or the repository lacks
@@ -54,9 +48,6 @@ impl History {
     pub fn read(tree: &Path, [good, bad]: [&str; 2], first_parent: bool) -> Result<Self, Error> {
         let tree = Tree::open(tree)?;
         let [first, last] = [tree.commit(good)?, tree.commit(bad)?];
-        if first == last {
-            return Err(tree.wrong(format!("`{good}` and `{bad}` are the same commit")));
-        }
         if !tree.is_ancestor(&first, &last)? {
             if tree.is_ancestor(&last, &first)? {
                 let problem = format!("`{bad}` is an ancestor of `{good}`: exchange the two ends");

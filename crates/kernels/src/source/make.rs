@@ -47,9 +47,9 @@ const LAYOUT: &str = "#include <linux/sched.h>\n\
 /// Where a kernel is built, and with what.
 pub(crate) struct Workshop<'a> {
     /// The source, with the output directory below.
-    pub source: &'a Path,
+    pub source: PathBuf,
     /// The directory of ccache's files.
-    pub ccache: &'a Path,
+    pub ccache: PathBuf,
     /// The compiler.
     pub compiler: &'a Compiler,
     /// The lock of builds, which the programs of the build get as their standard input.
@@ -126,7 +126,6 @@ impl Workshop<'_> {
         if mark.exists() && output.exists() {
             fs::remove_dir_all(&output).doing("clear", &output)?;
         }
-        fs::create_dir_all(&output).doing("create", &output)?;
         fs::write(&mark, "").doing("write", &mark)?;
         Ok(mark)
     }
@@ -138,18 +137,19 @@ impl Workshop<'_> {
         say: &dyn Fn(&str),
     ) -> Result<Result<(), Unbuilt>, Error> {
         let mark = self.begin()?;
-        let built = self.configure(requested)?;
-        let built = match built {
-            Ok(()) => self.compile(name, modules, say)?,
-            lost => lost,
+        let built = match self.configure(requested)? {
+            Ok(_) => self.compile(name, modules, say)?,
+            Err(lost) => Err(lost),
         };
         // `make` itself removes what it did not complete.
         fs::remove_file(&mark).doing("remove", &mark)?;
         Ok(built)
     }
 
-    fn configure(&self, requested: &Requested) -> Result<Result<(), Unbuilt>, Error> {
+    /// The finished configuration. The error is why this kernel cannot have it.
+    pub fn configure(&self, requested: &Requested) -> Result<Result<String, Unbuilt>, Error> {
         let output = self.output();
+        fs::create_dir_all(&output).doing("create", &output)?;
         let (config, wanted) = (output.join(".config"), output.join("wanted.config"));
         let mut make = self.make()?;
         if requested.base.is_none() {
@@ -166,7 +166,7 @@ impl Workshop<'_> {
         let finished = fs::read_to_string(&config).doing("read", &config)?;
         let lost = requested.lost(&finished);
         Ok(match lost.is_empty() {
-            true => Ok(()),
+            true => Ok(finished),
             false => Err(Unbuilt(format!(
                 "cannot be configured as requested: the kernel's Kconfig does not allow {}",
                 lost.join(", ")
@@ -279,7 +279,8 @@ impl Workshop<'_> {
 
     fn make(&self) -> Result<Command, Error> {
         let mut make = self.prepare("setpriv")?;
-        make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"]).arg(self.source);
+        make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"])
+            .arg(&self.source);
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
         let ccache = if is_installed("ccache") { "ccache " } else { "" };
@@ -299,8 +300,8 @@ impl Workshop<'_> {
         let lock = self.lock.try_clone().doing("start", Path::new(program))?;
         command.env_clear().envs(FIXED).stdin(lock);
         command.env("PATH", env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
-        command.env("CCACHE_DIR", self.ccache).env("CCACHE_MAXSIZE", CCACHE_SIZE);
-        command.env("CCACHE_BASEDIR", self.source).env("CCACHE_NOHASHDIR", "1");
+        command.env("CCACHE_DIR", &self.ccache).env("CCACHE_MAXSIZE", CCACHE_SIZE);
+        command.env("CCACHE_BASEDIR", &self.source).env("CCACHE_NOHASHDIR", "1");
         Ok(command)
     }
 

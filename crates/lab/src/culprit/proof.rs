@@ -34,32 +34,37 @@ pub fn prove(
     watch: &mut Watch<'_>,
 ) -> Result<Option<Proof>, RunError> {
     let (history, signal) = (trials.history, &trials.signal().clone());
-    let commit = &history.commits[place];
-    let Some(parent) = commit.parents.first() else { return Ok(None) };
+    let commit = trials.commit(place);
+    let parents = &history.commits[place].parents;
+    let (parent, before) = match parents.first() {
+        Some(parent) => (parent, trials.variant(parent)),
+        None if commit.is_option() => {
+            (&history.commits[place - 1].id, trials.variant_at(place - 1))
+        }
+        None => return Ok(None),
+    };
     let boots = boots(trials, levels);
     watch(Progress::Remark(&format!("Measuring {} and its parent afresh", commit.short())));
-    let pair = [(PARENT, trials.variant(parent)), (CULPRIT, trials.variant(&commit.id))];
+    let pair = [(PARENT, before), (CULPRIT, trials.variant_at(place))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {
         kernels.add(trials, name, variant, watch)?;
     }
     let built = Kernels(kernels.0.clone());
-    let bad = &history.commits[trials.bad()].id;
-    let mut why = match commit.parents.len() {
+    let mut why = match parents.len() {
+        0 if place == trials.bad() => {
+            Some("it is the last change; without it the bad end is the change before")
+        }
         1 if place == trials.bad() => {
             Some("it is the bad end; its parent is the bad end without it")
         }
-        1 => None,
+        0 | 1 => None,
         _ => Some("a merge is not one change"),
     }
     .map(String::from);
     if why.is_none() {
-        let mut reverted = trials.variant(bad);
-        if let Some(build) = &mut reverted.build {
-            build.revert = vec![commit.id.clone()];
-        }
-        kernels.add(trials, BAD, trials.variant(bad), watch)?;
-        why = kernels.add(trials, REVERTED, reverted, watch)?;
+        kernels.add(trials, BAD, trials.variant_at(trials.bad()), watch)?;
+        why = kernels.add(trials, REVERTED, trials.without(place), watch)?;
     }
     let name = format!("{}-{}-proof", trials.search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };

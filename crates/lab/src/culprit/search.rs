@@ -1,10 +1,13 @@
-//! What a search for a commit is given.
+//! What a search for a commit is given, and the range that it searches.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kernels::History;
-use model::{Build, Experiment, Share, Variant};
+use kernels::{Cache, Commit, Error, History, Unbuilt};
+use model::{Build, Experiment, Pinned, Share, Variant, count};
+
+use super::options::Options;
+use crate::run::complete;
 
 /// How sure an answer of measured mode is to be.
 pub const CONFIDENCE: Share = Share(0.95);
@@ -14,12 +17,6 @@ pub const BOOTS: u32 = 5;
 /// Whether an answer can be wanted with this confidence.
 pub fn is_confidence(Share(confidence): Share) -> bool {
     (0.5..1.0).contains(&confidence)
-}
-
-/// About how many kernels a search of one step tries: the two ends, one for each halving, and one with the culprit
-/// reverted.
-pub fn kernels(history: &History) -> u32 {
-    3 + (history.commits.len() - 1).ilog2()
 }
 
 /// A search for the commit at which a workload's figure changed.
@@ -39,6 +36,8 @@ pub struct Search {
     pub variant: Variant,
     /// Configuration and compiler of every kernel. Its patches are applied where they apply.
     pub build: Build,
+    /// The configuration of the bad end. That of the good end and of the commits between is that of `build`.
+    pub bad_config: Option<String>,
     /// The figure.
     pub asked: Asked,
     /// Search every step beyond luck.
@@ -51,6 +50,140 @@ pub struct Search {
     pub budget: Option<Duration>,
     /// Whether the culprits are measured afresh and reverted.
     pub prove: bool,
+}
+
+impl Search {
+    /// Whether the ends have different configurations.
+    fn has_options(&self) -> bool {
+        self.build.config != self.bad_config
+    }
+
+    /// How a commit is built.
+    pub(super) fn build(&self) -> Build {
+        let mut build = self.build.clone();
+        if self.has_options() {
+            // It puts the configuration into the image, so that no two options would give the same.
+            build.set.insert("CONFIG_IKCONFIG".into(), "n".into());
+        }
+        build
+    }
+
+    /// The ends as they were named, with the configurations if these differ.
+    pub fn ends(&self) -> [String; 2] {
+        let [good, bad] = [&self.good, &self.bad];
+        let [own, other] = self.configs();
+        match self.has_options() {
+            true => [format!("{good} with {own}"), format!("{bad} with {other}")],
+            false => [good.clone(), bad.clone()],
+        }
+    }
+
+    /// What the configurations of the ends are called.
+    pub(super) fn configs(&self) -> [&str; 2] {
+        [&self.build.config, &self.bad_config]
+            .map(|config| config.as_deref().unwrap_or("the small configuration"))
+    }
+
+    /// The finished configuration of a variant that is built. The error is why it cannot have it.
+    pub(super) fn configuration(
+        &self,
+        variant: &Variant,
+        cache: &Cache,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<String, Unbuilt>, Error> {
+        let build = variant.build.as_deref().cloned().unwrap_or_default();
+        let mut build = complete(&self.experiment, variant, &build);
+        let source = variant.kernel.name.parse()?;
+        match cache.configuration(&source, &build, say)? {
+            Err(unbuilt) if unbuilt.is_of_patch() && !build.patches.is_empty() => {
+                build.patches.clear();
+                cache.configuration(&source, &build, say)
+            }
+            finished => Ok(finished),
+        }
+    }
+}
+
+/// The changes between the two ends.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The commits, from the good end. After them the changes of options on the last commit, each after the one
+    /// before.
+    pub history: History,
+    /// Number of commits after the good end.
+    pub commits: usize,
+    /// The options in which the configurations of the ends differ.
+    pub options: Option<Options>,
+}
+
+impl Range {
+    /// Reads the history, and compares the configurations of the ends on the code of the bad end.
+    ///
+    /// # Errors
+    /// As [`History::read`], when a configuration cannot be had, or nothing differs.
+    pub fn read(search: &Search, cache: &Cache, say: &dyn Fn(&str)) -> Result<Self, Error> {
+        let [good, bad] = [&*search.good, &*search.bad];
+        let mut history = History::read(&search.tree, [good, bad], search.first_parent)?;
+        let commits = history.commits.len() - 1;
+        let mut options = None;
+        if search.has_options() {
+            say("Comparing the configurations of the ends");
+            let kernel = Pinned::from(format!("git:{}", history.commits[commits].id).as_str());
+            let finished = |build: Build| {
+                let variant = Variant {
+                    kernel: kernel.clone(),
+                    build: Some(Box::new(build)),
+                    ..search.variant.clone()
+                };
+                let why = |unbuilt: Unbuilt| Error::Config(format!("{bad} {}", unbuilt.problem()));
+                search.configuration(&variant, cache, say)?.map_err(why)
+            };
+            let other = Build { config: search.bad_config.clone(), ..search.build() };
+            options = Some(Options::between(finished(search.build())?, finished(other)?));
+        }
+        for change in options.iter().flat_map(|options| &options.changes) {
+            history.commits.push(Commit {
+                id: change.option.clone(),
+                subject: change.values.join(" -> "),
+                parents: Vec::new(),
+                places: vec![history.commits.len() - 1],
+            });
+        }
+        if history.commits.len() == 1 {
+            let with = if options.is_some() { " with the same options" } else { "" };
+            let problem = format!("`{good}` and `{bad}` are the same commit{with}");
+            return Err(Error::Tree { path: search.tree.clone(), problem });
+        }
+        Ok(Self { history, commits, options })
+    }
+
+    /// Number of changes of options.
+    pub fn options(&self) -> usize {
+        self.history.commits.len() - 1 - self.commits
+    }
+
+    /// The place of the bad end's code with the good end's configuration, if both code and options change.
+    pub fn parting(&self) -> Option<usize> {
+        (self.commits > 0 && self.options() > 0).then_some(self.commits)
+    }
+
+    /// What lies between the ends: `63 commits and 14 options from v6.1 to v6.4`.
+    pub fn between(&self, search: &Search) -> String {
+        let [good, bad] = search.ends();
+        let commits = count(self.commits, "commit");
+        let what = match (self.commits, self.options()) {
+            (_, 0) => commits,
+            (0, options) => count(options, "option"),
+            (_, options) => format!("{commits} and {}", count(options, "option")),
+        };
+        format!("{what} from {good} to {bad}")
+    }
+
+    /// About how many kernels a search of one step tries: the two ends, the one between commits and options, one for
+    /// each halving, and one with the culprit reverted.
+    pub fn kernels(&self) -> u32 {
+        3 + u32::from(self.parting().is_some()) + (self.history.commits.len() - 1).ilog2()
+    }
 }
 
 /// The figure that the user asked for. Without any, the search chooses it from the ends.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::culprit::{Contracted, Ending, Exact, Measured, exact, measured};
+use ::culprit::{Contracted, Ending, Exact, Measured, exact, level, measured};
 use compare::{Signal, VariantBoots, explain};
 use fixedbitset::FixedBitSet;
 use kernels::Change;
@@ -79,7 +79,7 @@ impl<'a> Seeker<'a> {
             let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
             if signals.len() == 0 {
-                let commit = self.trials.history.commits[end].short().to_owned();
+                let commit = self.trials.commit(end).short().to_owned();
                 return Err(RunError::NoFigure {
                     commit,
                     figure: self.trials.signal().to_string(),
@@ -115,12 +115,16 @@ impl<'a> Seeker<'a> {
             if self.trials.problem(place).is_some() || has_figures {
                 continue;
             }
-            let lacking = self.trials.history.commits[place].short();
+            let lacking = self.trials.commit(place);
             let signal = self.trials.signal();
             match signals.next() {
                 // Such as a function that this kernel does not have.
                 Some(other) => {
-                    watch(Progress::Remark(&format!("{lacking} has no {signal}: now {}", other.0)));
+                    watch(Progress::Remark(&format!(
+                        "{} has no {signal}: now {}",
+                        lacking.short(),
+                        other.0
+                    )));
                     self.read(other);
                 }
                 None => self.trials.lacks(place, format!("not every boot has {signal}")),
@@ -140,7 +144,8 @@ impl<'a> Seeker<'a> {
         let inputs = &self.trials.inputs;
         let matters = |change| inputs.as_ref().is_none_or(|inputs| inputs.matter(change));
         let groups = Contracted::new(&parents, |commit, parent| {
-            !self.changes[commit][parent].iter().any(matters)
+            // The change of an option is no change of files.
+            self.changes[commit].get(parent).is_some_and(|files| !files.iter().any(matters))
         });
         self.without_effect = commits.len() - groups.groups.len();
         groups
@@ -149,12 +154,25 @@ impl<'a> Seeker<'a> {
     /// The ending of a search of which an end has no figure.
     fn no_end(&self, end: usize) -> Ending {
         let problem = self.trials.problem(end).unwrap_or_default();
-        Ending::NoEnd(format!("{} {problem}", self.trials.history.commits[end].short()))
+        Ending::NoEnd(format!("{} {problem}", self.trials.commit(end).short()))
+    }
+
+    /// The level of the bad end's code with the good end's configuration, if both differ.
+    pub fn code(&mut self) -> Option<f64> {
+        let groups = self.groups();
+        level(self.trials.figures(self.place(self.parting(&groups)?, &groups)))
+    }
+
+    /// The group after which only options change.
+    fn parting(&self, groups: &Contracted) -> Option<usize> {
+        let place = self.trials.range.parting()?;
+        groups.groups.iter().position(|own| own.contains(&place))
     }
 
     fn next(&self, groups: &Contracted) -> Next {
         let place = |node| self.place(node, groups);
         let (readings, unreadable) = self.readings(groups);
+        let parting = self.parting(groups);
         if self.trials.search.experiment.mode == Mode::Exact {
             let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
             let search = Exact {
@@ -162,6 +180,7 @@ impl<'a> Seeker<'a> {
                 least: self.trials.signal().least(base),
                 readings: &readings,
                 unreadable: &unreadable,
+                parting,
                 seeds: self.trials.search.experiment.boots as usize,
                 all: self.trials.search.all,
             };
@@ -179,6 +198,11 @@ impl<'a> Seeker<'a> {
         }
         if self.trials.change().is_none_or(|change| change.beyond_luck() != Some(true)) {
             return Next::End(Ending::NoDifference);
+        }
+        let is_unread = |node: &usize| !readings.contains_key(node) && !unreadable.contains(*node);
+        if let Some(node) = parting.filter(is_unread) {
+            let boots = self.trials.search.experiment.boots;
+            return Next::Try { place: place(node), boots, left: groups.history.len() - 1 };
         }
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()

@@ -1,16 +1,19 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::time::Instant;
 
 use ::culprit::{Tried, level};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
-use kernels::{Commit, History, Inputs, Unbuilt};
-use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
+use kernels::{Commit, History, Inputs, Unbuilt, image};
+use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant};
 use stats::pooled_variance;
 use store::{Detail, ExperimentId};
 
-use crate::culprit::search::Search;
+use crate::culprit::options::{Changed, changed};
+use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError, RunOptions};
 
@@ -31,7 +34,9 @@ pub struct Trial {
     problem: Option<String>,
     /// How many commits could be the culprit when it was chosen.
     left: usize,
-    /// The place of the commit whose kernel is the same to the byte.
+    /// The digest of the code and data that its kernel loads.
+    loaded: Option<String>,
+    /// The place of the commit whose kernel loads the same.
     same_as: Option<usize>,
 }
 
@@ -42,6 +47,8 @@ pub struct Trials<'a> {
     /// What is searched.
     pub search: &'a Search,
     /// The range.
+    pub range: &'a Range,
+    /// Its commits and changes of options.
     pub history: &'a History,
     /// The figure that tells the kernels apart.
     signal: Signal,
@@ -68,12 +75,13 @@ impl Trial {
 
 impl<'a> Trials<'a> {
     /// The trials of a range, none so far.
-    pub fn new(lab: &'a mut Lab, search: &'a Search, history: &'a History) -> Self {
+    pub fn new(lab: &'a mut Lab, search: &'a Search, range: &'a Range) -> Self {
+        let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
         let begun = Instant::now();
         let signal = Signal::Instructions(None);
-        Self { lab, search, history, signal, all, order, left, inputs, begun }
+        Self { lab, search, range, history, signal, all, order, left, inputs, begun }
     }
 
     /// The place of the bad end.
@@ -100,21 +108,22 @@ impl<'a> Trials<'a> {
     /// Builds the kernel of a commit.
     pub fn build(&mut self, place: usize, watch: &mut Watch<'_>) -> Result<&Trial, RunError> {
         if !self.all.contains_key(&place) {
-            let kernel = self.kernel(&self.history.commits[place], watch)?;
+            let kernel = self.kernel(place, watch)?;
             if let Ok(kernel) = &kernel {
                 let own = self.lab.cache.inputs(kernel)?;
                 self.inputs = self.inputs.take().zip(own).map(|(all, own)| all.and(own));
             }
-            let is_same = |trial: &Trial| match (&trial.kernel, &kernel) {
-                (Ok(one), Ok(other)) => trial.same_as.is_none() && one.digest == other.digest,
-                _ => false,
+            let loaded = kernel.as_ref().ok().map(loaded);
+            let is_same = |trial: &Trial| {
+                trial.same_as.is_none() && loaded.is_some() && trial.loaded == loaded
             };
             let same_as =
                 self.all.iter().find(|(_, trial)| is_same(trial)).map(|(place, _)| *place);
             let problem = kernel.as_ref().err().cloned();
             let (experiment, boots, figures) = (None, Vec::new(), Vec::new());
             let left = self.left;
-            let trial = Trial { kernel, experiment, boots, figures, problem, left, same_as };
+            let trial =
+                Trial { kernel, experiment, boots, figures, problem, left, loaded, same_as };
             self.all.insert(place, trial);
             self.order.push(place);
         }
@@ -136,10 +145,9 @@ impl<'a> Trials<'a> {
         if trial.problem.is_some() || trial.boots.len() >= boots as usize {
             return Ok(());
         }
-        let commit = &self.history.commits[place];
         let mut failed = 0;
         loop {
-            let experiment = self.experiment(commit, &kernel, boots + failed);
+            let experiment = self.experiment(place, &kernel, boots + failed);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
                 Ok((_, experiment, kept)) => (Some(experiment), kept, None),
                 Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
@@ -295,17 +303,14 @@ impl<'a> Trials<'a> {
     /// The kernel of a commit, or why there is none.
     fn kernel(
         &self,
-        commit: &Commit,
+        place: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Result<Kernel, String>, RunError> {
         let number = self.all.len() + 1;
-        let short = commit.short();
-        let left = count(self.left, "commit");
-        let subject = &commit.subject;
+        let (commit, left) = (self.commit(place), self.left);
         let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
-        let line = format!("kernel {number}, {left} left{time}: {short} (\"{subject}\")");
-        watch(Progress::Remark(&line));
-        self.obtain(self.variant(&commit.id), watch)
+        watch(Progress::Remark(&format!("kernel {number}, {left} left{time}: {commit}")));
+        self.obtain(self.variant_at(place), watch)
     }
 
     /// Minutes until one commit is left, at the pace of the kernels so far, if each halves the commits.
@@ -337,7 +342,7 @@ impl<'a> Trials<'a> {
 
     /// A variant that is built from a commit.
     pub fn variant(&self, commit: &str) -> Variant {
-        let build = self.search.build.clone();
+        let build = self.search.build();
         Variant {
             name: commit.get(..12).unwrap_or(commit).into(),
             kernel: Pinned::from(format!("git:{commit}").as_str()),
@@ -346,15 +351,76 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// What is built at a place: a commit, or the last commit with the changes of options up to this one.
+    pub fn variant_at(&self, place: usize) -> Variant {
+        let commits = self.range.commits;
+        match &self.range.options {
+            Some(options) if place > commits => {
+                self.variant_with(options.first(place - commits), BTreeMap::new())
+            }
+            _ => self.variant(&self.history.commits[place].id),
+        }
+    }
+
+    /// The bad end without the change at a place: without the commit, or with the option set back.
+    pub fn without(&self, place: usize) -> Variant {
+        let commits = self.range.commits;
+        let Some(options) = self.range.options.as_ref().filter(|_| place > commits) else {
+            let mut variant = self.variant_at(self.bad());
+            if let Some(build) = &mut variant.build {
+                build.revert = vec![self.history.commits[place].id.clone()];
+            }
+            return variant;
+        };
+        let number = place - commits - 1;
+        let Changed { option, values: [before, after] } = &options.changes[number];
+        // A number or a text that was not there cannot be asked for.
+        let is_value = before != "n" || matches!(&**after, "y" | "m");
+        let set = is_value.then(|| (option.clone(), before.clone())).into_iter().collect();
+        self.variant_with(options.without(number), set)
+    }
+
+    /// The last commit with a configuration between those of the ends.
+    fn variant_with(&self, text: String, set: BTreeMap<String, String>) -> Variant {
+        let mut variant = self.variant(&self.history.commits[self.range.commits].id);
+        let what = format!("options of {}", self.search.configs().join(" and "));
+        if let Some(build) = &mut variant.build {
+            let fragments = Vec::new();
+            **build =
+                Build { config: Some(what), text: Some(text), fragments, set, ..(**build).clone() };
+        }
+        variant
+    }
+
+    /// The options that change at a place. Others can change with one, if one depends on the other.
+    pub fn changed(&self, place: usize, watch: &mut Watch<'_>) -> Result<Vec<Changed>, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        let finished =
+            |place| self.search.configuration(&self.variant_at(place), &self.lab.cache, &say);
+        Ok(match (finished(place - 1)?, finished(place)?) {
+            (Ok(before), Ok(after)) => changed(&before, &after),
+            _ => Vec::new(),
+        })
+    }
+
     /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
-    fn experiment(&self, commit: &Commit, kernel: &Kernel, boots: u32) -> Experiment {
+    fn experiment(&self, place: usize, kernel: &Kernel, boots: u32) -> Experiment {
         let mut experiment = self.search.experiment.clone();
-        experiment.name = format!("{}-{}", experiment.name, commit.short());
+        let commit = self.commit(place);
+        let name = if commit.is_option() { &kernel.name } else { commit.short() };
+        experiment.name = format!("{}-{name}", experiment.name);
         let kernel = Pinned::from(&*kernel.name);
-        experiment.variants = vec![Variant { kernel, build: None, ..self.variant(&commit.id) }];
+        experiment.variants = vec![Variant { kernel, build: None, ..self.variant_at(place) }];
         experiment.boots = boots;
         experiment
     }
+}
+
+/// The digest of what a kernel loads; that of its image if it does not tell.
+fn loaded(kernel: &Kernel) -> String {
+    let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
+    bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
 }
 
 /// Runs an experiment, and reads it as it ran and its boots with what figures need.

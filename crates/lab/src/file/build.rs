@@ -37,6 +37,14 @@ pub fn path(directory: &Path, path: &Path) -> PathBuf {
     }
 }
 
+/// A configuration: that of a package, or a file with its path made absolute.
+pub(super) fn config(directory: &Path, name: &str) -> String {
+    match name.starts_with("debian:") {
+        true => name.to_owned(),
+        false => path(directory, Path::new(name)).display().to_string(),
+    }
+}
+
 /// A source with its path made absolute.
 pub fn source(directory: &Path, kernel: String) -> String {
     match kernel.strip_prefix("src:") {
@@ -89,13 +97,8 @@ pub(super) fn check(
         Value::Decimal(number) => number.to_string(),
         Value::Flag(flag) => if *flag { "y" } else { "n" }.to_owned(),
     };
-    let config = own.config.as_ref().or(general.config.as_ref()).map(|config| {
-        let name = config.get_ref();
-        match name.starts_with("debian:") {
-            true => name.clone(),
-            false => path(directory, Path::new(name)).display().to_string(),
-        }
-    });
+    let given = own.config.as_ref().or(general.config.as_ref());
+    let config = given.map(|name| self::config(directory, name.get_ref()));
     let set = own.set.as_ref().or(general.set.as_ref());
     let fragments = own.fragments.as_ref().or(general.fragments.as_ref());
     let place = |it: &PathBuf| path(directory, it);

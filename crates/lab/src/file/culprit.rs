@@ -1,4 +1,4 @@
-//! Reads `[culprit]`: the search for the commit at which a figure changed.
+//! Reads `[culprit]`: the search for the commit or the option at which a figure changed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +18,8 @@ use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence};
 pub(super) struct CulpritForm {
     good: Option<String>,
     bad: Option<String>,
+    good_config: Option<String>,
+    bad_config: Option<String>,
     reference: Option<String>,
     metric: Option<String>,
     counter: Option<String>,
@@ -82,6 +84,7 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         return fault(place, "the kernel of the first variant is not built from source", hint);
     };
     let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
+    let config = |name: Option<String>| name.map(|name| build::config(directory, &name));
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
     let confidence = wanted.confidence.unwrap_or(CONFIDENCE);
     if !is_confidence(confidence) {
@@ -97,7 +100,9 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
             ..experiment
         },
         variant: Variant { build: None, axes: Vec::new(), step: None, ..first },
+        bad_config: config(wanted.bad_config).or_else(|| build.config.clone()),
         build: model::Build {
+            config: config(wanted.good_config).or_else(|| build.config.clone()),
             tree: Some(tree.clone()),
             revert: Vec::new(),
             pick: Vec::new(),
@@ -139,7 +144,8 @@ mod tests {
         let text = format!(
             "name = 'a'\nmode = 'exact'\nseeds = 6\ntree = 'linux'\n{REST}\
              variant = [{{ kernel = 'git:v1', cmdline = 'x=1', build = {{ set = {{ CONFIG_A = 'y' }} }} }}]\n\
-             culprit = {{ good = 'v1', bad = 'v2', phase = 'protect', with_patch = ['fix.patch'], all = true }}\n"
+             culprit = {{ good = 'v1', bad = 'v2', phase = 'protect', with_patch = ['fix.patch'], all = true, \
+             good_config = '.config', bad_config = 'debian:6.12' }}\n"
         );
         let search = parse(&text, [None, Some("HEAD")]).unwrap();
         assert_eq!((search.good.as_str(), search.bad.as_str()), ("v1", "HEAD"));
@@ -150,10 +156,12 @@ mod tests {
             ("x=1", true)
         );
         assert_eq!(search.build.set["CONFIG_A"], "y");
+        assert_eq!(search.ends(), ["v1 with /x/.config", "HEAD with debian:6.12"]);
         assert_eq!(search.build.patches, [Path::new("/x/fix.patch")]);
         let plain =
             format!("name = 'a'\ntree = '.'\n{REST}culprit = {{ good = 'a', bad = 'b' }}\n");
-        assert_eq!(parse(&plain, [None; 2]).unwrap().experiment.boots, BOOTS);
+        let plain = parse(&plain, [None; 2]).unwrap();
+        assert_eq!((plain.experiment.boots, plain.ends()), (BOOTS, ["a".into(), "b".into()]));
     }
 
     #[test]

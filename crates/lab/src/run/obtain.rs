@@ -63,11 +63,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<Obtained, RunError> {
         let source: Source = variant.kernel.name.parse()?;
-        let build = Build {
-            modules: needs(experiment, variant),
-            headers: !out_of_tree::sources(experiment).is_empty(),
-            ..build.clone()
-        };
+        let build = complete(experiment, variant, build);
         let watch = RefCell::new(watch);
         let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
         Ok(match self.cache.build(&source, &build, &say)? {
@@ -80,6 +76,15 @@ impl Lab {
                 Obtained { kernel, unbuilt: Some(unbuilt) }
             }
         })
+    }
+}
+
+/// How the kernel of a variant is built, with what the experiment needs.
+pub(crate) fn complete(experiment: &Experiment, variant: &Variant, build: &Build) -> Build {
+    Build {
+        modules: needs(experiment, variant),
+        headers: !out_of_tree::sources(experiment).is_empty(),
+        ..build.clone()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use culprit::{Commit, Culprit, Findings, Tried};
 
-use super::{culprit, percent};
+use super::{culprit, kind, name, percent};
 use crate::ascii::escape;
 
 /// The findings as a mail: subject, the answer, the commits tried, and the lines that trackers read.
@@ -13,7 +13,7 @@ pub fn culprit_mail(found: &Findings, command: &str) -> String {
     // Steps to the other side offset a part of the change.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
     let same = found.culprits.iter().filter(|step| step.change() * whole > 0.0);
-    for commit in same.filter_map(Culprit::only) {
+    for commit in same.filter_map(Culprit::only).filter(|commit| !commit.is_option()) {
         let (short, id) = (commit.short(), &commit.id);
         // As git prints it: the line is to be copied into a commit.
         let subject: String = commit.subject.chars().filter(|it| !it.is_control()).collect();
@@ -25,13 +25,14 @@ pub fn culprit_mail(found: &Findings, command: &str) -> String {
 fn subject(found: &Findings) -> String {
     let (workload, signal) = (&found.workload, &found.signal);
     match &found.culprits[..] {
-        [] => format!("{workload}: no commit found that changed {signal}"),
+        [] => format!("{workload}: no {} found that changed {signal}", kind(found)),
         [step] => {
             let since = match step.only() {
-                Some(commit) => format!("{} (\"{}\")", commit.short(), commit.subject),
-                None => format!("one of {} commits", step.commits.len()),
+                Some(commit) if commit.is_option() => format!("with {commit}"),
+                Some(commit) => format!("since {commit}"),
+                None => format!("since {}", name(step).to_lowercase()),
             };
-            format!("{workload}: {} {signal} since {since}", percent(step.levels))
+            format!("{workload}: {} {signal} {since}", percent(step.levels))
         }
         steps => format!("{workload}: {signal} changed in {} steps", steps.len()),
     }

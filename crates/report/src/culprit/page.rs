@@ -4,7 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, effort, in_order, of_culprit, percent, problem, reference, rest, share, value,
+    answer, effort, in_order, kind, of_culprit, parts, percent, problem, reference, rest, share,
+    subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -23,7 +24,7 @@ pub fn culprit_page(found: &Findings) -> String {
     let title = format!("{}: {good} to {bad}", escape(&found.workload));
     let lines = answer(found);
     let (head, lead) = lines.split_once('\n').unwrap_or((&lines, ""));
-    let notes = [rest(found), share(found), reference(found), effort(found)];
+    let notes = [rest(found), parts(found), share(found), reference(found), effort(found)];
     let body = html! {
         header {
             h1 { (head) }
@@ -47,7 +48,7 @@ fn drawing(found: &Findings) -> Markup {
     let tried = in_order(found);
     let levels = tried.iter().flat_map(|tried| tried.figures.iter().copied());
     let Some(down) = Scale::around(levels, DOWN) else { return html! {} };
-    let across = Scale::between([0.0, found.commits as f64], ACROSS);
+    let across = Scale::between([0.0, (found.commits + found.options) as f64], ACROSS);
     let x = |tried: &Tried| across.at(tried.commit.place as f64);
     // A step is drawn at its culprit, wherever it was noticed.
     let mut points: Vec<[f64; 2]> = tried
@@ -72,7 +73,7 @@ fn drawing(found: &Findings) -> Markup {
     html! {
         figure class="history" {
             svg viewBox={ "0 0 " (px(SIZE[0])) " " (px(SIZE[1])) } role="img" {
-                title { "The figure of each commit that was tried" }
+                title { "The figure of each " (kind(found)) " that was tried" }
                 (left_axis(&down, ACROSS[0], ACROSS[1]))
                 (bottom_axis(&across, DOWN[1], DOWN[0]))
                 @for culprit in &found.culprits {
@@ -98,10 +99,10 @@ fn drawing(found: &Findings) -> Markup {
             }
             figcaption {
                 small {
-                    "Each dot is a boot. Left is the good end, right the bad end; numbers count commits. "
+                    "Each dot is a boot. Left is the good end, right the bad end; numbers are places between them. "
                     @if !found.culprits.is_empty() { "Bars are the culprits. " }
                     @if found.tried.iter().any(|tried| tried.problem.is_some()) {
-                        "Crosses are commits without a figure."
+                        "Crosses have no figure."
                     }
                 }
             }
@@ -112,8 +113,14 @@ fn drawing(found: &Findings) -> Markup {
 fn table(found: &Findings) -> Markup {
     html! {
         table {
-            caption { "Commits tried" }
-            thead { tr { th { "Place" } th { "Commit" } th { "Level" } th { "Boots" } th { "Left" } th { "Subject" } } }
+            caption { "What was tried" }
+            thead {
+                tr {
+                    @for head in ["place", kind(found), "level", "boots", "left", subjects(found)] {
+                        th class="head" { (head) }
+                    }
+                }
+            }
             tbody {
                 @for tried in in_order(found) {
                     tr {
