@@ -16,6 +16,9 @@ use crate::run::watch::{Progress, Watch};
 /// What a boot costs, and a boot with the build of a kernel that has few files to compile.
 const COSTS: [f64; 2] = [1.0, 2.0];
 
+/// Boots of an end in measured mode that can be wanted to tell the ends apart.
+const MOST_BOOTS: u32 = 20;
+
 /// A step, by places in the history.
 pub struct Found {
     /// The commits that can be its cause, with their probabilities.
@@ -106,6 +109,9 @@ impl<'a> Seeker<'a> {
                 return Ok(Ending::Budget);
             }
             let before = self.trials.len();
+            if let Some(again) = self.trials.again(place, boots) {
+                watch(Progress::Remark(&again));
+            }
             self.trials.boot(place, boots, watch)?;
             if self.trials.len() > before {
                 // Its build may have read files that no other did.
@@ -177,9 +183,6 @@ impl<'a> Seeker<'a> {
                 }
             };
         }
-        if self.trials.change().is_none_or(|change| change.beyond_luck() != Some(true)) {
-            return Next::End(Ending::NoDifference);
-        }
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
         };
@@ -191,12 +194,14 @@ impl<'a> Seeker<'a> {
             cost: &|node| COSTS[usize::from(!is_built(node))],
             confidence: self.trials.search.confidence,
         };
+        let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
         match search.next() {
+            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
+            _ if !differ => self.more_of_ends(),
             measured::Next::Read { node, left } => {
                 let boots = self.trials.figures(place(node)).len() as u32 + 1;
                 Next::Try { place: place(node), boots, left }
             }
-            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
             measured::Next::Found(steps) => {
                 let found = |step: measured::Likely| Found {
                     // The others of a group change nothing.
@@ -205,6 +210,20 @@ impl<'a> Seeker<'a> {
                     levels: step.levels,
                 };
                 Next::Found(steps.into_iter().map(found).collect())
+            }
+        }
+    }
+
+    /// Further boots of the end that has fewer, as long as they can tell the ends apart.
+    fn more_of_ends(&self) -> Next {
+        let bad = self.trials.bad();
+        let boots = |end: usize| self.trials.figures(end).len() as u32;
+        let fewer = if boots(0) <= boots(bad) { 0 } else { bad };
+        match boots(fewer) {
+            MOST_BOOTS.. => Next::End(Ending::NoDifference),
+            number => {
+                let boots = (2 * number).min(MOST_BOOTS);
+                Next::Try { place: fewer, boots, left: self.trials.left }
             }
         }
     }

@@ -308,6 +308,15 @@ impl<'a> Trials<'a> {
         self.obtain(self.variant(&commit.id), watch)
     }
 
+    /// A line about further boots of a commit; `None` if its kernel was not booted yet.
+    pub fn again(&self, place: usize, boots: u32) -> Option<String> {
+        let done = self.trial(place)?.boots.len();
+        let commit = self.history.commits[place].short();
+        let left = count(self.left, "commit");
+        let more = count((boots as usize).saturating_sub(done), "more boot");
+        Some(format!("{more} of {commit}, {left} left"))
+    }
+
     /// Minutes until one commit is left, at the pace of the kernels so far, if each halves the commits.
     fn time_left(&self) -> Option<u64> {
         let kernels = self.all.len() as u64;
