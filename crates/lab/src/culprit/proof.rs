@@ -58,8 +58,10 @@ pub fn prove(
         if let Some(build) = &mut reverted.build {
             build.revert = vec![commit.id.clone()];
         }
-        kernels.add(trials, BAD, trials.variant(bad), watch)?;
         why = kernels.add(trials, REVERTED, reverted, watch)?;
+        if why.is_none() {
+            kernels.add(trials, BAD, trials.variant(bad), watch)?;
+        }
     }
     let name = format!("{}-{}-proof", trials.search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };
@@ -97,11 +99,13 @@ fn layout(
     let name = |what: &str| format!("{}-{what}", measured.name);
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
+    watch(Progress::Remark("Counting the instructions of both"));
     let counted = Fresh::measure(trials, exact, built, watch)?;
     proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
     if proof.instructions.is_none_or(|change| change.is_beyond()) {
         return Ok(());
     }
+    watch(Progress::Remark("Measuring both with all functions aligned to 64 bytes"));
     let mut kernels = Kernels::default();
     for (name, mut variant) in pair {
         if let Some(build) = &mut variant.build {
