@@ -7,6 +7,7 @@ use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 use model::count;
 
 use crate::ascii::{cut, escape, excerpt};
+use crate::exact::{directed, more_or_less};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
@@ -54,8 +55,10 @@ fn answer(found: &Findings) -> String {
         found.floor.map_or(String::new(), |floor| format!(", {by} floor {}", like(floor, base)));
     let answer = match &found.ending {
         Ending::Found => match &found.culprits[..] {
-            [one] if one.only().is_some() => format!("Culprit: {}", name(one)),
-            [one] => name(one),
+            [one] if one.only().is_some() => {
+                format!("Culprit: {}{}", name(one), probability(one, found))
+            }
+            [one] => name(one) + &probability(one, found),
             steps => format!("{} steps", steps.len()),
         },
         Ending::Drift => {
@@ -64,7 +67,11 @@ fn answer(found: &Findings) -> String {
                 .into()
         }
         Ending::NoDifference => {
-            format!("The ends do not differ beyond {by}: there is no commit to find.")
+            let more = match found.exact {
+                true => "",
+                false => " More boots of the ends lower the floor.",
+            };
+            format!("The ends do not differ beyond {by}: there is no commit to find.{more}")
         }
         Ending::Hidden => {
             format!("Not found: {by} hides on which side a commit lies, even with the most boots.")
@@ -84,11 +91,12 @@ fn by(exact: bool) -> &'static str {
 
 fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     let mut text = match culprit.only() {
-        Some(commit) => format!("{}\n", named(commit)),
+        Some(commit) => format!("{}{}\n", named(commit), probability(culprit, found)),
         None => {
-            let mut text = format!("{}:\n", name(culprit));
-            for (commit, _) in culprit.commits.iter().take(LISTED) {
-                text += &format!("  {}\n", named(commit));
+            let mut text = format!("{}{}:\n", name(culprit), probability(culprit, found));
+            for (commit, share) in culprit.commits.iter().take(LISTED) {
+                let share = if found.exact { String::new() } else { of_hundred(*share) + "  " };
+                text += &format!("  {share}{}\n", named(commit));
             }
             if culprit.commits.len() > LISTED {
                 text += &format!("  and {} more\n", culprit.commits.len() - LISTED);
@@ -153,7 +161,18 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
         Some(Err(why)) => {
             text += &format!("    not measured with aligned functions: {}\n", escape(why))
         }
-        Some(Ok(change)) => text += &line("with all functions aligned to 64 bytes", change),
+        Some(Ok(change)) => {
+            text += &line("with all functions aligned to 64 bytes", change);
+            let step = proof.step.map_or(0.0, |step| step.change().abs());
+            let meaning = match change.floor {
+                _ if change.is_beyond() => "then the step remains: not the place of functions",
+                Some(floor) if floor < step => {
+                    "then the step is gone: it is the place of functions"
+                }
+                _ => "too few boots to say whether the step remains then",
+            };
+            text += &format!("    {meaning}\n");
+        }
     }
     text += &match &proof.functions {
         Err(why) => format!("    which functions it changes is not known: {}\n", escape(why)),
@@ -180,7 +199,8 @@ fn rest(found: &Findings) -> String {
     let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
         return String::new();
     };
-    let matters = found.culprits.len() > 1 || rest.abs() > 0.05 * (bad - good).abs();
+    let floor = found.floor.unwrap_or(0.0).max(0.05 * (bad - good).abs());
+    let matters = found.culprits.len() > 1 || rest.abs() > floor;
     if found.ending != Ending::Found || !matters {
         return String::new();
     }
@@ -286,6 +306,17 @@ fn name(culprit: &Culprit) -> String {
     }
 }
 
+/// How likely it is in measured mode that the step is one of these commits.
+fn probability(culprit: &Culprit, found: &Findings) -> String {
+    let sum: f64 = culprit.commits.iter().map(|(_, probability)| probability).sum();
+    if found.exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
+}
+
+/// A probability in percent, which is never rounded to certainty.
+fn of_hundred(probability: f64) -> String {
+    format!("{:.1} %", (100.0 * probability).min(99.9))
+}
+
 fn named(commit: &Commit) -> String {
     format!("{} (\"{}\")", commit.short(), excerpt(&commit.subject))
 }
@@ -304,10 +335,18 @@ fn like(difference: f64, figure: f64) -> String {
 }
 
 fn percent([before, after]: [f64; 2]) -> String {
-    match (after - before) / before.abs() {
-        share if share.is_finite() => {
-            format!("{:.2} % {}", 100.0 * share.abs(), if share < 0.0 { "less" } else { "more" })
-        }
-        _ => format!("{} more", value(after - before)),
+    let change = after - before;
+    more_or_less(100.0 * change / before.abs(), 2)
+        .unwrap_or_else(|| directed(value(change.abs()), change))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn changes_of_nothing_have_no_direction() {
+        let of = |before, after| super::percent([before, after]);
+        assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0), of(0.0, 0.0)], ["0.00 %", "0.00 %", "0.00"]);
+        assert_eq!([of(100.0, 99.0), of(-1.0, 1.0)], ["1.00 % less", "200.00 % more"]);
+        assert_eq!([of(0.0, 3.0), of(0.0, -3.0)], ["3.00 more", "3.00 less"]);
     }
 }
