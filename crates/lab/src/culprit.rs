@@ -41,7 +41,7 @@ impl Lab {
         watch(Progress::Remark(&plan));
         let mut seeker = Seeker::new(Trials::new(self, search, history))?;
         let ending = seeker.seek(watch)?;
-        let Seeker { mut trials, share, steps, without_effect, .. } = seeker;
+        let Seeker { mut trials, share, steps, posterior, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
             let (author, parents) = match commits[..] {
@@ -81,6 +81,7 @@ impl Lab {
             signal: trials.signal().to_string(),
             share,
             commits,
+            posterior,
             without_effect,
             kernels: trials.kernels(),
             boots: trials.boots(),

@@ -49,6 +49,8 @@ pub struct Seeker<'a> {
     pub share: f64,
     /// The answer.
     pub steps: Vec<Found>,
+    /// In measured mode, the probability of each commit to be a step.
+    pub posterior: Vec<f64>,
     /// Commits that change nothing that a build reads.
     pub without_effect: usize,
     /// The files that each commit changes against each parent.
@@ -63,6 +65,7 @@ impl<'a> Seeker<'a> {
             trials,
             share: 1.0,
             steps: Vec::new(),
+            posterior: Vec::new(),
             without_effect: 0,
         })
     }
@@ -158,31 +161,57 @@ impl<'a> Seeker<'a> {
         Ending::NoEnd(format!("{} {problem}", self.trials.history.commits[end].short()))
     }
 
-    fn next(&self, groups: &Contracted) -> Next {
-        let place = |node| self.place(node, groups);
+    fn next(&mut self, groups: &Contracted) -> Next {
         let (readings, unreadable) = self.readings(groups);
         if self.trials.search.experiment.mode == Mode::Exact {
-            let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-            let search = Exact {
-                history: &groups.history,
-                least: self.trials.signal().least(base),
-                readings: &readings,
-                unreadable: &unreadable,
-                seeds: self.trials.search.experiment.boots as usize,
-                all: self.trials.search.all,
-            };
-            return match search.next() {
-                exact::Next::Read(node, boots) => {
-                    Next::Try { place: place(node), boots: boots as u32, left: search.left() }
-                }
-                exact::Next::NoDifference => Next::End(Ending::NoDifference),
-                exact::Next::Hidden(..) => Next::End(Ending::Hidden),
-                exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
-                exact::Next::Found(steps) => {
-                    Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
-                }
-            };
+            return self.exact(groups, &readings, &unreadable);
         }
+        let (next, posterior) = self.measured(groups, readings, &unreadable);
+        self.posterior = vec![0.0; self.trials.history.commits.len()];
+        // The others of a group change nothing.
+        for (group, probability) in groups.groups.iter().zip(posterior) {
+            self.posterior[group[0]] = probability;
+        }
+        next
+    }
+
+    fn exact(
+        &self,
+        groups: &Contracted,
+        readings: &BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> Next {
+        let place = |node| self.place(node, groups);
+        let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
+        let search = Exact {
+            history: &groups.history,
+            least: self.trials.signal().least(base),
+            readings,
+            unreadable,
+            seeds: self.trials.search.experiment.boots as usize,
+            all: self.trials.search.all,
+        };
+        match search.next() {
+            exact::Next::Read(node, boots) => {
+                Next::Try { place: place(node), boots: boots as u32, left: search.left() }
+            }
+            exact::Next::NoDifference => Next::End(Ending::NoDifference),
+            exact::Next::Hidden(..) => Next::End(Ending::Hidden),
+            exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
+            exact::Next::Found(steps) => {
+                Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
+            }
+        }
+    }
+
+    /// What comes next, and the probability of each group to be a step.
+    fn measured(
+        &self,
+        groups: &Contracted,
+        readings: BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> (Next, Vec<f64>) {
+        let place = |node| self.place(node, groups);
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
         };
@@ -190,12 +219,13 @@ impl<'a> Seeker<'a> {
         let search = Measured {
             history: &groups.history,
             readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
-            unreadable: &unreadable,
+            unreadable,
             cost: &|node| COSTS[usize::from(!is_built(node))],
             confidence: self.trials.search.confidence,
         };
         let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
-        match search.next() {
+        let (next, posterior) = search.next();
+        let next = match next {
             measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
             _ if !differ => self.more_of_ends(),
             measured::Next::Read { node, left } => {
@@ -204,14 +234,14 @@ impl<'a> Seeker<'a> {
             }
             measured::Next::Found(steps) => {
                 let found = |step: measured::Likely| Found {
-                    // The others of a group change nothing.
                     commits: step.commits.iter().map(|it| (groups.groups[it.0][0], it.1)).collect(),
                     ends: step.ends.map(place),
                     levels: step.levels,
                 };
                 Next::Found(steps.into_iter().map(found).collect())
             }
-        }
+        };
+        (next, posterior)
     }
 
     /// Further boots of the end that has fewer, as long as they can tell the ends apart.

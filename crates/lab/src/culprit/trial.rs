@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ::culprit::{Tried, level};
+use ::culprit::{Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt};
 use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
@@ -240,8 +240,12 @@ impl<'a> Trials<'a> {
 
     /// The variance of boots of one kernel, from all of them.
     pub fn variance(&self) -> f64 {
-        let all: Vec<Vec<f64>> = self.all.values().map(|trial| trial.figures.clone()).collect();
-        pooled_variance(&all).map_or(0.0, |(variance, _)| variance)
+        pooled_variance(&self.by_kernel()).map_or(0.0, |(variance, _)| variance)
+    }
+
+    /// The figures of each kernel.
+    fn by_kernel(&self) -> Vec<Vec<f64>> {
+        self.all.values().map(|trial| trial.figures.clone()).collect()
     }
 
     /// The author of a commit.
@@ -267,12 +271,18 @@ impl<'a> Trials<'a> {
 
     /// All trials in their order.
     pub fn tried(&self) -> Vec<Tried> {
-        let tried = |place: &usize| Tried {
-            commit: self.commit(*place),
-            figures: self.figures(*place).to_vec(),
-            problem: self.problem(*place).map(String::from),
-            left: self.all[place].left,
-            same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
+        let all = self.by_kernel();
+        let is_exact = self.search.experiment.mode == Mode::Exact;
+        let tried = |place: &usize| {
+            let figures = self.figures(*place).to_vec();
+            Tried {
+                commit: self.commit(*place),
+                reach: reach(figures.len(), &all, is_exact),
+                figures,
+                problem: self.problem(*place).map(String::from),
+                left: self.all[place].left,
+                same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
+            }
         };
         self.order.iter().map(tried).collect()
     }
