@@ -2,6 +2,7 @@
 //! from the history and the figures so far, and kernels and boots are kept. So the same command continues an
 //! interrupted search.
 
+mod cost;
 mod proof;
 pub mod search;
 mod seeker;
@@ -15,6 +16,7 @@ use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError, lock};
+pub use cost::cost;
 use search::Search;
 use seeker::{Found, Seeker};
 use trial::Trials;
@@ -39,6 +41,7 @@ impl Lab {
         let about = search::kernels(history);
         let plan = format!("{commits} commits from {good} to {bad}: about {about} kernels to try");
         watch(Progress::Remark(&plan));
+        watch(Progress::Remark(&cost(search, about, Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, history))?;
         let ending = seeker.seek(watch)?;
         let Seeker { mut trials, share, steps, posterior, without_effect, .. } = seeker;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ::culprit::Ending;
-use kernels::History;
+use kernels::{Cache, History};
 use lab::{Asked, Search, file, search};
 use model::{Build, Experiment, Mode, Variant};
 
 use super::run::{described, laboratory, on_interrupt, text, workload};
-use super::write_out;
+use super::{existing_store, write_out};
 use crate::args::{CulpritArgs, CulpritFormat, FigureArgs, ModeArg};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -34,7 +34,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         }
     }
     if args.dry_run {
-        return plan(&search, &history);
+        return plan(store, &search, &history);
     }
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
@@ -115,15 +115,17 @@ fn command() -> String {
 }
 
 /// Prints what a search would do.
-fn plan(search: &Search, history: &History) -> Result<ExitCode, Failure> {
+fn plan(store: Option<PathBuf>, search: &Search, history: &History) -> Result<ExitCode, Failure> {
     let commits = history.commits.len() - 1;
     let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
     let kernels = search::kernels(history);
     let boots = search.experiment.boots;
+    // Without a store no boot is known.
+    let cost = lab::cost(search, kernels, existing_store(store).ok().as_ref(), &Cache::open()?)?;
     let text = format!(
         "{commits} commits from {} to {}, {merges} of them merges\nabout {kernels} kernels: the two ends, one \
          for each halving, one with the culprit reverted; fewer if commits change nothing that is built\n\
-         {boots} boots of each end, then {}\n",
+         {boots} boots of each end, then {}\n{cost}\n",
         search.good,
         search.bad,
         match search.experiment.mode {

@@ -11,8 +11,8 @@ use crate::culprit::trial::{Trials, booted};
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
-/// Boots of each kernel, by mode at least.
-const FEWEST: [u32; 2] = [3, 5];
+/// Boots of each kernel at least: in exact mode, in measured mode.
+pub const FEWEST: [u32; 2] = [3, 5];
 /// Boots of each kernel at most.
 const MOST: f64 = 40.0;
 /// Standard errors by which a step exceeds a floor of 1 % in 9 of 10 proofs: the normal quantiles of 0.995 and
