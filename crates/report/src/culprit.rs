@@ -122,27 +122,29 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     text
 }
 
+/// One part of a proof. `by` is what hides small changes of its figure.
+fn line(what: &str, change: &Change, by: &str) -> String {
+    let beyond = match change.floor {
+        None => "too few boots to judge".to_owned(),
+        Some(floor) => {
+            let word = if change.is_beyond() { "beyond" } else { "within" };
+            format!("{word} {by}, floor {}", like(floor, change.levels[0]))
+        }
+    };
+    let [before, after] = change.levels.map(value);
+    format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
+}
+
 fn of_proof(proof: &Proof, exact: bool) -> String {
     let by = by(exact);
-    let line = |what: &str, change: &Change| {
-        let beyond = match change.floor {
-            None => "too few boots to judge".to_owned(),
-            Some(floor) => {
-                let word = if change.is_beyond() { "beyond" } else { "within" };
-                format!("{word} {by}, floor {}", like(floor, change.levels[0]))
-            }
-        };
-        let [before, after] = change.levels.map(value);
-        format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
-    };
     let mut text = format!("  Measured afresh (experiment {}):\n", proof.experiment);
     match &proof.step {
-        Some(step) => text += &line("its parent and it", step),
+        Some(step) => text += &line("its parent and it", step, by),
         None => text += "    no figure of both it and its parent\n",
     }
     match &proof.reverted {
         Ok(change) => {
-            text += &line("the bad end and that with it reverted", change);
+            text += &line("the bad end and that with it reverted", change, by);
             if let Some(step) = &proof.step {
                 let back = -100.0 * change.change() / step.change();
                 text += &format!("    reverting it takes {back:.0} % of the step back\n");
@@ -151,7 +153,7 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
         Err(why) => text += &format!("    not reverted: {}\n", escape(why)),
     }
     if let Some(instructions) = &proof.instructions {
-        text += &line("kernel instructions of its parent and it", &Change { ..*instructions });
+        text += &line("kernel instructions of its parent and it", instructions, "luck");
         if !instructions.is_beyond() {
             text += "    instructions do not change: layout or caches, not this code path\n";
         }
@@ -162,7 +164,7 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
             text += &format!("    not measured with aligned functions: {}\n", escape(why))
         }
         Some(Ok(change)) => {
-            text += &line("with all functions aligned to 64 bytes", change);
+            text += &line("with all functions aligned to 64 bytes", change, by);
             let step = proof.step.map_or(0.0, |step| step.change().abs());
             let meaning = match change.floor {
                 _ if change.is_beyond() => "then the step remains: not the place of functions",

@@ -167,6 +167,13 @@ fn a_page_of_measured_mode_has_intervals_and_probabilities() {
     assert_eq!(page.matches("class=\"likely\"").count(), 4);
     assert!(page.contains("commit 93: 94.0 %"));
     assert!(report::culprit(&measured()).starts_with("One of 2 commits, probability 96.0 %"));
+    let mut counted = found();
+    counted.exact = false;
+    let same = Change { levels: [1e6, 1e6], floor: Some(1000.0) };
+    counted.culprits[0].proof.as_mut().unwrap().instructions = Some(same);
+    let text = report::culprit(&counted);
+    assert!(text.contains("(0.00 %; within luck, floor 1000)"), "{text}");
+    assert!(text.contains("beyond noise, floor 0.75"), "{text}");
     // Exact mode has no probabilities.
     let exact = report::culprit_page(&found());
     assert!(exact.contains("class=\"interval\"") && !exact.contains("class=\"likely\""));
