@@ -224,8 +224,9 @@ fn are_proven(found: &Value, planted: &[(Change, &str)]) {
             assert!(step.abs() > change["floor"].as_f64().unwrap(), "{subject}: {change}");
             step
         });
-        assert!((step + back).abs() < 0.1 * step, "{subject}: {step} and back {back}");
-        assert_eq!(proof["functions"], serde_json::json!([function]), "{subject}");
+        let luck = 2.0 * proof["step"]["floor"].as_f64().unwrap();
+        assert!((step + back).abs() <= luck + 0.1 * step, "{subject}: {step} and back {back}");
+        assert_eq!(proof["functions"]["Ok"], serde_json::json!([function]), "{subject}");
     }
 }
 
