@@ -54,6 +54,9 @@ pub struct Tried {
     pub commit: Commit,
     /// The figures of its boots, in order.
     pub figures: Vec<f64>,
+    /// Half the width of the interval of their mean: by luck 99.9 %, by noise 95 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach: Option<f64>,
     /// Why it has none: it does not build, or no boot of it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -200,7 +203,10 @@ pub struct Findings {
     pub without_effect: usize,
     /// The commits that were tried, in this order.
     pub tried: Vec<Tried>,
-    /// Kernels built or taken from the cache, and boots that count.
+    /// In measured mode, the probability of each place in the range to be a step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub posterior: Vec<f64>,
+    /// Kernels built or taken from the cache.
     pub kernels: usize,
     /// Boots that count.
     pub boots: usize,

@@ -14,6 +14,6 @@ pub use contract::Contracted;
 pub use exact::{Exact, Step};
 pub use findings::{Change, Commit, Culprit, Ending, Findings, Proof, Tried, short};
 pub use history::{History, Node};
-pub use levels::level;
+pub use levels::{level, reach};
 pub use measured::{Likely, Measured};
 pub use posterior::{Noisy, Weighed};

@@ -62,18 +62,23 @@ impl Part {
 }
 
 impl Measured<'_> {
-    /// What is to be read next, or the answer.
-    pub fn next(&self) -> Next {
+    /// What is to be read next, or the answer; and the probability of each commit to be a step.
+    pub fn next(&self) -> (Next, Vec<f64>) {
         let whole = self.weighed(0, self.history.bad());
         let left = whole.weighed.likeliest(self.confidence).len();
-        match self.steps(&whole) {
+        let mut posterior = vec![0.0; self.history.len()];
+        let next = match self.steps(&whole, &mut posterior) {
             Ok(steps) => Next::Found(steps),
             Err(node) => Next::Read { node, left },
-        }
+        };
+        (next, posterior)
     }
 
-    /// The steps in a part; the error is what is to be read.
-    fn steps(&self, part: &Part) -> Result<Vec<Likely>, Node> {
+    /// The steps in a part, whose commits get their probabilities; the error is what is to be read.
+    fn steps(&self, part: &Part, posterior: &mut [f64]) -> Result<Vec<Likely>, Node> {
+        for (node, probability) in part.nodes.iter().zip(&part.weighed.posterior).skip(1) {
+            posterior[*node] = *probability;
+        }
         match part.weighed.next {
             posterior::Next::Read(node) => Err(part.nodes[node]),
             posterior::Next::NoDifference => Ok(Vec::new()),
@@ -83,8 +88,8 @@ impl Measured<'_> {
                 let Some(middle) = self.middle(low, high) else {
                     return Ok(vec![self.likely(part)]);
                 };
-                let mut steps = self.steps(&self.weighed(low, middle))?;
-                steps.extend(self.steps(&self.weighed(middle, high))?);
+                let mut steps = self.steps(&self.weighed(low, middle), posterior)?;
+                steps.extend(self.steps(&self.weighed(middle, high), posterior)?);
                 Ok(steps)
             }
         }
@@ -143,7 +148,7 @@ mod tests {
     use super::*;
 
     /// A range in which each commit's boots scatter about 100 and its steps, with a standard deviation of 1.
-    fn search(commits: usize, steps: &[(Node, f64)]) -> (Vec<Likely>, usize) {
+    fn search(commits: usize, steps: &[(Node, f64)]) -> (Vec<Likely>, Vec<f64>, usize) {
         let history = History::linear(commits);
         let unreadable = FixedBitSet::with_capacity(history.len());
         let mut random = fastrand::Rng::with_seed(7);
@@ -157,8 +162,8 @@ mod tests {
                 confidence: 0.95,
             };
             match measured.next() {
-                Next::Found(found) => return (found, readings.len()),
-                Next::Read { node, .. } => {
+                (Next::Found(found), posterior) => return (found, posterior, readings.len()),
+                (Next::Read { node, .. }, _) => {
                     // Twelve uniform deviates less six: nearly normal.
                     let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
                     let steps = steps.iter().filter(|(step, _)| history.has(node, *step));
@@ -171,17 +176,21 @@ mod tests {
 
     #[test]
     fn one_step_is_found_with_its_levels() {
-        let (found, read) = search(64, &[(20, 4.0)]);
+        let (found, posterior, read) = search(64, &[(20, 4.0)]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].commits[0].0, 20);
+        assert_eq!(found[0].commits[0], (20, posterior[20]));
+        assert!((posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(found[0].commits[0].1 > 0.9 && read < 60, "{read} {found:?}");
         assert!((found[0].levels[1] - found[0].levels[0] - 4.0).abs() < 1.0, "{found:?}");
     }
 
     #[test]
     fn two_steps_are_searched_in_halves() {
-        let (found, read) = search(64, &[(10, 6.0), (50, 6.0)]);
+        let (found, posterior, read) = search(64, &[(10, 6.0), (50, 6.0)]);
         let commits: Vec<Node> = found.iter().map(|step| step.commits[0].0).collect();
         assert_eq!(commits, [10, 50], "{read} {found:?}");
+        // Each half has one step.
+        assert!((posterior.iter().sum::<f64>() - 2.0).abs() < 1e-9);
+        assert!(posterior[10] > 0.9 && posterior[50] > 0.9);
     }
 }

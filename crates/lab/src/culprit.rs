@@ -2,6 +2,7 @@
 //! follows from the history and the figures so far, and kernels and boots are kept. So the same command continues
 //! an interrupted search.
 
+mod cost;
 mod options;
 mod proof;
 pub mod search;
@@ -15,6 +16,7 @@ use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError, lock};
+pub use cost::cost;
 use search::{Range, Search};
 use seeker::{Found, Seeker};
 use trial::Trials;
@@ -36,10 +38,11 @@ impl Lab {
         let _lock = lock(&self.scratch)?;
         let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
         watch(Progress::Remark(&plan));
+        watch(Progress::Remark(&cost(search, range.kernels(), Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range))?;
         let ending = seeker.seek(watch)?;
         let code = seeker.code();
-        let Seeker { mut trials, share, steps, without_effect, .. } = seeker;
+        let Seeker { mut trials, share, steps, posterior, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
             let (mut author, mut parents, mut with) = (None, Vec::new(), Vec::new());
@@ -91,6 +94,7 @@ impl Lab {
             commits: range.commits,
             options: range.options(),
             code,
+            posterior,
             without_effect,
             kernels: trials.kernels(),
             boots: trials.boots(),

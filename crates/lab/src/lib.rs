@@ -18,6 +18,7 @@ pub use boot::guest::{Guest, Libraries, NoGuest};
 pub use boot::inspect::{Inspection, InspectionError};
 pub use boot::job::JobError;
 pub use boot::userspace;
+pub use culprit::cost;
 pub use culprit::search::{self, Asked, Search};
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;

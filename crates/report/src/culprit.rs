@@ -7,6 +7,7 @@ use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried, short};
 use model::count;
 
 use crate::ascii::{cut, escape, excerpt};
+use crate::exact::{directed, more_or_less};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
@@ -55,15 +56,21 @@ fn answer(found: &Findings) -> String {
         found.floor.map_or(String::new(), |floor| format!(", {by} floor {}", like(floor, base)));
     let answer = match &found.ending {
         Ending::Found => match &found.culprits[..] {
-            [one] if one.only().is_some() => format!("Culprit: {}", name(one)),
-            [one] => name(one),
+            [one] if one.only().is_some() => {
+                format!("Culprit: {}{}", name(one), probability(one, found))
+            }
+            [one] => name(one) + &probability(one, found),
             steps => format!("{} steps", steps.len()),
         },
         Ending::Drift => format!(
             "No single {kind}: the figure drifts, and no step has 10 % of the change. --all lists smaller steps."
         ),
         Ending::NoDifference => {
-            format!("The ends do not differ beyond {by}: there is no {kind} to find.")
+            let more = match found.exact {
+                true => "",
+                false => " More boots of the ends lower the floor.",
+            };
+            format!("The ends do not differ beyond {by}: there is no {kind} to find.{more}")
         }
         Ending::Hidden => {
             format!("Not found: {by} hides on which side a {kind} lies, even with the most boots.")
@@ -92,11 +99,12 @@ fn by(exact: bool) -> &'static str {
 
 fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     let mut text = match culprit.only() {
-        Some(commit) => format!("{}\n", named(commit)),
+        Some(commit) => format!("{}{}\n", named(commit), probability(culprit, found)),
         None => {
-            let mut text = format!("{}:\n", name(culprit));
-            for (commit, _) in culprit.commits.iter().take(LISTED) {
-                text += &format!("  {}\n", named(commit));
+            let mut text = format!("{}{}:\n", name(culprit), probability(culprit, found));
+            for (commit, share) in culprit.commits.iter().take(LISTED) {
+                let share = if found.exact { String::new() } else { of_hundred(*share) + "  " };
+                text += &format!("  {share}{}\n", named(commit));
             }
             if culprit.commits.len() > LISTED {
                 text += &format!("  and {} more\n", culprit.commits.len() - LISTED);
@@ -126,31 +134,33 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     text
 }
 
+/// One part of a proof. `by` is what hides small changes of its figure.
+fn line(what: &str, change: &Change, by: &str) -> String {
+    let beyond = match change.floor {
+        None => "too few boots to judge".to_owned(),
+        Some(floor) => {
+            let word = if change.is_beyond() { "beyond" } else { "within" };
+            format!("{word} {by}, floor {}", like(floor, change.levels[0]))
+        }
+    };
+    let [before, after] = change.levels.map(value);
+    format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
+}
+
 fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
     let by = by(exact);
     let [parent, reverted, reverting] = match is_option {
         false => ["its parent", "reverted", "reverting it"],
         true => ["the change before", "set back", "setting it back"],
     };
-    let line = |what: &str, change: &Change| {
-        let beyond = match change.floor {
-            None => "too few boots to judge".to_owned(),
-            Some(floor) => {
-                let word = if change.is_beyond() { "beyond" } else { "within" };
-                format!("{word} {by}, floor {}", like(floor, change.levels[0]))
-            }
-        };
-        let [before, after] = change.levels.map(value);
-        format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
-    };
     let mut text = format!("  Measured afresh (experiment {}):\n", proof.experiment);
     match &proof.step {
-        Some(step) => text += &line(&format!("{parent} and it"), step),
+        Some(step) => text += &line(&format!("{parent} and it"), step, by),
         None => text += &format!("    no figure of both it and {parent}\n"),
     }
     match &proof.reverted {
         Ok(change) => {
-            text += &line(&format!("the bad end and that with it {reverted}"), change);
+            text += &line(&format!("the bad end and that with it {reverted}"), change, by);
             if let Some(step) = &proof.step {
                 let back = -100.0 * change.change() / step.change();
                 text += &format!("    {reverting} takes {back:.0} % of the step back\n");
@@ -159,8 +169,7 @@ fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
         Err(why) => text += &format!("    not {reverted}: {}\n", escape(why)),
     }
     if let Some(instructions) = &proof.instructions {
-        text +=
-            &line(&format!("kernel instructions of {parent} and it"), &Change { ..*instructions });
+        text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
         if !instructions.is_beyond() {
             text += "    instructions do not change: layout or caches, not this code path\n";
         }
@@ -170,7 +179,18 @@ fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
         Some(Err(why)) => {
             text += &format!("    not measured with aligned functions: {}\n", escape(why))
         }
-        Some(Ok(change)) => text += &line("with all functions aligned to 64 bytes", change),
+        Some(Ok(change)) => {
+            text += &line("with all functions aligned to 64 bytes", change, by);
+            let step = proof.step.map_or(0.0, |step| step.change().abs());
+            let meaning = match change.floor {
+                _ if change.is_beyond() => "then the step remains: not the place of functions",
+                Some(floor) if floor < step => {
+                    "then the step is gone: it is the place of functions"
+                }
+                _ => "too few boots to say whether the step remains then",
+            };
+            text += &format!("    {meaning}\n");
+        }
     }
     text += &match &proof.functions {
         Err(why) => format!("    which functions it changes is not known: {}\n", escape(why)),
@@ -197,7 +217,8 @@ fn rest(found: &Findings) -> String {
     let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
         return String::new();
     };
-    let matters = found.culprits.len() > 1 || rest.abs() > 0.05 * (bad - good).abs();
+    let floor = found.floor.unwrap_or(0.0).max(0.05 * (bad - good).abs());
+    let matters = found.culprits.len() > 1 || rest.abs() > floor;
     if found.ending != Ending::Found || !matters {
         return String::new();
     }
@@ -341,6 +362,17 @@ fn name(culprit: &Culprit) -> String {
     }
 }
 
+/// How likely it is in measured mode that the step is one of these commits.
+fn probability(culprit: &Culprit, found: &Findings) -> String {
+    let sum: f64 = culprit.commits.iter().map(|(_, probability)| probability).sum();
+    if found.exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
+}
+
+/// A probability in percent, which is never rounded to certainty.
+fn of_hundred(probability: f64) -> String {
+    format!("{:.1} %", (100.0 * probability).min(99.9))
+}
+
 fn named(commit: &Commit) -> String {
     let subject = excerpt(&commit.subject);
     match commit.is_option() {
@@ -363,10 +395,18 @@ fn like(difference: f64, figure: f64) -> String {
 }
 
 fn percent([before, after]: [f64; 2]) -> String {
-    match (after - before) / before.abs() {
-        share if share.is_finite() => {
-            format!("{:.2} % {}", 100.0 * share.abs(), if share < 0.0 { "less" } else { "more" })
-        }
-        _ => format!("{} more", value(after - before)),
+    let change = after - before;
+    more_or_less(100.0 * change / before.abs(), 2)
+        .unwrap_or_else(|| directed(value(change.abs()), change))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn changes_of_nothing_have_no_direction() {
+        let of = |before, after| super::percent([before, after]);
+        assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0), of(0.0, 0.0)], ["0.00 %", "0.00 %", "0.00"]);
+        assert_eq!([of(100.0, 99.0), of(-1.0, 1.0)], ["1.00 % less", "200.00 % more"]);
+        assert_eq!([of(0.0, 3.0), of(0.0, -3.0)], ["3.00 more", "3.00 less"]);
     }
 }

@@ -158,13 +158,17 @@ pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
 /// A change in percent as sentences have it: `139.97 % more`, `0.52 % less`, and `0.00 %` of what rounds to
 /// none. `None` for what is not a number.
 pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
-    let size = percent.is_finite().then(|| format!("{:.decimals$}", percent.abs()))?;
-    let word = match size.trim_matches(['0', '.']).is_empty() {
-        true => "",
-        false if percent < 0.0 => " less",
-        false => " more",
-    };
-    Some(format!("{size} %{word}"))
+    let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
+    Some(directed(size, percent))
+}
+
+/// The size of a change with its direction, of which a size that is printed as zero has none.
+pub fn directed(size: String, change: f64) -> String {
+    match size.contains(|c: char| matches!(c, '1'..='9')) {
+        false => size,
+        true if change < 0.0 => size + " less",
+        true => size + " more",
+    }
 }
 
 /// How many of the rows that are called beyond luck are expected to be luck.

@@ -9,7 +9,8 @@ fn commit(place: usize, subject: &str) -> Commit {
 
 fn tried(place: usize, subject: &str, figures: &[f64], left: usize) -> Tried {
     let commit = commit(place, subject);
-    Tried { commit, figures: figures.into(), problem: None, left, same_as: None }
+    let reach = (!figures.is_empty()).then_some(0.8);
+    Tried { commit, figures: figures.into(), reach, problem: None, left, same_as: None }
 }
 
 /// One culprit, proven, in a range of 64 commits.
@@ -33,6 +34,7 @@ fn found() -> Findings {
         commits: 63,
         options: 0,
         code: None,
+        posterior: Vec::new(),
         without_effect: 41,
         tried: vec![
             tried(1, "Linux 6.1", &[31.0, 31.5, 30.5], 63),
@@ -130,6 +132,9 @@ fn searches_without_an_answer_say_why() {
     ]
     .map(first);
     assert_eq!(same, "The ends do not differ beyond luck: there is no commit to find.");
+    let noisy = Findings { exact: false, ..none(Ending::NoDifference) };
+    let noisy = report::culprit(&noisy);
+    assert!(noisy.contains("beyond noise") && noisy.contains("More boots of the ends"), "{noisy}");
     assert!(hidden.starts_with("Not found: luck hides"), "{hidden}");
     assert_eq!(end, "Not found: aaaa does not build");
     assert!(budget.contains("Run the same command again"), "{budget}");
@@ -148,4 +153,56 @@ fn a_page_escapes_what_commits_say() {
     let json: serde_json::Value = serde_json::from_str(&report::culprit_json(&found())).unwrap();
     assert_eq!(json["culprits"][0]["commits"][0][0]["place"], 40);
     assert_eq!(json["ending"]["ending"], "found");
+}
+
+/// A search in measured mode among 200 commits.
+fn measured() -> Findings {
+    let mut found = found();
+    found.exact = false;
+    (found.share, found.reference) = (1.0, None);
+    found.ends = [commit(0, "mm: change 0"), commit(200, "mm: change 200")];
+    found.signal = "Time".into();
+    found.commits = 200;
+    found.posterior =
+        (0..=200).map(|place| if (92..=95).contains(&place) { 0.02 } else { 0.0 }).collect();
+    found.posterior[93] = 0.94;
+    let noise = |place: usize, boot: usize| ((place * 37 + boot * 101) % 17) as f64 / 8.0 - 1.0;
+    let figures = |place: usize, boots: usize| -> Vec<f64> {
+        let level = if place < 93 { 100.0 } else { 103.0 };
+        (0..boots).map(|boot| level + noise(place, boot)).collect()
+    };
+    let places = [(0, 8), (200, 8), (100, 2), (50, 1), (75, 1), (88, 3), (92, 4), (93, 4), (95, 3)];
+    found.tried = places
+        .map(|(place, boots)| Tried {
+            reach: Some(2.0 / (boots as f64).sqrt()),
+            ..tried(place, &format!("mm: change {place}"), &figures(place, boots), 200 / boots)
+        })
+        .into();
+    let culprit = &mut found.culprits[0];
+    culprit.commits =
+        vec![(commit(93, "mm: change 93"), 0.94), (commit(92, "mm: change 92"), 0.02)];
+    culprit.levels = [100.0, 103.0];
+    (culprit.author, culprit.proof) = (None, None);
+    found
+}
+
+#[test]
+fn a_page_of_measured_mode_has_intervals_and_probabilities() {
+    let page = report::culprit_page(&measured());
+    let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/culprit-measured.html");
+    std::fs::write(path, &page).unwrap();
+    assert_eq!(page.matches("class=\"interval\"").count(), 9);
+    assert_eq!(page.matches("class=\"likely\"").count(), 4);
+    assert!(page.contains("commit 93: 94.0 %"));
+    assert!(report::culprit(&measured()).starts_with("One of 2 commits, probability 96.0 %"));
+    let mut counted = found();
+    counted.exact = false;
+    let same = Change { levels: [1e6, 1e6], floor: Some(1000.0) };
+    counted.culprits[0].proof.as_mut().unwrap().instructions = Some(same);
+    let text = report::culprit(&counted);
+    assert!(text.contains("(0.00 %; within luck, floor 1000)"), "{text}");
+    assert!(text.contains("beyond noise, floor 0.75"), "{text}");
+    // Exact mode has no probabilities.
+    let exact = report::culprit_page(&found());
+    assert!(exact.contains("class=\"interval\"") && !exact.contains("class=\"likely\""));
 }

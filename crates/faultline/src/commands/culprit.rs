@@ -12,7 +12,7 @@ use lab::{Asked, Progress, Search, file, search};
 use model::{Build, Mode, Variant, count};
 
 use super::run::{described, laboratory, on_interrupt, text, workload};
-use super::write_out;
+use super::{existing_store, write_out};
 use crate::args::{CulpritArgs, CulpritFormat, FigureArgs, ModeArg};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -42,7 +42,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         return Err(Failure::Usage(why.into()));
     }
     if args.dry_run {
-        return plan(&search, &range);
+        return plan(store, &search, &range);
     }
     let mut lab = laboratory(store)?;
     on_interrupt()?;
@@ -127,7 +127,7 @@ fn command() -> String {
 }
 
 /// Prints what a search would do.
-fn plan(search: &Search, range: &Range) -> Result<ExitCode, Failure> {
+fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCode, Failure> {
     let commits = &range.history.commits;
     let merges = match commits.iter().filter(|commit| commit.parents.len() > 1).count() {
         0 => String::new(),
@@ -136,9 +136,12 @@ fn plan(search: &Search, range: &Range) -> Result<ExitCode, Failure> {
     let parting =
         range.parting().map_or("", |_| ", the bad end's code with the good end's options");
     let boots = search.experiment.boots;
+    // Without a store no boot is known.
+    let cost =
+        lab::cost(search, range.kernels(), existing_store(store).ok().as_ref(), &Cache::open()?)?;
     let text = format!(
         "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving, one with the culprit reverted; \
-         fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n",
+         fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n{cost}\n",
         range.between(search),
         range.kernels(),
         match search.experiment.mode {

@@ -1,5 +1,5 @@
-//! Searches a commit with real boots. The repository stands in for a kernel's: its Makefile copies one of two
-//! packaged kernels, so building takes no time.
+//! Searches a commit with real boots. The repository stands in for a kernel's: its Makefile copies a packaged
+//! kernel, so building takes no time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,11 @@ use kernels::Cache;
 use serde_json::Value;
 
 use crate::common::{Bench, Said};
+use crate::long_only;
 
 /// A repository whose kernel is named by `mm/a.c`, or by `mm/slow` if CONFIG_SLOW is set. That depends on
-/// CONFIG_DEBUG.
+/// CONFIG_DEBUG. What `mm/level.c` and `mm/number.c` say replaces the builder's address in `/proc/version`.
+/// With aligned functions `mm/aligned.c` replaces `mm/level.c`.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -24,9 +26,13 @@ impl Tree {
             olddefconfig:\n\tgrep -q DEBUG=y $(O)/.config || sed -i /SLOW=y/d $(O)/.config\n\
             vmlinux:\n\t@if grep -q broken mm/a.c; then echo '../mm/a.c:1:2: error: broken'; exit 1; fi\n\
             \t@mkdir -p $(O)/include/config $(O)/mm; echo 6.1.0 > $(O)/include/config/kernel.release\n\
-            \t@cp $$(head -1 mm/a.c) $(O)/vmlinux\n\
-            \t@if grep -q SLOW=y $(O)/.config; then cp $$(cat mm/slow) $(O)/vmlinux; fi; touch $(O)/vmlinux.o $(O)/modules.builtin\n\
-            \t@echo 'source_mm/a.o := ../mm/a.c' > $(O)/mm/.a.o.cmd; touch $(O)/modules.builtin.modinfo\n";
+             \t@level=mm/level.c; ! grep -q ALIGN_64B=y $(O)/.config || level=mm/aligned.c; \
+             image=$$(head -1 mm/a.c); ! grep -q SLOW=y $(O)/.config || image=$$(cat mm/slow); \
+             said=\"$$(cat $$level mm/number.c 2>/dev/null)\"; \
+             sed \"s/debian-kernel@lists.debian.org/$${said:-&}/\" $$image > $(O)/vmlinux\n\
+             \t@touch $(O)/vmlinux.o $(O)/modules.builtin $(O)/modules.builtin.modinfo\n\
+             \t@echo 'source_mm/a.o := ../mm/a.c' > $(O)/mm/.a.o.cmd\n\
+             \t@echo 'deps_mm/a.o := ../mm/level.c ../mm/number.c' >> $(O)/mm/.a.o.cmd\n";
         fs::write(tree.0.join("Makefile"), makefile).unwrap();
         tree
     }
@@ -162,4 +168,110 @@ fn the_option_that_changed_a_phase_is_found_before_commits_are_searched() {
     let log = ["--bisect-log", log.to_str().unwrap()];
     let said = search(&bench, &tree, &[&ends[..], &log].concat()).expect(2);
     assert!(said.err.contains("--bisect-log cannot tell git of options"), "{}", said.err);
+}
+
+/// The level that `/proc/version` has, with noise whose standard deviation is 1.
+const NOISY: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(void)
+{
+    char version[512] = "";
+    unsigned short drawn[12];
+    double value = -6;
+    int read_all = read(open("/proc/version", O_RDONLY), version, sizeof(version) - 1) > 0 &&
+                   read(open("/dev/urandom", O_RDONLY), drawn, sizeof(drawn)) == sizeof(drawn);
+    for (int i = 0; i < 12; i++)
+        value += drawn[i] / 65536.0;
+    if (!read_all || !strstr(version, "level "))
+        return 1;
+    value += atoi(strstr(version, "level ") + 6);
+    dprintf(atoi(getenv("FAULTLINE_FD")), "sample Time %f\n", value);
+    return 0;
+}
+"#;
+const MANIFEST: &str = "name = \"noisy\"\ndescription = \"The kernel's level with noise\"\n\
+    command = [\"noisy\"]\n[[metrics]]\nname = \"Time\"\nunit = \"s\"\nbetter = \"lower\"\nmean = \"amean\"\n";
+const SEARCH: &str = "name = \"noisy\"\nmode = \"measured\"\nboots = 10\ntree = \"linux\"\n\
+    [machine]\ncpus = 1\nmemory = \"512M\"\nnodes = 1\naccel = \"tcg\"\n\
+    [[workload]]\nmanifest = \"noisy.toml\"\nprogram = \"noisy\"\n\
+    [culprit]\ngood = \"v1\"\nbad = \"main\"\nconfidence = \"99.9%\"\n";
+
+/// Searches a step of 3 standard deviations among 16 commits, each with an image of its own. Returns its
+/// proof.
+fn measured([old, new]: [&str; 2], culprit: usize) -> Value {
+    let bench = Bench::new();
+    let source = bench.write("noisy.c", NOISY);
+    let mut compiler = Command::new("gcc");
+    let built = compiler.args(["-static", "-o"]).args([&bench.path("noisy"), &source]).status();
+    assert!(built.unwrap().success());
+    bench.write("noisy.toml", MANIFEST);
+    let file = bench.write("search.toml", SEARCH);
+    let tree = Tree::new(bench.directory.path());
+    let write = |name: &str, text: &str| fs::write(tree.0.join("mm").join(name), text).unwrap();
+    for name in ["level.c", "aligned.c"] {
+        write(name, "level 100 of the ");
+    }
+    let mut named = String::new();
+    for number in 0..=16 {
+        if number == culprit {
+            write("level.c", "level 103 of the ");
+        } else {
+            write("number.c", &format!("commit {number:06}"));
+        }
+        let image = image(if number < culprit { old } else { new });
+        let commit = tree.commit(&format!("mm: change {number}"), "mm/a.c", &image);
+        match number {
+            0 => drop(tree.git(&["tag", "v1"])),
+            _ if number == culprit => named = commit,
+            _ => {}
+        }
+    }
+    let mut command = bench.command(&["culprit", file.to_str().unwrap(), "-q", "--format", "json"]);
+    command.env("XDG_CACHE_HOME", bench.path("cache"));
+    let text = bench.said(command).expect(0).out;
+    println!("{text}");
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let step = &found["culprits"][0];
+    assert_eq!(found["culprits"].as_array().unwrap().len(), 1, "{text}");
+    assert_eq!(step["commits"][0][0]["id"], named, "{text}");
+    assert!(step["commits"][0][1].as_f64().unwrap() >= 0.999, "{text}");
+    step["proof"].clone()
+}
+
+/// The change of one part of a proof, and the floor that it must exceed.
+fn change(part: &Value) -> (f64, f64) {
+    let level = |place: usize| part["levels"][place].as_f64().unwrap();
+    (level(1) - level(0), part["floor"].as_f64().unwrap())
+}
+
+#[test]
+fn a_step_of_three_standard_deviations_is_found_in_noise() {
+    if !long_only() {
+        return;
+    }
+    let proof = measured(["debian:6.1", "debian:6.12"], 11);
+    let (step, floor) = change(&proof["step"]);
+    assert!(step > floor && (step - 3.0).abs() < 1.8, "{proof}");
+    let (back, floor) = change(&proof["reverted"]["Ok"]);
+    assert!(-back > floor && (back + 3.0).abs() < 1.8, "{proof}");
+    let (instructions, floor) = change(&proof["instructions"]);
+    assert!(instructions.abs() > floor && proof["aligned"].is_null(), "{proof}");
+}
+
+#[test]
+fn a_step_without_other_instructions_is_layout() {
+    if !long_only() {
+        return;
+    }
+    let proof = measured(["debian:6.1"; 2], 6);
+    assert!(change(&proof["step"]).0 > 1.2, "{proof}");
+    // The kernels print different digits.
+    assert!(change(&proof["instructions"]).0.abs() < 100.0, "{proof}");
+    // With all functions aligned, both have the level of the parent.
+    assert!(change(&proof["aligned"]["Ok"]).0.abs() < 1.8, "{proof}");
 }

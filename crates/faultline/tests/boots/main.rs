@@ -8,6 +8,7 @@ mod disks;
 mod entries;
 mod exact;
 mod faults;
+mod history;
 mod host;
 mod long;
 mod luck;

@@ -27,8 +27,8 @@ struct Planted {
     error: f64,
 }
 
-const SOURCE: &str = "debian-source:6.1";
-const BASE: &str = "base";
+pub const SOURCE: &str = "debian-source:6.1";
+pub const BASE: &str = "base";
 const DELAY: Planted = Planted {
     kernel: "delay",
     function: "page_add_new_anon_rmap",
@@ -60,7 +60,7 @@ const WORKLOAD: &str = "[[workload]]\nname = \"autonuma\"\n\
                         parameters = { programs = \"NUMA01\", scale = 0.02 }\n";
 
 /// The patch that makes a planted kernel.
-fn patch(kernel: &str) -> PathBuf {
+pub fn patch(kernel: &str) -> PathBuf {
     let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted");
     patches.join(kernel).with_extension("patch")
 }
@@ -75,7 +75,7 @@ fn variant(kernel: &str, more: &str) -> String {
 }
 
 /// The image of a planted kernel, or of the plain one.
-fn image(kernel: &str) -> PathBuf {
+pub fn image(kernel: &str) -> PathBuf {
     let patches = if kernel == BASE { vec![] } else { vec![patch(kernel)] };
     let build = Build { patches, ..Build::default() };
     let cache = Cache::open().unwrap();

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::{Build, Compiler, Kernel};
 
@@ -209,6 +210,12 @@ impl Cache {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             text => Ok(Some(Inputs::parse(&text.doing("read", &path)?))),
         }
+    }
+
+    /// How long the last build took that found a part of the kernel built; `None` if there was none.
+    pub fn usual_build(&self) -> Option<Duration> {
+        let took = self.builds().join("linux").with_extension(make::SECONDS);
+        fs::read_to_string(took).ok()?.trim().parse().ok().map(Duration::from_secs)
     }
 
     /// Reads a source, applies its patches, and names the result.

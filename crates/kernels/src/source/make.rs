@@ -21,6 +21,8 @@ use crate::tool::{STRIP, Tool, is_of_host};
 
 /// The output directory, below the source.
 pub(crate) const OUTPUT: &str = "output";
+/// The ending of the file that says how long the last build took that was not a clean one.
+pub(crate) const SECONDS: &str = "seconds";
 /// What is set for every build.
 const FIXED: [(&str, &str); 6] = [
     ("KBUILD_BUILD_TIMESTAMP", "Thu, 1 Jan 1970 00:00:00 +0000"),
@@ -206,6 +208,9 @@ impl Workshop<'_> {
         }
         if is_clean {
             fs::write(&counted, steps.to_string()).doing("write", &counted)?;
+        } else {
+            let took = self.source.with_extension(SECONDS);
+            fs::write(&took, begun.elapsed().as_secs().to_string()).doing("write", &took)?;
         }
         Ok(Ok(()))
     }

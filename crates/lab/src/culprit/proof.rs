@@ -11,8 +11,8 @@ use crate::culprit::trial::{Trials, booted};
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
-/// Boots of each kernel, by mode at least.
-const FEWEST: [u32; 2] = [3, 5];
+/// Boots of each kernel at least: in exact mode, in measured mode.
+pub const FEWEST: [u32; 2] = [3, 5];
 /// Boots of each kernel at most.
 const MOST: f64 = 40.0;
 /// Standard errors by which a step exceeds a floor of 1 % in 9 of 10 proofs: the normal quantiles of 0.995 and
@@ -63,8 +63,10 @@ pub fn prove(
     }
     .map(String::from);
     if why.is_none() {
-        kernels.add(trials, BAD, trials.variant_at(trials.bad()), watch)?;
         why = kernels.add(trials, REVERTED, trials.without(place), watch)?;
+        if why.is_none() {
+            kernels.add(trials, BAD, trials.variant_at(trials.bad()), watch)?;
+        }
     }
     let name = format!("{}-{}-proof", trials.search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };
@@ -102,11 +104,13 @@ fn layout(
     let name = |what: &str| format!("{}-{what}", measured.name);
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
+    watch(Progress::Remark("Counting the instructions of both"));
     let counted = Fresh::measure(trials, exact, built, watch)?;
     proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
     if proof.instructions.is_none_or(|change| change.is_beyond()) {
         return Ok(());
     }
+    watch(Progress::Remark("Measuring both with all functions aligned to 64 bytes"));
     let mut kernels = Kernels::default();
     for (name, mut variant) in pair {
         if let Some(build) = &mut variant.build {

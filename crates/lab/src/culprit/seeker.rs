@@ -16,6 +16,9 @@ use crate::run::watch::{Progress, Watch};
 /// What a boot costs, and a boot with the build of a kernel that has few files to compile.
 const COSTS: [f64; 2] = [1.0, 2.0];
 
+/// Boots of an end in measured mode that can be wanted to tell the ends apart.
+const MOST_BOOTS: u32 = 20;
+
 /// A step, by places in the history.
 pub struct Found {
     /// The commits that can be its cause, with their probabilities.
@@ -46,6 +49,8 @@ pub struct Seeker<'a> {
     pub share: f64,
     /// The answer.
     pub steps: Vec<Found>,
+    /// In measured mode, the probability of each commit to be a step.
+    pub posterior: Vec<f64>,
     /// Commits that change nothing that a build reads.
     pub without_effect: usize,
     /// The files that each commit changes against each parent.
@@ -60,6 +65,7 @@ impl<'a> Seeker<'a> {
             trials,
             share: 1.0,
             steps: Vec::new(),
+            posterior: Vec::new(),
             without_effect: 0,
         })
     }
@@ -106,6 +112,9 @@ impl<'a> Seeker<'a> {
                 return Ok(Ending::Budget);
             }
             let before = self.trials.len();
+            if let Some(again) = self.trials.again(place, boots) {
+                watch(Progress::Remark(&again));
+            }
             self.trials.boot(place, boots, watch)?;
             if self.trials.len() > before {
                 // Its build may have read files that no other did.
@@ -169,66 +178,106 @@ impl<'a> Seeker<'a> {
         groups.groups.iter().position(|own| own.contains(&place))
     }
 
-    fn next(&self, groups: &Contracted) -> Next {
-        let place = |node| self.place(node, groups);
+    fn next(&mut self, groups: &Contracted) -> Next {
         let (readings, unreadable) = self.readings(groups);
-        let parting = self.parting(groups);
         if self.trials.search.experiment.mode == Mode::Exact {
-            let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-            let search = Exact {
-                history: &groups.history,
-                least: self.trials.signal().least(base),
-                readings: &readings,
-                unreadable: &unreadable,
-                parting,
-                seeds: self.trials.search.experiment.boots as usize,
-                all: self.trials.search.all,
-            };
-            return match search.next() {
-                exact::Next::Read(node, boots) => {
-                    Next::Try { place: place(node), boots: boots as u32, left: search.left() }
-                }
-                exact::Next::NoDifference => Next::End(Ending::NoDifference),
-                exact::Next::Hidden(..) => Next::End(Ending::Hidden),
-                exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
-                exact::Next::Found(steps) => {
-                    Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
-                }
-            };
+            return self.exact(groups, &readings, &unreadable);
         }
-        if self.trials.change().is_none_or(|change| change.beyond_luck() != Some(true)) {
-            return Next::End(Ending::NoDifference);
+        let (next, posterior) = self.measured(groups, readings, &unreadable);
+        self.posterior = vec![0.0; self.trials.history.commits.len()];
+        // The others of a group change nothing.
+        for (group, probability) in groups.groups.iter().zip(posterior) {
+            self.posterior[group[0]] = probability;
         }
-        let is_unread = |node: &usize| !readings.contains_key(node) && !unreadable.contains(*node);
-        if let Some(node) = parting.filter(is_unread) {
-            let boots = self.trials.search.experiment.boots;
-            return Next::Try { place: place(node), boots, left: groups.history.len() - 1 };
+        next
+    }
+
+    fn exact(
+        &self,
+        groups: &Contracted,
+        readings: &BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> Next {
+        let place = |node| self.place(node, groups);
+        let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
+        let search = Exact {
+            history: &groups.history,
+            least: self.trials.signal().least(base),
+            readings,
+            unreadable,
+            parting: self.parting(groups),
+            seeds: self.trials.search.experiment.boots as usize,
+            all: self.trials.search.all,
+        };
+        match search.next() {
+            exact::Next::Read(node, boots) => {
+                Next::Try { place: place(node), boots: boots as u32, left: search.left() }
+            }
+            exact::Next::NoDifference => Next::End(Ending::NoDifference),
+            exact::Next::Hidden(..) => Next::End(Ending::Hidden),
+            exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
+            exact::Next::Found(steps) => {
+                Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
+            }
         }
+    }
+
+    /// What comes next, and the probability of each group to be a step.
+    fn measured(
+        &self,
+        groups: &Contracted,
+        readings: BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> (Next, Vec<f64>) {
+        let place = |node| self.place(node, groups);
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
         };
         let is_built = |node| self.trials.trial(place(node)).is_some();
+        let is_unread = |node: &usize| !readings.contains_key(node) && !unreadable.contains(*node);
+        let parting = self.parting(groups).filter(is_unread);
         let search = Measured {
             history: &groups.history,
             readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
-            unreadable: &unreadable,
+            unreadable,
             cost: &|node| COSTS[usize::from(!is_built(node))],
             confidence: self.trials.search.confidence,
         };
-        match search.next() {
+        let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
+        let (next, posterior) = search.next();
+        let next = match next {
+            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
+            _ if !differ => self.more_of_ends(),
             measured::Next::Read { node, left } => {
-                let boots = self.trials.figures(place(node)).len() as u32 + 1;
+                let more = self.trials.figures(place(node)).len() as u32 + 1;
+                let (node, boots) = match parting {
+                    Some(node) => (node, self.trials.search.experiment.boots),
+                    None => (node, more),
+                };
                 Next::Try { place: place(node), boots, left }
             }
-            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
             measured::Next::Found(steps) => {
                 let found = |step: measured::Likely| Found {
-                    // The others of a group change nothing.
                     commits: step.commits.iter().map(|it| (groups.groups[it.0][0], it.1)).collect(),
                     ends: step.ends.map(place),
                     levels: step.levels,
                 };
                 Next::Found(steps.into_iter().map(found).collect())
+            }
+        };
+        (next, posterior)
+    }
+
+    /// Further boots of the end that has fewer, as long as they can tell the ends apart.
+    fn more_of_ends(&self) -> Next {
+        let bad = self.trials.bad();
+        let boots = |end: usize| self.trials.figures(end).len() as u32;
+        let fewer = if boots(0) <= boots(bad) { 0 } else { bad };
+        match boots(fewer) {
+            MOST_BOOTS.. => Next::End(Ending::NoDifference),
+            number => {
+                let boots = (2 * number).min(MOST_BOOTS);
+                Next::Try { place: fewer, boots, left: self.trials.left }
             }
         }
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use ::culprit::{Tried, level};
+use ::culprit::{Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
-use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant};
+use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use stats::pooled_variance;
 use store::{Detail, ExperimentId};
 
@@ -248,8 +248,12 @@ impl<'a> Trials<'a> {
 
     /// The variance of boots of one kernel, from all of them.
     pub fn variance(&self) -> f64 {
-        let all: Vec<Vec<f64>> = self.all.values().map(|trial| trial.figures.clone()).collect();
-        pooled_variance(&all).map_or(0.0, |(variance, _)| variance)
+        pooled_variance(&self.by_kernel()).map_or(0.0, |(variance, _)| variance)
+    }
+
+    /// The figures of each kernel.
+    fn by_kernel(&self) -> Vec<Vec<f64>> {
+        self.all.values().map(|trial| trial.figures.clone()).collect()
     }
 
     /// The author of a commit.
@@ -275,12 +279,18 @@ impl<'a> Trials<'a> {
 
     /// All trials in their order.
     pub fn tried(&self) -> Vec<Tried> {
-        let tried = |place: &usize| Tried {
-            commit: self.commit(*place),
-            figures: self.figures(*place).to_vec(),
-            problem: self.problem(*place).map(String::from),
-            left: self.all[place].left,
-            same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
+        let all = self.by_kernel();
+        let is_exact = self.search.experiment.mode == Mode::Exact;
+        let tried = |place: &usize| {
+            let figures = self.figures(*place).to_vec();
+            Tried {
+                commit: self.commit(*place),
+                reach: reach(figures.len(), &all, is_exact),
+                figures,
+                problem: self.problem(*place).map(String::from),
+                left: self.all[place].left,
+                same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
+            }
         };
         self.order.iter().map(tried).collect()
     }
@@ -311,6 +321,13 @@ impl<'a> Trials<'a> {
         let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
         watch(Progress::Remark(&format!("kernel {number}, {left} left{time}: {commit}")));
         self.obtain(self.variant_at(place), watch)
+    }
+
+    /// A line about further boots of a commit; `None` if its kernel was not booted yet.
+    pub fn again(&self, place: usize, boots: u32) -> Option<String> {
+        let done = self.trial(place)?.boots.len();
+        let more = count((boots as usize).saturating_sub(done), "more boot");
+        Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
     }
 
     /// Minutes until one commit is left, at the pace of the kernels so far, if each halves the commits.

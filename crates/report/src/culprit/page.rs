@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, effort, in_order, kind, of_culprit, parts, percent, problem, reference, rest, share,
-    subjects, value,
+    answer, effort, in_order, kind, of_culprit, of_hundred, parts, percent, problem, reference,
+    rest, share, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -14,9 +14,13 @@ use crate::page::svg::{Path, Scale, bottom_axis, left_axis, px};
 
 const STYLE: &str = include_str!("page.css");
 /// Size of the drawing, and where the plot lies in it.
-const SIZE: [f64; 2] = [760.0, 260.0];
+const WIDTH: f64 = 760.0;
 const ACROSS: [f64; 2] = [64.0, 748.0];
 const DOWN: [f64; 2] = [222.0, 12.0];
+/// Where the probabilities lie in theirs.
+const LIKELY: [f64; 2] = [92.0, 8.0];
+/// Room for the values of the axis below a plot.
+const BELOW: f64 = 18.0;
 
 /// The findings as an HTML page, which loads nothing.
 pub fn culprit_page(found: &Findings) -> String {
@@ -31,6 +35,7 @@ pub fn culprit_page(found: &Findings) -> String {
             p class="lead" { (lead) }
         }
         (drawing(found))
+        (probabilities(found))
         @for culprit in &found.culprits {
             pre class="step" { (of_culprit(culprit, found)) }
         }
@@ -46,24 +51,16 @@ pub fn culprit_page(found: &Findings) -> String {
 /// The levels of the commits that were tried, in the order of the history.
 fn drawing(found: &Findings) -> Markup {
     let tried = in_order(found);
-    let levels = tried.iter().flat_map(|tried| tried.figures.iter().copied());
-    let Some(down) = Scale::around(levels, DOWN) else { return html! {} };
-    let across = Scale::between([0.0, (found.commits + found.options) as f64], ACROSS);
+    let figures = tried.iter().flat_map(|tried| tried.figures.iter().copied());
+    let bars = tried.iter().filter_map(|tried| interval(tried)).flatten();
+    let Some(down) = Scale::around(figures.chain(bars), DOWN) else { return html! {} };
+    let across = across(found);
     let x = |tried: &Tried| across.at(tried.commit.place as f64);
-    // A step is drawn at its culprit, wherever it was noticed.
-    let mut points: Vec<[f64; 2]> = tried
-        .iter()
-        .filter_map(|tried| Some([tried.commit.place as f64, tried.level()?]))
-        .collect();
-    for culprit in &found.culprits {
-        let Some((first, _)) = culprit.commits.first() else { continue };
-        points.extend(culprit.levels.map(|level| [first.place as f64, level]));
-    }
-    points.sort_by(|one, other| one[0].total_cmp(&other[0]));
-    let mut line = Path::default();
+    let points = line(found, &tried);
+    let mut path = Path::default();
     for (number, [place, level]) in points.into_iter().enumerate() {
         let point = [across.at(place), down.at(level)];
-        if number == 0 { line.move_to(point) } else { line.line_to(point) }
+        if number == 0 { path.move_to(point) } else { path.line_to(point) }
     }
     let place = |culprit: &Culprit| {
         let places = || culprit.commits.iter().map(|(commit, _)| commit.place);
@@ -72,7 +69,8 @@ fn drawing(found: &Findings) -> Markup {
     };
     html! {
         figure class="history" {
-            svg viewBox={ "0 0 " (px(SIZE[0])) " " (px(SIZE[1])) } role="img" {
+            h2 { (escape(&found.signal)) }
+            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(DOWN[0] + BELOW)) } role="img" {
                 title { "The figure of each " (kind(found)) " that was tried" }
                 (left_axis(&down, ACROSS[0], ACROSS[1]))
                 (bottom_axis(&across, DOWN[1], DOWN[0]))
@@ -83,8 +81,14 @@ fn drawing(found: &Findings) -> Markup {
                         title { (super::name(culprit)) }
                     }
                 }
-                path class="line g0" d=(line.d()) {}
+                path class="line g0" d=(path.d()) {}
                 @for tried in &tried {
+                    @if let Some([least, most]) = interval(tried) {
+                        @let [low, high] = [least, most].map(|end| px(down.at(end)));
+                        path class="interval" d={ "M" (px(x(tried) - 3.0)) " " (low) "h6m-3 0V" (high) "m-3 0h6" } {
+                            title { (tried.commit.short()) ": " (value(least)) " to " (value(most)) }
+                        }
+                    }
                     @for figure in &tried.figures {
                         circle class="boot" cx=(px(x(tried))) cy=(px(down.at(*figure))) r="3" {
                             title { (tried.commit.short()) ": " (value(*figure)) }
@@ -100,11 +104,80 @@ fn drawing(found: &Findings) -> Markup {
             figcaption {
                 small {
                     "Each dot is a boot. Left is the good end, right the bad end; numbers are places between them. "
+                    @if tried.iter().any(|tried| interval(tried).is_some()) {
+                        @let (share, by) = if found.exact { ("99.9", "luck") } else { ("95", "noise") };
+                        "Vertical lines are " (share) " % intervals of the levels, by the " (by) " of all boots. "
+                    }
                     @if !found.culprits.is_empty() { "Bars are the culprits. " }
                     @if found.tried.iter().any(|tried| tried.problem.is_some()) {
                         "Crosses have no figure."
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The figure along the commits: the levels that were read, or the levels of the steps where those have noise.
+fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
+    // A step is drawn at its culprit, wherever it was noticed.
+    let steps = found.culprits.iter().filter_map(|culprit| {
+        let place = culprit.commits.first()?.0.place as f64;
+        Some(culprit.levels.map(|level| [place, level]))
+    });
+    let mut points: Vec<[f64; 2]> = steps.flatten().collect();
+    match (found.exact, &points[..]) {
+        (false, [[_, first], .., [_, last]]) => {
+            let ends = [[0.0, *first], [found.commits as f64, *last]];
+            points.extend(ends);
+        }
+        _ => points.extend(
+            tried.iter().filter_map(|tried| Some([tried.commit.place as f64, tried.level()?])),
+        ),
+    }
+    // Stable: both levels of a step stay in their order.
+    points.sort_by(|one, other| one[0].total_cmp(&other[0]));
+    points
+}
+
+/// The places of the commits.
+fn across(found: &Findings) -> Scale {
+    Scale::between([0.0, (found.commits + found.options) as f64], ACROSS)
+}
+
+/// The ends of the interval of a level.
+fn interval(tried: &Tried) -> Option<[f64; 2]> {
+    let (level, reach) = (tried.level()?, tried.reach?);
+    Some([level - reach, level + reach])
+}
+
+/// How likely each commit is a step, in measured mode.
+fn probabilities(found: &Findings) -> Markup {
+    if found.posterior.is_empty() {
+        return html! {};
+    }
+    let across = across(found);
+    let down = Scale::between([0.0, 1.0], LIKELY);
+    let width =
+        (0.8 * (ACROSS[1] - ACROSS[0]) / (found.commits + found.options) as f64).clamp(1.0, 12.0);
+    let commits = found.posterior.iter().enumerate().filter(|(_, share)| **share >= 0.001);
+    html! {
+        figure class="history" {
+            h2 { "Probability of each commit to be the step" }
+            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(LIKELY[0] + BELOW)) } role="img" {
+                title { "How likely each commit is a step" }
+                (left_axis(&down, ACROSS[0], ACROSS[1]))
+                (bottom_axis(&across, LIKELY[1], LIKELY[0]))
+                @for (place, share) in commits {
+                    @let top = down.at(*share);
+                    rect class="likely" x=(px(across.at(place as f64) - width / 2.0)) y=(px(top)) width=(px(width))
+                        height=(px(LIKELY[0] - top)) {
+                        title { "commit " (place) ": " (of_hundred(*share)) }
+                    }
+                }
+            }
+            figcaption {
+                small { "Commits that change nothing that is built have none." }
             }
         }
     }
@@ -116,9 +189,12 @@ fn table(found: &Findings) -> Markup {
             caption { "What was tried" }
             thead {
                 tr {
-                    @for head in ["place", kind(found), "level", "boots", "left", subjects(found)] {
-                        th class="head" { (head) }
-                    }
+                    th { "Place" }
+                    th class="text" { (kind(found)) }
+                    th { "Level" }
+                    th { "Boots" }
+                    th { "Left" }
+                    th class="text" { (subjects(found)) }
                 }
             }
             tbody {

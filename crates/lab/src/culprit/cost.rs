@@ -1,0 +1,120 @@
+//! Estimates what a search costs, from what earlier boots and builds took.
+
+use std::time::Duration;
+
+use kernels::Cache;
+use model::{Experiment, Manifest, Mode};
+use store::{Detail, Store};
+
+use super::proof::FEWEST;
+use super::search::Search;
+
+/// Experiments from which the time of a boot is taken: the latest ones.
+const LATEST: usize = 5;
+
+/// About how many boots a search of one step takes with this number of kernels, and how long. Kernels and boots that
+/// are kept from an earlier search take no time.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn cost(
+    search: &Search,
+    kernels: u32,
+    store: Option<&Store>,
+    cache: &Cache,
+) -> Result<String, store::Error> {
+    let boot = store.map(|store| usual_boot(store, &search.experiment)).transpose()?.flatten();
+    Ok(text(boots(search, kernels), kernels, boot, cache.usual_build()))
+}
+
+/// Boots, and what is to be said before their number. Measured mode needs as many as the noise makes necessary.
+fn boots(search: &Search, kernels: u32) -> (&'static str, u32) {
+    let Experiment { mode, boots, .. } = search.experiment;
+    // One boot of each kernel but the ends and the revert, and the proof with four kernels.
+    let sought = 2 * boots + kernels.saturating_sub(3);
+    let proof = |fewest: u32| if search.prove { 4 * boots.max(fewest) } else { 0 };
+    match mode {
+        Mode::Exact => ("about", sought + proof(FEWEST[0])),
+        Mode::Measured => ("at least", sought + proof(FEWEST[1])),
+    }
+}
+
+fn text(
+    (about, boots): (&str, u32),
+    kernels: u32,
+    boot: Option<Duration>,
+    build: Option<Duration>,
+) -> String {
+    let line = format!("{about} {boots} boots");
+    let [boot_s, build_s] = [boot, build].map(|it| it.unwrap_or_default().as_secs());
+    let all = span(boot.unwrap_or_default() * boots + build.unwrap_or_default() * kernels);
+    match (boot, build) {
+        (Some(_), Some(_)) => format!(
+            "{line}, {about} {all}: the last build took {build_s} s, a boot of this workload {boot_s} s"
+        ),
+        (Some(_), None) => format!(
+            "{line}, {about} {all} and the builds: a boot of this workload took {boot_s} s; how long a build takes is \
+             not known yet"
+        ),
+        (None, Some(_)) => format!(
+            "{line}; builds: {about} {all}, the last took {build_s} s; how long a boot takes is not known yet"
+        ),
+        (None, None) => format!("{line}; how long boots and builds take is not known yet"),
+    }
+}
+
+/// The mean time of boots of the same workload on the same machine in the same mode.
+fn usual_boot(store: &Store, experiment: &Experiment) -> Result<Option<Duration>, store::Error> {
+    let run = |experiment: &Experiment| -> Vec<(Manifest, u32)> {
+        let workloads = experiment.workloads.iter();
+        workloads.map(|used| (used.manifest.as_run(), used.iterations)).collect()
+    };
+    let is_same = |other: &Experiment| {
+        other.mode == experiment.mode
+            && other.machine == experiment.machine
+            && run(other) == run(experiment)
+    };
+    let (mut found, mut seconds) = (0, Vec::new());
+    for row in store.experiments()?.into_iter().rev() {
+        if found == LATEST || !is_same(&store.experiment(row.id)?) {
+            continue;
+        }
+        found += 1;
+        let complete = store.boots(row.id, Detail::Summary)?.into_iter();
+        let complete = complete.filter(|kept| kept.boot.outcome.counts());
+        seconds.extend(complete.map(|kept| kept.boot.host.wall));
+    }
+    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+    Ok(Duration::try_from_secs_f64(mean).ok())
+}
+
+/// A duration in minutes, or in hours if it is long.
+fn span(duration: Duration) -> String {
+    match duration.as_secs().div_ceil(60) {
+        minutes @ ..120 => format!("{minutes} min"),
+        minutes => format!("{} h", (minutes + 30) / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_is_estimated() {
+        let of = |boot: Option<u64>, build: Option<u64>| {
+            let [boot, build] = [boot, build].map(|it| it.map(Duration::from_secs));
+            text(("about", 24), 7, boot, build)
+        };
+        assert_eq!(
+            [of(Some(10), Some(60)), of(Some(600), None), of(None, Some(60)), of(None, None)],
+            [
+                "about 24 boots, about 11 min: the last build took 60 s, a boot of this workload 10 s",
+                "about 24 boots, about 4 h and the builds: a boot of this workload took 600 s; how long a build \
+                 takes is not known yet",
+                "about 24 boots; builds: about 7 min, the last took 60 s; how long a boot takes is not known yet",
+                "about 24 boots; how long boots and builds take is not known yet",
+            ]
+        );
+    }
+}
