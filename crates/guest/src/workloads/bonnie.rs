@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, WorkloadError, files, refused, share_of};
+use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
 use benchmarks::bonnie::{TESTS, measured};
 use benchmarks::number;
 

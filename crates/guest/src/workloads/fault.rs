@@ -24,7 +24,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, refused, value_of, within};
+use super::{Given, Result, While, Workload, refused, value_of, within};
 use crate::sys::run_first;
 
 /// The metric of all samples: the number of samples before it.

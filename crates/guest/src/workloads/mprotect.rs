@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, refused, share_of};
+use super::{Given, Result, While, Workload, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::Words;
 

@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, list_within, refused};
+use super::{Given, Result, While, Workload, list_within, refused};
 use crate::clock::boot_time;
 
 /// The module's control file.
@@ -126,12 +126,7 @@ fn pin(cpu: usize) -> io::Result<()> {
 
 /// Runs the rounds of one kind of batch. False if there was not enough memory; the round is not reported
 /// then.
-fn time(
-    batch: Batch,
-    options: &Options,
-    run: &Path,
-    reporter: &mut Reporter,
-) -> Result<bool> {
+fn time(batch: Batch, options: &Options, run: &Path, reporter: &mut Reporter) -> Result<bool> {
     let times = options.times(batch);
     reporter.phase("warm-up")?;
     for _ in 0..options.warm_up {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, files, list_within, share_of};
+use super::{Given, Result, While, Workload, files, list_within, share_of};
 
 /// The command line.
 pub struct Options {

@@ -19,7 +19,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{Given, Main, While, Workload, Result, WorkloadError, files, refused, share_of, value_of};
+use super::{
+    Given, Main, Result, While, Workload, WorkloadError, files, refused, share_of, value_of,
+};
 use crate::clock::boot_time;
 use crate::words::Words;
 

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, files, list_within, refused, share_of};
+use super::{Given, Result, While, Workload, files, list_within, refused, share_of};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, refused, share_of};
+use super::{Given, Result, While, Workload, refused, share_of};
 use crate::clock::boot_time;
 use crate::sys::own_time;
 use crate::words::Words;

@@ -25,7 +25,7 @@ use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{Given, Main, While, Workload, Result, WorkloadError, list, refused};
+use super::{Given, Main, Result, While, Workload, WorkloadError, list, refused};
 use crate::sys::children_time;
 
 /// The name under which this workload starts its own processes.
@@ -106,12 +106,7 @@ fn run(
 }
 
 /// Checks that the first node has enough memory, which otherwise the OOM killer would find out.
-fn check_room(
-    program: Program,
-    plan: &Plan,
-    node: usize,
-    topology: &Topology,
-) -> Result<()> {
+fn check_room(program: Program, plan: &Plan, node: usize, topology: &Topology) -> Result<()> {
     let Some(has) = topology.memory(node) else {
         return Err(refused("first-node", node, "there is no such node"));
     };

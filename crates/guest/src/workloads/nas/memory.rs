@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::super::{While, Result};
+use super::super::{Result, While};
 use crate::words::{HalfWords, Words};
 
 /// An element of a shared array.

@@ -28,7 +28,7 @@ use std::str::FromStr;
 use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
-use super::{Given, Workload, Result, WorkloadError, list, refused, value_of, within};
+use super::{Given, Result, Workload, WorkloadError, list, refused, value_of, within};
 
 /// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
@@ -211,12 +211,7 @@ impl Options {
     }
 }
 
-fn run(
-    benchmark: Benchmark,
-    class: Class,
-    threads: usize,
-    reporter: &mut Reporter,
-) -> Result<()> {
+fn run(benchmark: Benchmark, class: Class, threads: usize, reporter: &mut Reporter) -> Result<()> {
     let name = format!("{benchmark}.{class:?}");
     let stages = Stages::new(&name, reporter);
     let outcome = benchmark.run(class, &Team::new(threads), &stages)?;

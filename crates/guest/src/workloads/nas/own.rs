@@ -4,9 +4,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::super::{Result, WorkloadError};
 use super::super::program::{Program, ProgramError};
 use super::super::reporter::Reporter;
+use super::super::{Result, WorkloadError};
 
 /// The longest name of a phase (`flight::protocol`).
 const MAX_NAME: usize = flight::protocol::MAX_NAME;
@@ -42,11 +42,7 @@ impl fmt::Display for Unusable {
 
 /// Runs the programs one after the other. With several programs, figures of the successful ones are reported
 /// and failures are noted. With a single program, or if none succeeds, a failure is an error.
-pub fn run(
-    programs: &[PathBuf],
-    threads: usize,
-    reporter: &mut Reporter,
-) -> Result<()> {
+pub fn run(programs: &[PathBuf], threads: usize, reporter: &mut Reporter) -> Result<()> {
     let mut failures = Vec::new();
     for program in programs {
         match run_one(program, threads, reporter) {

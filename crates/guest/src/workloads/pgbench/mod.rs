@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, list_within, refused};
+use super::{Given, Result, While, Workload, list_within, refused};
 use crate::clock::boot_time;
 use log::{Log, Rate};
 use model::count;
@@ -136,12 +136,7 @@ fn limit(seconds: u32) -> Duration {
     Duration::from_secs((seconds + PATIENCE).into())
 }
 
-fn report(
-    reporter: &mut Reporter,
-    clients: u32,
-    mut log: Log,
-    seconds: u32,
-) -> Result<()> {
+fn report(reporter: &mut Reporter, clients: u32, mut log: Log, seconds: u32) -> Result<()> {
     let label = clients.to_string();
     let windows = (seconds / WINDOWS.1).clamp(1, WINDOWS.0);
     let rates = log.rates(seconds, windows);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::program::{Program, ProgramError, end_of};
-use super::super::{While, Result, WorkloadError};
+use super::super::{Result, While, WorkloadError};
 
 /// The directory of this version's programs in Debian.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";

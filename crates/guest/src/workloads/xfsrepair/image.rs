@@ -9,7 +9,7 @@ use rustix::fs::statvfs;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::super::program::Program;
-use super::super::{While, Result, WorkloadError};
+use super::super::{Result, While, WorkloadError};
 use crate::kmsg::KernelLog;
 use crate::sys::{attach_loop_device, detach_loop_device, free_loop_device};
 

@@ -22,7 +22,7 @@ use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, While, Workload, Result, WorkloadError, files, refused, value_of, within};
+use super::{Given, Result, While, Workload, WorkloadError, files, refused, value_of, within};
 use cache::Cache;
 use image::Mounted;
 
