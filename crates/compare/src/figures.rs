@@ -268,10 +268,7 @@ mod tests {
         assert_eq!((found.paired, found.boots, found.freedom), (true, [5, 5], 4.0));
         let Evidence { ratio, low, high, p_alone, p_same, .. } = found;
         let expected = [
-            0.9731314463934888,
-            0.9652025225175995,
-            0.9811255046141015,
-            0.0007616146699008762,
+            0.9731314463934888, 0.9652025225175995, 0.9811255046141015, 0.0007616146699008762,
             0.1677434949192007,
         ];
         near(&[ratio, low, high, p_alone, p_same], &expected);
@@ -296,10 +293,7 @@ mod tests {
         assert!(!found.paired);
         let Evidence { ratio, low, high, p_alone, freedom, .. } = found;
         let expected = [
-            0.9550696782197304,
-            0.8547010744059869,
-            1.0672246912625971,
-            0.2958042316124652,
+            0.9550696782197304, 0.8547010744059869, 1.0672246912625971, 0.2958042316124652,
             3.40580893743087,
         ];
         near(&[ratio, low, high, p_alone, freedom], &expected);

@@ -203,9 +203,7 @@ fn rows_are_called_as_mmtests_called_them() {
     let then = ["--names", "mmtests:2023-05"];
     let text = compare(&["--full", then[0], then[1]]);
     for row in [
-        "Amean     syst-NUMA01 ",
-        "Amean     elsp-NUMA02 ",
-        "Amean     User-NUMA01 ",
+        "Amean     syst-NUMA01 ", "Amean     elsp-NUMA02 ", "Amean     User-NUMA01 ",
         "Duration System ",
     ] {
         assert!(text.lines().any(|line| line.starts_with(row)), "{row}\n{text}");

@@ -158,16 +158,7 @@ fn by_name(row: &Row, kind: Kind, rates: bool) -> Option<Better> {
         return Some(Better::Lower);
     }
     if has(&[
-        "/sec",
-        "/s ",
-        "b/s)",
-        "ops/s)",
-        "throughput",
-        "bandwidth",
-        "tps",
-        "trans",
-        "score",
-        "teps",
+        "/sec", "/s ", "b/s)", "ops/s)", "throughput", "bandwidth", "tps", "trans", "score", "teps",
     ]) {
         return Some(Better::Higher);
     }

@@ -6,24 +6,8 @@ use crate::table::{Figure, Kind, Row};
 
 /// First words that mmtests and its readers put before the metric.
 const STATISTICS: [&str; 18] = [
-    "Luck",
-    "Min",
-    "Max",
-    "Mean",
-    "Amean",
-    "Hmean",
-    "Gmean",
-    "Stddev",
-    "HStddev",
-    "CoeffVar",
-    "HCoeffVar",
-    "Median",
-    "Samples",
-    "Time",
-    "Ops",
-    "Duration",
-    "Percentage",
-    "MB/sec",
+    "Luck", "Min", "Max", "Mean", "Amean", "Hmean", "Gmean", "Stddev", "HStddev", "CoeffVar",
+    "HCoeffVar", "Median", "Samples", "Time", "Ops", "Duration", "Percentage", "MB/sec",
 ];
 /// Those that are also words of labels, and are statistics only in first place.
 const OPERATIONS: [&str; 6] = ["Time", "Ops", "Duration", "Percentage", "Samples", "MB/sec"];
@@ -34,32 +18,9 @@ const STATISTIC_PREFIXES: [&str; 12] = [
 ];
 /// First words of counters in tables on the kernel's lists.
 const COUNTERS: [&str; 27] = [
-    "Allocation",
-    "AutoNUMA",
-    "Compact",
-    "Compaction",
-    "DMA",
-    "DMA32",
-    "Direct",
-    "Fragmentation",
-    "Kcompactd",
-    "Kswapd",
-    "Major",
-    "Migrate",
-    "Minor",
-    "Movable",
-    "NUMA",
-    "Normal",
-    "Page",
-    "Pageblock",
-    "Pages",
-    "Reclaim",
-    "Sector",
-    "Slabs",
-    "Swap",
-    "THP",
-    "Unevictable",
-    "Zone",
+    "Allocation", "AutoNUMA", "Compact", "Compaction", "DMA", "DMA32", "Direct", "Fragmentation",
+    "Kcompactd", "Kswapd", "Major", "Migrate", "Minor", "Movable", "NUMA", "Normal", "Page",
+    "Pageblock", "Pages", "Reclaim", "Sector", "Slabs", "Swap", "THP", "Unevictable", "Zone",
     "vmscan",
 ];
 /// A counter whose first word is a statistic elsewhere.

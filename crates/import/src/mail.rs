@@ -12,13 +12,7 @@ use crate::table::Lines;
 pub const MAX_LINE: usize = 4096;
 /// Headers that begin a mail, or a part of it, within a text.
 const HEADERS: [&str; 8] = [
-    "From",
-    "Date",
-    "Subject",
-    "Message-ID",
-    "Author",
-    "Commit-ID",
-    "Content-Type",
+    "From", "Date", "Subject", "Message-ID", "Author", "Commit-ID", "Content-Type",
     "Content-Transfer-Encoding",
 ];
 /// Most lines of a mail that are read, in the file or as decoded.

@@ -5,18 +5,8 @@ const MAX_DEPTH: usize = 32;
 /// Longest name.
 const MAX_NAME: usize = 100;
 const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
 ];
 
 const WEEKDAYS: [&str; 7] =

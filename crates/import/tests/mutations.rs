@@ -58,11 +58,7 @@ fn wrong(before: &Document, damaged: &Damaged) -> Option<String> {
 #[test]
 fn no_damage_loses_a_row_or_moves_a_value() {
     for name in [
-        "patchwork-thread.txt",
-        "list-page.txt",
-        "collapsed.txt",
-        "odds.txt",
-        "units.txt",
+        "patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt", "units.txt",
         "lookalikes.txt",
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);

@@ -7,23 +7,9 @@
 use crate::{Counters, scan};
 
 const FIELDS: [&str; 17] = [
-    "reads",
-    "reads_merged",
-    "sectors_read",
-    "read_ms",
-    "writes",
-    "writes_merged",
-    "sectors_written",
-    "write_ms",
-    "in_flight",
-    "io_ms",
-    "weighted_io_ms",
-    "discards",
-    "discards_merged",
-    "sectors_discarded",
-    "discard_ms",
-    "flushes",
-    "flush_ms",
+    "reads", "reads_merged", "sectors_read", "read_ms", "writes", "writes_merged",
+    "sectors_written", "write_ms", "in_flight", "io_ms", "weighted_io_ms", "discards",
+    "discards_merged", "sectors_discarded", "discard_ms", "flushes", "flush_ms",
 ];
 
 /// The counters, such as `vda sectors_read`; `in_flight` is a gauge.

@@ -14,57 +14,26 @@ use crate::{Counters, scan};
 
 /// Fields of a CPU in all versions named here. The second is always zero and is left out.
 const CPU: [&str; 9] = [
-    "yld_count",
-    UNUSED,
-    "sched_count",
-    "sched_goidle",
-    "ttwu_count",
-    "ttwu_local",
-    "rq_cpu_time",
-    "run_delay",
-    "pcount",
+    "yld_count", UNUSED, "sched_count", "sched_goidle", "ttwu_count", "ttwu_local", "rq_cpu_time",
+    "run_delay", "pcount",
 ];
 const UNUSED: &str = "";
 
 /// Fields of load balancing, once for each kind of idleness.
 const BALANCE: [&str; 8] = [
-    "lb_count",
-    "lb_balanced",
-    "lb_failed",
-    "lb_imbalance",
-    "lb_gained",
-    "lb_hot_gained",
-    "lb_nobusyq",
-    "lb_nobusyg",
+    "lb_count", "lb_balanced", "lb_failed", "lb_imbalance", "lb_gained", "lb_hot_gained",
+    "lb_nobusyq", "lb_nobusyg",
 ];
 const BALANCE_17: [&str; 11] = [
-    "lb_count",
-    "lb_balanced",
-    "lb_failed",
-    "lb_imbalance_load",
-    "lb_imbalance_util",
-    "lb_imbalance_task",
-    "lb_imbalance_misfit",
-    "lb_gained",
-    "lb_hot_gained",
-    "lb_nobusyq",
+    "lb_count", "lb_balanced", "lb_failed", "lb_imbalance_load", "lb_imbalance_util",
+    "lb_imbalance_task", "lb_imbalance_misfit", "lb_gained", "lb_hot_gained", "lb_nobusyq",
     "lb_nobusyg",
 ];
 
 /// Fields of a domain after load balancing. Those of `sbe_` and `sbf_` are always zero.
 const DOMAIN_TAIL: [&str; 12] = [
-    "alb_count",
-    "alb_failed",
-    "alb_pushed",
-    UNUSED,
-    UNUSED,
-    UNUSED,
-    UNUSED,
-    UNUSED,
-    UNUSED,
-    "ttwu_wake_remote",
-    "ttwu_move_affine",
-    "ttwu_move_balance",
+    "alb_count", "alb_failed", "alb_pushed", UNUSED, UNUSED, UNUSED, UNUSED, UNUSED, UNUSED,
+    "ttwu_wake_remote", "ttwu_move_affine", "ttwu_move_balance",
 ];
 
 /// How a version prints a domain: words before its numbers, and names of the numbers.

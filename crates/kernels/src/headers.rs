@@ -32,10 +32,7 @@ const FILES: [&str; 7] = [
 ];
 /// Files without which no module can be built.
 const NEEDED: [&str; 5] = [
-    "Makefile",
-    "Module.symvers",
-    "include/config/auto.conf",
-    "include/generated/autoconf.h",
+    "Makefile", "Module.symvers", "include/config/auto.conf", "include/generated/autoconf.h",
     "scripts/mod/modpost",
 ];
 

@@ -104,14 +104,8 @@ mod tests {
     #[test]
     fn an_invalid_argument_is_named() {
         for wrong in [
-            "node=0:5-5",
-            "node=x:0-1",
-            "node=128:0-1",
-            "accesses=on",
-            "out=p",
-            "switch=1:2",
-            "stacks=1",
-            "x",
+            "node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "out=p", "switch=1:2",
+            "stacks=1", "x",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("stacks=on {wrong}")), error);

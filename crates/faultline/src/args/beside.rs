@@ -59,15 +59,8 @@ mod tests {
 
     /// Options of `run` that apply to an experiment file too.
     const APPLY: [&str; 9] = [
-        "--dry-run",
-        "--jobs",
-        "--mode",
-        "--profile",
-        "--quiet",
-        "--retry-failed",
-        "--seeds",
-        "--store",
-        "--verify",
+        "--dry-run", "--jobs", "--mode", "--profile", "--quiet", "--retry-failed", "--seeds",
+        "--store", "--verify",
     ];
 
     #[test]

@@ -111,15 +111,8 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
     let latencies = boot.samples.iter().filter(|sample| sample.metric == "latency");
     let labels: Vec<&str> = latencies.map(|sample| sample.label.as_str()).collect();
     let expected = [
-        "SeqOut:block",
-        "SeqOut:rewrite",
-        "SeqIn:block",
-        "Random:seeks",
-        "SeqCreate:create",
-        "SeqCreate:read",
-        "SeqCreate:del",
-        "RandCreate:create",
-        "RandCreate:read",
+        "SeqOut:block", "SeqOut:rewrite", "SeqIn:block", "Random:seeks", "SeqCreate:create",
+        "SeqCreate:read", "SeqCreate:del", "RandCreate:create", "RandCreate:read",
         "RandCreate:del",
     ];
     assert_eq!(labels, expected);

@@ -247,10 +247,7 @@ mod tests {
         assert_eq!(options.threads, [1, 2, 4, 8, 16]);
         let names: Vec<_> = manifest.metrics.iter().map(|metric| metric.name.as_str()).collect();
         let expected = [
-            "PotentialReadSpeed",
-            "SeqRead-MB/sec",
-            "RandRead-MB/sec",
-            "SeqWrite-MB/sec",
+            "PotentialReadSpeed", "SeqRead-MB/sec", "RandRead-MB/sec", "SeqWrite-MB/sec",
             "RandWrite-MB/sec",
         ];
         assert_eq!(names, expected);

@@ -25,18 +25,8 @@ const MODULES: [(&str, &[&str]); 11] = [
 ];
 /// The options of persistent memory. Kernels with LIBNVDIMM and BLK_DEV_PMEM alone (5.10, 7.3) found no disk.
 const PMEM: [&str; 12] = [
-    "SPARSEMEM_VMEMMAP",
-    "MEMORY_HOTPLUG",
-    "MEMORY_HOTREMOVE",
-    "ZONE_DEVICE",
-    "BLK_DEV",
-    "LIBNVDIMM",
-    "BLK_DEV_PMEM",
-    "BTT",
-    "NVDIMM_PFN",
-    "NVDIMM_DAX",
-    "DEV_DAX",
-    "FS_DAX",
+    "SPARSEMEM_VMEMMAP", "MEMORY_HOTPLUG", "MEMORY_HOTREMOVE", "ZONE_DEVICE", "BLK_DEV",
+    "LIBNVDIMM", "BLK_DEV_PMEM", "BTT", "NVDIMM_PFN", "NVDIMM_DAX", "DEV_DAX", "FS_DAX",
 ];
 /// Options that some versions lack. Their absence is not an error.
 const OF_SOME_VERSIONS: [&str; 2] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO"];

@@ -10,13 +10,8 @@ use crate::error::Doing;
 
 /// Parts of the source that no build of a kernel reads.
 const NEVER: [&str; 7] = [
-    "Documentation/",
-    "LICENSES/",
-    "tools/perf/",
-    "tools/power/",
-    "tools/testing/",
-    "tools/tracing/",
-    "tools/verification/",
+    "Documentation/", "LICENSES/", "tools/perf/", "tools/power/", "tools/testing/",
+    "tools/tracing/", "tools/verification/",
 ];
 /// The same, whole files.
 const NEVER_FILES: [&str; 5] = ["COPYING", "CREDITS", "MAINTAINERS", "README", ".mailmap"];
@@ -156,15 +151,9 @@ mod tests {
             assert!(matters(path, false), "{path}");
         }
         for path in [
-            "mm/other.c",
-            "Documentation/Makefile",
-            "arch/arm64/Kconfig",
-            "arch/arm/mm/a.c",
-            "include/linux/other.h",
-            "MAINTAINERS",
-            "drivers/net/.gitignore",
-            "tools/testing/Makefile",
-            "arch/arm64/include/asm/new.h",
+            "mm/other.c", "Documentation/Makefile", "arch/arm64/Kconfig", "arch/arm/mm/a.c",
+            "include/linux/other.h", "MAINTAINERS", "drivers/net/.gitignore",
+            "tools/testing/Makefile", "arch/arm64/include/asm/new.h",
         ] {
             assert!(!matters(path, false), "{path}");
         }

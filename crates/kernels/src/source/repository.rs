@@ -21,22 +21,9 @@ use crate::tool::{GIT, is_of_host};
 
 /// Files of a build in a source without git, which are left out.
 const BUILT: [&str; 16] = [
-    "**/*.o",
-    "**/*.a",
-    "**/*.ko",
-    "**/*.cmd",
-    "**/*.d",
-    "**/*.mod",
-    "**/*.mod.c",
-    "**/modules.order",
-    "include/config/**",
-    "include/generated/**",
-    "arch/*/include/generated/**",
-    ".config",
-    ".config.old",
-    "vmlinux*",
-    "System.map",
-    "Module.symvers",
+    "**/*.o", "**/*.a", "**/*.ko", "**/*.cmd", "**/*.d", "**/*.mod", "**/*.mod.c",
+    "**/modules.order", "include/config/**", "include/generated/**", "arch/*/include/generated/**",
+    ".config", ".config.old", "vmlinux*", "System.map", "Module.symvers",
 ];
 /// The trees that this process got from a tree and a patch, by the digest of the latter. Each step of a series
 /// begins with the patches of the step before it.

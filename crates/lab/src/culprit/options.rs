@@ -8,15 +8,8 @@ use kernelfiles::config::{self, Config};
 /// Beginnings of options that only name a kernel, who built it or how it is signed; and of the option that puts the
 /// configuration into the image.
 const LEFT_OUT: [&str; 9] = [
-    "LOCALVERSION",
-    "VERSION_SIGNATURE",
-    "BUILD_SALT",
-    "CC_VERSION_TEXT",
-    "DEFAULT_HOSTNAME",
-    "MODULE_SIG_KEY",
-    "SYSTEM_TRUSTED_KEYS",
-    "SYSTEM_REVOCATION_KEYS",
-    "IKCONFIG",
+    "LOCALVERSION", "VERSION_SIGNATURE", "BUILD_SALT", "CC_VERSION_TEXT", "DEFAULT_HOSTNAME",
+    "MODULE_SIG_KEY", "SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS", "IKCONFIG",
 ];
 const NOT_SET: &str = "n";
 

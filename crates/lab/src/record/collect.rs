@@ -266,12 +266,8 @@ mod tests {
         fn frame(&mut self, kind: Kind, time: u64, payload: &[u8]) {
             let reserved = self.cursor.reserve(kind, payload.len()).unwrap();
             let start = reserved.offset + frame::HEADER;
-            self.log[reserved.offset..start].copy_from_slice(&frame::header(
-                kind,
-                reserved.sequence,
-                time,
-                payload,
-            ));
+            self.log[reserved.offset..start]
+                .copy_from_slice(&frame::header(kind, reserved.sequence, time, payload));
             self.log[start..start + payload.len()].copy_from_slice(payload);
         }
 

@@ -108,10 +108,7 @@ fn every_row_of_the_text_is_there() {
          Amean System-NUMA01"
     );
     for row in [
-        "HCoeffVar Rate-NUMA01",
-        "Max CPU-NUMA01",
-        "Elapsed s",
-        "NUMA hint faults faults",
+        "HCoeffVar Rate-NUMA01", "Max CPU-NUMA01", "Elapsed s", "NUMA hint faults faults",
         "AutoNUMA cost model units",
     ] {
         assert!(rows.iter().any(|it| it == row), "{row}: {rows:?}");
@@ -254,11 +251,8 @@ fn hostile() -> (Vec<Side>, Experiment) {
         side.variant.kernel = long.clone().into();
         for boot in &mut side.boots {
             for text in [
-                &mut boot.facts.release,
-                &mut boot.facts.kernel_origin,
-                &mut boot.facts.kernel_digest,
-                &mut boot.facts.cmdline,
-                &mut boot.facts.emulator,
+                &mut boot.facts.release, &mut boot.facts.kernel_origin,
+                &mut boot.facts.kernel_digest, &mut boot.facts.cmdline, &mut boot.facts.emulator,
                 &mut boot.facts.banner,
             ] {
                 text.push_str(&long);

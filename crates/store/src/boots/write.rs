@@ -160,13 +160,7 @@ fn usage(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble
     let mut insert = connection.prepare_cached(sql)?;
     for (place, usage) in boot.usage.iter().enumerate() {
         insert.execute(params![
-            id.0,
-            place,
-            usage.workload,
-            usage.iteration,
-            usage.user,
-            usage.system,
-            usage.elapsed,
+            id.0, place, usage.workload, usage.iteration, usage.user, usage.system, usage.elapsed,
         ])?;
     }
     Ok(())

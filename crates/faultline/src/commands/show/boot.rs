@@ -228,13 +228,8 @@ mod tests {
         let boot = &mut kept.boot;
         let facts = &mut boot.facts;
         for fact in [
-            &mut boot.variant,
-            &mut facts.release,
-            &mut facts.version,
-            &mut facts.banner,
-            &mut facts.cmdline,
-            &mut facts.emulator,
-            &mut facts.kernel_origin,
+            &mut boot.variant, &mut facts.release, &mut facts.version, &mut facts.banner,
+            &mut facts.cmdline, &mut facts.emulator, &mut facts.kernel_origin,
             &mut facts.kernel_digest,
         ] {
             *fact = hostile.into();

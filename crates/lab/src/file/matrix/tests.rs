@@ -89,12 +89,8 @@ fn the_steps_of_a_series_are_crossed_with_settings() {
     let variants = read(&matrix).variants;
     let names: Vec<&str> = variants.iter().map(|it| &*it.name).collect();
     let expected = [
-        "v6.12 thp=always",
-        "v6.12 thp=never",
-        "v6.12+1 thp=always",
-        "v6.12+1 thp=never",
-        "v6.12+1..2 thp=always",
-        "v6.12+1..2 thp=never",
+        "v6.12 thp=always", "v6.12 thp=never", "v6.12+1 thp=always", "v6.12+1 thp=never",
+        "v6.12+1..2 thp=always", "v6.12+1..2 thp=never",
     ];
     assert_eq!(names, expected);
     let first = variants.iter().map(|it| it.build.as_ref().unwrap().first);
