@@ -41,6 +41,13 @@ fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
     for variant in &experiment.variants {
         keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
     }
+    for used in &experiment.workloads {
+        for program in used.programs() {
+            let name = program.path().file_name().unwrap_or_default().to_string_lossy();
+            let digest = program.digest.iter().flat_map(|digest| digest.chars().take(12));
+            keys.insert(format!("contents of {name} of {}", used.manifest.name), digest.collect());
+        }
+    }
     for (key, digest) in [
         ("programs of Faultline in the guest", &experiment.guest_digest),
         ("image of the user space", &experiment.userspace_digest),
@@ -83,6 +90,8 @@ fn flatten(path: String, value: Value, keys: &mut BTreeMap<String, String>) {
 mod tests {
     use std::path::Path;
 
+    use model::Pinned;
+
     use super::*;
 
     fn experiment(text: &str) -> Experiment {
@@ -105,6 +114,20 @@ mod tests {
         });
         insta::assert_snapshot!(told.collect::<String>());
         assert_eq!(differences(&first, &first), []);
+    }
+
+    #[test]
+    fn programs_with_the_same_name_differ_by_their_contents() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let with = |digest: &str| {
+            let mut experiment = first.clone();
+            let digest = Some(digest.to_owned());
+            experiment.workloads[0].program = Some(Pinned { name: "bin/x".into(), digest });
+            experiment
+        };
+        let keys: Vec<_> =
+            differences(&with("1"), &with("2")).into_iter().map(|it| it.key).collect();
+        assert_eq!(keys, ["contents of x of mprotect"]);
     }
 
     #[test]
