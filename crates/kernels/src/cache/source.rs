@@ -25,10 +25,12 @@ use crate::{Error, debian, headers, input};
 const RECIPE: &str = "1";
 /// Options of packaged configurations that need files or programs which a build here does not have, and
 /// debug information, which doubles the time of a build.
-const NOT_PACKAGED: [(&str, &str); 7] = [
+const NOT_PACKAGED: [(&str, &str); 8] = [
     ("SYSTEM_TRUSTED_KEYS", "\"\""),
     ("SYSTEM_REVOCATION_KEYS", "\"\""),
     ("MODULE_SIG_KEY", "\"\""),
+    // It wants signed modules.
+    ("SECURITY_LOCKDOWN_LSM", "n"),
     ("MODULE_SIG", "n"),
     ("DEBUG_INFO_NONE", "y"),
     ("LOCALVERSION_AUTO", "n"),

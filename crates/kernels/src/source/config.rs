@@ -74,7 +74,10 @@ impl Requested {
         let is_lost = |(name, value): (&str, &str)| {
             let has = finished.get(name).copied().unwrap_or("n");
             let is_optional = OF_SOME_VERSIONS.contains(&name);
-            (has != value && !is_optional).then(|| format!("CONFIG_{name}={value} (it has {has})"))
+            // A text that is not asked for is empty.
+            let is_empty = value == "\"\"" && has == "n";
+            (has != value && !is_empty && !is_optional)
+                .then(|| format!("CONFIG_{name}={value} (it has {has})"))
         };
         wanted.into_iter().filter_map(is_lost).collect()
     }
@@ -156,7 +159,8 @@ mod tests {
 
     #[test]
     fn lost_options_are_named() {
-        let requested = requested(Some(""), &[("ZRAM", "y"), ("NR_CPUS", "8"), ("OLD", "n")]);
+        let requested =
+            requested(Some(""), &[("ZRAM", "y"), ("NR_CPUS", "8"), ("OLD", "n"), ("KEY", "\"\"")]);
         let lost = requested.lost("# CONFIG_ZRAM is not set\nCONFIG_NR_CPUS=8\n");
         assert_eq!(lost, ["CONFIG_ZRAM=y (it has n)"]);
         let lost = self::requested(None, &[]).lost("CONFIG_64BIT=y\n");
