@@ -9,6 +9,9 @@ use super::boots::percent;
 use super::build::ConfigArgs;
 use super::{MachineArgs, ModeArg, name_and_value};
 
+/// The heading of the options that choose the figure.
+const FIGURE: &str = "Figure [default: what tells the ends apart best]";
+
 #[derive(Debug, Args)]
 pub struct CulpritArgs {
     /// An experiment file: its tree, machine, workload, mode and [culprit]
@@ -96,19 +99,18 @@ pub struct CulpritArgs {
 
 /// The figure by which commits are told apart.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Figure [default: what tells the ends apart best]")]
 pub struct FigureArgs {
     /// A row of means in the tables of `compare`
-    #[arg(long, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function"])]
+    #[arg(long, help_heading = FIGURE, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function"])]
     pub metric: Option<String>,
     /// A row of the tables of counters, such as "Minor Faults"
-    #[arg(long, value_name = "COUNTER", conflicts_with_all = ["phase", "function"])]
+    #[arg(long, help_heading = FIGURE, value_name = "COUNTER", conflicts_with_all = ["phase", "function"])]
     pub counter: Option<String>,
     /// Exact mode: the kernel's instructions in this phase
-    #[arg(long)]
+    #[arg(long, help_heading = FIGURE)]
     pub phase: Option<String>,
     /// Exact mode: a function's own instructions per entry
-    #[arg(long)]
+    #[arg(long, help_heading = FIGURE)]
     pub function: Option<String>,
 }
 

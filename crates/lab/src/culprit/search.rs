@@ -151,7 +151,10 @@ impl Range {
         }
         if history.commits.len() == 1 {
             let with = if options.is_some() { " with the same options" } else { "" };
-            let problem = format!("`{good}` and `{bad}` are the same commit{with}");
+            let problem = format!(
+                "`{good}` and `{bad}` are the same commit{with}; name another commit, or another configuration with \
+                 --good-config or --bad-config"
+            );
             return Err(Error::Tree { path: search.tree.clone(), problem });
         }
         Ok(Self { history, commits, options })

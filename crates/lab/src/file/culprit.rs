@@ -86,6 +86,29 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
     let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
     let config = |name: Option<String>| name.map(|name| build::config(directory, &name));
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
+    let figures = [
+        ("metric", &wanted.metric),
+        ("counter", &wanted.counter),
+        ("phase", &wanted.phase),
+        ("function", &wanted.function),
+    ];
+    let figures: Vec<&str> =
+        figures.into_iter().filter_map(|(key, it)| it.as_ref().map(|_| key)).collect();
+    if figures.len() > 1 && figures != ["phase", "function"] {
+        let problem = format!("a search has one figure, and {} are given", figures.join(" and "));
+        return fault(place, problem, "leave the others out");
+    }
+    let is_measured = experiment.mode.is_measured();
+    if is_measured && (wanted.phase.is_some() || wanted.function.is_some()) {
+        return fault(
+            place,
+            "phase and function need exact mode",
+            "add mode = \"exact\", or use metric",
+        );
+    }
+    if !is_measured && wanted.confidence.is_some() {
+        return fault(place, "confidence is for measured mode", "leave it out");
+    }
     let confidence = wanted.confidence.unwrap_or(CONFIDENCE);
     if !is_confidence(confidence) {
         let hint = "use 50 % or more and less than 100 %, such as \"95%\"";
@@ -137,6 +160,22 @@ mod tests {
 
     fn parse(text: &str, ends: [Option<&str>; 2]) -> Result<Search, String> {
         parse_culprit(Path::new("/x/a.toml"), text, ends).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_the_mode_does_not_have_is_refused() {
+        let told = |mode: &str, more: &str| {
+            let ends = "good = 'v1', bad = 'v2'";
+            let text = format!(
+                "name = 'a'\n{mode}\ntree = 'linux'\n{REST}culprit = {{ {ends}, {more} }}\n"
+            );
+            parse(&text, [None, None]).unwrap_err()
+        };
+        let exact = "mode = 'exact'";
+        assert_eq!(told("", "phase = 'p'"), "phase and function need exact mode");
+        assert_eq!(told(exact, "confidence = '90%'"), "confidence is for measured mode");
+        let two = "a search has one figure, and metric and phase are given";
+        assert_eq!(told(exact, "metric = 'm', phase = 'p'"), two);
     }
 
     #[test]
