@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::{Better, BootId};
+use model::{Better, BootId, Millis};
 
 use crate::failure;
 
@@ -258,6 +258,9 @@ pub struct WorkloadCheckArgs {
     /// Run by time or count instructions [default: measured]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
+    /// How long the workload may take
+    #[arg(long, value_name = "TIME", default_value = "2m")]
+    pub timeout: Millis,
     /// Print only results, no progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -86,7 +86,10 @@ fn a_new_workload_is_found_by_its_name_and_file() {
     assert!(again.contains("workloads/mine.toml exists"), "{again}");
     assert!(!bench.directory.path().join("workloads/mine.sh").exists());
     assert!(bench.refused(&["workload", "new", "nas"]).contains("is a built-in workload"));
-    assert!(bench.refused(&["workload", "new", "../mine"]).contains("use letters, digits"));
+    for name in ["../mine", "", "--", "-x"] {
+        let refused = bench.refused(&["workload", "new", "--", name]);
+        assert!(refused.contains("the first a letter or digit"), "{refused}");
+    }
 }
 
 #[test]

@@ -27,11 +27,11 @@ pub enum WorkloadError {
         /// The existing names.
         known: Vec<String>,
     },
-    /// A program was named in place of a workload.
-    #[error("{program} is a program, and a workload is wanted")]
-    Program {
+    /// Another file was named in place of a manifest.
+    #[error("{path} is not the manifest of a workload")]
+    NoManifest {
         /// Its path.
-        program: String,
+        path: String,
     },
     /// A manifest cannot be read, or is wrong.
     #[error("{problem}")]
@@ -104,8 +104,9 @@ impl WorkloadError {
                 return "give it one, such as filesystem = \"xfs\"".into();
             }
             Self::Value { why: hint, .. } | Self::Manifest { hint, .. } => return hint.clone(),
-            Self::Program { .. } => {
-                return "name the file of its manifest, NAME.toml; `faultline workload new` writes one"
+            Self::NoManifest { .. } => {
+                return "name a workload, or its manifest, FILE.toml; `faultline workload new NAME` writes one \
+                        for a program"
                     .into();
             }
         };

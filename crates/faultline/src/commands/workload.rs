@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::{RunOptions, file, workloads};
-use model::{Kept, Mode};
+use model::{Kept, Mode, Sample, WorkloadUse};
 use report::escape;
 use store::{Detail, Store};
 
@@ -18,6 +18,8 @@ use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 use crate::progress::Display;
 
+/// The longest name of a new workload.
+const MOST_LETTERS: usize = 60;
 /// How many of the latest experiments tell how long a workload takes.
 const LATEST: usize = 3;
 
@@ -70,8 +72,12 @@ fn times(store: Option<PathBuf>, workload: &str) -> Result<Vec<String>, Failure>
 /// Writes a manifest and a program into `workloads/`. Returns what to do next.
 fn new(name: &str, language: Language) -> Result<String, Failure> {
     let plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
-    if name.is_empty() || !name.bytes().all(plain) {
-        let message = format!("`{}`: use letters, digits, - and _", name.escape_debug());
+    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if !begins || name.len() > MOST_LETTERS || !name.bytes().all(plain) {
+        let message = format!(
+            "`{}`: use up to {MOST_LETTERS} letters, digits, - and _, the first a letter or digit",
+            name.escape_debug()
+        );
         return Err(Failure::Usage(message));
     }
     if workloads::built_in().iter().any(|manifest| manifest.name == name) {
@@ -93,7 +99,8 @@ fn new(name: &str, language: Language) -> Result<String, Failure> {
         .replace("PROGRAM", &program)
         .replace("packages = []\n", packages);
     let directory = Path::new("workloads");
-    fs::create_dir_all(directory)?;
+    let failed = |error| Failure::Host(format!("workloads: {error}"));
+    fs::create_dir_all(directory).map_err(failed)?;
     let source = directory.join(format!("{name}.{ending}"));
     let place = directory.join(format!("{name}.toml"));
     for path in [&source, &place] {
@@ -118,13 +125,16 @@ fn new(name: &str, language: Language) -> Result<String, Failure> {
 /// Writes a file that did not exist. Scripts can be executed.
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
-    let mut file = fs::File::options().write(true).create_new(true).mode(mode).open(path)?;
-    Ok(file.write_all(text.as_bytes())?)
+    let failed = |error| Failure::Host(format!("{}: {error}", path.display()));
+    let mut file =
+        fs::File::options().write(true).create_new(true).mode(mode).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)
 }
 
 /// Runs a workload once and prints what it yields. Nothing gets into the user's store.
 fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
     let used = workload(&args.workload, &args.parameters, 1)?;
+    let used = WorkloadUse { timeout: args.timeout, ..used };
     let manifest = used.manifest.clone();
     let mode = args.mode.map_or(Mode::Measured, Mode::from);
     let variants = vec![variant(file::default_name(&args.kernel), &args.kernel)];
@@ -142,8 +152,8 @@ fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Host("the boot is not in the store".into()));
     };
     print(&list::checked(&manifest, boot))?;
-    Ok(match boot.outcome.is_complete() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(BOOTS_FAILED),
-    })
+    let is_known = |sample: &Sample| manifest.metrics.iter().any(|it| it.name == sample.metric);
+    let is_good = boot.outcome.is_complete()
+        && (manifest.metrics.is_empty() || boot.samples.iter().any(is_known));
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }

@@ -135,28 +135,33 @@ pub fn checked(manifest: &Manifest, boot: &Boot) -> String {
     text
 }
 
-/// The rows of all metrics with a sample.
+/// The rows of all metrics with a sample, by phase.
 fn metrics(manifest: &Manifest, boot: &Boot) -> String {
-    let mut rows: Vec<(&str, &str)> = Vec::new();
-    for Sample { metric, label, .. } in &boot.samples {
-        if !rows.contains(&(metric, label)) {
-            rows.push((metric, label));
+    let row = |sample: &Sample| [&sample.metric, &sample.label, &sample.phase].map(String::clone);
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    for sample in &boot.samples {
+        if !rows.contains(&row(sample)) {
+            rows.push(row(sample));
         }
     }
-    let rows = rows.into_iter().map(|row| {
-        let samples = boot.samples.iter().filter(|it| (&*it.metric, &*it.label) == row);
+    let rows = rows.into_iter().map(|own| {
+        let samples = boot.samples.iter().filter(|sample| row(sample) == own);
         let values: Vec<f64> = samples.map(|it| it.value).collect();
-        let known = manifest.metrics.iter().find(|it| it.name == row.0);
+        let known = manifest.metrics.iter().find(|it| it.name == own[0]);
+        let is_exact = known.is_none() && own[0] == INSTRUCTIONS;
         let unit = match known {
             Some(metric) => metric.unit.clone(),
-            None if row.0 == INSTRUCTIONS => String::new(),
+            None if is_exact => "-".into(),
             None => "not in the manifest".into(),
         };
-        let name = if row.1.is_empty() { row.0.to_owned() } else { format!("{}-{}", row.0, row.1) };
+        let [metric, label, phase] = own;
+        let name = if label.is_empty() { metric } else { format!("{metric}-{label}") };
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        [name, values.len().to_string(), figure(mean, 6), unit]
+        let mean = figure(mean, if is_exact { 0 } else { 6 });
+        let phase = if phase.is_empty() { "-".into() } else { phase };
+        [name, phase, values.len().to_string(), mean, unit]
     });
-    columns(["ROW", "SAMPLES", "MEAN", "UNIT"], rows)
+    columns(["ROW", "PHASE", "SAMPLES", "MEAN", "UNIT"], rows)
 }
 
 /// Indented lines of a text; empty if the text is.

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use model::{Manifest, Pinned};
+use object::Endianness;
+use object::elf::PT_INTERP;
+use object::read::elf::{ElfFile64, ProgramHeader};
 
 /// A placeholder for any word in a name.
 const ANY: &str = "*";
@@ -46,6 +49,23 @@ pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
         return Err((problem, "name the file of a program".to_owned()));
     }
     Ok(Pinned { name: name.to_owned(), digest: None })
+}
+
+/// Why a program cannot start in a guest without packages; `None` if it can.
+pub fn lack(program: &[u8]) -> Option<&'static str> {
+    if program.starts_with(b"#!") {
+        return Some(
+            "it is a script, and the guest has no interpreter: add packages = [\"dash\"] or [\"python3\"] to the \
+             manifest",
+        );
+    }
+    let Ok(file) = ElfFile64::<Endianness>::parse(program) else {
+        return Some("it is neither a script (#!) nor a 64-bit ELF program");
+    };
+    let endian = file.endian();
+    file.elf_program_headers().iter().any(|it| it.p_type(endian) == PT_INTERP).then_some(
+        "it is linked dynamically: link it with -static, or add packages = [\"libc6\"] to the manifest",
+    )
 }
 
 /// Expands a pattern into names. A parameter in the pattern becomes each of its values; a parameter without a
@@ -99,6 +119,17 @@ fn instead(there: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::workloads;
+
+    #[test]
+    fn programs_that_need_packages_are_recognised() {
+        let lack = |path: &str| lack(&fs::read(path).unwrap()).unwrap_or_default();
+        // Every dynamic program names its loader; the loader itself has none.
+        assert!(lack("/bin/sh").starts_with("it is linked dynamically"));
+        assert_eq!(lack("/lib64/ld-linux-x86-64.so.2"), "");
+        assert!(super::lack(b"#!/bin/sh\n").unwrap().contains("no interpreter"));
+        assert!(super::lack(b"int main").unwrap().contains("neither"));
+        assert!(super::lack(b"").is_some());
+    }
 
     /// The names of the programs found in a directory with these files.
     fn found(files: &[&str], benchmarks: &str, class: &str) -> Result<Vec<String>, String> {

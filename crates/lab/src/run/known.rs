@@ -1,16 +1,17 @@
 //! Which boots of an experiment the store has.
 
-use std::fs;
+use std::{fs, io};
 
 use kernels::Cache;
 use kernels::digest;
-use model::{Experiment, Kernel, Mode, Pinned, Variant, WorkloadUse};
+use model::{Experiment, Kernel, Manifest, Mode, Pinned, Variant};
 use store::{ExperimentId, Store};
 
 use super::RunError;
 use super::plan::Plan;
 use crate::boot::guest::Guest;
 use crate::boot::out_of_tree;
+use crate::file::binaries;
 
 /// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
 /// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,
@@ -70,10 +71,18 @@ pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
 
 /// Adds the digests of the user's own programs.
 pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
-    for program in experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
-        let bytes = fs::read(program.path())
-            .map_err(|error| RunError::Program { path: program.path().to_owned(), error })?;
-        program.digest = Some(digest(&bytes));
+    for used in &mut experiment.workloads {
+        let Manifest { packages, command, .. } = &used.manifest;
+        let is_passed = command.iter().skip(1).any(|word| word.contains("{program}"));
+        let is_alone = packages.is_empty() && !is_passed;
+        for program in used.programs_mut() {
+            let wrong = |error| RunError::Program { path: program.path().to_owned(), error };
+            let bytes = fs::read(program.path()).map_err(wrong)?;
+            if let Some(lack) = binaries::lack(&bytes).filter(|_| is_alone) {
+                return Err(wrong(io::Error::other(lack)));
+            }
+            program.digest = Some(digest(&bytes));
+        }
     }
     Ok(())
 }

@@ -50,9 +50,7 @@ pub fn find(name: &str, directory: &Path) -> Result<Manifest, WorkloadError> {
 pub fn named(name: &str) -> Result<Manifest, WorkloadError> {
     match name {
         file if file.ends_with(".toml") => read(Path::new(file)),
-        program if program.contains('/') => {
-            Err(WorkloadError::Program { program: program.to_owned() })
-        }
+        other if other.contains('/') => Err(WorkloadError::NoManifest { path: other.to_owned() }),
         name => find(name, Path::new("")),
     }
 }
@@ -93,7 +91,9 @@ fn called(name: &str, file: &Path) -> Result<Manifest, WorkloadError> {
 fn manifests(directory: &Path) -> Vec<(String, PathBuf)> {
     let files = fs::read_dir(directory).into_iter().flatten();
     let files = files.filter_map(|entry| Some(entry.ok()?.path()));
-    let files = files.filter(|file| file.extension().is_some_and(|it| it == "toml"));
+    let is_manifest =
+        |file: &Path| file.is_file() && file.extension().is_some_and(|it| it == "toml");
+    let files = files.filter(|file| is_manifest(file));
     let name = |file: PathBuf| Some((file.file_stem()?.to_str()?.to_owned(), file));
     let mut manifests: Vec<_> = files.filter_map(name).collect();
     manifests.sort();
@@ -134,11 +134,23 @@ pub fn take_program(manifest: &mut Manifest) -> Result<Option<Pinned>, WorkloadE
 /// Checks the names of a manifest's metrics and packages. The error is a problem and a hint, if one is
 /// invalid.
 fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
-    let mut metrics = manifest.metrics.iter().map(|metric| &*metric.name);
-    if let Some(wrong) = metrics.find(|name| !is_metric(name) || *name == INSTRUCTIONS) {
-        let hint = match wrong {
-            INSTRUCTIONS => "exact mode adds a metric with this name to every workload".to_owned(),
-            _ => format!(
+    let names: Vec<&str> = manifest.metrics.iter().map(|metric| &*metric.name).collect();
+    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    if let Some((_, name)) = twice {
+        return Err((
+            format!("two metrics have the name `{name}`"),
+            "leave one of them out".into(),
+        ));
+    }
+    // Exact mode has rows such as `instructions-kernel`.
+    let is_of_exact = |name: &str| {
+        let rest = name.strip_prefix(INSTRUCTIONS);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    if let Some(wrong) = names.into_iter().find(|name| !is_metric(name) || is_of_exact(name)) {
+        let hint = match is_of_exact(wrong) {
+            true => "exact mode has rows with this name for every workload".to_owned(),
+            false => format!(
                 "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
             ),
         };
@@ -194,8 +206,20 @@ mod tests {
         fs::create_dir(place("bin/x")).unwrap();
         assert!(take_program(&mut find("reader", here).unwrap()).is_err());
 
+        let metric = |name: &str| {
+            format!("[[metrics]]\nname = \"{name}\"\nunit = \"s\"\nmean = \"amean\"\n")
+        };
+        let check = |metrics: &str| {
+            let text = manifest("m").replace("metrics = []\n", metrics);
+            check_names(&toml::from_str(&text).unwrap()).map_err(|(problem, _)| problem)
+        };
+        assert_eq!(check(&metric("instructional")), Ok(()));
+        assert!(check(&metric("instructions-kernel")).unwrap_err().contains("cannot be the name"));
+        let twice = check(&(metric("a") + &metric("a")));
+        assert_eq!(twice.unwrap_err(), "two metrics have the name `a`");
+
         let program = named("./mytest.sh").unwrap_err();
-        assert!(matches!(program, WorkloadError::Program { .. }), "{program}");
+        assert!(matches!(program, WorkloadError::NoManifest { .. }), "{program}");
         let names = all(here).into_iter().map(|known| known.name);
         assert!(
             names.collect::<Vec<_>>().ends_with(&["broken", "other", "reader"].map(str::to_owned))
