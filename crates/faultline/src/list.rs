@@ -302,6 +302,23 @@ fn seconds(number: f64, decimals: usize) -> String {
     if number.is_finite() { format!("{number:.decimals$} s") } else { "-".to_owned() }
 }
 
+/// Words in lines of at most [`LIST_WIDTH`] characters, unless a word is longer. `first` begins the first line,
+/// `indent` the others. The words are escaped; without any there is no line.
+pub fn wrapped<'a>(first: &str, indent: &str, words: impl Iterator<Item = &'a str>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.map(escape) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LIST_WIDTH => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            Some(_) => lines.push(indent.to_owned() + &word),
+            None => lines.push(first.to_owned() + &word),
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 /// Lays rows out in columns, each as wide as its widest cell. Cells are escaped.
 fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows = rows.map(|row| row.map(|cell| escape(&cell)));
@@ -326,6 +343,14 @@ mod tests {
     use store::ExperimentId;
 
     use super::*;
+
+    #[test]
+    fn long_lines_are_wrapped() {
+        assert_eq!(wrapped("a: ", "  ", [].into_iter()), "");
+        let word = "x".repeat(60);
+        let text = wrapped("a: ", "  ", ["b c", &word, &word].into_iter());
+        assert_eq!(text, format!("a: b c {word}\n  {word}\n"));
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

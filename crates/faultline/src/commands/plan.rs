@@ -11,8 +11,11 @@ use report::escape;
 use store::{Detail, Store};
 
 use crate::failure::Failure;
+use crate::list;
 use crate::progress::span;
 
+/// Names up to this width, in characters, have what they stand for beside them.
+const WIDEST: usize = 30;
 /// Boots whose order is printed.
 const MOST: usize = 40;
 
@@ -57,8 +60,13 @@ pub fn plan(
             Setting::Sysfs { path, value } => format!("{path} = {value}"),
         }));
         words.extend(variant.modules.iter().map(|module| format!("module {module}")));
-        let words = escape(&words.join(", "));
-        let _ = writeln!(text, "  {:<width$}  {words}", escape(&variant.name));
+        let (mut begin, mut indent) =
+            (format!("  {:<width$}  ", escape(&variant.name)), " ".repeat(width + 4));
+        if width > WIDEST {
+            let _ = writeln!(text, "{}", begin.trim_end());
+            (begin, indent) = ("      ".into(), "      ".into());
+        }
+        text += &list::wrapped(&begin, &indent, words.join(", ").split_whitespace());
     }
     let points = experiment.points();
     let sweep = if points.is_empty() { "" } else { " at the first point" };
@@ -87,7 +95,9 @@ pub fn plan(
         slots.iter().take(MOST).map(|slot| escape(&variants[slot.variant].name)).collect();
     let more = slots.len() - order.len();
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
-    let _ = writeln!(text, "{}: {}{more}", count(slots.len(), "boot"), order.join(", "));
+    let boots = format!("{}: ", count(slots.len(), "boot"));
+    let order = order.join(",\n") + &more;
+    text += &list::wrapped(&boots, "    ", order.lines());
     let (done, wall) = match store {
         Some(store) => {
             let guest = Guest::find().ok();
@@ -170,12 +180,14 @@ fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duratio
 
 /// The changes to a source before it is built.
 fn changes(build: &Build) -> Vec<String> {
-    let patches = build.patches.iter().map(|path| format!("patch {}", path.display()));
-    let first = build.first.map(|first| match first {
-        0 => "none of these patches".to_owned(),
-        first => format!("the first {first} of these patches"),
-    });
+    let files: Vec<_> = build.patches.iter().map(|path| path.display().to_string()).collect();
+    let patches = match build.first {
+        None => files.iter().map(|file| format!("patch {file}")).collect(),
+        Some(0) => Vec::new(),
+        Some(1) => vec![format!("the first patch of {}", files.join(" and "))],
+        Some(first) => vec![format!("the first {first} patches of {}", files.join(" and "))],
+    };
     let reverts = build.revert.iter().map(|commit| format!("revert {commit}"));
     let picks = build.pick.iter().map(|commit| format!("pick {commit}"));
-    reverts.chain(picks).chain(patches).chain(first).collect()
+    reverts.chain(picks).chain(patches).collect()
 }

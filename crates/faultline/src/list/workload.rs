@@ -7,10 +7,8 @@ use lab::workloads::Known;
 use model::{Boot, INSTRUCTIONS, Manifest, Metric, Sample, count};
 use report::escape;
 
-use super::{columns, figure};
+use super::{columns, figure, wrapped};
 
-/// The width of text in characters.
-const WIDTH: usize = 100;
 /// Columns by which lines below a row are indented.
 const INDENT: &str = "    ";
 
@@ -23,8 +21,8 @@ pub fn workloads(all: &[Known]) -> String {
     });
     let lines = columns(["WORKLOAD", "NEEDS", "MANIFEST"], rows);
     let about = all.iter().map(|known| match &known.manifest {
-        Ok(manifest) => wrapped(&manifest.description),
-        Err(error) => wrapped(error.to_string().lines().next().unwrap_or_default()),
+        Ok(manifest) => indented(&manifest.description),
+        Err(error) => indented(error.to_string().lines().next().unwrap_or_default()),
     });
     let below = iter::once(String::new()).chain(about);
     lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
@@ -32,7 +30,7 @@ pub fn workloads(all: &[Known]) -> String {
 
 /// One workload: needs, phases, parameters, metrics, command, and how long it took.
 pub fn workload(manifest: &Manifest, times: &[String]) -> String {
-    let mut text = format!("{}\n{}", escape(&manifest.name), wrapped(&manifest.description));
+    let mut text = format!("{}\n{}", escape(&manifest.name), indented(&manifest.description));
     text += &format!("\nneeds: {}\n", needs(manifest));
     let preparation = manifest.preparation.iter().map(|phase| match &**phase {
         "" => "time outside phases".to_owned(),
@@ -45,7 +43,7 @@ pub fn workload(manifest: &Manifest, times: &[String]) -> String {
     for time in times {
         text += &format!("took: {time}\n");
     }
-    text += &format!("command:\n{}\n", wrapped(&manifest.command.join(" ")));
+    text += &format!("command:\n{}\n", indented(&manifest.command.join(" ")));
     if !manifest.parameters.is_empty() {
         text += &parameters(manifest);
         text.push('\n');
@@ -66,7 +64,7 @@ fn parameters(manifest: &Manifest) -> String {
     });
     let lines = columns(["PARAMETER", "DEFAULT"], rows);
     let about = manifest.parameters.values().map(|parameter| {
-        wrapped(format!("{} Values: {}.", parameter.meaning, parameter.allowed(None)).trim_start())
+        indented(format!("{} Values: {}.", parameter.meaning, parameter.allowed(None)).trim_start())
     });
     let below = iter::once(String::new()).chain(about);
     lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
@@ -164,17 +162,7 @@ fn metrics(manifest: &Manifest, boot: &Boot) -> String {
     columns(["ROW", "PHASE", "SAMPLES", "MEAN", "UNIT"], rows)
 }
 
-/// Indented lines of a text; empty if the text is.
-fn wrapped(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in escape(text).split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= WIDTH - INDENT.len() => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.iter().map(|line| format!("{INDENT}{line}\n")).collect()
+/// Indented lines of a text.
+fn indented(text: &str) -> String {
+    wrapped(INDENT, INDENT, text.split_whitespace())
 }
