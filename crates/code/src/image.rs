@@ -280,6 +280,11 @@ impl<'a> Image<'a> {
         self.per_cpu.contains(&address).then(|| Place::PerCpu(self.datum(address)))
     }
 
+    /// The end of the per-CPU data; 0 if there is none.
+    pub(crate) fn per_cpu_end(&self) -> u64 {
+        self.per_cpu.end
+    }
+
     fn datum(&self, address: u64) -> Option<(&'a str, u64)> {
         let next = self.data.partition_point(|it| it.range.start <= address);
         let datum = &self.data[next.checked_sub(1)?];

@@ -50,6 +50,8 @@ struct Shape {
 enum Value<'a> {
     /// None, or a number that may also be the address of a per-CPU variable.
     Number(u64, Option<Place<'a>>),
+    /// The address of a per-CPU variable or of their end, or a number that is as large.
+    PerCpu(u64, Place<'a>),
     /// An address of this piece of the function: the number of instructions before it.
     Own(usize),
     /// Another address.
@@ -179,11 +181,17 @@ impl<'a> Own<'_, 'a> {
             OpKind::Immediate32to64 | OpKind::Immediate64 if number >= LOWEST => {
                 self.address(number)
             }
-            OpKind::Immediate32to64 | OpKind::Immediate32 => match self.image.per_cpu(number) {
-                // A compiler loads other numbers of this size into the lower half.
-                Some(place) if it.code() == Code::Mov_rm64_imm32 => Value::At(place),
-                place => Value::Number(number, place),
-            },
+            OpKind::Immediate32to64 | OpKind::Immediate32 => {
+                // A compiler loads most other numbers of this size into the lower half.
+                let is_whole = it.code() == Code::Mov_rm64_imm32;
+                match self.image.per_cpu(number) {
+                    Some(place) if is_whole => Value::PerCpu(number, place),
+                    None if is_whole && number == self.image.per_cpu_end() => {
+                        Value::PerCpu(number, Place::PerCpu(None))
+                    }
+                    place => Value::Number(number, place),
+                }
+            }
             _ => Value::Number(number, None),
         }
     }
@@ -197,6 +205,9 @@ impl Normal<'_> {
         let is_same = |(one, other): (&Value<'_>, &Value<'_>)| match (*one, *other) {
             (Value::Own(one), Value::Own(other)) => is_target(one, other),
             (Value::At(one), Value::At(other)) => is_same(one, other),
+            (Value::PerCpu(one, at), Value::PerCpu(other, of)) => one == other || is_same(at, of),
+            (Value::PerCpu(one, _), Value::Number(other, _))
+            | (Value::Number(one, _), Value::PerCpu(other, _)) => one == other,
             (Value::Number(one, of_one), Value::Number(other, of_other)) => {
                 let is_named = matches!(of_one, Some(Place::PerCpu(Some(_))));
                 one == other || (is_named && of_one == of_other)
@@ -217,7 +228,7 @@ impl Normal<'_> {
                 Value::Own(_) => 2.hash(&mut hasher),
                 Value::At(Place::Code(name, _)) => (3, name).hash(&mut hasher),
                 Value::At(Place::Data(_) | Place::Text(_)) => 4.hash(&mut hasher),
-                Value::At(Place::PerCpu(_)) => 5.hash(&mut hasher),
+                Value::At(Place::PerCpu(_)) | Value::PerCpu(..) => 5.hash(&mut hasher),
             }
         }
         Key(hasher.finish())

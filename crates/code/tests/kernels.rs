@@ -58,7 +58,7 @@ fn between(base: &str, new: &str) -> Vec<(String, Change)> {
                 .type sum,@object; .size sum,8; sum: .quad 0\n\
                 .section .data..percpu,\"aw\"\n.fill 64\n\
                 .type pages,@object; .size pages,16; pages: .quad 0,0\n\
-                .type state,@object; .size state,8; state: .quad 0\n";
+                .type state,@object; .size state,8; state: .quad 0\nper_cpu_end:\n";
     let moved = data.replace("other,8; other:", "other,24; other: .quad 0,0;");
     let moved =
         moved.replace("\nfirst:", "\n.asciz \"room\"\nfirst:").replace(".fill 64", ".fill 96");
@@ -81,6 +81,9 @@ fn code_that_only_moved_is_the_same() {
         "mov $first,%rdi; lea second(%rip),%rsi; ret",
         "mov %gs:pages,%rax; mov %gs:pages(%rip),%rcx; mov $pages+8,%rbx; ret",
         "mov pages(%rdi),%rcx; add $pages+8,%rax; ret",
+        "mov $per_cpu_end,%rax; ret",
+        // The same numbers, where only one kernel has per-CPU data, or other data.
+        "movq $70,%rax; movq $84,%rcx; movq $100,%rdx; ret",
         "1: dec %eax; jne 1b; ret; .fill 7,1,0x90",
         "mov $1f,%rax; 1: ret",
         ".byte 0x0f,0xff", // no instruction
@@ -99,6 +102,7 @@ fn other_code_is_a_change() {
         ("mov %gs:pages,%rax; ret", "mov %gs:state,%rax; ret"),
         ("mov pages(%rdi),%rcx; ret", "mov pages+8(%rdi),%rcx; ret"),
         ("mov $100,%edi; ret", "mov $101,%edi; ret"), // such as a line's number
+        ("movq $100,%rdi; ret", "movq $101,%rdi; ret"),
         ("mov 8(%rdi),%rax; ret", "mov 16(%rdi),%rax; ret"),
         ("mov %rdi,%rax; ret", "mov %rsi,%rax; ret"),
         ("mov (%rdi),%eax; ret", "mov (%rdi),%rax; ret"),
