@@ -34,7 +34,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::Kernel;
+use model::{Kernel, base_directory};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 pub use usage::{KnownKernel, Prune, Pruned};
@@ -409,10 +409,7 @@ fn whole(home: &Path) -> Result<(), Error> {
 
 /// The location of the user's cache by the XDG base directory specification, which ignores relative paths.
 fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Error> {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let xdg = xdg.map(PathBuf::from).filter(absolute);
-    let home = || home.map(PathBuf::from).filter(absolute).map(|home| home.join(".cache"));
-    Ok(xdg.or_else(home).ok_or(Error::NoCache)?.join("faultline"))
+    Ok(base_directory(xdg, home, ".cache").ok_or(Error::NoCache)?.join("faultline"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod named;
 
 mod boot;
 mod build;
+mod directory;
 mod disk;
 mod experiment;
 mod kept;
@@ -24,6 +25,7 @@ pub use boot::{
     Problem, ProblemKind, Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use build::{Build, Compiler, TaskLayout};
+pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,

@@ -1,6 +1,5 @@
 //! Opens the store's file and runs transactions on it.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use model::base_directory;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -60,7 +60,7 @@ impl Store {
     /// The default location: `faultline/faultline.db` below `$XDG_DATA_HOME`, or below `$HOME/.local/share`
     /// (XDG Base Directory Specification). Fails when neither variable names a directory.
     pub fn default_path() -> Result<PathBuf, Error> {
-        data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
+        base_directory(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"), ".local/share")
             .map(|data| data.join("faultline/faultline.db"))
             .ok_or(Error::NoHome)
     }
@@ -209,31 +209,5 @@ fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
             }
             answer => return answer,
         }
-    }
-}
-
-/// The user's data directory. The XDG specification requires relative paths in `$XDG_DATA_HOME` to be
-/// ignored.
-fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-    xdg.and_then(absolute).or_else(|| home.and_then(absolute).map(|home| home.join(".local/share")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_path_comes_from_the_environment() {
-        let data = |xdg: Option<&str>, home: Option<&str>| {
-            data_home(xdg.map(Into::into), home.map(Into::into))
-        };
-        let standard = Some("/home/mel/.local/share".into());
-        assert_eq!(data(Some("/data"), Some("/home/mel")), Some("/data".into()));
-        assert_eq!(data(None, Some("/home/mel")), standard);
-        assert_eq!(data(Some("relative"), Some("/home/mel")), standard);
-        assert_eq!(data(Some(""), Some("/home/mel")), standard);
-        assert_eq!(data(None, None), None);
-        assert_eq!(data(None, Some("")), None);
     }
 }
