@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flight::protocol::{MAX_NAME, is_metric};
-use model::{INSTRUCTIONS, Manifest, Pinned};
+use model::{INSTRUCTIONS, Manifest, Pinned, base_directory};
 
 use super::WorkloadError;
 use crate::file::binaries;
@@ -36,12 +36,15 @@ pub fn built_in() -> Vec<Manifest> {
 /// The workload with this name: a built-in one, or NAME.toml in `workloads` below `directory` or in
 /// `$XDG_CONFIG_HOME/faultline/workloads`. Fails when there is none, or its manifest cannot be used.
 pub fn find(name: &str, directory: &Path) -> Result<Manifest, WorkloadError> {
-    let mut all = all(directory);
-    match all.iter().position(|known| known.name == name) {
-        Some(place) => all.swap_remove(place).manifest,
+    if let Some(manifest) = built_in().into_iter().find(|manifest| manifest.name == name) {
+        return Ok(manifest);
+    }
+    let files = directories(directory).into_iter().map(|it| it.join(format!("{name}.toml")));
+    match files.filter(|_| !name.contains('/')).find(|file| file.is_file()) {
+        Some(file) => called(name, &file),
         None => Err(WorkloadError::Unknown {
             name: name.into(),
-            known: all.into_iter().map(|known| known.name).collect(),
+            known: all(directory).into_iter().map(|known| known.name).collect(),
         }),
     }
 }
@@ -63,8 +66,7 @@ pub fn all(directory: &Path) -> Vec<Known> {
         manifest: Ok(manifest),
     };
     let mut all: Vec<Known> = built_in().into_iter().map(own).collect();
-    let config = user_directory(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"));
-    for directory in [Some(directory.join("workloads")), config].into_iter().flatten() {
+    for directory in directories(directory) {
         for (name, file) in manifests(&directory) {
             if all.iter().all(|known| known.name != name) {
                 let manifest = called(&name, &file);
@@ -73,6 +75,12 @@ pub fn all(directory: &Path) -> Vec<Known> {
         }
     }
     all
+}
+
+/// The directories of the user's manifests, in the order in which a name is looked up.
+fn directories(directory: &Path) -> Vec<PathBuf> {
+    let own = user_directory(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"));
+    [Some(directory.join("workloads")), own].into_iter().flatten().collect()
 }
 
 /// The manifest in a file that must have the workload's name.
@@ -102,10 +110,7 @@ fn manifests(directory: &Path) -> Vec<(String, PathBuf)> {
 
 /// The user's own workloads by the XDG base directory specification, which ignores relative paths.
 fn user_directory(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let xdg = xdg.map(PathBuf::from).filter(absolute);
-    let home = || home.map(PathBuf::from).filter(absolute).map(|home| home.join(".config"));
-    Some(xdg.or_else(home)?.join("faultline/workloads"))
+    Some(base_directory(xdg, home, ".config")?.join("faultline/workloads"))
 }
 
 /// Reads the manifest in a user's file. The path of its program becomes relative to the current directory.
