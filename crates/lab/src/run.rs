@@ -39,7 +39,7 @@ use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
-pub use known::already_done;
+pub use known::{already_done, usual_wall};
 
 /// The surroundings of an experiment: the store, the kernels, the guest's programs.
 pub struct Lab {

@@ -1,14 +1,13 @@
 //! `faultline run --dry-run`: prints the plan.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{Guest, RunOptions, already_done};
+use lab::{Guest, RunOptions, already_done, usual_wall};
 use model::{Build, Experiment, Mode, Profiling, Setting, Variant, count};
 use report::escape;
-use store::{Detail, Store};
+use store::Store;
 
 use crate::failure::Failure;
 use crate::list;
@@ -103,7 +102,7 @@ pub fn plan(
             let guest = Guest::find().ok();
             let known = (store, cache, guest.as_ref());
             let done = already_done(experiment, known, options.retry_failed)?;
-            (done, wall_of_like(experiment, store)?)
+            (done, usual_wall(experiment, store)?)
         }
         None => (0, None),
     };
@@ -153,29 +152,6 @@ fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
         }
     }
     Ok(text)
-}
-
-/// The mean time of the store's complete boots with the same workloads on the same machine.
-fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duration>, Failure> {
-    let work = |it: &Experiment| -> Vec<_> {
-        it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
-    };
-    let mut walls = Vec::new();
-    for row in store.experiments()? {
-        let other = store.experiment(row.id)?;
-        let is_alike = other.mode == experiment.mode
-            && other.machine.topology == experiment.machine.topology
-            && other.points() == experiment.points()
-            && other.profile == experiment.profile
-            && work(&other) == work(experiment);
-        if is_alike {
-            let boots = store.boots(row.id, Detail::Summary)?;
-            let complete = boots.iter().filter(|kept| kept.boot.outcome.counts());
-            walls.extend(complete.map(|kept| kept.boot.host.wall));
-        }
-    }
-    let mean = walls.iter().sum::<f64>() / walls.len() as f64;
-    Ok(mean.is_finite().then(|| Duration::from_secs_f64(mean.max(0.0))))
 }
 
 /// The changes to a source before it is built.

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use kernels::Cache;
-use model::{Experiment, Manifest, Mode};
-use store::{Detail, Store};
+use model::{Experiment, Mode};
+use store::Store;
 
 use super::proof::FEWEST;
 use super::search::Search;
-
-/// Experiments from which the time of a boot is taken: the latest ones.
-const LATEST: usize = 5;
+use crate::run::usual_wall;
 
 /// About how many boots a search of one step takes with this number of kernels, and how long. Kernels and boots that
 /// are kept from an earlier search take no time.
@@ -23,7 +21,7 @@ pub fn cost(
     store: Option<&Store>,
     cache: &Cache,
 ) -> Result<String, store::Error> {
-    let boot = store.map(|store| usual_boot(store, &search.experiment)).transpose()?.flatten();
+    let boot = store.map(|store| usual_wall(&search.experiment, store)).transpose()?.flatten();
     Ok(text(boots(search, kernels), kernels, boot, cache.usual_build()))
 }
 
@@ -61,31 +59,6 @@ fn text(
         ),
         (None, None) => format!("{line}; how long boots and builds take is not known yet"),
     }
-}
-
-/// The mean time of boots of the same workload on the same machine in the same mode.
-fn usual_boot(store: &Store, experiment: &Experiment) -> Result<Option<Duration>, store::Error> {
-    let run = |experiment: &Experiment| -> Vec<(Manifest, u32)> {
-        let workloads = experiment.workloads.iter();
-        workloads.map(|used| (used.manifest.as_run(), used.iterations)).collect()
-    };
-    let is_same = |other: &Experiment| {
-        other.mode == experiment.mode
-            && other.machine == experiment.machine
-            && run(other) == run(experiment)
-    };
-    let (mut found, mut seconds) = (0, Vec::new());
-    for row in store.experiments()?.into_iter().rev() {
-        if found == LATEST || !is_same(&store.experiment(row.id)?) {
-            continue;
-        }
-        found += 1;
-        let complete = store.boots(row.id, Detail::Summary)?.into_iter();
-        let complete = complete.filter(|kept| kept.boot.outcome.counts());
-        seconds.extend(complete.map(|kept| kept.boot.host.wall));
-    }
-    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
-    Ok(Duration::try_from_secs_f64(mean).ok())
 }
 
 /// A duration in minutes, or in hours if it is long.

@@ -1,11 +1,12 @@
-//! Which boots of an experiment the store has.
+//! Which boots of an experiment the store has, and how long such boots take.
 
+use std::time::Duration;
 use std::{fs, io};
 
 use kernels::Cache;
 use kernels::digest;
 use model::{Experiment, Kernel, Manifest, Mode, Pinned, Variant};
-use store::{ExperimentId, Store};
+use store::{Detail, ExperimentId, Store};
 
 use super::RunError;
 use super::plan::Plan;
@@ -99,4 +100,30 @@ pub(super) fn done(
         done.retain(|it| !failed.contains(it));
     }
     Ok(done)
+}
+
+/// The mean time of the store's complete boots with the same workloads on the same machine; `None` if there are none.
+pub fn usual_wall(
+    experiment: &Experiment,
+    store: &Store,
+) -> Result<Option<Duration>, store::Error> {
+    let work = |it: &Experiment| -> Vec<_> {
+        it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
+    };
+    let mut walls = Vec::new();
+    for row in store.experiments()? {
+        let other = store.experiment(row.id)?;
+        let is_alike = other.mode == experiment.mode
+            && other.machine.topology == experiment.machine.topology
+            && other.points() == experiment.points()
+            && other.profile == experiment.profile
+            && work(&other) == work(experiment);
+        if is_alike {
+            let boots = store.boots(row.id, Detail::Summary)?;
+            let complete = boots.iter().filter(|kept| kept.boot.outcome.counts());
+            walls.extend(complete.map(|kept| kept.boot.host.wall));
+        }
+    }
+    let mean = walls.iter().sum::<f64>() / walls.len() as f64;
+    Ok(mean.is_finite().then(|| Duration::from_secs_f64(mean.max(0.0))))
 }
