@@ -8,7 +8,8 @@ phase() {
 # Hundredths of a second since the boot.
 now() {
 	read -r uptime idle </proc/uptime
-	echo "${uptime%.*}${uptime#*.}"
+	# A number that begins with 0 would be octal.
+	echo "$((${uptime%.*} * 100 + 1${uptime#*.} - 100))"
 }
 
 phase fork
