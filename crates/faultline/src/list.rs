@@ -1,9 +1,9 @@
 //! Lists as text: kernels, experiments, boots. Text from guests and files is escaped.
 
+mod layout;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernels::{KnownKernel, KnownUserspace, Pruned, Renewed};
@@ -12,10 +12,11 @@ use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
+use layout::{WIDTH, columns, columns_above, seconds};
+
+pub use layout::{figure, wrapped};
 pub use workload::{checked, workload, workloads};
 
-/// The width of the list of experiments, in characters. Only lines with many outcomes are wider.
-const LIST_WIDTH: usize = 100;
 /// The largest number of lines of the console of a boot whose agent did not start.
 const CONSOLE_LINES: usize = 20;
 /// Longer outcomes have a line of their own.
@@ -37,10 +38,8 @@ pub fn kernels(known: &[KnownKernel]) -> String {
         };
         [kernel.name.clone(), size(*bytes), day(*used), parts, short(&kernel.digest)]
     });
-    let lines = columns(["KERNEL", "SIZE", "LAST USED", "HAS", "DIGEST"], rows);
     let origins = known.iter().map(|it| format!("        {}\n", escape(&it.kernel.origin)));
-    let below = iter::once(String::new()).chain(origins);
-    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+    columns_above(["KERNEL", "SIZE", "LAST USED", "HAS", "DIGEST"], rows, origins)
 }
 
 /// What was removed from the cache, or would be, one line each, and the sum.
@@ -139,13 +138,13 @@ pub fn experiments(
         };
         let below = [remark, &note].map(|it| format!("        {it}"));
         let below = below.iter().filter(|it| !it.trim().is_empty()).map(String::as_str);
-        text.push_str(&cut(line, LIST_WIDTH));
+        text.push_str(&cut(line, WIDTH));
         text.push('\n');
         if boots != boots_cell(row) {
             text.push_str(&format!("        boots: {}\n", escape(&boots)));
         }
         for line in below {
-            text.push_str(&cut(line, LIST_WIDTH));
+            text.push_str(&cut(line, WIDTH));
             text.push('\n');
         }
     }
@@ -293,47 +292,6 @@ fn console_end(console: &str) -> String {
     }
 }
 
-/// A number with this many decimals; `-` if it is not known.
-pub fn figure(number: f64, decimals: usize) -> String {
-    if number.is_finite() { format!("{number:.decimals$}") } else { "-".to_owned() }
-}
-
-fn seconds(number: f64, decimals: usize) -> String {
-    if number.is_finite() { format!("{number:.decimals$} s") } else { "-".to_owned() }
-}
-
-/// Words in lines of at most [`LIST_WIDTH`] characters, unless a word is longer. `first` begins the first line,
-/// `indent` the others. The words are escaped; without any there is no line.
-pub fn wrapped<'a>(first: &str, indent: &str, words: impl Iterator<Item = &'a str>) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words.map(escape) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= LIST_WIDTH => {
-                line.push(' ');
-                line.push_str(&word);
-            }
-            Some(_) => lines.push(indent.to_owned() + &word),
-            None => lines.push(first.to_owned() + &word),
-        }
-    }
-    lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// Lays rows out in columns, each as wide as its widest cell. Cells are escaped.
-fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let rows = rows.map(|row| row.map(|cell| escape(&cell)));
-    let rows: Vec<[String; N]> = iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -343,21 +301,6 @@ mod tests {
     use store::ExperimentId;
 
     use super::*;
-
-    #[test]
-    fn long_lines_are_wrapped() {
-        assert_eq!(wrapped("a: ", "  ", [].into_iter()), "");
-        let word = "x".repeat(60);
-        let text = wrapped("a: ", "  ", ["b c", &word, &word].into_iter());
-        assert_eq!(text, format!("a: b c {word}\n  {word}\n"));
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["a".to_owned(), "bcd".to_owned()], ["efgh".to_owned(), "i".to_owned()]];
-        let text = columns(["X", "Y"], rows.into_iter());
-        assert_eq!(text, "X     Y\na     bcd\nefgh  i\n");
-    }
 
     fn image(packages: &[&str]) -> Userspace {
         Userspace {
@@ -461,19 +404,6 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("  Kernel panic\\u{1b}[2J\n") && !text.contains("CPU"), "{text}");
-    }
-
-    #[test]
-    fn hostile_text_stays_in_its_cell() {
-        let rows = [["a\nb\x1b[2J".to_owned(), "c".to_owned()]];
-        let text = columns(["X", "Y"], rows.into_iter());
-        assert_eq!(text, "X              Y\na\\nb\\u{1b}[2J  c\n");
-    }
-
-    #[test]
-    fn what_is_not_known_is_a_dash() {
-        assert_eq!([figure(1.25, 1), figure(f64::NAN, 1)], ["1.2", "-"]);
-        assert_eq!([seconds(61.4, 0), seconds(f64::NAN, 0)], ["61 s", "-"]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl FromStr for DiskArg {
         let (size, filesystem) = text.split_once(',').unwrap_or((text, FileSystem::Ext4.name()));
         let size = size.parse().map_err(|error| format!("{error}"))?;
         let known = || FileSystem::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
-        let filesystem = FileSystem::ALL.iter().copied().find(|it| it.name() == filesystem);
+        let filesystem = FileSystem::of_name(filesystem);
         Ok(Self { size, filesystem: filesystem.ok_or_else(|| format!("use one of {}", known()))? })
     }
 }

@@ -46,10 +46,11 @@ fn times(store: Option<PathBuf>, workload: &str) -> Result<Vec<String>, Failure>
     let store = Store::open_to_read(&path)?;
     let mut lines = Vec::new();
     for row in store.experiments()?.iter().rev() {
+        if lines.len() == LATEST {
+            break;
+        }
         let experiment = store.experiment(row.id)?;
-        if lines.len() == LATEST
-            || !experiment.workloads.iter().any(|it| it.manifest.name == workload)
-        {
+        if !experiment.workloads.iter().any(|it| it.manifest.name == workload) {
             continue;
         }
         let boots = store.boots(row.id, Detail::Summary)?;

@@ -1,13 +1,13 @@
 //! Workloads as text: all of them, one, and what a run of one yields.
 
 use std::collections::BTreeSet;
-use std::iter;
 
 use lab::workloads::Known;
 use model::{Boot, INSTRUCTIONS, Manifest, Metric, Sample, count};
 use report::escape;
+use stats::Summary;
 
-use super::{columns, figure, wrapped};
+use super::layout::{columns, columns_above, figure, wrapped};
 
 /// Columns by which lines below a row are indented.
 const INDENT: &str = "    ";
@@ -19,13 +19,11 @@ pub fn workloads(all: &[Known]) -> String {
         let needs = known.manifest.as_ref().map_or("-".into(), needs);
         [known.name.clone(), needs, file.unwrap_or_else(|| "built in".into())]
     });
-    let lines = columns(["WORKLOAD", "NEEDS", "MANIFEST"], rows);
     let about = all.iter().map(|known| match &known.manifest {
         Ok(manifest) => indented(&manifest.description),
         Err(error) => indented(error.to_string().lines().next().unwrap_or_default()),
     });
-    let below = iter::once(String::new()).chain(about);
-    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+    columns_above(["WORKLOAD", "NEEDS", "MANIFEST"], rows, about)
 }
 
 /// One workload: needs, phases, parameters, metrics, command, and how long it took.
@@ -62,12 +60,10 @@ fn parameters(manifest: &Manifest) -> String {
         let default = if parameter.value.is_empty() { "\"\"" } else { &parameter.value };
         [name.clone(), default.to_owned()]
     });
-    let lines = columns(["PARAMETER", "DEFAULT"], rows);
     let about = manifest.parameters.values().map(|parameter| {
         indented(format!("{} Values: {}.", parameter.meaning, parameter.allowed(None)).trim_start())
     });
-    let below = iter::once(String::new()).chain(about);
-    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+    columns_above(["PARAMETER", "DEFAULT"], rows, about)
 }
 
 /// What a workload needs of a machine and a kernel.
@@ -135,29 +131,30 @@ pub fn checked(manifest: &Manifest, boot: &Boot) -> String {
 
 /// The rows of all metrics with a sample, by phase.
 fn metrics(manifest: &Manifest, boot: &Boot) -> String {
-    let row = |sample: &Sample| [&sample.metric, &sample.label, &sample.phase].map(String::clone);
-    let mut rows: Vec<[String; 3]> = Vec::new();
-    for sample in &boot.samples {
-        if !rows.contains(&row(sample)) {
-            rows.push(row(sample));
+    let mut rows: Vec<([&str; 3], Vec<f64>)> = Vec::new();
+    for Sample { metric, label, phase, value, .. } in &boot.samples {
+        let own: [&str; 3] = [metric, label, phase];
+        match rows.iter_mut().find(|row| row.0 == own) {
+            Some((_, values)) => values.push(*value),
+            None => rows.push((own, vec![*value])),
         }
     }
-    let rows = rows.into_iter().map(|own| {
-        let samples = boot.samples.iter().filter(|sample| row(sample) == own);
-        let values: Vec<f64> = samples.map(|it| it.value).collect();
-        let known = manifest.metrics.iter().find(|it| it.name == own[0]);
-        let is_exact = known.is_none() && own[0] == INSTRUCTIONS;
+    let rows = rows.into_iter().map(|([metric, label, phase], values)| {
+        let known = manifest.metrics.iter().find(|it| it.name == metric);
+        let is_exact = known.is_none() && metric == INSTRUCTIONS;
         let unit = match known {
             Some(metric) => metric.unit.clone(),
             None if is_exact => "-".into(),
             None => "not in the manifest".into(),
         };
-        let [metric, label, phase] = own;
-        let name = if label.is_empty() { metric } else { format!("{metric}-{label}") };
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let name = match label {
+            "" => metric.to_owned(),
+            label => format!("{metric}-{label}"),
+        };
+        let mean = Summary::of(&values).map_or(f64::NAN, |summary| summary.amean);
         let mean = figure(mean, if is_exact { 0 } else { 6 });
-        let phase = if phase.is_empty() { "-".into() } else { phase };
-        [name, phase, values.len().to_string(), mean, unit]
+        let phase = if phase.is_empty() { "-" } else { phase };
+        [name, phase.to_owned(), values.len().to_string(), mean, unit]
     });
     columns(["ROW", "PHASE", "SAMPLES", "MEAN", "UNIT"], rows)
 }

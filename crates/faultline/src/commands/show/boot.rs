@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{Boot, Chunk, Column, INSTRUCTIONS, Kept, ONCE, Sample, count};
 use report::escape;
 
-use crate::list::figure;
+use crate::list::{figure, wrapped};
 
 /// The source of series that a workload reports itself.
 const WORKLOAD: &str = "workload";
@@ -77,7 +77,9 @@ fn head(kept: &Kept) -> Vec<String> {
     }
     if !facts.userspace_digest.is_empty() {
         head.push(line("user space", &format!("sha256 {}", facts.userspace_digest)));
-        head.extend(lines("packages", &facts.userspace.join(" ")));
+        let packages = facts.userspace.iter().flat_map(|it| it.split_whitespace());
+        let packages = wrapped(&format!("{:<NAME$}", "packages"), &" ".repeat(NAME), packages);
+        head.extend(packages.lines().map(str::to_owned));
     }
     head.push(line("host", &host(boot)));
     let problems = boot.problems.iter();
@@ -88,22 +90,6 @@ fn head(kept: &Kept) -> Vec<String> {
 
 fn line(name: &str, value: &str) -> String {
     format!("{name:<NAME$}{}", escape(value.trim()))
-}
-
-/// The same with a value that is wrapped.
-fn lines(name: &str, words: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in words.split_whitespace() {
-        let line = lines.last_mut().expect("there is one");
-        if !line.is_empty() && line.len() + word.len() >= 100 - NAME {
-            lines.push(word.to_owned());
-        } else {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    let names = [name].into_iter().chain(std::iter::repeat(""));
-    names.zip(lines).map(|(name, text)| line(name, &text)).collect()
 }
 
 fn host(boot: &Boot) -> String {
