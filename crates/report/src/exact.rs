@@ -162,7 +162,7 @@ pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
     Some(directed(size, percent))
 }
 
-/// The size of a change with its direction, of which a size that is printed as zero has none.
+/// The size of a change with its direction. A size that is printed as zero has no direction.
 pub fn directed(size: String, change: f64) -> String {
     match size.contains(|c: char| matches!(c, '1'..='9')) {
         false => size,

@@ -123,7 +123,7 @@ fn commits_that_cannot_be_read_stay_possible() {
     assert_eq!(world.search(false).0, Next::NoEnd(0));
 }
 
-/// A mainline of merges, each of which brings a branch of some commits.
+/// A mainline of merges. Each merge brings a branch of some commits.
 fn merges(number: usize, commits: usize) -> History {
     let mut parents = vec![vec![]];
     let mut mainline = 0;

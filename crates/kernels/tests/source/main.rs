@@ -327,21 +327,6 @@ fn requests_that_cannot_be_met_are_explained() {
 }
 
 #[test]
-fn a_configuration_is_finished_without_a_build() {
-    let bench = Bench::new();
-    let text = Some("CONFIG_64BIT=y\n".into());
-    let set = [("X".into(), "y".into())].into();
-    let build = Build { config: Some("a name only".into()), text, set, ..bench.build() };
-    let source: Source = "git:v1".parse().unwrap();
-    let say = |line: &str| bench.said.borrow_mut().push(line.to_owned());
-    let finished = bench.cache().configuration(&source, &build, &say).unwrap().unwrap();
-    assert_eq!((finished.as_str(), bench.has_built()), ("CONFIG_64BIT=y\nCONFIG_X=y\n", false));
-    let kernel = bench.run("git:v1", &build).unwrap();
-    assert_eq!(fs::read_to_string(kernel.config.unwrap()).unwrap(), finished);
-    assert!(kernel.origin.ends_with("; a name only"), "{}", kernel.origin);
-}
-
-#[test]
 fn a_shallow_clone_says_so() {
     let bench = Bench::new();
     let from = format!("file://{}", bench.tree().display());

@@ -1,9 +1,9 @@
-//! What is built only on request: debug information and modules.
+//! What is done only on request: debug information, modules, and a configuration without a build.
 
 use std::fs;
 use std::path::Path;
 
-use kernels::{Files, Request};
+use kernels::{Files, Request, Source};
 use model::{Build, Kernel};
 
 use super::{Bench, fixture};
@@ -62,4 +62,19 @@ fn modules_are_built_where_asked_for() {
     let unasked = Build { with_modules: false, set: set("CONFIG_B", "m"), ..build };
     let error = bench.run("git:v1", &unasked).unwrap_err();
     assert!(error.contains("CONFIG_B=m is not built: set `modules = true` in [build]"), "{error}");
+}
+
+#[test]
+fn a_configuration_is_finished_without_a_build() {
+    let bench = Bench::new();
+    let text = Some("CONFIG_64BIT=y\n".into());
+    let set = [("X".into(), "y".into())].into();
+    let build = Build { config: Some("a name only".into()), text, set, ..bench.build() };
+    let source: Source = "git:v1".parse().unwrap();
+    let say = |line: &str| bench.said.borrow_mut().push(line.to_owned());
+    let finished = bench.cache().configuration(&source, &build, &say).unwrap().unwrap();
+    assert_eq!((finished.as_str(), bench.has_built()), ("CONFIG_64BIT=y\nCONFIG_X=y\n", false));
+    let kernel = bench.run("git:v1", &build).unwrap();
+    assert_eq!(fs::read_to_string(kernel.config.unwrap()).unwrap(), finished);
+    assert!(kernel.origin.ends_with("; a name only"), "{}", kernel.origin);
 }

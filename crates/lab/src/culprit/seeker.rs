@@ -160,7 +160,7 @@ impl<'a> Seeker<'a> {
         groups
     }
 
-    /// The ending of a search of which an end has no figure.
+    /// The ending if an end has no figure.
     fn no_end(&self, end: usize) -> Ending {
         let problem = self.trials.problem(end).unwrap_or_default();
         Ending::NoEnd(format!("{} {problem}", self.trials.commit(end).short()))

@@ -361,7 +361,7 @@ impl<'a> Trials<'a> {
     pub fn variant(&self, commit: &str) -> Variant {
         let build = self.search.build();
         Variant {
-            name: commit.get(..12).unwrap_or(commit).into(),
+            name: culprit::short(commit).into(),
             kernel: Pinned::from(format!("git:{commit}").as_str()),
             build: Some(Box::new(build)),
             ..self.search.variant.clone()
@@ -434,7 +434,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// The digest of what a kernel loads; that of its image if it does not tell.
+/// The digest of the code and data that a kernel loads, or of its whole image if they cannot be read.
 fn loaded(kernel: &Kernel) -> String {
     let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
     bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
