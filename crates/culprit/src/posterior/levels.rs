@@ -5,6 +5,8 @@
 const GAP: f64 = 12.0;
 /// The least range of levels, in spreads.
 const RANGE: f64 = 10.0;
+/// The least spread, in ranges of the readings.
+const LEAST: f64 = 1e-4;
 /// Grid points over the levels, and over the spreads, at most.
 const MOST_LEVELS: usize = 400;
 const MOST_SPREADS: usize = 10;
@@ -59,8 +61,9 @@ pub struct Side {
 impl Levels {
     /// `readings` are those of each kernel that was read.
     pub fn new(readings: &[Vec<f64>]) -> Self {
-        let spread = spread(readings);
-        let readings = squeezed(readings, GAP * spread.middle);
+        let readings = scaled(readings);
+        let spread = spread(&readings);
+        let readings = squeezed(&readings, GAP * spread.middle);
         let count: usize = readings.iter().map(Vec::len).sum();
         let all = || readings.iter().flatten().copied();
         let least = all().fold(f64::INFINITY, f64::min);
@@ -252,6 +255,16 @@ impl Spread {
     }
 }
 
+/// The readings in units of their range, so that no density of them overflows, whatever their unit.
+fn scaled(readings: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let all = || readings.iter().flatten().copied();
+    let least = all().fold(f64::INFINITY, f64::min);
+    let range = all().fold(f64::NEG_INFINITY, f64::max) - least;
+    let unit = if range > 0.0 { range } else { 1.0 };
+    let scale = |reading: &f64| (reading - least) / unit;
+    readings.iter().map(|of_kernel| of_kernel.iter().map(scale).collect()).collect()
+}
+
 /// From differences of readings of the same kernel; if there are none, of kernels that follow each other.
 fn spread(readings: &[Vec<f64>]) -> Spread {
     let mut apart: Vec<f64> =
@@ -263,14 +276,11 @@ fn spread(readings: &[Vec<f64>]) -> Spread {
         freedom = 1;
     }
     apart.sort_by(f64::total_cmp);
-    let range = all.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-        - all.iter().copied().fold(f64::INFINITY, f64::min);
     // The median difference of two normal figures is 0.9539 standard deviations.
     let median = apart.get(apart.len() / 2).map_or(0.0, |apart| apart / 0.9539);
     let mean_square = apart.iter().map(|apart| apart * apart / 2.0).sum::<f64>();
     let root = (mean_square / apart.len().max(1) as f64).sqrt();
-    let least = if range > 0.0 { range * 1e-4 } else { 1.0 };
-    let middle = [median, root].into_iter().find(|it| *it > 0.0).unwrap_or(0.0).max(least);
+    let middle = [median, root].into_iter().find(|it| *it > 0.0).unwrap_or(0.0).max(LEAST);
     let error = 1.2 / (freedom as f64).sqrt();
     Spread {
         middle,

@@ -203,6 +203,23 @@ fn two_steps_do_not_fit_one() {
 }
 
 #[test]
+fn the_unit_of_the_readings_does_not_matter() {
+    let readings = |unit: f64| {
+        let of_node = |node, figures: [f64; 8]| of(node, &figures.map(|figure| figure * unit));
+        [of_node(0, LOW), of_node(5, LOW), of_node(8, HIGH)].concat()
+    };
+    let range = Range::linear(8);
+    let weighed = range.weigh(&readings(1.0));
+    // Powers of two scale without rounding.
+    for power in [-900, -400, 400] {
+        assert_eq!(range.weigh(&readings(2f64.powi(power))), weighed);
+    }
+    let subnormal = range.weigh(&readings(2f64.powi(-1040)));
+    assert_eq!(subnormal.next, weighed.next);
+    assert!((subnormal.posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn the_likeliest_commits_hold_the_share() {
     let mut readings = of(0, &LOW);
     readings.extend(of(3, &LOW));
