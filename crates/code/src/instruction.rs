@@ -1,4 +1,4 @@
-//! Instructions with their addresses replaced by what is there.
+//! Normalises instructions: an address becomes the symbol that it points to.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -198,7 +198,7 @@ impl<'a> Own<'_, 'a> {
 }
 
 impl Normal<'_> {
-    /// Whether two instructions are the same, addresses set aside. What is not known counts as the same.
+    /// Whether two instructions are the same but for addresses. What is not known counts as the same.
     /// `is_target` tells whether two of the functions' own instructions are the same target.
     pub fn is_same(&self, other: &Normal<'_>, is_target: impl Fn(usize, usize) -> bool) -> bool {
         let mut values = self.values.iter().zip(&other.values);

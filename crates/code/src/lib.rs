@@ -1,4 +1,4 @@
-//! Compares the machine code of two kernels' functions, with addresses set aside: a function that only moved,
+//! Compares the machine code of two kernels' functions, without their addresses: a function that only moved,
 //! or whose callees only moved, is the same. Pure; the files are hostile.
 
 mod difference;

@@ -32,7 +32,7 @@ pub struct Line {
     /// Where it comes from, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`, if
     /// the kernel has debug information, and the previous instruction comes from elsewhere.
     pub sources: [Option<String>; 2],
-    /// Whether the instructions are the same, addresses set aside.
+    /// Whether the instructions are the same but for addresses.
     pub same: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Rows that an experiment chooses for verdicts, but that do not exist: labels and phases are known only
-//! after boots have given figures.
+//! Finds rows that `primary` chooses for verdicts, but that no boot has: labels and phases are known only after
+//! boots have given figures.
 
 use model::{Experiment, WorkloadUse};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use kernelfiles::derived::{self, Differences, Section};
 use model::{Boot, Chunk, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
-use crate::exact::{self, Held, Role};
+use crate::exact::{self, Role, SeedRow};
 use crate::figures::BootFigures;
 use crate::growth::{Growth, lost_series};
 use crate::judge::judge;
@@ -63,7 +63,7 @@ pub fn table(
             Some(wanted) => {
                 let seeds = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.replicate));
                 let seeds = seeds.map(|values| Seeds::new(values, wanted));
-                held.push(Held::new(place, &seeds.collect::<Vec<_>>(), Role::Listed));
+                held.push(SeedRow::new(place, &seeds.collect::<Vec<_>>(), Role::Listed));
                 row
             }
             None => {

@@ -1,4 +1,4 @@
-//! Which of the functions that differ between two kernels the stored profiles of exact mode enter.
+//! Which workloads execute the functions that differ between two kernels, by stored profiles of exact mode.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,7 +8,7 @@ use model::Boot;
 
 /// Collects the entries of functions that differ, boot by boot.
 #[derive(Debug)]
-pub struct Covering<'a> {
+pub struct CoverageBuilder<'a> {
     difference: &'a Difference,
     places: HashMap<&'a str, usize>,
     workloads: BTreeMap<String, Entered>,
@@ -29,15 +29,15 @@ pub struct Coverage {
     pub boots: usize,
     /// The workloads that ran in them. The first one enters the most functions. Each further one enters the
     /// most of those that none before it enters.
-    pub workloads: Vec<Covers>,
+    pub workloads: Vec<WorkloadCoverage>,
     /// The functions that differ: those that are entered, the most often entered first; then the others, in
     /// the order of the difference.
-    pub functions: Vec<Covered>,
+    pub functions: Vec<FunctionCoverage>,
 }
 
-/// A workload.
+/// What one workload executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Covers {
+pub struct WorkloadCoverage {
     /// Its name.
     pub name: String,
     /// The latest experiment in which it ran.
@@ -50,7 +50,7 @@ pub struct Covers {
 
 /// A function that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Covered {
+pub struct FunctionCoverage {
     /// Its name.
     pub name: String,
     /// How it differs.
@@ -60,7 +60,7 @@ pub struct Covered {
     pub entered: Vec<(String, u64)>,
 }
 
-impl<'a> Covering<'a> {
+impl<'a> CoverageBuilder<'a> {
     /// Nothing yet.
     pub fn of(difference: &'a Difference) -> Self {
         let functions = difference.functions.iter().enumerate();
@@ -99,14 +99,14 @@ impl<'a> Covering<'a> {
     /// What all boots together enter.
     pub fn coverage(mut self) -> Coverage {
         let functions = self.difference.functions.iter().enumerate();
-        let mut functions: Vec<Covered> = functions
+        let mut functions: Vec<FunctionCoverage> = functions
             .map(|(place, it)| {
                 let of = |(name, entered): (&String, &Entered)| {
                     Some((name.clone(), *entered.functions.get(&place)?))
                 };
                 let mut entered: Vec<_> = self.workloads.iter().filter_map(of).collect();
                 entered.sort_by_key(|(_, entries)| Reverse(*entries));
-                Covered { name: it.name.clone(), change: it.change, entered }
+                FunctionCoverage { name: it.name.clone(), change: it.change, entered }
             })
             .collect();
         functions.sort_by_key(|it| Reverse(it.entered.first().map(|(_, entries)| *entries)));
@@ -123,7 +123,7 @@ impl<'a> Covering<'a> {
             let Some(it) = self.workloads.remove(&name) else { break };
             let (adds, functions) = (new(&it, &covered), it.functions.len());
             it.functions.keys().for_each(|place| covered[*place] = true);
-            workloads.push(Covers { name, experiment: it.experiment, functions, adds });
+            workloads.push(WorkloadCoverage { name, experiment: it.experiment, functions, adds });
         }
         Coverage { boots: self.boots, workloads, functions }
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn workloads_are_ranked_by_what_they_add() {
         let difference = difference(&["a", "b", "c", "d", "none"]);
-        let mut covering = Covering::of(&difference);
+        let mut covering = CoverageBuilder::of(&difference);
         covering.add(
             "one",
             &boot(&[
@@ -187,7 +187,8 @@ mod tests {
         covering.add("three", &failed);
         let coverage = covering.coverage();
         assert_eq!(coverage.boots, 2);
-        let of = |it: &Covers| (it.name.clone(), it.experiment.clone(), it.functions, it.adds);
+        let of =
+            |it: &WorkloadCoverage| (it.name.clone(), it.experiment.clone(), it.functions, it.adds);
         let covers = |name: &str, experiment: &str, functions, adds| {
             (name.to_owned(), experiment.to_owned(), functions, adds)
         };

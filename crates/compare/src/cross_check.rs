@@ -51,7 +51,7 @@ pub struct CrossCheck {
     /// been seen. `None` if one of these floors is not known.
     pub unseen: Option<f64>,
     /// The conclusion from both.
-    pub reading: Reading,
+    pub conclusion: Conclusion,
 }
 
 /// A gain in percent with the bounds of its interval.
@@ -110,7 +110,7 @@ impl Gain {
 /// The conclusion from a measured and an exact difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reading {
+pub enum Conclusion {
     /// Time changed, and instructions changed beyond luck.
     CodePath,
     /// Time changed, and no change was seen in the instructions or in the figure by guest time, though one
@@ -127,7 +127,7 @@ pub enum Reading {
     Withheld,
 }
 
-impl Reading {
+impl Conclusion {
     /// The name used in output.
     pub const fn name(self) -> &'static str {
         match self {
@@ -229,8 +229,8 @@ impl Pair<'_> {
             .map(|(time, better)| {
                 let guest = guests.iter().find(|guest| guest.is(time));
                 let beside = self.operation(time, better, guest, is_alone(time, &own));
-                let reading = if emulated { Reading::Withheld } else { beside.reading };
-                CrossCheck { reading, ..beside }
+                let conclusion = if emulated { Conclusion::Withheld } else { beside.conclusion };
+                CrossCheck { conclusion, ..beside }
             })
             .collect()
     }
@@ -265,7 +265,7 @@ impl Pair<'_> {
             metric: time.name.clone(),
             variant: self.times[1].name().to_owned(),
             blocks: pairs.len(),
-            reading: reading(gain.as_ref(), counted.map(beyond_luck), unseen),
+            conclusion: conclusion(gain.as_ref(), counted.map(beyond_luck), unseen),
             gain,
             instructions: total.map(|it| Instructions::of(it, self.judging.margin)),
             unseen,
@@ -344,17 +344,17 @@ fn unseen(counted: &[Option<Difference>]) -> Option<f64> {
 /// the parts nor guest time changed: a rate over a fixed time, and a change in the kernel's small share of
 /// all instructions, show only there. Also, what luck may hide, up to `unseen` percent, must then be small
 /// compared with the gain.
-fn reading(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Reading {
+fn conclusion(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Conclusion {
     let (Some(gain), [Some(total), ..]) = (gain, counted) else {
-        return Reading::Undecided;
+        return Conclusion::Undecided;
     };
     let same_code = counted.iter().all(|beyond_luck| *beyond_luck == Some(false));
     let is_narrow = unseen.is_some_and(|unseen| unseen <= MAX_UNSEEN * gain.gain.abs());
     match (gain.is_change(), total, same_code) {
-        (true, true, _) => Reading::CodePath,
-        (true, _, true) if is_narrow => Reading::LayoutOrMemory,
-        (false, true, _) => Reading::Hidden,
-        (false, _, true) => Reading::Same,
-        _ => Reading::Undecided,
+        (true, true, _) => Conclusion::CodePath,
+        (true, _, true) if is_narrow => Conclusion::LayoutOrMemory,
+        (false, true, _) => Conclusion::Hidden,
+        (false, _, true) => Conclusion::Same,
+        _ => Conclusion::Undecided,
     }
 }

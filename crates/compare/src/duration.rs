@@ -3,7 +3,7 @@
 use model::{Boot, Usage, WorkloadUse};
 use stats::Summary;
 
-use crate::exact::{self, Held, Role};
+use crate::exact::{self, Role, SeedRow};
 use crate::figures::BootFigures;
 use crate::judge::judge;
 use crate::luck::Seeds;
@@ -41,7 +41,7 @@ pub fn table(
             Some(wanted) => {
                 let seeds = pools.iter().map(|boots| totals(boots, |boot| boot.replicate));
                 let seeds = seeds.map(|totals| Seeds::new(totals, wanted));
-                held.push(Held::new(number, &seeds.collect::<Vec<_>>(), Role::Listed));
+                held.push(SeedRow::new(number, &seeds.collect::<Vec<_>>(), Role::Listed));
                 row
             }
             None => {

@@ -8,8 +8,8 @@ use stats::Estimate;
 use crate::luck::{Entry, Seeds, estimate, listed};
 use crate::{Basis, Difference, Judging, Row, Verdict};
 
-/// A row of means, and the seeds behind it.
-pub struct Held {
+/// A row of means, with the values of its seeds.
+pub struct SeedRow {
     /// Index of the row in the table.
     pub row: usize,
     /// For each column after the first, the seeds of the baseline and of the column.
@@ -30,7 +30,7 @@ pub enum Role {
     Listed,
 }
 
-impl Held {
+impl SeedRow {
     /// A row whose columns have the same seeds in every comparison.
     pub fn new(row: usize, seeds: &[Seeds], role: Role) -> Self {
         let pairs = seeds.iter().skip(1).map(|own| [seeds[0].clone(), own.clone()]);
@@ -39,7 +39,7 @@ impl Held {
 }
 
 /// Compares rows of means with luck, and gives the verdicts.
-pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
+pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
     let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
     together(held, &mut differences, judging.luck);
     for column in 0..rows.first().map_or(0, |row| row.cells.len().saturating_sub(1)) {
@@ -67,13 +67,13 @@ pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     }
 }
 
-fn differences(held: &Held) -> Vec<Option<Difference>> {
+fn differences(held: &SeedRow) -> Vec<Option<Difference>> {
     held.seeds.iter().map(|[base, own]| own.against(base)).collect()
 }
 
 /// Sets the joint floors of the differences on which verdicts rest (Holm): luck alone lifts any of them above
 /// its floor in at most the share `level` of tables.
-fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>], level: f64) {
+fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level: f64) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
         if held.role == Role::Listed {
@@ -160,8 +160,8 @@ mod tests {
     fn verdicts(total: [&[f64]; 2], equal: [&[f64]; 2]) -> [Option<Verdict>; 2] {
         let mut rows = vec![row(Statistic::Amean, total), row(Statistic::Equal, equal)];
         let held = [
-            Held::new(0, &total.map(seeds), Role::Total),
-            Held { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
+            SeedRow::new(0, &total.map(seeds), Role::Total),
+            SeedRow { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
         ];
         judge(&mut rows, &held, &Judging::default());
         [rows[0].verdict(1), rows[1].verdict(1)]
@@ -187,7 +187,7 @@ mod tests {
         let least = steady.map(|it| it + 0.05);
         let judging = Judging { margin: 0.0, ..Judging::default() };
         let mut rows = vec![row(Statistic::Amean, [&[100.0; 5], &[100.05; 5]])];
-        let held = [Held::new(0, &[seeds(&[100.0; 5]), seeds(&[100.05; 5])], Role::Total)];
+        let held = [SeedRow::new(0, &[seeds(&[100.0; 5]), seeds(&[100.05; 5])], Role::Total)];
         judge(&mut rows, &held, &judging);
         assert_eq!((rows[0].verdict(1), rows[0].floor(1)), (Some(Same), Some(0.1)));
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &least]), [Some(Undecided), None]);
@@ -210,7 +210,7 @@ mod tests {
                 });
                 let slices = sides.each_ref().map(Vec::as_slice);
                 rows.push(row(Statistic::Amean, slices));
-                held.push(Held::new(number, &slices.map(seeds), Role::Total));
+                held.push(SeedRow::new(number, &slices.map(seeds), Role::Total));
             }
             judge(&mut rows, &held, &judging);
             let found = rows.iter().filter_map(|row| row.verdict(1));

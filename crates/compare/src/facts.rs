@@ -60,8 +60,8 @@ pub fn modules(variant: &Variant) -> String {
     variant.modules.join(", ")
 }
 
-/// For each command line, the words that not all of them have equally often. Words that a seed draws are
-/// left out.
+/// For each command line, its words that the others do not have, or have more or less often. Words that a seed
+/// draws are left out.
 pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     let known = cmdlines.iter().flatten();
     let common = known

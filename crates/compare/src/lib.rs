@@ -51,8 +51,10 @@ use steady::Steady;
 pub use attribution::{Explained, explained};
 pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
-pub use cover::{Coverage, Covered, Covering, Covers};
-pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparable, cross_check};
+pub use cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
+pub use cross_check::{
+    Conclusion, CrossCheck, Gain, Instructions, Sources, comparable, cross_check,
+};
 pub use effects::{Axis, Effect, Effects, Term};
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
@@ -185,7 +187,7 @@ pub struct Comparison {
     /// How differences of measured mode are judged.
     pub judging: Judging,
     /// The variants in the order of the columns. The first is the baseline.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantOutcomes>,
     /// Whether a boot that counts ran under emulation (TCG), where times are not performance.
     pub emulated: bool,
     /// The tables, workload by workload.
@@ -222,7 +224,7 @@ pub struct UserNote {
 
 /// A variant and the outcomes of its boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Variant {
+pub struct VariantOutcomes {
     /// Its name.
     pub name: String,
     /// Number of complete boots: those that count.
@@ -355,10 +357,10 @@ fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<Var
     columns
 }
 
-fn variant(column: &VariantBoots<'_>) -> Variant {
+fn variant(column: &VariantBoots<'_>) -> VariantOutcomes {
     let failed = column.standing().filter(|kept| !kept.boot.outcome.is_complete());
     let aside = column.boots.iter().filter(|kept| !kept.stands());
-    Variant {
+    VariantOutcomes {
         name: column.name().to_owned(),
         complete: column.complete().count(),
         failed: failed

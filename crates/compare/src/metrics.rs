@@ -8,7 +8,7 @@ use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUs
 
 use crate::effects::{Cross, Sides};
 use crate::equal::at_equal_entries;
-use crate::exact::{Held, Role};
+use crate::exact::{Role, SeedRow};
 use crate::judge::judge;
 use crate::luck::{Seeds, mean};
 use crate::oddities::oddities;
@@ -117,12 +117,12 @@ fn judge_by_luck(
                 let seeds = columns.iter().skip(1);
                 let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
                 let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
-                held.push(Held { row: number, seeds, role: Role::Equal(total) });
+                held.push(SeedRow { row: number, seeds, role: Role::Equal(total) });
             }
             (statistic, _) if statistic.is_mean() => {
                 let role = if source.is_judged { Role::Total } else { Role::Listed };
                 let seeds = source.seeds.as_deref().unwrap_or_default();
-                held.push(Held::new(number, seeds, role));
+                held.push(SeedRow::new(number, seeds, role));
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{Better, BootId, Mean, Metric};
 use serde::Serialize;
-use stats::{Mode, Run, Steady, Summary, modes, order, outliers, steady};
+use stats::{Mode, RepeatedValue, Steady, Summary, modes, order, outliers, steady};
 
 use crate::VariantBoots;
 use crate::operations::{BootSamples, Operation, mean_of};
@@ -124,7 +124,7 @@ pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> V
 
 /// None if a figure is undefined.
 fn iterations(samples: &BootSamples<'_>, mean: Mean) -> Option<Iterations> {
-    let mut values: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
+    let mut values: BTreeMap<u32, Vec<RepeatedValue>> = BTreeMap::new();
     for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
         values.entry(*iteration).or_default().push(*value);
     }

@@ -7,7 +7,7 @@ use model::{
     Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Sample, WorkloadUse,
 };
 use stats::counted::count;
-use stats::{Counted, Run, Summary};
+use stats::{Counted, RepeatedValue, Summary};
 
 use crate::figures::BootFigures;
 use crate::{KeptBoot, VariantBoots};
@@ -57,7 +57,7 @@ pub struct BootSamples<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     /// Their values, as runs of equal ones.
-    pub values: Vec<Run>,
+    pub values: Vec<RepeatedValue>,
     /// The iteration of each run.
     pub iterations: Vec<u32>,
     /// The end time of the last sample of each run; `None` where unknown.
@@ -66,7 +66,7 @@ pub struct Taken {
 
 impl Taken {
     /// Adds a run.
-    pub fn push(&mut self, value: Run, iteration: u32, ended: Option<u64>) {
+    pub fn push(&mut self, value: RepeatedValue, iteration: u32, ended: Option<u64>) {
         self.values.push(value);
         self.iterations.push(iteration);
         self.ends.push(ended);
@@ -77,7 +77,7 @@ impl Taken {
         count(&self.values)
     }
 
-    /// Adds others.
+    /// Adds the runs of another one.
     pub fn extend(&mut self, others: Self) {
         self.values.extend(others.values);
         self.iterations.extend(others.iterations);
@@ -150,7 +150,7 @@ pub fn operations<'a>(
                 };
                 let again = is_instructions(&sample.metric, mode)
                     && taken.iterations.last() == Some(&sample.iteration);
-                let run = Run { value: sample.value, count: sample.count };
+                let run = RepeatedValue { value: sample.value, count: sample.count };
                 match taken.values.last_mut().filter(|_| again) {
                     Some(sum) => sum.value += sample.value,
                     None => taken.push(run, sample.iteration, sample.ended),

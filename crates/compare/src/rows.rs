@@ -1,7 +1,7 @@
 //! The rows of a metric in its table, and their values.
 
 use model::{Better, Mean, Metric, Rows};
-use stats::{Counted, Run, Summary, order};
+use stats::{Counted, RepeatedValue, Summary, order};
 
 use crate::Statistic;
 
@@ -37,7 +37,7 @@ pub fn statistics(metric: &Metric) -> Vec<Statistic> {
 pub struct Figures {
     better: Better,
     /// The best first.
-    values: Vec<Run>,
+    values: Vec<RepeatedValue>,
     summary: Summary,
 }
 
@@ -48,7 +48,7 @@ impl Figures {
         better: Option<Better>,
     ) -> Option<Self> {
         let better = better.unwrap_or(Better::Lower);
-        let mut values: Vec<Run> = values.into_iter().map(Counted::run).collect();
+        let mut values: Vec<RepeatedValue> = values.into_iter().map(Counted::run).collect();
         // Sums round by their order: mmtests adds up the best first, and so gets its last digits.
         values.sort_by(|a, b| match better {
             Better::Lower => a.value.total_cmp(&b.value),

@@ -93,7 +93,7 @@ fn a_failed_workload_loses_only_its_own_rows() {
     let rows = &tables(&found, "other")[0].rows;
     let max = rows.iter().find(|row| row.statistic == Statistic::Max).unwrap();
     assert_eq!((max.value(0), max.value(1)), (Some(12.0), Some(12.0)));
-    let Variant { complete, failed, .. } = &found.variants[0];
+    let VariantOutcomes { complete, failed, .. } = &found.variants[0];
     assert!(*complete == 3 && failed[0].partial);
 }
 

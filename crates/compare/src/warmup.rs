@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use model::{Mean, WorkloadUse};
 use serde::Serialize;
 use stats::counted::count;
-use stats::{Counted, Run, Summary, warm_up};
+use stats::{Counted, RepeatedValue, Summary, warm_up};
 
 use crate::Judging;
 use crate::operations::{BootSamples, Operation, Taken, mean_of};
@@ -168,7 +168,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
 }
 
 /// What a boot shows in order of time.
-type Series = Vec<Vec<Run>>;
+type Series = Vec<Vec<RepeatedValue>>;
 
 fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
     let iterations = by_iteration(boot).into_values();
@@ -181,8 +181,8 @@ fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
     }
 }
 
-fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<Run>> {
-    let mut iterations: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
+fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<RepeatedValue>> {
+    let mut iterations: BTreeMap<u32, Vec<RepeatedValue>> = BTreeMap::new();
     for (iteration, value) in boot.counted.iterations.iter().zip(&boot.counted.values) {
         iterations.entry(*iteration).or_default().push(*value);
     }

@@ -1,4 +1,4 @@
-//! Commits that give the same kernel as their parent are one with it.
+//! Merges commits that do not change the kernel into their parents.
 
 use crate::{History, Node};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
 
-use crate::levels::{Levels, Stop};
+use crate::levels::{ExactLevels, Stop};
 use crate::{History, Node};
 
 /// Changes below this share of the whole are not searched for, unless all are wanted.
@@ -133,8 +133,8 @@ impl Exact<'_> {
         Range { low, high, commits: self.history.between(low, high) }
     }
 
-    fn levels(&self) -> Levels<'_> {
-        Levels { readings: self.readings, least: self.least, ends: self.seeds }
+    fn levels(&self) -> ExactLevels<'_> {
+        ExactLevels { readings: self.readings, least: self.least, ends: self.seeds }
     }
 
     /// Assumes one step, and halves the commits that can be it. None if a reading does not fit.

@@ -216,7 +216,7 @@ pub struct Findings {
     pub floor: Option<f64>,
     /// The steps, in the order of the history.
     pub culprits: Vec<Culprit>,
-    /// An older kernel, which tells a regression from a return to what was: its name and level.
+    /// An older kernel, which shows whether the bad end only returns to its level: its name and level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<(String, Option<f64>)>,
 }

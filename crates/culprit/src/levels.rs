@@ -22,7 +22,7 @@ pub enum Stop {
 
 /// Figures of commits, one for each seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Levels<'a> {
+pub struct ExactLevels<'a> {
     /// By commit.
     pub readings: &'a BTreeMap<Node, Vec<f64>>,
     /// Smaller differences count as none, whatever the seeds say.
@@ -31,7 +31,7 @@ pub struct Levels<'a> {
     pub ends: usize,
 }
 
-impl Levels<'_> {
+impl ExactLevels<'_> {
     /// The mean over the seeds of a commit.
     pub fn level(&self, node: Node) -> Result<f64, Stop> {
         level(self.values(node)?).ok_or(Stop::Read(node, 1))
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn equal_figures_have_one_level_whatever_their_number() {
         let readings = BTreeMap::from([(0, vec![0.1; 3]), (1, vec![0.1])]);
-        let levels = Levels { readings: &readings, least: 0.0, ends: 3 };
+        let levels = ExactLevels { readings: &readings, least: 0.0, ends: 3 };
         assert_eq!((levels.differ(0, 1), levels.floor(0, 1)), (Ok(false), Ok(0.0)));
     }
 }

@@ -1,4 +1,4 @@
-//! The search in measured mode: one step by its probability, and if the readings do not fit one, both halves.
+//! Splits a search in measured mode into two halves if the readings do not fit one step.
 
 use fixedbitset::FixedBitSet;
 

@@ -1,4 +1,4 @@
-//! The search in measured mode: the probability of each commit to be the one step, and what to read next.
+//! The probability of each commit to be the step, and what to read next, in measured mode.
 //!
 //! The model: readings of kernels without the step scatter about one level, those with it about another.
 //! Levels, spreads and the share of boots that stray are unknown. `docs/statistics.md` has the formulas and

@@ -81,7 +81,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Search the commit or the option at which a figure changed, prove it by measuring it, its parent and its revert
     Culprit(Box<CulpritArgs>),
-    /// Show which functions' machine code differs between two kernels, addresses set aside
+    /// Show which functions' machine code differs between two kernels; addresses do not count
     Diff(DiffArgs),
     /// Show which of the functions that differ between two kernels the stored profiles of exact mode enter
     Cover(CoverArgs),
@@ -197,7 +197,7 @@ pub struct KernelAddArgs {
 pub enum UserspaceCommand {
     /// Write the exact packages of workloads to a lock file, for the key `userspace` of an experiment
     Lock(UserspaceLockArgs),
-    /// List the images in the cache
+    /// List the user-space images in the cache
     List,
     /// Build images again from the current Debian packages; old images stay in the cache
     Renew {
@@ -255,7 +255,7 @@ pub struct WorkloadCheckArgs {
     pub parameters: Vec<(String, String)>,
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Run by time or count instructions [default: measured]
+    /// Measure time, or count instructions [default: measured]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
     /// How long the workload may take

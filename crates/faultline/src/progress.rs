@@ -42,7 +42,7 @@ impl Display {
     /// Shows one piece of progress.
     pub fn show(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Remark(text) => self.line(text),
+            Progress::Message(text) => self.line(text),
             Progress::Plan { boots, done } => {
                 self.boots = boots;
                 self.line(&match done {

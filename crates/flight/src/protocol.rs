@@ -34,10 +34,10 @@ pub const MAX_NAME: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// Neither phase, sample, series nor note.
-    #[error("`{0}` is none of phase, sample, series, note")]
+    #[error("unknown word `{0}`: use phase, sample, series or note")]
     Verb(String),
     /// Too few or too many words.
-    #[error("`{0}` wants `{1}`")]
+    #[error("`{0}` needs `{1}`")]
     Words(String, &'static str),
     /// Not a finite number.
     #[error("`{0}` is not a finite number")]

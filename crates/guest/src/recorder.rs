@@ -25,7 +25,9 @@ const WORD: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The log is full.
-    #[error("the flight recorder is full: sample fewer files, or less often, or report less")]
+    #[error(
+        "the flight recorder is full: set fewer `sources` or a longer `interval` in [sampler], or let the workload report less"
+    )]
     Full,
     /// The job has ended, and the log with it.
     #[error("the flight recorder is closed")]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::block::{Block, Lined, MAX_ODD, section};
 use crate::figure::{figure, is_unit};
 use crate::kind;
-use crate::names::{KnownNames, Run, split};
+use crate::names::{JoinedNames, KnownNames, split};
 use crate::row::{self, Placed, Shape, is_rule};
 use crate::table::{Cell, Figure};
 
@@ -136,8 +136,8 @@ impl Header {
             let names = match part.last - part.first {
                 0 => vec![part.text.clone()],
                 more => {
-                    let run = Run { text: &part.text, names: more + 1, edge: part.edge };
-                    split(&run, known).unwrap_or_default()
+                    let joined = JoinedNames { text: &part.text, names: more + 1, edge: part.edge };
+                    split(&joined, known).unwrap_or_default()
                 }
             };
             for (column, name) in columns[part.first..].iter_mut().zip(names) {

@@ -28,7 +28,7 @@ impl KnownNames {
 
 /// A text that holds several names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run<'a> {
+pub struct JoinedNames<'a> {
     pub text: &'a str,
     /// How many names it holds.
     pub names: usize,
@@ -37,18 +37,18 @@ pub struct Run<'a> {
     pub edge: Option<usize>,
 }
 
-/// The names in a run, if one of these is so: the names are known from elsewhere in the text; they have the
+/// The names in such a text, if one of these is so: the names are known from elsewhere in the text; they have the
 /// same beginning; the first name ends where its column ends; there are two names, and the only number
 /// before a letter ends the first one. Otherwise `None`.
-pub fn split(run: &Run<'_>, known: &KnownNames) -> Option<Vec<String>> {
-    let fits = (2..=MAX_NAMES).contains(&run.names) && run.text.len() <= MAX_LENGTH;
-    if !fits || !run.text.is_ascii() {
+pub fn split(joined: &JoinedNames<'_>, known: &KnownNames) -> Option<Vec<String>> {
+    let fits = (2..=MAX_NAMES).contains(&joined.names) && joined.text.len() <= MAX_LENGTH;
+    if !fits || !joined.text.is_ascii() {
         return None;
     }
-    let pieces = by_known(run.text, run.names, known)
-        .or_else(|| by_prefix(run.text, run.names))
-        .or_else(|| (run.names == 2).then(|| by_edge(run))?)
-        .or_else(|| (run.names == 2).then(|| by_number(run.text))?)?;
+    let pieces = by_known(joined.text, joined.names, known)
+        .or_else(|| by_prefix(joined.text, joined.names))
+        .or_else(|| (joined.names == 2).then(|| by_edge(joined))?)
+        .or_else(|| (joined.names == 2).then(|| by_number(joined.text))?)?;
     Some(pieces.into_iter().map(str::to_owned).collect())
 }
 
@@ -102,9 +102,9 @@ fn by_prefix(text: &str, names: usize) -> Option<Vec<&str>> {
     Some(starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect())
 }
 
-fn by_edge<'a>(run: &Run<'a>) -> Option<Vec<&'a str>> {
-    let edge = run.edge.filter(|edge| *edge > 0 && *edge < run.text.len())?;
-    let (first, second) = run.text.split_at(edge);
+fn by_edge<'a>(joined: &JoinedNames<'a>) -> Option<Vec<&'a str>> {
+    let edge = joined.edge.filter(|edge| *edge > 0 && *edge < joined.text.len())?;
+    let (first, second) = joined.text.split_at(edge);
     let digit = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_digit());
     let torn = digit(first.chars().last()) && digit(second.chars().next());
     (!torn).then(|| vec![first, second])
@@ -128,7 +128,7 @@ mod tests {
     fn pieces(text: &str, names: usize, edge: Option<usize>, known: &[&str]) -> Option<String> {
         let mut learnt = KnownNames::default();
         known.iter().for_each(|name| learnt.learn(name));
-        split(&Run { text, names, edge }, &learnt).map(|pieces| pieces.join(" "))
+        split(&JoinedNames { text, names, edge }, &learnt).map(|pieces| pieces.join(" "))
     }
 
     fn some(text: &str) -> Option<String> {

@@ -1,4 +1,5 @@
-//! Builds kernels from source: git commits, working trees, directories and archives, with patches.
+//! The steps of a build from source: git commits, working trees, directories and archives; patches;
+//! configuration; make.
 
 pub(crate) mod archive;
 pub(crate) mod config;

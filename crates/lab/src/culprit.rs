@@ -37,8 +37,8 @@ impl Lab {
     ) -> Result<Findings, RunError> {
         let _lock = lock(&self.scratch)?;
         let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
-        watch(Progress::Remark(&plan));
-        watch(Progress::Remark(&cost(search, range.kernels(), Some(&self.store), &self.cache)?));
+        watch(Progress::Message(&plan));
+        watch(Progress::Message(&cost(search, range.kernels(), Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range))?;
         let ending = seeker.seek(watch)?;
         let code = seeker.code();

@@ -135,7 +135,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         check(experiment)?;
-        salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
+        salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
         let experiment =
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
@@ -198,7 +198,7 @@ impl Lab {
             emulator,
             scratch: &self.scratch,
         };
-        Ok(reader.read(kernel, &mut |line| watch(Progress::Remark(line)))?)
+        Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
     }
 
     /// The out-of-tree modules that an experiment's workloads want, for one kernel.
@@ -209,7 +209,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<OutOfTree, RunError> {
         let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
         Ok(OutOfTree::build(&self.cache, kernel, experiment, &say)?)
     }
 
@@ -220,7 +220,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<Option<Userspace>, RunError> {
         let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
         Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
     }
 

@@ -29,7 +29,7 @@ pub struct Entry {
     pub path: PathBuf,
 }
 
-/// The contents of a directory.
+/// The files and directories in a directory, links resolved.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Regular files in the order of their names.

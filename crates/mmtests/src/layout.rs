@@ -64,7 +64,7 @@ pub struct Benchmark {
     pub passed_over: PassedOver,
 }
 
-/// The contents of a directory.
+/// The runs of mmtests in a directory.
 #[derive(Debug, Default)]
 pub struct Layout {
     /// The runs, in the order of their names.

@@ -17,7 +17,7 @@ impl fmt::Display for BootId {
     }
 }
 
-/// The text is no number of a boot, such as `b3`.
+/// The text is not the number of a boot, such as `b3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBootId;
 

@@ -1,4 +1,4 @@
-//! Enums whose values have names.
+//! A macro for enums whose values have names in files and options.
 
 /// Declares an enum with a name for each value: the same in files, the store and output.
 macro_rules! named {

@@ -41,7 +41,7 @@ impl Point {
 }
 
 impl Experiment {
-    /// The names of the points of its sweep, in order; none if it is no sweep.
+    /// The names of the points of its sweep, in order; none if it is not a sweep.
     pub fn points(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.variants.iter().filter_map(|variant| Some(variant.point.as_ref()?.name()))
@@ -72,7 +72,7 @@ impl Experiment {
         own
     }
 
-    /// The part of a sweep at one point, as an experiment that is no sweep. Its variants have their short names.
+    /// The part of a sweep at one point, as an experiment that is not a sweep. Its variants have their short names.
     /// `None` if no variant runs there.
     pub fn at_point(&self, name: &str) -> Option<Self> {
         let is_there =

@@ -1,7 +1,7 @@
-//! Which functions that differ between two kernels are entered by what, as text and as JSON.
+//! Lays out which workloads execute the functions that differ between two kernels, as text and as JSON.
 
 use code::Change;
-use compare::{Coverage, Covered, Covers};
+use compare::{Coverage, FunctionCoverage, WorkloadCoverage};
 use model::count;
 use serde::Serialize;
 
@@ -58,12 +58,12 @@ pub fn cover_json([base, new]: [&str; 2], coverage: &Coverage) -> serde_json::Re
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-fn workload(it: &Covers) -> WorkloadDocument<'_> {
-    let Covers { name, experiment, functions, adds } = it;
+fn workload(it: &WorkloadCoverage) -> WorkloadDocument<'_> {
+    let WorkloadCoverage { name, experiment, functions, adds } = it;
     WorkloadDocument { name, experiment, functions: *functions, adds: *adds }
 }
 
-fn function(it: &Covered) -> FunctionDocument<'_> {
+fn function(it: &FunctionCoverage) -> FunctionDocument<'_> {
     let entered = it.entered.iter();
     let entered =
         entered.map(|(workload, entries)| EnteredDocument { workload, entries: *entries });
@@ -74,7 +74,8 @@ fn function(it: &Covered) -> FunctionDocument<'_> {
 pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
     let [base, new] = names.map(excerpt);
     let Coverage { boots, workloads, functions } = coverage;
-    let entered: Vec<&Covered> = functions.iter().filter(|it| !it.entered.is_empty()).collect();
+    let entered: Vec<&FunctionCoverage> =
+        functions.iter().filter(|it| !it.entered.is_empty()).collect();
     let missed = &functions[entered.len()..];
     let differ = match functions.len() {
         0 => return wrap("", &format!("From {base} to {new} no function differs.")),
@@ -133,13 +134,18 @@ mod tests {
 
     const NAMES: [&str; 2] = ["base", "new\x1b[2J"];
 
-    fn covered(name: &str, change: Change, entered: &[(&str, u64)]) -> Covered {
+    fn covered(name: &str, change: Change, entered: &[(&str, u64)]) -> FunctionCoverage {
         let entered = entered.iter().map(|&(name, entries)| (name.to_owned(), entries)).collect();
-        Covered { name: name.into(), change, entered }
+        FunctionCoverage { name: name.into(), change, entered }
     }
 
-    fn covers(name: &str, functions: usize, adds: usize) -> Covers {
-        Covers { name: name.into(), experiment: "numa (number 3)".into(), functions, adds }
+    fn covers(name: &str, functions: usize, adds: usize) -> WorkloadCoverage {
+        WorkloadCoverage {
+            name: name.into(),
+            experiment: "numa (number 3)".into(),
+            functions,
+            adds,
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measured time beside counted instructions.
 
-use compare::{Comparison, CrossCheck, Gain, Reading, Sources, Verdict};
+use compare::{Comparison, Conclusion, CrossCheck, Gain, Sources, Verdict};
 use model::count;
 
 use crate::ascii::{escape, wrap};
@@ -15,7 +15,7 @@ const ALL: &str = "instructions of kernel and user together";
 const MAX_LABEL_WIDTH: usize = 34;
 
 /// The names of the experiments, a table for each workload and variant, and below them the meaning of the
-/// readings.
+/// conclusions.
 pub fn text(comparison: &Comparison) -> Option<String> {
     let cross_checks = &comparison.cross_checks;
     let baseline = comparison.variants.first().map_or("", |variant| &*variant.name);
@@ -23,8 +23,11 @@ pub fn text(comparison: &Comparison) -> Option<String> {
         |a: &CrossCheck, b: &CrossCheck| (&a.workload, &a.variant) == (&b.workload, &b.variant);
     let tables = cross_checks.chunk_by(same).map(|rows| table(rows, baseline));
     let tables = tables.collect::<Vec<_>>().join("\n");
-    let meanings = readings(cross_checks).into_iter().map(|reading| {
-        wrap(&format!("{}: ", reading.name()), &meaning(reading, widest(cross_checks, reading)))
+    let meanings = conclusions(cross_checks).into_iter().map(|conclusion| {
+        wrap(
+            &format!("{}: ", conclusion.name()),
+            &meaning(conclusion, widest(cross_checks, conclusion)),
+        )
     });
     let sources = comparison.cross_check_sources.as_ref().map(|Sources { measured, exact }| {
         let (measured, exact) = (escape(measured), escape(exact));
@@ -51,33 +54,36 @@ pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
         });
         let figures: Vec<String> = [time, instructions].into_iter().flatten().collect();
         let name = format!("{} {}", row.workload, row.metric);
-        let text = format!("{}: {}: {}", escape(&name), figures.join(", "), row.reading.name());
+        let text = format!("{}: {}: {}", escape(&name), figures.join(", "), row.conclusion.name());
         Note::on("gains", &row.variant, text)
     };
     let sources = cross_check_sources.iter().map(|Sources { measured, exact }| {
         let text = format!("measured {}, exact {}; {ALL}", escape(measured), escape(exact));
         Note::on_all("experiments", text)
     });
-    let readings = readings(cross_checks).into_iter().map(|reading| {
-        let text =
-            format!("{}: {}", reading.name(), meaning(reading, widest(cross_checks, reading)));
-        Note::on_all("readings", text)
+    let conclusions = conclusions(cross_checks).into_iter().map(|conclusion| {
+        let text = format!(
+            "{}: {}",
+            conclusion.name(),
+            meaning(conclusion, widest(cross_checks, conclusion))
+        );
+        Note::on_all("conclusions", text)
     });
-    let notes = sources.chain(cross_checks.iter().map(said)).chain(readings);
+    let notes = sources.chain(cross_checks.iter().map(said)).chain(conclusions);
     (!cross_checks.is_empty()).then(|| notes.collect())
 }
 
-/// The readings of the rows, each once.
-fn readings(cross_checks: &[CrossCheck]) -> Vec<Reading> {
-    let mut readings: Vec<Reading> = cross_checks.iter().map(|row| row.reading).collect();
-    readings.sort_unstable();
-    readings.dedup();
-    readings
+/// The conclusions of the rows, each once.
+fn conclusions(cross_checks: &[CrossCheck]) -> Vec<Conclusion> {
+    let mut conclusions: Vec<Conclusion> = cross_checks.iter().map(|row| row.conclusion).collect();
+    conclusions.sort_unstable();
+    conclusions.dedup();
+    conclusions
 }
 
-/// The widest floor in percent among the rows with this reading.
-fn widest(cross_checks: &[CrossCheck], reading: Reading) -> Option<f64> {
-    let rows = cross_checks.iter().filter(|row| row.reading == reading);
+/// The widest floor in percent among the rows with this conclusion.
+fn widest(cross_checks: &[CrossCheck], conclusion: Conclusion) -> Option<f64> {
+    let rows = cross_checks.iter().filter(|row| row.conclusion == conclusion);
     rows.filter_map(|row| row.unseen).reduce(f64::max)
 }
 
@@ -104,9 +110,9 @@ fn table(rows: &[CrossCheck], baseline: &str) -> String {
     let mut text = wrap("", &heading);
     let header =
         format!("{:width$}{:>9}{:>20}{:>14}{:>9}", "", "time", "interval", "instructions", "floor");
-    text.push_str(&format!("{header}  reading\n"));
+    text.push_str(&format!("{header}  conclusion\n"));
     for (label, row) in labels.iter().zip(rows) {
-        text.push_str(&format!("{label:<width$}{}  {}\n", figures(row), row.reading.name()));
+        text.push_str(&format!("{label:<width$}{}  {}\n", figures(row), row.conclusion.name()));
     }
     text
 }
@@ -129,26 +135,26 @@ fn figures(row: &CrossCheck) -> String {
     format!("{gain:>9}{interval:>20}{instructions:>14}{floor:>9}")
 }
 
-/// What a reading means where floors are at most `unseen` percent wide.
-fn meaning(reading: Reading, unseen: Option<f64>) -> String {
+/// What a conclusion means where floors are at most `unseen` percent wide.
+fn meaning(conclusion: Conclusion, unseen: Option<f64>) -> String {
     let above = unseen.map_or(String::new(), |unseen| format!(" above {unseen:.3} %"));
-    match reading {
-        Reading::CodePath => "time changed, and so did instructions, beyond luck.".to_owned(),
-        Reading::LayoutOrMemory => format!(
+    match conclusion {
+        Conclusion::CodePath => "time changed, and so did instructions, beyond luck.".to_owned(),
+        Conclusion::LayoutOrMemory => format!(
             "time changed, but no change of instructions (user and kernel) or guest time was \
              seen{above}: the cause is alignment, caches or memory latency, not the code path."
         ),
-        Reading::Hidden => {
+        Conclusion::Hidden => {
             "instructions changed beyond luck, but no change of time was seen.".to_owned()
         }
-        Reading::Same => format!(
+        Conclusion::Same => format!(
             "no change was seen in time, nor in instructions (user and kernel) and guest \
              time{above}."
         ),
-        Reading::Undecided => "fewer than 3 blocks, a seed missing, floors wider than half the \
+        Conclusion::Undecided => "fewer than 3 blocks, a seed missing, floors wider than half the \
                                gain in time, instructions of several operations in one, or \
                                instructions that disagree with their parts or with guest time."
             .to_owned(),
-        Reading::Withheld => "times under emulation (TCG) are not performance.".to_owned(),
+        Conclusion::Withheld => "times under emulation (TCG) are not performance.".to_owned(),
     }
 }

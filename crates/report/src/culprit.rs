@@ -263,7 +263,7 @@ fn reference(found: &Findings) -> String {
     };
     let nearer = if (level - good).abs() < (level - bad).abs() { "good" } else { "bad" };
     let meaning = match nearer {
-        "good" => "the change is no return to what was",
+        "good" => "the change is not a return to it",
         _ => "the bad end returns to what was",
     };
     format!("\nReference {name}: {}, nearer to the {nearer} end: {meaning}\n", value(*level))

@@ -113,7 +113,7 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
-        None => said.push_str(", luck floor unknown"),
+        None => said.push_str(", luck floor unknown: it needs 2 complete seeds or more"),
     }
     match verdict {
         Verdict::Same if row.beyond_luck(column) == Some(true) => {

@@ -2,8 +2,8 @@
 
 use compare::{
     Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes,
-    Oddity, Part, Pool, Row, Sources, Spot, Statistic, Step, Table, Turn, Unmet, UserNote, Variant,
-    Variation, Verdict, WarmUp, along,
+    Oddity, Part, Pool, Row, Sources, Spot, Statistic, Step, Table, Turn, Unmet, UserNote,
+    VariantOutcomes, Variation, Verdict, WarmUp, along,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -24,7 +24,7 @@ struct Document<'a> {
     /// How measured differences are judged.
     judging: Option<&'a Judging>,
     emulated: bool,
-    boots: &'a [Variant],
+    boots: &'a [VariantOutcomes],
     /// Chosen rows for verdicts that do not exist.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unmet: &'a [Unmet],
@@ -62,7 +62,7 @@ struct StepDocument<'a> {
 struct PointDocument<'a> {
     point: &'a str,
     variants: Vec<&'a str>,
-    boots: &'a [Variant],
+    boots: &'a [VariantOutcomes],
     #[serde(skip_serializing_if = "Option::is_none")]
     judging: Option<&'a Judging>,
     tables: Vec<TableDocument<'a>>,

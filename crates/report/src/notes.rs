@@ -2,7 +2,7 @@
 
 use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month, Notes,
-    Unmeasured, UserNote, Variant,
+    Unmeasured, UserNote, VariantOutcomes,
 };
 use model::{BootId, count};
 
@@ -122,7 +122,7 @@ fn names(at: Month) -> Note {
 }
 
 /// Printed once if it is the same for all, otherwise for each column.
-fn fact(fact: &Fact, variants: &[Variant]) -> Vec<Note> {
+fn fact(fact: &Fact, variants: &[VariantOutcomes]) -> Vec<Note> {
     // Changes of variants are printed in full.
     let most = if CHANGED.contains(&fact.name) { MAX_CHANGED } else { MAX_TEXT };
     let words = |value: &Option<String>| match value.as_deref() {
@@ -213,7 +213,7 @@ fn mixed(mixed: &Mixed) -> Note {
     Note::on("boots differ", &mixed.variant, text)
 }
 
-fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
+fn failed(variant: &VariantOutcomes) -> impl Iterator<Item = Note> {
     variant.failed.iter().map(|failed| {
         let text = format!("{}: {}", failed.boot, escape(&failed.outcome));
         let topic = if failed.partial { PARTIAL } else { "failed, left out" };
@@ -221,7 +221,7 @@ fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
     })
 }
 
-fn set_aside(variant: &Variant) -> impl Iterator<Item = Note> {
+fn set_aside(variant: &VariantOutcomes) -> impl Iterator<Item = Note> {
     variant.set_aside.iter().map(|aside| {
         let since = if aside.done_again { "repeated since" } else { "not repeated yet" };
         let text = format!("{}, {since}: {}", aside.boot, excerpt(&aside.outcome));

@@ -11,7 +11,7 @@ use crate::verdicts::{self, Layout};
 /// Most changes of verdicts that are named; the others are counted.
 const MAX_TURNS: usize = 12;
 
-/// The verdicts by point. `None` if the experiment is no sweep.
+/// The verdicts by point. `None` if the experiment is not a sweep.
 pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
     let Spot { comparison: first, .. } = comparison.points.first()?;
     let all = along(&comparison.points);

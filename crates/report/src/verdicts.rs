@@ -1,5 +1,5 @@
 //! Below a table of measured mode: the verdicts with their evidence, other differences, the smallest change
-//! that could have been seen, the spread of boots, outliers and multiple modes.
+//! that could have been seen, the spread of boots, outliers and multiple peaks.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
 use model::{Better, Mode, count};

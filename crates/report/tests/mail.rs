@@ -5,8 +5,8 @@ mod common;
 use common::carried::assert_mail_says_it;
 use common::{boot, boots, by_patch, columns, experiment, measure, measured, series, variant};
 use compare::{
-    Basis, Cell, Comparison, CrossCheck, Difference, Evidence, Explained, Gain, Headline, Holder,
-    Judging, Reading, Results, Verdict, compare,
+    Basis, Cell, Comparison, Conclusion, CrossCheck, Difference, Evidence, Explained, Gain,
+    Headline, Holder, Judging, Results, Verdict, compare,
 };
 use import::{Baseline, check, read};
 use model::{
@@ -104,7 +104,7 @@ fn assert_readable(mail: &str, comparison: &Comparison) {
             }
             assert_eq!(part.rows.len(), rows.len(), "{mail}");
             for (place, name) in part.columns.iter().enumerate() {
-                let is_named = |it: &compare::Variant| it.name.replace(' ', "-") == *name;
+                let is_named = |it: &compare::VariantOutcomes| it.name.replace(' ', "-") == *name;
                 let column = comparison.variants.iter().position(is_named);
                 let column = column.unwrap_or_else(|| panic!("{name:?} of {:?}: {mail}", part));
                 seen[column] = true;
@@ -192,7 +192,7 @@ fn intervals_come_with_their_level() {
         gain: Some(gain),
         instructions: None,
         unseen: None,
-        reading: Reading::Undecided,
+        conclusion: Conclusion::Undecided,
     };
     let (mail, _) = two(Mode::Measured, 1.0).mail(|it| it.cross_checks = vec![row]);
     let said =

@@ -4,14 +4,14 @@ use std::num::NonZeroU32;
 
 /// A value, and how many times in a row it occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct RepeatedValue {
     /// The value.
     pub value: f64,
     /// How many times.
     pub count: NonZeroU32,
 }
 
-impl Run {
+impl RepeatedValue {
     /// Its first `n` values, and the others.
     pub fn split_at(self, n: usize) -> [Option<Self>; 2] {
         let all = self.count.get();
@@ -25,7 +25,7 @@ impl Run {
 /// repeated.
 pub trait Counted: Copy {
     /// The value with its count.
-    fn run(self) -> Run;
+    fn run(self) -> RepeatedValue;
 
     /// The value.
     fn value(self) -> f64 {
@@ -39,13 +39,13 @@ pub trait Counted: Copy {
 }
 
 impl Counted for f64 {
-    fn run(self) -> Run {
-        Run { value: self, count: NonZeroU32::MIN }
+    fn run(self) -> RepeatedValue {
+        RepeatedValue { value: self, count: NonZeroU32::MIN }
     }
 }
 
-impl Counted for Run {
-    fn run(self) -> Run {
+impl Counted for RepeatedValue {
+    fn run(self) -> RepeatedValue {
         self
     }
 }
@@ -61,7 +61,7 @@ pub fn expanded<V: Counted>(values: &[V]) -> Vec<f64> {
 }
 
 /// The first `n` values, and the others.
-pub fn split_at<V: Counted>(values: &[V], mut n: usize) -> [Vec<Run>; 2] {
+pub fn split_at<V: Counted>(values: &[V], mut n: usize) -> [Vec<RepeatedValue>; 2] {
     let mut parts = [Vec::new(), Vec::new()];
     for run in values.iter().map(|it| it.run()) {
         let [before, after] = run.split_at(n);
@@ -91,10 +91,12 @@ mod tests {
     use crate::{Steady, Summary, modes, order, outliers, steady, variance_components, warm_up};
 
     /// Values in runs of up to `most` equal ones; some are rounded.
-    fn runs(most: u32) -> impl Strategy<Value = Vec<Run>> {
+    fn runs(most: u32) -> impl Strategy<Value = Vec<RepeatedValue>> {
         let value = prop_oneof![0.5..9.0_f64, (1..9_i32).prop_map(f64::from), Just(4.25)];
-        let run = (value, 1..=most)
-            .prop_map(|(value, count)| Run { value, count: NonZeroU32::new(count).unwrap() });
+        let run = (value, 1..=most).prop_map(|(value, count)| RepeatedValue {
+            value,
+            count: NonZeroU32::new(count).unwrap(),
+        });
         prop::collection::vec(run, 1..30)
     }
 
@@ -139,7 +141,7 @@ mod tests {
         #[test]
         fn outliers_and_components_are_those_of_all_values(runs in runs(9)) {
             let mut runs = runs;
-            runs.push(Run { value: 1000.0, count: NonZeroU32::MIN });
+            runs.push(RepeatedValue { value: 1000.0, count: NonZeroU32::MIN });
             let all = expanded(&runs);
             let far: Vec<f64> = outliers(&runs).into_iter().flat_map(|it| expanded(&runs[it..=it])).collect();
             let expected: Vec<f64> = outliers(&all).into_iter().map(|it| all[it]).collect();
@@ -159,7 +161,7 @@ mod tests {
         #[test]
         fn warm_up_is_that_of_all_values(runs in prop::collection::vec(runs(9), 3..5)) {
             let all: Vec<Vec<Vec<f64>>> = runs.iter().map(|it| vec![expanded(it)]).collect();
-            let runs: Vec<Vec<Vec<Run>>> = runs.into_iter().map(|it| vec![it]).collect();
+            let runs: Vec<Vec<Vec<RepeatedValue>>> = runs.into_iter().map(|it| vec![it]).collect();
             prop_assert_eq!(warm_up(&runs), warm_up(&all));
         }
     }
@@ -184,8 +186,8 @@ mod tests {
     #[test]
     fn modes_of_very_many_equal_values_are_found() {
         let count = NonZeroU32::new(20_000).unwrap();
-        let values =
-            [1.0, 1.1, 1.2, 1.3, 1.4, 7.0, 7.1, 7.2, 7.3].map(|value| Run { value, count });
+        let values = [1.0, 1.1, 1.2, 1.3, 1.4, 7.0, 7.1, 7.2, 7.3]
+            .map(|value| RepeatedValue { value, count });
         let (found, expected) = (modes(&values).unwrap(), modes(&expanded(&values)).unwrap());
         assert_eq!(found.modes, expected.modes);
         assert_eq!((found.count(), found.modes[0].n), (2, 100_000));
@@ -194,8 +196,9 @@ mod tests {
 
     #[test]
     fn a_series_of_runs_is_steady_where_all_its_values_are() {
-        let run = |value, count| Run { value, count: NonZeroU32::new(count).unwrap() };
-        let warm: Vec<Run> = (0..60).map(|at| run(100.0 + f64::from(at % 7), 1 + at % 2)).collect();
+        let run = |value, count| RepeatedValue { value, count: NonZeroU32::new(count).unwrap() };
+        let warm: Vec<RepeatedValue> =
+            (0..60).map(|at| run(100.0 + f64::from(at % 7), 1 + at % 2)).collect();
         let series = [vec![run(200.0, 5)], warm].concat();
         assert_eq!(steady(&expanded(&series)), Some(Steady::Warmup { until: 5 }));
         let found = warm_up(&[vec![series.clone()], vec![series.clone()], vec![series]]);

@@ -23,7 +23,7 @@ mod trend;
 mod warmup;
 
 pub use components::{Components, pooled_variance, variance_components};
-pub use counted::{Counted, Run};
+pub use counted::{Counted, RepeatedValue};
 pub use gain::gain;
 pub use modes::{Mode, Modes, modes};
 pub use multiplicity::{benjamini_hochberg, holm, least_p};

@@ -2,7 +2,7 @@
 
 use crate::counted::{count, split_at};
 use crate::order::{median, resolution};
-use crate::{Counted, Run};
+use crate::{Counted, RepeatedValue};
 
 /// Below this p-value the values have more than one mode.
 const LEVEL: f64 = 0.05;
@@ -61,7 +61,7 @@ impl Modes {
 /// None for no values and unless all are finite; fewer than 5 have one mode.
 pub fn modes<V: Counted>(values: &[V]) -> Option<Modes> {
     median(values)?;
-    let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
+    let mut sorted: Vec<RepeatedValue> = values.iter().map(|it| it.run()).collect();
     sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
     let smooth = unrounded(&sorted);
     let (dip, p) = test(&smooth);
@@ -155,13 +155,13 @@ fn nth(sorted: &[Ties], mut place: usize) -> Option<f64> {
 }
 
 /// The values without ties made by rounding: equal ones are spread evenly over their rounding interval.
-fn unrounded(sorted: &[Run]) -> Vec<Ties> {
+fn unrounded(sorted: &[RepeatedValue]) -> Vec<Ties> {
     let unit = resolution(sorted).unwrap_or(0.0);
     let ties = sorted.chunk_by(|a, b| (a.value - b.value).abs() < unit / 2.0);
-    let spread = |runs: &[Run]| {
+    let spread = |runs: &[RepeatedValue]| {
         let all = count(runs);
         let mut before = 0;
-        let ties = |run: &Run| {
+        let ties = |run: &RepeatedValue| {
             let ties = Ties { value: run.value, unit, all, before, count: run.count() };
             before += ties.count;
             ties
@@ -375,10 +375,15 @@ mod tests {
             (&scrambled(true), 0.08463049467371447, 0.0),
             (&scrambled(false), 0.006276446369738239, 1.0),
         ] {
-            let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
+            let mut sorted: Vec<RepeatedValue> = values.iter().map(|it| it.run()).collect();
             sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
-            let ties =
-                |run: &Run| Ties { value: run.value, unit: 0.0, all: 1, before: 0, count: 1 };
+            let ties = |run: &RepeatedValue| Ties {
+                value: run.value,
+                unit: 0.0,
+                all: 1,
+                before: 0,
+                count: 1,
+            };
             let found = test(&sorted.iter().map(ties).collect::<Vec<_>>());
             assert!((found.0 - dip).abs() < 1e-14, "{}, not {dip}", found.0);
             // The precision of 20 draws that reach the dip: 3 standard errors.

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use model::{Better, Mean};
 
 use crate::counted::{at, count, split_at};
-use crate::{Counted, Run, Summary};
+use crate::{Counted, RepeatedValue, Summary};
 
 /// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and
 /// `BHmean` of mmtests. None too where the mean is undefined.
@@ -65,11 +65,11 @@ pub(crate) fn resolution<V: Counted>(values: &[V]) -> Option<f64> {
 }
 
 /// The values, best first.
-fn sorted<V: Counted>(values: &[V], better: Better) -> Option<Vec<Run>> {
+fn sorted<V: Counted>(values: &[V], better: Better) -> Option<Vec<RepeatedValue>> {
     if values.is_empty() || values.iter().any(|it| !it.value().is_finite()) {
         return None;
     }
-    let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
+    let mut sorted: Vec<RepeatedValue> = values.iter().map(|it| it.run()).collect();
     sorted.sort_by(|a, b| match better {
         Better::Lower => a.value.total_cmp(&b.value),
         Better::Higher => b.value.total_cmp(&a.value),
@@ -83,7 +83,7 @@ fn share(n: usize, percent: f64) -> Option<usize> {
     in_range.then(|| (n as f64 * percent / 100.0) as usize)
 }
 
-fn mean_of(values: &[Run], mean: Mean) -> Option<f64> {
+fn mean_of(values: &[RepeatedValue], mean: Mean) -> Option<f64> {
     let summary = Summary::of(values)?;
     match mean {
         Mean::Amean => Some(summary.amean),

@@ -2,7 +2,7 @@
 
 use crate::counted::count;
 use crate::order::median;
-use crate::{Counted, Run};
+use crate::{Counted, RepeatedValue};
 
 /// Above this modified z-score a value is an outlier.
 const LIMIT: f64 = 3.5;
@@ -28,8 +28,9 @@ pub fn outliers<V: Counted>(values: &[V]) -> Vec<usize> {
         return Vec::new();
     };
     let n = all as f64;
-    let far = values.iter().map(|it| Run { value: (it.value() - median).abs(), ..it.run() });
-    let far: Vec<Run> = far.collect();
+    let far =
+        values.iter().map(|it| RepeatedValue { value: (it.value() - median).abs(), ..it.run() });
+    let far: Vec<RepeatedValue> = far.collect();
     let (unit, limit) = match crate::order::median(&far) {
         Some(mad) if mad > 0.0 => (mad / 0.6745, LIMIT + FEW / n),
         _ => {

@@ -1,4 +1,4 @@
-//! Removes and renames experiments, and sets remarks on them.
+//! Removes and renames experiments, and sets notes on them.
 
 use rusqlite::params;
 use sha2::{Digest, Sha256};

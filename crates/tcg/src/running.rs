@@ -1,6 +1,6 @@
 //! Tracks the instruction that a CPU executes. It counts when the CPU begins the next one: an instruction
-//! with a page fault is begun but not executed, and is dropped. Therefore a count is never undone, and counts
-//! of the same instructions by different keys always have the same sum.
+//! with a page fault is begun but not executed, and is dropped. Therefore a count is never undone, and
+//! totals by function, process and call path agree.
 //!
 //! This is written at every instruction, so there is no lock: only the thread that runs the CPU writes.
 

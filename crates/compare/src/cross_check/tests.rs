@@ -120,21 +120,21 @@ const COUNTS: [[[f64; 2]; 2]; 3] = [
 ];
 
 /// The conclusion, given whether the time and the instructions changed.
-fn read(time: bool, code: bool) -> Reading {
+fn read(time: bool, code: bool) -> Conclusion {
     let times = [0, if time { 2 } else { 1 }].map(|it| measured(&[("Elapsed", TIMES[it])]));
     let counts = [0, if code { 2 } else { 1 }].map(|it| exact(&COUNTS[it]));
     let found = together(times.each_ref().map(|it| &**it), counts.each_ref().map(|it| &**it));
     let [found] = found.try_into().unwrap();
     assert_eq!((&*found.metric, &*found.variant, found.blocks), ("Elapsed", "new", 3));
-    found.reading
+    found.conclusion
 }
 
 #[test]
 fn time_and_instructions_are_read_together() {
-    assert_eq!(read(true, true), Reading::CodePath);
-    assert_eq!(read(true, false), Reading::LayoutOrMemory);
-    assert_eq!(read(false, true), Reading::Hidden);
-    assert_eq!(read(false, false), Reading::Same);
+    assert_eq!(read(true, true), Conclusion::CodePath);
+    assert_eq!(read(true, false), Conclusion::LayoutOrMemory);
+    assert_eq!(read(false, true), Conclusion::Hidden);
+    assert_eq!(read(false, false), Conclusion::Same);
 }
 
 /// One experiment asks for other phases, or was kept before its manifest named them.
@@ -159,7 +159,7 @@ fn figures_read_in_another_way_are_of_the_same_work() {
         variants: columns(&variants, &counts.each_ref().map(|it| &**it)),
     };
     let found = cross_check(&time, &count, "old", &Judging::of(&time));
-    assert_eq!(found[0].reading, Reading::CodePath);
+    assert_eq!(found[0].conclusion, Conclusion::CodePath);
 }
 
 #[test]
@@ -187,42 +187,42 @@ fn a_higher_rate_is_a_gain() {
     let [found] = found.try_into().unwrap();
     let Gain { gain, low, high, .. } = found.gain.unwrap();
     assert!((gain - 20.277).abs() < 1e-3 && low < gain && gain < high && low > 19.0);
-    assert_eq!((found.instructions, found.reading), (None, Reading::Undecided));
+    assert_eq!((found.instructions, found.conclusion), (None, Conclusion::Undecided));
 }
 
 #[test]
 fn too_few_figures_leave_it_undecided() {
     let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));
-    let reading = |times: [&[Boot]; 2], counts: [&[Boot]; 2]| {
+    let conclusion = |times: [&[Boot]; 2], counts: [&[Boot]; 2]| {
         let found = together(times, counts);
-        (found[0].blocks, found[0].reading)
+        (found[0].blocks, found[0].conclusion)
     };
     let [old, new] = &times;
     let [old_count, new_count] = &counts;
-    let undecided = |blocks| (blocks, Reading::Undecided);
-    assert_eq!(reading([&old[..2], new], [old_count, new_count]), undecided(2));
-    assert_eq!(reading([old, new], [old_count, &new_count[..1]]), undecided(3));
-    assert_eq!(reading([old, new], [old_count, new_count]), (3, Reading::CodePath));
+    let undecided = |blocks| (blocks, Conclusion::Undecided);
+    assert_eq!(conclusion([&old[..2], new], [old_count, new_count]), undecided(2));
+    assert_eq!(conclusion([old, new], [old_count, &new_count[..1]]), undecided(3));
+    assert_eq!(conclusion([old, new], [old_count, new_count]), (3, Conclusion::CodePath));
 }
 
 #[test]
 fn layout_is_not_blamed_while_a_part_of_the_figures_changed() {
     let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-    let reading = |counts: [&[Boot]; 2]| together([&times[0], &times[1]], counts)[0].reading;
+    let conclusion = |counts: [&[Boot]; 2]| together([&times[0], &times[1]], counts)[0].conclusion;
     // What the kernel does more, user mode does less.
     let (old, new) = (exact(&COUNTS[0]), exact(&[[850.0, 150.0], [850.0, 150.2]]));
-    assert_eq!(reading([&old, &new]), Reading::Undecided);
+    assert_eq!(conclusion([&old, &new]), Conclusion::Undecided);
     // Guest time changed, by waiting.
     let (mut old, mut new) = (exact(&COUNTS[0]), exact(&COUNTS[1]));
-    assert_eq!(reading([&old, &new]), Reading::LayoutOrMemory);
+    assert_eq!(conclusion([&old, &new]), Conclusion::LayoutOrMemory);
     for (boots, elapsed) in [(&mut old, 1.0), (&mut new, 2.0)] {
         boots.iter_mut().for_each(|boot| boot.samples.last_mut().unwrap().value = elapsed);
     }
-    assert_eq!(reading([&old, &new]), Reading::Undecided);
+    assert_eq!(conclusion([&old, &new]), Conclusion::Undecided);
     // Guest time is not known.
     old[0].samples.pop();
-    assert_eq!(reading([&old, &new]), Reading::Undecided);
+    assert_eq!(conclusion([&old, &new]), Conclusion::Undecided);
 }
 
 #[test]
@@ -232,18 +232,18 @@ fn layout_is_not_blamed_for_what_luck_may_hide() {
     let read = |user: [f64; 2], kernel: [f64; 2]| {
         let seeds = exact(&[[user[0], kernel[0]], [user[1], kernel[1]]]);
         let found = together([&times[0], &times[1]], [&seeds, &seeds]);
-        (found[0].reading, found[0].unseen.unwrap().round())
+        (found[0].conclusion, found[0].unseen.unwrap().round())
     };
     // A floor of 9.92 standard errors: Student's t at 1 % with 2 degrees of freedom.
-    assert_eq!(read([900.0; 2], [99.5, 100.5]), (Reading::LayoutOrMemory, 7.0));
-    assert_eq!(read([900.0; 2], [99.0, 101.0]), (Reading::Undecided, 14.0));
-    assert_eq!(read([880.0, 1000.0], [100.0; 2]), (Reading::Undecided, 90.0));
-    assert_eq!(read([0.0; 2], [100.0, 101.0]), (Reading::LayoutOrMemory, 7.0));
+    assert_eq!(read([900.0; 2], [99.5, 100.5]), (Conclusion::LayoutOrMemory, 7.0));
+    assert_eq!(read([900.0; 2], [99.0, 101.0]), (Conclusion::Undecided, 14.0));
+    assert_eq!(read([880.0, 1000.0], [100.0; 2]), (Conclusion::Undecided, 90.0));
+    assert_eq!(read([0.0; 2], [100.0, 101.0]), (Conclusion::LayoutOrMemory, 7.0));
     // Only what happens beside the instructions is lucky.
     let mut seeds = exact(&[[900.0, 100.0], [900.0, 100.0]]);
     seeds[1].samples.last_mut().unwrap().value *= 1.2;
     let found = together([&times[0], &times[1]], [&seeds, &seeds]);
-    assert_eq!(found[0].reading, Reading::Undecided);
+    assert_eq!(found[0].conclusion, Conclusion::Undecided);
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn instructions_of_several_operations_belong_to_none() {
             boots
         });
         let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
-        let of = |it: &CrossCheck| (it.instructions.is_some(), it.reading);
+        let of = |it: &CrossCheck| (it.instructions.is_some(), it.conclusion);
         found.iter().map(of).collect::<Vec<_>>()
     };
-    let (known, unknown) = ((true, Reading::CodePath), (false, Reading::Undecided));
+    let (known, unknown) = ((true, Conclusion::CodePath), (false, Conclusion::Undecided));
     assert_eq!(read(&[("a", "")]), [known]);
     assert_eq!(read(&[("a", ""), ("b", "")]), [unknown; 2]);
     assert_eq!(read(&[("", ""), ("", "fill")]), [unknown, known]);
@@ -306,7 +306,7 @@ fn times_under_emulation_give_no_conclusion() {
     times[1][2].facts.execution = Some(Execution::Tcg);
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));
     let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
-    assert_eq!(found[0].reading, Reading::Withheld);
+    assert_eq!(found[0].conclusion, Conclusion::Withheld);
     assert!(found[0].gain.is_some());
 }
 

@@ -10,7 +10,7 @@ use super::{Contribution, Explanation, Section, Subject};
 /// How a function's own code differs between the two kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// It does not.
+    /// Both kernels have it, with the same code.
     Same,
     /// Both kernels have it, with different code.
     Differs,

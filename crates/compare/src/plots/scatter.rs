@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use model::{Better, BootId, Mode, WorkloadUse};
 use stats::counted::count;
-use stats::{Run, outliers};
+use stats::{RepeatedValue, outliers};
 
 use crate::operations::{BootSamples, Operation, operations};
 use crate::warmup::leave_out;
@@ -85,7 +85,8 @@ pub fn scatters(
 }
 
 fn scatter(operation: &Operation<'_>) -> Scatter {
-    let samples: Vec<Vec<Run>> = operation.columns.iter().map(|boots| finite(boots)).collect();
+    let samples: Vec<Vec<RepeatedValue>> =
+        operation.columns.iter().map(|boots| finite(boots)).collect();
     let modes: Vec<usize> = samples.iter().map(|samples| modes(samples)).collect();
     let many = samples.iter().any(|samples| count(samples) >= MIN_SAMPLES);
     let own = operation.columns.iter().zip(samples.iter().zip(&modes));
@@ -104,7 +105,7 @@ fn scatter(operation: &Operation<'_>) -> Scatter {
 }
 
 /// The number of modes of the samples; 1 where there are few.
-fn modes(samples: &[Run]) -> usize {
+fn modes(samples: &[RepeatedValue]) -> usize {
     let many = count(samples) >= MIN_SAMPLES;
     many.then(|| stats::modes(samples)).flatten().map_or(1, |modes| modes.count())
 }
@@ -116,8 +117,12 @@ fn dots(operation: &Operation<'_>, boots: &[BootSamples<'_>], far: &[usize]) -> 
     let mut dots = |it: &BootSamples<'_>| BootDots {
         boot: it.id,
         dots: {
-            let finite = |run: &&Run| run.value.is_finite();
-            let dot = |&Run { value, count }: &Run, outlier| Dot { value, count, outlier };
+            let finite = |run: &&RepeatedValue| run.value.is_finite();
+            let dot = |&RepeatedValue { value, count }: &RepeatedValue, outlier| Dot {
+                value,
+                count,
+                outlier,
+            };
             let left_out = it.left_out.values.iter().filter(finite).map(|run| dot(run, false));
             let counted = it.counted.values.iter().filter(finite).zip(&mut places);
             let is_far = |place| far.binary_search(&place).is_ok();
@@ -129,13 +134,13 @@ fn dots(operation: &Operation<'_>, boots: &[BootSamples<'_>], far: &[usize]) -> 
     boots.iter().map(&mut dots).collect()
 }
 
-fn finite(boots: &[BootSamples<'_>]) -> Vec<Run> {
+fn finite(boots: &[BootSamples<'_>]) -> Vec<RepeatedValue> {
     let values = boots.iter().flat_map(|boot| &boot.counted.values);
     values.copied().filter(|run| run.value.is_finite()).collect()
 }
 
 /// The empirical distribution function of `values`: one step for each different value.
-fn distribution(mut values: Vec<Run>) -> Vec<[f64; 2]> {
+fn distribution(mut values: Vec<RepeatedValue>) -> Vec<[f64; 2]> {
     values.sort_by(|a, b| a.value.total_cmp(&b.value));
     let all = count(&values) as f64;
     let mut below = 0;

@@ -98,7 +98,7 @@ pub struct SequentialArgs {
     /// With --boots auto: differences up to this many percent count as none [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<Share>,
-    /// With --boots auto: start no further block of boots after this time, such as 2h [default: no limit]
+    /// With --boots auto: start no further block of boots when this much time has passed, such as 2h [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
 }

@@ -27,10 +27,10 @@ pub struct CulpritArgs {
     /// Commit before the change
     #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
     pub good: Option<String>,
-    /// Commit after the change: a descendant of the good one, or with other options the same
+    /// Commit after the change: a descendant of the good commit, or that commit itself if the configurations differ
     #[arg(long, value_name = "COMMIT", required_unless_present = "experiment")]
     pub bad: Option<String>,
-    /// An older commit to measure too, which tells a regression from a return to what was
+    /// An older commit to measure too: it shows whether the bad end only returns to its level
     #[arg(long, value_name = "COMMIT")]
     pub reference: Option<String>,
     /// The workload
@@ -74,7 +74,7 @@ pub struct CulpritArgs {
     /// Measured mode: how sure the answer is to be, in percent [default: 95]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub confidence: Option<Share>,
-    /// Try no further commit after this time, such as 2h [default: no limit]
+    /// Try no further commit when this much time has passed, such as 2h [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
     /// Do not measure the culprit afresh, and do not revert it

@@ -33,7 +33,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         }
     }
     let display = RefCell::new(Display::new(args.quiet));
-    let say = |line: &str| display.borrow_mut().show(Progress::Remark(line));
+    let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
     let range = Range::read(&search, &Cache::open()?, &say)?;
     let mut display = display.into_inner();
     search.reference.as_ref().map(|name| range.history.commit(name)).transpose()?;
@@ -86,7 +86,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     }
     let confidence = args.confidence.unwrap_or(search::CONFIDENCE);
     if !search::is_confidence(confidence) {
-        return Err(Failure::Usage("--confidence needs 50 or more, and less than 100".into()));
+        return Err(Failure::Usage("--confidence must be at least 50 and below 100".into()));
     }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });

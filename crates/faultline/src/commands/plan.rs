@@ -160,8 +160,10 @@ fn changes(build: &Build) -> Vec<String> {
     let patches = match build.first {
         None => files.iter().map(|file| format!("patch {file}")).collect(),
         Some(0) => Vec::new(),
-        Some(1) => vec![format!("the first patch of {}", files.join(" and "))],
-        Some(first) => vec![format!("the first {first} patches of {}", files.join(" and "))],
+        Some(1) => vec![format!("the first patch of the series {}", files.join(", "))],
+        Some(first) => {
+            vec![format!("the first {first} patches of the series {}", files.join(", "))]
+        }
     };
     let reverts = build.revert.iter().map(|commit| format!("revert {commit}"));
     let picks = build.pick.iter().map(|commit| format!("pick {commit}"));

@@ -55,7 +55,7 @@ fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
 fn of_boot(store: Option<PathBuf>, id: BootId, cache: &Cache) -> Result<UserspaceLock, Failure> {
     let facts = existing_store(store)?.boot(id)?.boot.facts;
     if facts.userspace.is_empty() {
-        return Err(Failure::Usage(format!("{id} had no workload with packages")));
+        return Err(Failure::Usage(format!("boot {id} ran no workload that needs packages")));
     }
     Ok(cache.userspace_lock_again(&facts.userspace_digest, &facts.userspace, &say)?)
 }

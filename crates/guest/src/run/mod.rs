@@ -337,8 +337,8 @@ mod tests {
         assert!(told("sleep 100", 300).starts_with("it took longer than 300ms"));
         assert_eq!(
             told("echo fase fill >&$FAULTLINE_FD; sleep 100", 60_000),
-            "it wrote a line that is not of the metric protocol: `fase` is none of phase, sample, \
-             series, note"
+            "it wrote a line that is not of the metric protocol: unknown word `fase`: use phase, \
+             sample, series or note"
         );
     }
 

@@ -20,7 +20,7 @@ impl FromStr for Version {
         match numbers.take(3).collect::<Result<Vec<u32>, _>>().as_deref() {
             Ok([2, minor, patch]) => Ok(Self([2, *minor, *patch])),
             Ok([major, minor, ..]) if *major > 2 => Ok(Self([*major, *minor, 0])),
-            _ => Err(format!("`{text}` is no version of the kernel")),
+            _ => Err(format!("`{text}` is not a version of the kernel")),
         }
     }
 }

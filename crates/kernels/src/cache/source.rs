@@ -1,4 +1,4 @@
-//! Builds kernels from source, once for the same inputs.
+//! Keeps kernels that were built from source, and builds those that are missing.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

@@ -44,7 +44,7 @@ pub fn prove(
         None => return Ok(None),
     };
     let boots = boots(trials, levels);
-    watch(Progress::Remark(&format!("Measuring {} and its parent afresh", commit.short())));
+    watch(Progress::Message(&format!("Measuring {} and its parent afresh", commit.short())));
     let pair = [(PARENT, before), (CULPRIT, trials.variant_at(place))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {
@@ -104,13 +104,13 @@ fn layout(
     let name = |what: &str| format!("{}-{what}", measured.name);
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
-    watch(Progress::Remark("Counting the instructions of both"));
+    watch(Progress::Message("Counting the instructions of both"));
     let counted = Fresh::measure(trials, exact, built, watch)?;
     proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
     if proof.instructions.is_none_or(|change| change.is_beyond()) {
         return Ok(());
     }
-    watch(Progress::Remark("Measuring both with all functions aligned to 64 bytes"));
+    watch(Progress::Message("Measuring both with all functions aligned to 64 bytes"));
     let mut kernels = Kernels::default();
     for (name, mut variant) in pair {
         if let Some(build) = &mut variant.build {

@@ -28,7 +28,7 @@ pub struct Search {
     pub good: String,
     /// The bad end.
     pub bad: String,
-    /// An older commit, which tells a regression from a return to what was.
+    /// An older commit, which shows whether the bad end only returns to its level.
     pub reference: Option<String>,
     /// Machine, workload, mode and number of boots of the ends. Its variants are not used.
     pub experiment: Experiment,

@@ -92,7 +92,7 @@ impl<'a> Seeker<'a> {
                 });
             }
         }
-        watch(Progress::Remark(&format!("Figure: {}", self.trials.signal())));
+        watch(Progress::Message(&format!("Figure: {}", self.trials.signal())));
         let mut groups = self.groups();
         loop {
             let (place, boots) = match self.next(&groups) {
@@ -113,7 +113,7 @@ impl<'a> Seeker<'a> {
             }
             let before = self.trials.len();
             if let Some(again) = self.trials.again(place, boots) {
-                watch(Progress::Remark(&again));
+                watch(Progress::Message(&again));
             }
             self.trials.boot(place, boots, watch)?;
             if self.trials.len() > before {
@@ -129,7 +129,7 @@ impl<'a> Seeker<'a> {
             match signals.next() {
                 // Such as a function that this kernel does not have.
                 Some(other) => {
-                    watch(Progress::Remark(&format!(
+                    watch(Progress::Message(&format!(
                         "{} has no {signal}: now {}",
                         lacking.short(),
                         other.0

@@ -319,7 +319,7 @@ impl<'a> Trials<'a> {
         let number = self.all.len() + 1;
         let (commit, left) = (self.commit(place), self.left);
         let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
-        watch(Progress::Remark(&format!("kernel {number}, {left} left{time}: {commit}")));
+        watch(Progress::Message(&format!("kernel {number}, {left} left{time}: {commit}")));
         self.obtain(self.variant_at(place), watch)
     }
 
@@ -412,7 +412,7 @@ impl<'a> Trials<'a> {
     /// The options that change at a place. Others can change with one, if one depends on the other.
     pub fn changed(&self, place: usize, watch: &mut Watch<'_>) -> Result<Vec<Changed>, RunError> {
         let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
         let finished =
             |place| self.search.configuration(&self.variant_at(place), &self.lab.cache, &say);
         Ok(match (finished(place - 1)?, finished(place)?) {

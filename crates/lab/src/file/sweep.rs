@@ -240,7 +240,9 @@ impl Sweep {
     /// The variants of `experiment` at each of these places, point by point.
     pub fn expand(&self, experiment: &Experiment, places: &[Place]) -> Checked<Vec<Variant>> {
         if experiment.variants.len() * self.points.len() > MOST_VARIANTS {
-            let problem = format!("variants and points are more than {MOST_VARIANTS} together");
+            let problem = format!(
+                "the sweep has more than {MOST_VARIANTS} combinations of variant and point"
+            );
             return fault(self.place.clone(), problem, "name fewer of them");
         }
         let mut variants: Vec<Variant> = Vec::new();

@@ -45,7 +45,7 @@ pub enum AnalysisError {
     },
     /// The experiment has no such point.
     #[error("there is no point `{asked}`{}", match &**known {
-        [] => ": the experiment is no sweep".to_owned(),
+        [] => ": the experiment is not a sweep".to_owned(),
         known => format!("; there are: {}", known.join(", ")),
     })]
     NoPoint {

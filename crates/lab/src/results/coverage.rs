@@ -1,14 +1,14 @@
-//! Reads from the store which functions that differ between two kernels its profiles enter.
+//! Reads from the store which workloads execute the functions that differ between two kernels.
 
 use code::Difference;
-use compare::{Coverage, Covering};
+use compare::{Coverage, CoverageBuilder};
 use model::Mode;
 use store::{Detail, Store};
 
 /// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
 /// Fails when the store fails.
 pub fn coverage(store: &Store, difference: &Difference) -> Result<Coverage, store::Error> {
-    let mut covering = Covering::of(difference);
+    let mut covering = CoverageBuilder::of(difference);
     for row in store.experiments()? {
         if store.experiment(row.id)?.mode != Mode::Exact {
             continue;

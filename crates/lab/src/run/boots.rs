@@ -134,14 +134,14 @@ impl Lab {
                     if let Outcome::Invalid(how) = &boot.outcome
                         && attempt.repeats < REPEATS
                     {
-                        watch(Progress::Remark(&format!("Retrying boot {number}: {how}")));
+                        watch(Progress::Message(&format!("Retrying boot {number}: {how}")));
                         store.keep_aside(id, &boot)?;
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);
                     }
                     for difference in differences {
                         if !told_of.contains(&difference) {
-                            watch(Progress::Remark(&difference));
+                            watch(Progress::Message(&difference));
                             told_of.insert(difference);
                         }
                     }
@@ -152,7 +152,7 @@ impl Lab {
                     remove(&directory)?;
                     match verified {
                         Some(Verified::Same) => summary.verified += 1,
-                        Some(Verified::Not(why)) => watch(Progress::Remark(&why)),
+                        Some(Verified::Not(why)) => watch(Progress::Message(&why)),
                         None => {}
                     }
                     summary.boots += 1;

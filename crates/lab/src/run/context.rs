@@ -66,7 +66,7 @@ impl<'a> RunContext<'a> {
                 (&kernels[first].kernel, &lab.guest),
                 &lab.cache,
                 &lab.scratch,
-                &mut |line| watch(Progress::Remark(line)),
+                &mut |line| watch(Progress::Message(line)),
             )?),
         };
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();

@@ -1,4 +1,4 @@
-//! Which boots of an experiment the store has, and how long such boots take.
+//! Which boots of an experiment the store has, how long such boots take, and the digests of its inputs.
 
 use std::time::Duration;
 use std::{fs, io};

@@ -38,7 +38,7 @@ impl<'a> Looks<'a> {
             let text = format!(
                 "until every verdict is decided, with looks at {looks} boots of each variant"
             );
-            watch(Progress::Remark(&text));
+            watch(Progress::Message(&text));
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> Looks<'a> {
             let fruitless = comparison.variants.iter().find(|variant| variant.complete == 0);
             if let Some(variant) = fruitless {
                 let line = format!("{}{point} has no complete boot", variant.name);
-                watch(Progress::Remark(&line));
+                watch(Progress::Message(&line));
             }
             fruitless.is_none()
         });
@@ -109,7 +109,7 @@ impl<'a> Looks<'a> {
             }
         }
         for line in lines(&look, &judging, &verdicts).into_iter().chain(unmet) {
-            watch(Progress::Remark(&line));
+            watch(Progress::Message(&line));
         }
         if verdicts.is_empty() {
             return Ok(Some(Ending::Unjudged));
@@ -228,7 +228,7 @@ mod tests {
         fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<Ending>, String) {
             let mut said = String::new();
             let ending = looks.before(block, &self.store, &mut |progress| {
-                if let Progress::Remark(line) = progress {
+                if let Progress::Message(line) = progress {
                     said.push_str(&format!("{line}\n"));
                 }
             });

@@ -51,7 +51,7 @@ impl Lab {
     /// The requested kernel, fetched if necessary.
     pub(crate) fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
         let watch = RefCell::new(watch);
-        Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
+        Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Message(line)))?)
     }
 
     /// Builds the kernel of a variant.
@@ -65,7 +65,7 @@ impl Lab {
         let source: Source = variant.kernel.name.parse()?;
         let build = complete(experiment, variant, build);
         let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
         Ok(match self.cache.build(&source, &build, &say)? {
             Ok(kernel) => Obtained { kernel, unbuilt: None },
             Err(unbuilt) => {

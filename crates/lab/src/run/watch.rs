@@ -7,8 +7,8 @@ use model::{BootId, Outcome};
 /// An event to show to the user.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
-    /// A remark, such as what is fetched.
-    Remark(&'a str),
+    /// A message, such as what is fetched.
+    Message(&'a str),
     /// How many boots there are, and how many were done before.
     Plan {
         /// All boots of the experiment.

@@ -1,4 +1,4 @@
-//! What is said of functions by their code: which ones can be causes, and remarks on each.
+//! Words for functions whose machine code differs: which ones can be causes, and a mark for each.
 
 use compare::{Calls, Code, Contribution, Only, Section};
 use model::count;

@@ -166,7 +166,7 @@ fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Compa
     let far = boots.iter().flat_map(|boot| &boot.dots).filter(|dot| dot.outlier).count();
     let mut said: Vec<String> = mean.into_iter().collect();
     if modes > 1 {
-        said.push(count(modes, "mode"));
+        said.push(count(modes, "peak"));
     }
     if far > 0 {
         said.push(count(far, "outlier"));

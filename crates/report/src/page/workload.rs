@@ -118,7 +118,7 @@ fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
             (keys(comparison))
             p class="note" {
                 "The percentage of samples at or below a value, all boots together. Many samples \
-                 lie at a step; a flat part between two steps separates two modes."
+                 lie at a step; a flat part between two steps separates two peaks."
             }
             div class="plots" {
                 @for scatter in &plots.scatters {

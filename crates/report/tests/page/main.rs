@@ -127,7 +127,7 @@ fn every_sample_and_every_series_is_drawn() {
     // Four metrics; the fourth boot of the second variant, b10, failed.
     assert_eq!([of_boot("b1"), of_boot("b9"), of_boot("b10")], [4, 4, 0]);
     let said = texts(&document, "text");
-    for words in ["1 outlier \u{b7} n = 30", "2 modes \u{b7} n = 30"] {
+    for words in ["1 outlier \u{b7} n = 30", "2 peaks \u{b7} n = 30"] {
         assert!(said.iter().any(|it| it.contains(words)), "{words}: {said:?}");
     }
     let notes = texts(&document, ".note");
