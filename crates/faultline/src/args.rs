@@ -4,11 +4,11 @@ mod beside;
 mod boots;
 mod build;
 mod culprit;
+mod kernel;
 mod names;
 mod results;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::{Better, BootId, Millis};
@@ -19,6 +19,7 @@ pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
+pub use kernel::{KernelAddArgs, KernelCommand, KernelPruneArgs};
 pub use results::{
     CompareArgs, CoverArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs,
     ExportFormat, Format, Warmup,
@@ -129,68 +130,6 @@ pub enum Command {
 pub enum StoreCommand {
     /// Verify every checksum, and list damaged parts
     Check,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum KernelCommand {
-    /// Add a kernel to the cache
-    Add(Box<KernelAddArgs>),
-    /// List the kernels in the cache
-    List,
-    /// Remove a kernel from the cache
-    Remove {
-        /// Name of the kernel, as `kernel list` prints it
-        name: String,
-    },
-    /// Remove kernels that were built from source and not used for long. Packaged kernels and your own
-    /// images stay
-    Prune(KernelPruneArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct KernelPruneArgs {
-    /// Remove kernels that were not used for this many days
-    #[arg(long, value_name = "DAYS", default_value = "30d", value_parser = days)]
-    pub older: Duration,
-    /// Remove all that builds can make again too: sources, objects, ccache. Without it our copies of sources
-    /// are removed if they exceed 2 GB
-    #[arg(long)]
-    pub builds: bool,
-    /// Only print what would be removed
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct KernelAddArgs {
-    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), a path to a .deb, or a source:
-    /// git:COMMIT, worktree, src:PATH, debian-source:6.12
-    #[arg(required_unless_present = "image", conflicts_with = "image")]
-    pub kernel: Option<String>,
-    /// Search only this suite of Debian, such as trixie-backports
-    #[arg(long, conflicts_with = "image")]
-    pub suite: Option<String>,
-    /// A kernel image of your own: bzImage, or a vmlinux with PVH entry (CONFIG_PVH)
-    #[arg(long, value_name = "FILE")]
-    pub image: Option<PathBuf>,
-    /// Its modules: the directory lib/modules/RELEASE
-    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
-    pub modules: Option<PathBuf>,
-    /// Its build tree, or /usr/src/linux-headers-RELEASE: needed to build our modules for it. The needed
-    /// files are copied
-    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
-    pub headers: Option<PathBuf>,
-    /// Its .config, compressed or not [default: the .config in the headers]
-    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
-    pub config: Option<PathBuf>,
-    /// Its System.map: exact mode needs it if the kernel has no CONFIG_KALLSYMS
-    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
-    pub map: Option<PathBuf>,
-    /// Name in the cache [default: the image's release]
-    #[arg(long, conflicts_with = "kernel")]
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub build: BuildArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -482,12 +421,6 @@ pub struct ShowArgs {
 
 fn boot_number(text: &str) -> Result<BootId, String> {
     text.parse().map_err(|_| "expected a boot's name, such as b12".into())
-}
-
-fn days(text: &str) -> Result<Duration, String> {
-    let days: Option<u32> = text.strip_suffix('d').and_then(|days| days.parse().ok());
-    let seconds = days.map(|days| u64::from(days) * 24 * 60 * 60);
-    seconds.map(Duration::from_secs).ok_or_else(|| "expected a number of days, such as 30d".into())
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

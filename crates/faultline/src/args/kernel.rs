@@ -1,0 +1,76 @@
+//! Commands on kernels.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::BuildArgs;
+
+#[derive(Debug, Subcommand)]
+pub enum KernelCommand {
+    /// Add a kernel to the cache
+    Add(Box<KernelAddArgs>),
+    /// List the kernels in the cache
+    List,
+    /// Remove a kernel from the cache
+    Remove {
+        /// Name of the kernel, as `kernel list` prints it
+        name: String,
+    },
+    /// Remove kernels that were built from source and not used for long. Packaged kernels and kernels that
+    /// you added stay
+    Prune(KernelPruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct KernelPruneArgs {
+    /// Remove kernels that were not used for this many days
+    #[arg(long, value_name = "DAYS", default_value = "30", value_parser = days)]
+    pub older: Duration,
+    /// Also remove all that a build can make again: sources, objects, ccache. Without it our copies of sources
+    /// are removed if they exceed 2 GB
+    #[arg(long)]
+    pub builds: bool,
+    /// Only print what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct KernelAddArgs {
+    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), a path to a .deb, or a source:
+    /// git:COMMIT, worktree, src:PATH, debian-source:6.12
+    #[arg(required_unless_present = "image", conflicts_with = "image")]
+    pub kernel: Option<String>,
+    /// Search only this suite of Debian, such as trixie-backports
+    #[arg(long, conflicts_with = "image")]
+    pub suite: Option<String>,
+    /// A kernel image of your own: bzImage, or a vmlinux with PVH entry (CONFIG_PVH)
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Its modules: the directory lib/modules/RELEASE
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
+    pub modules: Option<PathBuf>,
+    /// Its build tree, or /usr/src/linux-headers-RELEASE: needed to build our modules for it. The needed
+    /// files are copied
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
+    pub headers: Option<PathBuf>,
+    /// Its .config, compressed or not [default: the .config in the headers]
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub config: Option<PathBuf>,
+    /// Its System.map: exact mode needs it if the kernel has no CONFIG_KALLSYMS
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub map: Option<PathBuf>,
+    /// Name in the cache [default: the image's release]
+    #[arg(long, conflicts_with = "kernel")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
+fn days(text: &str) -> Result<Duration, String> {
+    let days: Option<u32> = text.strip_suffix('d').unwrap_or(text).parse().ok();
+    let seconds = days.map(|days| u64::from(days) * 24 * 60 * 60);
+    seconds.map(Duration::from_secs).ok_or_else(|| "expected a number of days, such as 30".into())
+}
