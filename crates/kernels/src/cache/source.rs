@@ -1,5 +1,6 @@
 //! Keeps kernels that were built from source, and builds those that are missing.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -421,19 +422,23 @@ impl Cache {
                 .options
                 .extend(["MODULES", "MODULE_UNLOAD"].map(|it| (it.into(), "y".into())));
         }
+        let mut own = Vec::new();
         for path in &build.fragments {
             let wrong = |problem| Error::Config(format!("{}: {problem}", path.display()));
-            requested.options.extend(config::fragment(&text(path)?).map_err(wrong)?);
+            own.extend(config::fragment(&text(path)?).map_err(wrong)?);
         }
         for (name, value) in &build.set {
-            if value == "m" && !build.with_modules {
-                let name = name.strip_prefix("CONFIG_").unwrap_or(name);
-                return Err(Error::Config(format!(
-                    "CONFIG_{name}=m is not built: set `modules = true` in [build] (--build-modules), or CONFIG_{name}=y"
-                )));
-            }
-            requested.options.push(config::option(name, value).map_err(Error::Config)?);
+            own.push(config::option(name, value).map_err(Error::Config)?);
         }
+        let last: BTreeMap<_, _> = own.iter().map(|(name, value)| (name, value)).collect();
+        if let Some((name, _)) = last.into_iter().find(|(_, value)| *value == "m")
+            && !build.with_modules
+        {
+            return Err(Error::Config(format!(
+                "CONFIG_{name}=m is not built: set `modules = true` in [build] (--build-modules), or CONFIG_{name}=y"
+            )));
+        }
+        requested.options.extend(own);
         let gives_debug_information = |(name, value): &(String, String)| {
             name.starts_with("DEBUG_INFO") && name != "DEBUG_INFO_NONE" && value == "y"
         };

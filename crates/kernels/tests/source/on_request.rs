@@ -59,9 +59,17 @@ fn modules_are_built_where_asked_for() {
     assert_ne!(bench.run("git:v1", &odd).unwrap().name, without.name);
     let error = bench.run("git:v1", &Build { config: None, ..odd }).unwrap_err();
     assert!(error.starts_with("the option of the module odd is not known"), "{error}");
-    let unasked = Build { with_modules: false, set: set("CONFIG_B", "m"), ..build };
-    let error = bench.run("git:v1", &unasked).unwrap_err();
-    assert!(error.contains("CONFIG_B=m is not built: set `modules = true` in [build]"), "{error}");
+    let fragment = bench.place("modules.config");
+    fs::write(&fragment, "CONFIG_B=m\n").unwrap();
+    let unasked = Build { with_modules: false, set: [].into(), ..build };
+    for unasked in [
+        Build { set: set("CONFIG_B", "m"), ..unasked.clone() },
+        Build { fragments: vec![fragment.clone()], ..unasked },
+    ] {
+        let error = bench.run("git:v1", &unasked).unwrap_err();
+        let told = "CONFIG_B=m is not built: set `modules = true` in [build]";
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]
