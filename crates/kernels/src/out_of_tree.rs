@@ -1,10 +1,10 @@
-//! Builds our own external modules with the headers of a kernel and the kernel's own build system
+//! Builds our own out-of-tree modules with the headers of a kernel and the kernel's own build system
 //! (`Documentation/kbuild/modules.rst`).
 //!
-//! The compiler is the host's. The programs of the kernel's build come from its packages and need the C
-//! library with which they were linked. Therefore each is replaced by a script that starts it with the
-//! dynamic linker of the unpacked tree (ld.so(8)). The host needs only a compiler and `make`, and no
-//! privileges.
+//! The compiler is the host's, of the kind with which the kernel was built. The programs of the kernel's build
+//! come from its packages and need the C library with which they were linked. Therefore each is replaced by a
+//! script that starts it with the dynamic linker of the unpacked tree (ld.so(8)). The host needs only a
+//! compiler and `make`, and no privileges.
 //!
 //! A failure of the host is an error. The kernel is the cause only if a working compiler rejects the source
 //! with the kernel's own headers.
@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ use crate::Error;
 use crate::assemble::{digest, is_no_link, names};
 use crate::checksums::replace;
 use crate::error::Doing;
-use crate::tool::{GCC, MAKE, is_of_host};
+use crate::tool::{CLANG, GCC, LLVM, MAKE, Tool, is_installed, is_of_host, llvm};
 
 /// The source of an external module, in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,7 @@ const PLACE: &str = "module";
 /// Options of the kernel's configuration that are disabled (`make`'s command line overrides them): debug
 /// information, options that need `pahole`, compression, and a flag that compilers before GCC 14 lack and
 /// that only affects the alignment of functions.
-const ARGUMENTS: [&str; 6] = [
-    "CC=gcc",
+const ARGUMENTS: [&str; 5] = [
     "CONFIG_DEBUG_INFO=",
     "CONFIG_DEBUG_INFO_BTF_MODULES=",
     "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=",
@@ -90,7 +89,8 @@ impl Source {
         };
         write(&format!("{}.c", self.name), self.text)?;
         write("Kbuild", &format!("obj-m := {}.o\n", self.name))?;
-        try_compiler(&place)?;
+        let compiler = Toolchain::of(headers)?;
+        compiler.try_out(&place)?;
         let mut make = MAKE.command();
         // An outer `make` or the user's settings would influence the build.
         let kept = ["PATH", "LC_ALL"];
@@ -98,7 +98,8 @@ impl Source {
             make.env_remove(name);
         }
         make.arg("-C").arg(headers).arg(format!("M={}", place.display()));
-        if let Err(failed) = MAKE.try_run(make.args(ARGUMENTS).arg("modules"))? {
+        make.args(ARGUMENTS).args([&compiler.argument, "modules"]);
+        if let Err(failed) = MAKE.try_run(&mut make)? {
             let complaint = self.complaint(&failed);
             return complaint.map(Err).ok_or_else(|| MAKE.failed(&failed));
         }
@@ -185,17 +186,53 @@ fn is_plain(path: &Path) -> Result<bool, Error> {
     Ok(path.as_os_str().as_bytes().iter().all(is_plain))
 }
 
-/// Compiles a minimal file. If that fails, the compiler is at fault, not the kernel.
-fn try_compiler(place: &Path) -> Result<(), Error> {
-    let path = place.join("try.c");
-    fs::write(&path, "int nothing;\n").doing("write", &path)?;
-    let object = place.join("try.o");
-    GCC.run(GCC.command().arg("-c").arg(&path).arg("-o").arg(&object))?;
-    if is_object(&object)? {
-        return Ok(());
+/// What compiles modules.
+struct Toolchain {
+    tool: Tool,
+    program: String,
+    /// The word for `make` that chooses it.
+    argument: String,
+}
+
+impl Toolchain {
+    /// The compiler that modules for the kernel of these headers need: GCC or Clang, like the kernel's own,
+    /// because each has flags that the other lacks. Clang of the kernel's version has precedence.
+    fn of(headers: &Path) -> Result<Self, Error> {
+        let path = headers.join("include/config/auto.conf");
+        let options = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            options => options.doing("read", &path)?,
+        };
+        let value =
+            |name| options.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        if value("CONFIG_CC_IS_CLANG") != Some("y") {
+            return Ok(Self { tool: GCC, program: GCC.name.into(), argument: "CC=gcc".into() });
+        }
+        // 140006 is version 14.0.6 (`scripts/cc-version.sh`).
+        let version = value("CONFIG_CLANG_VERSION").and_then(|it| it.parse::<u32>().ok());
+        let suffix = version.map(|version| format!("-{}", version / 10_000));
+        let is_there = |suffix: &String| {
+            LLVM.iter().all(|(program, _)| is_installed(&format!("{program}{suffix}")))
+        };
+        let suffix = suffix.filter(is_there).unwrap_or_default();
+        let program = format!("{}{suffix}", CLANG.name);
+        Ok(Self { tool: CLANG, program, argument: llvm(&suffix) })
     }
-    let problem = "it compiled nothing and printed no error".to_owned();
-    Err(Error::Tool { tool: GCC.name, problem })
+
+    /// Compiles a minimal file. If that fails, the compiler is at fault, not the kernel.
+    fn try_out(&self, place: &Path) -> Result<(), Error> {
+        let path = place.join("try.c");
+        fs::write(&path, "int nothing;\n").doing("write", &path)?;
+        let object = place.join("try.o");
+        let mut command = Command::new(&self.program);
+        command.env("LC_ALL", "C").arg("-c").arg(&path).arg("-o").arg(&object);
+        self.tool.run(&mut command)?;
+        if is_object(&object)? {
+            return Ok(());
+        }
+        let problem = "it compiled nothing and printed no error".to_owned();
+        Err(Error::Tool { tool: self.tool.name, problem })
+    }
 }
 
 /// The packages expect their files below `/usr/src`.
@@ -274,8 +311,6 @@ fn is_object(path: &Path) -> Result<bool, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     const SOURCE: Source = Source { name: "some", text: "int some;\n" };
@@ -318,6 +353,21 @@ mod tests {
         assert!(text.starts_with("int some;\nobj-m := some.o\n"), "{text}");
         let libc = tree.path().canonicalize().unwrap().join(LIBRARIES).join("libc.so.6");
         assert!(text.contains(libc.to_str().unwrap()), "{text}");
+    }
+
+    #[test]
+    fn the_compiler_is_of_the_kernels_kind() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("include/config");
+        fs::create_dir_all(&config).unwrap();
+        let argument = |options: &str| {
+            fs::write(config.join("auto.conf"), options).unwrap();
+            Toolchain::of(directory.path()).unwrap().argument
+        };
+        assert_eq!(argument("CONFIG_CC_IS_GCC=y\nCONFIG_CLANG_VERSION=0\n"), "CC=gcc");
+        // No host has this version.
+        assert_eq!(argument("CONFIG_CC_IS_CLANG=y\nCONFIG_CLANG_VERSION=9900001\n"), "LLVM=1");
+        assert_eq!(argument("CONFIG_CC_IS_CLANG=y\n"), "LLVM=1");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) const APT_HELPER: Tool = Tool { name: "/usr/lib/apt/apt-helper", hint
 pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
 pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
+pub(crate) const CLANG: Tool =
+    Tool { name: "clang", hint: "install the packages clang, lld and llvm" };
 pub(crate) const STRIP: Tool = Tool { name: "strip", hint: "install the package binutils" };
 pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
 pub(crate) const GIT: Tool = Tool { name: "git", hint: "install the package git" };
@@ -83,6 +85,22 @@ impl Tool {
         };
         Error::Tool { tool: self.name, problem }
     }
+}
+
+/// Whether a program is in PATH.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|place| place.join(program).is_file())
+}
+
+/// LLVM's programs of a kernel's build, without suffixes, and the Debian packages that have them.
+pub(crate) const LLVM: [(&str, &str); 3] =
+    [("clang", "clang"), ("ld.lld", "lld"), ("llvm-nm", "llvm")];
+
+/// The word for `make` that chooses LLVM's programs with this suffix
+/// (`Documentation/kbuild/llvm.rst`).
+pub(crate) fn llvm(suffix: &str) -> String {
+    format!("LLVM={}", if suffix.is_empty() { "1" } else { suffix })
 }
 
 /// Messages of failures of the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,

@@ -17,7 +17,7 @@ use super::config::Requested;
 use super::{Unbuilt, build_message};
 use crate::Error;
 use crate::error::Doing;
-use crate::tool::{STRIP, Tool, is_of_host};
+use crate::tool::{LLVM, STRIP, Tool, is_installed, is_of_host, llvm};
 
 /// The output directory, below the source.
 pub(crate) const OUTPUT: &str = "output";
@@ -69,18 +69,12 @@ fn programs(compiler: &Compiler) -> Vec<(String, String)> {
         Compiler::Gcc(suffix) if suffix.is_empty() => {}
         Compiler::Gcc(suffix) => wanted.push((format!("gcc{suffix}"), format!("gcc{suffix}"))),
         Compiler::Llvm(suffix) => {
-            for (program, package) in [("clang", "clang"), ("ld.lld", "lld"), ("llvm-nm", "llvm")] {
+            for (program, package) in LLVM {
                 wanted.push((format!("{program}{suffix}"), format!("{package}{suffix}")));
             }
         }
     }
     wanted
-}
-
-/// Whether a program is in PATH.
-fn is_installed(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|place| place.join(program).is_file())
 }
 
 /// Checks that everything for a build is installed. The error has the names of all missing packages.
@@ -292,8 +286,7 @@ impl Workshop<'_> {
         match self.compiler {
             Compiler::Gcc(suffix) => make.arg(format!("CC={ccache}gcc{suffix}")),
             Compiler::Llvm(suffix) => {
-                let version = if suffix.is_empty() { "1" } else { suffix };
-                make.arg(format!("LLVM={version}")).arg(format!("CC={ccache}clang{suffix}"))
+                make.arg(llvm(suffix)).arg(format!("CC={ccache}clang{suffix}"))
             }
         };
         Ok(make)
