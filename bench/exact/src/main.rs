@@ -120,6 +120,8 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
         timeout: Millis(3_600_000),
         metrics: true,
         userspace: false,
+        plain: manifest.plain,
+        directory: manifest.directory.clone(),
     };
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }

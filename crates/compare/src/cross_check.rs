@@ -157,7 +157,7 @@ pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
 /// The workloads of `a` that `b` also runs, as each of them uses it.
 fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a WorkloadUse; 2]> {
     let same = |a: &WorkloadUse, b: &WorkloadUse| {
-        a.manifest.as_run() == b.manifest.as_run() && a.programs().eq(b.programs())
+        a.manifest.as_run() == b.manifest.as_run() && a.files().eq(b.files())
     };
     let own = a.workloads.iter();
     own.filter_map(move |a| Some([a, b.workloads.iter().find(|b| same(a, b))?]))

@@ -1,5 +1,6 @@
 //! The commands and their options.
 
+mod attempt;
 mod beside;
 mod boots;
 mod build;
@@ -15,6 +16,7 @@ use model::{Better, BootId, Millis};
 
 use crate::failure;
 
+pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
@@ -72,6 +74,8 @@ pub enum Command {
     Workload(WorkloadCommand),
     /// Run an experiment: boot its variants, run its workloads, keep the results
     Run(Box<RunArgs>),
+    /// Compare a program of your own on several kernels, such as `try 6.12,newest -- ./test.sh`
+    Try(Box<TryArgs>),
     /// Boot one kernel, and print what it reports or open a shell in it
     Boot(BootArgs),
     /// Print verdicts and tables of an experiment; the baseline is in the first column

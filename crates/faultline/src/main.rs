@@ -49,6 +49,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Userspace(command) => commands::userspace::userspace(store, command),
         Command::Workload(command) => commands::workload::command(store, command),
         Command::Run(args) => commands::run::run(store, *args),
+        Command::Try(args) => commands::attempt::attempt(store, &args),
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Compare(args) => commands::compare::compare(store, &args),
         Command::Replay(args) => commands::replay::replay(store, &args),

@@ -63,9 +63,12 @@ impl Display {
                 let left = left.map_or(String::new(), |left| format!(", {} left", span(left)));
                 let wall = span(wall);
                 let boots = self.boots;
-                self.line(&format!(
-                    "boot {number} of {boots}: {variant}: {outcome} in {wall}{left}"
-                ));
+                // The reason of a failure can end with a program's own words.
+                let said = match outcome.is_complete() {
+                    true => format!("{outcome} in {wall}"),
+                    false => format!("after {wall} {outcome}"),
+                };
+                self.line(&format!("boot {number} of {boots}: {variant}: {said}{left}"));
             }
         }
     }

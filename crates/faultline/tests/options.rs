@@ -260,3 +260,37 @@ fn environment_variables_are_documented() {
         assert!(section.contains("XDG_CACHE_HOME") && section.contains("TMPDIR"));
     }
 }
+
+#[test]
+fn a_program_that_cannot_be_tried_is_refused_with_a_remedy() {
+    let setup = Setup::new("boots = 3");
+    let plain = setup.directory.path().join("plain");
+    fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let plain = text(&plain);
+    let home = text(setup.directory.path());
+    for (arguments, expected) in [
+        (&["6.1"][..], "name a program after --, such as faultline try 6.1 -- ./mytest.sh"),
+        (&["6.1", "--"], "name a program after --"),
+        (&["6.1", "./x"], "put -- before the program: faultline try 6.1 -- ./x"),
+        (
+            &["6.1", "6.12", "--", "true"],
+            "put a comma between kernels: faultline try 6.1,6.12 -- PROGRAM",
+        ),
+        (&["6.1", "--", "./nowhere"], "./nowhere: No such file or directory"),
+        (&["6.1", "--", "no-such-program"], "`no-such-program` is not a program in $PATH"),
+        (&["6.1", "--", home], "is a directory: name a program"),
+        (&["6.1", "--", plain], "is not executable: `chmod +x` makes it so"),
+        (&["6.1", "--with", "/nowhere", "--", "true"], "/nowhere: No such file or directory"),
+        (&["6.1,", "--", "true"], "a kernel has an empty name"),
+        (&["6.1,6.1", "--", "true"], "kernel `6.1` is named twice"),
+        (&["6.1", "--exact", "--measured", "--", "true"], "cannot be used with"),
+        (&["6.1", "--exact", "--at-most", "9", "--", "true"], "exact mode has --seeds"),
+        (&["6.1,6.12", "--measured", "--at-most", "2", "--", "true"], "--at-most 2: "),
+        (&["6.1", "--measured", "--seeds", "9", "--", "true"], "--seeds is for exact mode"),
+        (&["6.1", "--exact", "--patch", "x", "--", "true"], "built from source"),
+        (&["worktree", "--tree", home, "--save", home, "--", "true"], "name packaged ones"),
+    ] {
+        let error = setup.refused(&[&["try"], arguments].concat());
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}

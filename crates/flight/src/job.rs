@@ -149,4 +149,10 @@ pub struct Workload {
     /// Whether its root is the user space made of packages.
     #[serde(default)]
     pub userspace: bool,
+    /// Whether the agent measures it, and takes figures from its output.
+    #[serde(default)]
+    pub plain: bool,
+    /// Its working directory; empty for the root.
+    #[serde(default)]
+    pub directory: String,
 }

@@ -40,26 +40,61 @@ impl CpuTime {
     }
 }
 
-/// CPU time of all children that ended and were waited for, and of their children (getrusage(2),
+/// What processes used (getrusage(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// CPU time.
+    pub time: CpuTime,
+    /// Page faults without I/O.
+    pub minor_faults: i64,
+    /// Page faults with I/O.
+    pub major_faults: i64,
+    /// The largest resident set of one of them, in KiB.
+    pub resident: i64,
+}
+
+impl Used {
+    /// What was used since `before`. The largest resident set is that of all the time.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            time: self.time.since(before.time),
+            minor_faults: self.minor_faults - before.minor_faults,
+            major_faults: self.major_faults - before.major_faults,
+            resident: self.resident,
+        }
+    }
+}
+
+/// What all children used that ended and were waited for, and their children (getrusage(2),
 /// `RUSAGE_CHILDREN`). For PID 1 this includes orphans.
+pub fn used_by_children() -> Used {
+    let usage = usage_of(libc::RUSAGE_CHILDREN);
+    Used {
+        time: CpuTime::of(&usage),
+        minor_faults: usage.ru_minflt,
+        major_faults: usage.ru_majflt,
+        resident: usage.ru_maxrss,
+    }
+}
+
+/// The CPU time of [`used_by_children`].
 pub fn children_time() -> CpuTime {
-    time_of(libc::RUSAGE_CHILDREN)
+    used_by_children().time
 }
 
 /// CPU time of this process with all its threads (getrusage(2), `RUSAGE_SELF`).
 pub fn own_time() -> CpuTime {
-    time_of(libc::RUSAGE_SELF)
+    CpuTime::of(&usage_of(libc::RUSAGE_SELF))
 }
 
-fn time_of(who: c_int) -> CpuTime {
+fn usage_of(who: c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole rusage. Zeros are a valid one, should the call fail,
     // which with these arguments it can't.
-    let usage = unsafe {
+    unsafe {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
-    };
-    CpuTime::of(&usage)
+    }
 }
 
 /// Waits for a child. Returns how it ended, and the CPU time of it and of its own children that it waited for

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 const DIRECTORY: u32 = 0o040_755;
 const FILE: u32 = 0o100_644;
 const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
 const CONSOLE: u32 = 0o020_600;
 /// The device numbers of `/dev/console` (`Documentation/admin-guide/devices.txt`).
 const CONSOLE_NUMBERS: (u32, u32) = (5, 1);
@@ -52,6 +53,11 @@ impl Archive {
     /// When it has 4 GiB or more, which the format does not support.
     pub fn program(&mut self, path: &str, data: &[u8]) {
         self.leaf(path, PROGRAM, (0, 0), data);
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &str, target: &str) {
+        self.leaf(path, LINK, (0, 0), target.as_bytes());
     }
 
     /// Adds `/dev/console`. Without it the kernel starts PID 1 with no open files.
@@ -144,6 +150,7 @@ mod tests {
         archive.file("/lib/modules/one.ko", &[7; 5]);
         archive.file("/lib/modules/two.ko", &[]);
         archive.directory("/lib");
+        archive.link("/lib64", "lib");
         archive.finish()
     }
 
@@ -162,6 +169,7 @@ mod tests {
             ("lib/modules", DIRECTORY, 0),
             ("lib/modules/one.ko", FILE, 5),
             ("lib/modules/two.ko", FILE, 0),
+            ("lib64", LINK, 3),
         ];
         assert_eq!(listed, expected);
         assert_eq!(entries[1].1[9..11], [5, 1]);

@@ -9,6 +9,7 @@ mod results;
 mod run;
 pub mod schedule;
 pub mod sequential;
+pub mod take;
 pub mod workloads;
 
 pub use boot::code::{CodeError, Vmlinux};

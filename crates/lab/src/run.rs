@@ -19,11 +19,12 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
-use machine::Emulator;
-use model::{Experiment, Kernel, Mode};
+use machine::{Emulator, Engine};
+use model::{Accel, Experiment, Kernel, Mode, Variant};
 use store::{ExperimentId, Store};
 
 use crate::boot::disks;
+use crate::boot::engine;
 use crate::boot::error::BootError;
 use crate::boot::guest::{Guest, Libraries};
 use crate::boot::out_of_tree::{self, OutOfTree};
@@ -199,6 +200,20 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
+    }
+
+    /// Whether measured boots would run under KVM. A guest is booted to find out, with the kernel of a variant
+    /// unless that is yet to be built; the cache keeps the result. Fails when the host fails.
+    pub fn has_kvm(&self, first: &Variant, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+        if File::options().read(true).write(true).open(machine::KVM).is_err() {
+            return Ok(false);
+        }
+        let kernel = if first.build.is_some() { "newest" } else { &*first.kernel.name };
+        let kernel = self.kernel(kernel, watch)?;
+        let (emulator, inputs) = (Emulator::find()?, (&kernel, &self.guest));
+        let (cache, scratch) = (&self.cache, &self.scratch);
+        let chosen = engine::choose(Accel::Auto, &emulator, inputs, cache, scratch, &mut |_| ())?;
+        Ok(chosen == Engine::Kvm)
     }
 
     /// The out-of-tree modules that an experiment's workloads want, for one kernel.

@@ -14,7 +14,7 @@ use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
 /// How long a guest may take to start under KVM, also on a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
-const DEVICE: &str = "/dev/kvm";
+pub const DEVICE: &str = "/dev/kvm";
 /// The version of the file with the result.
 const SCHEMA: u32 = 2;
 

@@ -24,7 +24,7 @@ pub use emulator::Emulator;
 pub use ending::{Ending, How, Limit};
 pub use error::Error;
 pub use exact::{Exact, Plugin, Switch};
-pub use kvm::{KVM_LIMIT, Probe};
+pub use kvm::{DEVICE as KVM, KVM_LIMIT, Probe};
 pub use run::{run, run_interactive};
 pub use tail::read_log;
 

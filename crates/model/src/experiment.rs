@@ -235,6 +235,9 @@ pub struct WorkloadUse {
     /// Several programs instead, for a workload that runs them one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binaries: Vec<Pinned>,
+    /// A cpio archive of the user's, which the kernel unpacks into the guest's root directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<Pinned>,
     /// Repetitions inside a boot that count.
     pub iterations: u32,
     /// Warm-up repetitions, the first of each boot, which do not count.
@@ -258,6 +261,7 @@ impl WorkloadUse {
             manifest,
             program: None,
             binaries: Vec::new(),
+            archive: None,
             iterations,
             warmup: 0,
             timeout,
@@ -299,9 +303,14 @@ impl WorkloadUse {
         self.program.iter().chain(&self.binaries)
     }
 
+    /// All of the user's files: programs and the archive.
+    pub fn files(&self) -> impl Iterator<Item = &Pinned> {
+        self.programs().chain(&self.archive)
+    }
+
     /// The same, mutable.
-    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut Pinned> {
-        self.program.iter_mut().chain(&mut self.binaries)
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut Pinned> {
+        self.program.iter_mut().chain(&mut self.binaries).chain(&mut self.archive)
     }
 
     /// How often it is run in a boot.

@@ -133,6 +133,13 @@ pub struct Manifest {
     /// them and their dependencies, with `/faultline` and the disks at their usual paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
+    /// Whether the program does not know the metric protocol. The agent measures it, and takes figures from
+    /// lines `NAME VALUE UNIT` of its output.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub plain: bool,
+    /// The program's working directory in the guest; empty for the root.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub directory: String,
     /// What it measures, in the order of the tables.
     pub metrics: Vec<Metric>,
 }

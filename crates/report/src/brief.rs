@@ -1,10 +1,11 @@
 //! The first screen: the rows with verdicts, then the counters that moved most. The rest is in the full
 //! tables. Plain text like that of [`crate::text`].
 
-use compare::{Comparison, FEWEST_FOR_LISTS, Kind, Row, Table};
-use model::Mode;
+use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
+use model::{INSTRUCTIONS, Mode};
 
-use crate::ascii::{escape, excerpt};
+use crate::ascii::{escape, excerpt, wrap};
+use crate::explain::view;
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, TEXT};
 use crate::{cross_check, exact, oddities, steps, sweep, table};
@@ -43,6 +44,54 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     parts.join("\n")
 }
 
+/// The verdicts with their rows alone; empty if there are none.
+pub fn verdicts(comparison: &Comparison) -> String {
+    let is_judged =
+        |table: &&Table| table.kind == Kind::Metrics && table.rows.iter().any(Row::is_judged);
+    let tables = comparison.tables.iter().filter(is_judged);
+    tables.map(|table| metrics(table, comparison)).collect()
+}
+
+/// Where the changes beyond luck are: a sentence for each measured phase; empty if there are none.
+pub fn headlines(explained: &[Explained]) -> String {
+    let several = explained.len() > 1;
+    let lines = explained.iter().flat_map(|it| {
+        let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
+        view::headlines(&it.headlines, None).into_iter().map(move |line| wrap(&first, &line))
+    });
+    lines.collect()
+}
+
+/// The means of the workloads' own figures that have no verdict.
+pub fn figures(comparison: &Comparison) -> String {
+    let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
+    let text = tables.map(|table| {
+        let is_figure =
+            |row: &&Row| row.statistic.is_mean() && !row.is_judged() && row.unit != INSTRUCTIONS;
+        let mut rows: Vec<Row> = table.rows.iter().filter(is_figure).cloned().collect();
+        rows.iter_mut().for_each(|row| row.better = None);
+        match rows.is_empty() {
+            true => String::new(),
+            false => table::plain(&with_rows(table, rows), comparison, false),
+        }
+    });
+    text.collect()
+}
+
+/// A table with some of its rows, and their units.
+fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
+    let is_of = |name: &str, row: &Row| {
+        row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    // Some of mmtests' names of rows are just a number.
+    let nameless = |row: &Row| !whole.units.iter().any(|(name, _)| is_of(name, row));
+    let units = whole.units.iter().filter(|(name, unit)| {
+        rows.iter().any(|row| is_of(name, row) || (nameless(row) && row.unit == *unit))
+    });
+    let units = units.cloned().collect();
+    Table { rows, units, ..whole.clone() }
+}
+
 /// The rows of a table of metrics that have verdicts, and the evidence for these.
 fn metrics(whole: &Table, comparison: &Comparison) -> String {
     let has_verdict = Row::is_judged;
@@ -53,18 +102,9 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
         rows = means().take(MOST).cloned().collect();
         more = means().count() - rows.len();
     }
-    let is_of = |name: &str, row: &Row| {
-        row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    // Some of mmtests' names of rows are just a number.
-    let nameless = |row: &Row| !whole.units.iter().any(|(name, _)| is_of(name, row));
-    let units = whole.units.iter().filter(|(name, unit)| {
-        rows.iter().any(|row| is_of(name, row) || (nameless(row) && row.unit == *unit))
-    });
-    let units = units.cloned().collect();
     // Gains are printed in the verdicts only: those are over boots, while a table's gains are pooled.
     rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);
-    let mut text = table::plain(&Table { rows, units, ..whole.clone() }, comparison, false);
+    let mut text = table::plain(&with_rows(whole, rows), comparison, false);
     if more > 0 {
         text.push_str(&format!("{more} more rows.\n"));
     }

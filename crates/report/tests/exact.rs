@@ -132,7 +132,12 @@ fn two_variants() {
 #[test]
 fn the_first_screen() {
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.09, 5))]);
-    insta::assert_snapshot!(brief(&comparison));
+    let screen = brief(&comparison);
+    insta::assert_snapshot!(screen);
+    let verdicts = report::verdicts(&comparison);
+    assert!(verdicts.starts_with("autonuma: over 5 seeds") && screen.contains(&verdicts));
+    let figures = report::figures(&comparison);
+    assert!(!figures.is_empty() && !figures.contains("instructions"), "{figures}");
 }
 
 #[test]

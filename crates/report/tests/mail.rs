@@ -266,6 +266,9 @@ fn the_function_behind_a_verdict_is_named() {
     case.explained.push(explained("7.3"));
     let (mail, _) = case.mail(|_| {});
     assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
+    let headlines = report::headlines(&case.explained);
+    assert!(headlines.contains("\n7.3: Phase protect: 140.04 % more"), "{headlines}");
+    assert!(report::headlines(&case.explained[..1]).starts_with("Phase protect: 140.04 % more"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use lab::file;
 use model::{Build, Variant};
 
 use super::run::variant;
-use crate::args::{BuildArgs, RunArgs};
+use crate::args::BuildArgs;
 use crate::failure::Failure;
 
 /// The message for options of sources without a source.
@@ -16,12 +16,20 @@ pub const NO_SOURCE: &str = "these options are for kernels that are built from s
 /// The longest part of a name for what is changed.
 const LONGEST: usize = 40;
 
-/// The variants that options describe: each kernel, and after each source the same with its patches.
-pub fn variants(args: &RunArgs) -> Result<Vec<Variant>, Failure> {
-    let build = &args.build;
-    let mut variants = Vec::new();
+/// The variants that options describe: each kernel, and after each source the same with its patches. With
+/// `each`, the patches are a series, and each step of it is a variant.
+pub fn variants(
+    kernels: &[String],
+    build: &BuildArgs,
+    each: bool,
+) -> Result<Vec<Variant>, Failure> {
+    if kernels.iter().any(|kernel| kernel.trim().is_empty()) {
+        let message = "a kernel has an empty name: separate names by one comma, such as 6.1,6.12";
+        return Err(Failure::Usage(message.into()));
+    }
+    let mut variants: Vec<Variant> = Vec::new();
     let mut sources = 0;
-    for kernel in &args.kernels {
+    for kernel in kernels {
         let kernel = build.full_name(kernel);
         let plain = variant(file::default_name(&kernel), &kernel);
         if !Source::is(&kernel) {
@@ -34,7 +42,7 @@ pub fn variants(args: &RunArgs) -> Result<Vec<Variant>, Failure> {
             build: Some(Box::new(build)),
             ..plain.clone()
         };
-        if args.each {
+        if each {
             variants.extend(file::build::each(&with(plain.name.clone(), build.changed()))?);
             continue;
         }
@@ -43,9 +51,13 @@ pub fn variants(args: &RunArgs) -> Result<Vec<Variant>, Failure> {
             variants.push(with(format!("{}+{}", plain.name, changes(build)), build.changed()));
         }
     }
-    match sources == 0 && build.is_given() {
-        true => Err(Failure::Usage(NO_SOURCE.into())),
-        false => Ok(variants),
+    if sources == 0 && build.is_given() {
+        return Err(Failure::Usage(NO_SOURCE.into()));
+    }
+    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
+    match names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
+        Some((_, name)) => Err(Failure::Usage(format!("kernel `{name}` is named twice"))),
+        None => Ok(variants),
     }
 }
 

@@ -177,11 +177,6 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
                        use `faultline compare --margin`";
         return Err(Failure::Usage(message.into()));
     }
-    if args.kernels.iter().any(|kernel| kernel.trim().is_empty()) {
-        return Err(Failure::Usage(
-            "--kernels has an empty name: separate names by one comma, such as 6.1,6.12".into(),
-        ));
-    }
     if mode == Mode::Exact && matches!(args.machine.accel, AccelArg::Kvm) {
         let message = "exact mode has its own emulation: leave --accel out";
         return Err(Failure::Usage(message.into()));
@@ -190,13 +185,8 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         Mode::Measured => boots(args)?,
         Mode::Exact => (file::DEFAULT_SEEDS, None),
     };
-    let variants = super::build::variants(args)?;
+    let variants = super::build::variants(&args.kernels, &args.build, args.each)?;
     let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
-    for (place, name) in names.iter().enumerate() {
-        if names[..place].contains(name) {
-            return Err(Failure::Usage(format!("kernel `{name}` is named twice")));
-        }
-    }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let name = format!("{}-{}", used.manifest.name, names.join("-"));
     let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
@@ -267,15 +257,8 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
     let usage = |message: String| Err(Failure::Usage(message));
     match args.boots {
         Some(BootsArg::Auto) => {
-            let at_most = at_most.unwrap_or(sequential::AT_MOST);
-            if at_most < sequential::FEWEST {
-                return usage(format!("--at-most {at_most}: {}", sequential::TOO_FEW));
-            }
-            let margin = margin.unwrap_or(sequential::MARGIN);
-            if !sequential::is_margin(margin) {
-                return usage(format!("--margin {margin}: {}", sequential::NO_MARGIN));
-            }
-            Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
+            let (boots, sequential) = until_decided(&args.sequential)?;
+            Ok((boots, Some(sequential)))
         }
         Some(BootsArg::Number(_)) | None
             if at_most.is_some() || margin.is_some() || budget.is_some() =>
@@ -285,6 +268,21 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
         Some(BootsArg::Number(boots)) => Ok((boots, None)),
         None => Ok((DEFAULT_BOOTS, None)),
     }
+}
+
+/// The largest number of boots of each kernel, and when `--boots auto` ends.
+pub fn until_decided(args: &SequentialArgs) -> Result<(u32, Sequential), Failure> {
+    let SequentialArgs { at_most, margin, budget } = *args;
+    let usage = |message: String| Err(Failure::Usage(message));
+    let at_most = at_most.unwrap_or(sequential::AT_MOST);
+    if at_most < sequential::FEWEST {
+        return usage(format!("--at-most {at_most}: {}", sequential::TOO_FEW));
+    }
+    let margin = margin.unwrap_or(sequential::MARGIN);
+    if !sequential::is_margin(margin) {
+        return usage(format!("--margin {margin}: {}", sequential::NO_MARGIN));
+    }
+    Ok((sequential::last(at_most), Sequential { margin: margin.0, budget }))
 }
 
 /// Applies the options of exact mode.

@@ -58,6 +58,8 @@ fn initramfs() -> Vec<u8> {
             timeout: Millis(600_000),
             metrics: true,
             userspace: false,
+            plain: false,
+            directory: String::new(),
         }],
         ..Job::default()
     };

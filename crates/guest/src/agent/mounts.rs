@@ -29,11 +29,15 @@ pub struct MountError {
 }
 
 /// Mounts the pseudo file systems. Fails when one that the agent itself needs cannot be mounted. Others are
-/// skipped, because a kernel may lack them.
+/// skipped, because a kernel may lack them, and so are those that would hide files.
 pub fn mount_all() -> Result<(), MountError> {
     for (kind, place, needed) in MOUNTS {
         // If the directory cannot be made, mounting reports it.
         let _ = fs::create_dir_all(place);
+        // The user's archive may have files in /tmp.
+        if kind == "tmpfs" && fs::read_dir(place).is_ok_and(|mut found| found.next().is_some()) {
+            continue;
+        }
         let mounted = mount(kind, place, kind, MountFlags::empty(), None);
         if let (true, Err(error)) = (needed, mounted) {
             return Err(MountError { kind, place, error: error.into() });

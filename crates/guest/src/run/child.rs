@@ -9,6 +9,7 @@ use std::process::{self, Command, Stdio};
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
+use flight::job::Workload;
 use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{ioctl_fionbio, ioctl_fionread};
@@ -42,10 +43,11 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program in its own process group, with its own root if one is given. Its standard output and
-    /// standard error go into one pipe. Fails when the program does not exist or cannot be started.
-    pub fn start(command: &[String], root: Option<&Path>) -> io::Result<Self> {
-        let Some((program, arguments)) = command.split_first() else {
+    /// Starts a program in its own process group, with its own root if one is given, in `directory` unless
+    /// that is empty. Its standard output and standard error go into one pipe. A plain one gets no descriptors
+    /// of the metric protocol. Fails when the program does not exist or cannot be started.
+    pub fn start(workload: &Workload, root: Option<&Path>) -> io::Result<Self> {
+        let Some((program, arguments)) = workload.command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
         };
         let (lines, its_lines) = io::pipe()?;
@@ -55,22 +57,28 @@ impl Child {
         if let Some(root) = root {
             chroot(&mut command, root)?;
         }
-        let child = command
+        if !workload.directory.is_empty() {
+            command.current_dir(&workload.directory);
+        }
+        command
             .args(arguments)
             .env_clear()
             .envs(ENVIRONMENT)
-            .env(FD_VARIABLE, LINES_FD.to_string())
-            .env(ACK_VARIABLE, ACK_FD.to_string())
             .stdin(Stdio::null())
             .stdout(its_output.try_clone()?)
             .stderr(its_output.try_clone()?)
-            .process_group(0)
-            .fd_mappings(vec![
-                FdMapping { parent_fd: its_lines.try_clone()?.into(), child_fd: LINES_FD },
-                FdMapping { parent_fd: its_ack.try_clone()?.into(), child_fd: ACK_FD },
-            ])
-            .map_err(io::Error::other)?
-            .spawn()?;
+            .process_group(0);
+        if !workload.plain {
+            command
+                .env(FD_VARIABLE, LINES_FD.to_string())
+                .env(ACK_VARIABLE, ACK_FD.to_string())
+                .fd_mappings(vec![
+                    FdMapping { parent_fd: its_lines.try_clone()?.into(), child_fd: LINES_FD },
+                    FdMapping { parent_fd: its_ack.try_clone()?.into(), child_fd: ACK_FD },
+                ])
+                .map_err(io::Error::other)?;
+        }
+        let child = command.spawn()?;
         let pid = Pid::from_child(&child);
         for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
             ioctl_fionbio(end, true)?;

@@ -13,12 +13,9 @@ impl Lines {
     /// length.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.pending.extend_from_slice(bytes);
-        let mut lines = Vec::new();
-        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-            let rest = self.pending.split_off(end + 1);
-            self.pending.pop();
-            lines.push(std::mem::replace(&mut self.pending, rest));
-        }
+        let all = std::mem::take(&mut self.pending);
+        let mut lines: Vec<Vec<u8>> = all.split(|byte| *byte == b'\n').map(Vec::from).collect();
+        self.pending = lines.pop().unwrap_or_default();
         if self.pending.len() > MAX_LINE {
             lines.push(std::mem::take(&mut self.pending));
         }

@@ -3,6 +3,7 @@
 
 mod child;
 mod lines;
+mod plain;
 
 use std::io;
 use std::path::Path;
@@ -17,10 +18,11 @@ use rustix::process::WaitStatus;
 
 use crate::reason;
 use crate::recorder::RecordError;
-use crate::sys::children_time;
+use crate::sys::used_by_children;
 use crate::watch::Watch;
 use child::Child;
 use lines::{Lines, Tail};
+use plain::Plain;
 
 /// The longest interval between reaping orphans.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
@@ -74,17 +76,24 @@ impl RunError {
     }
 }
 
+/// The largest number of letters of a program's output in a message.
+const QUOTED: usize = 300;
+
 /// The last lines of the output, joined.
 fn printed(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES)..] {
         [] => String::new(),
-        last => format!("; its last output was: {}", last.join("; ")),
+        last => {
+            let last = last.join("; ");
+            let start = last.char_indices().rev().nth(QUOTED).map_or(0, |(start, _)| start);
+            format!("; its last output was: {}", &last[start..])
+        }
     }
 }
 
 /// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from `Begin`
-/// to `End`. `End` is missing if it failed.
+/// to `End`. `End` is missing if it failed. Of a plain workload the figures and the output are recorded too.
 ///
 /// User and system time are those of all processes that the program started, including orphans if this is PID
 /// 1.
@@ -99,20 +108,38 @@ pub fn run(
     exact: bool,
 ) -> Result<(), RunError> {
     watch.cut(&Event::Begin { workload: index, iteration })?;
-    let (before, start) = (children_time(), Instant::now());
+    if workload.plain {
+        watch.cut(&Event::Phase(plain::PHASE.to_owned()))?;
+    }
+    let (before, start) = (used_by_children(), Instant::now());
     let root = workload.userspace.then_some(Path::new(USERSPACE_PATH));
-    let child = Child::start(&workload.command, root).map_err(|error| RunError::Start {
+    let child = Child::start(workload, root);
+    let child = child.map_err(|error| RunError::Start {
         program: workload.command.first().cloned().unwrap_or_default(),
         error,
     })?;
     let (lines, tail) = (Lines::default(), Tail::default());
-    let mut attendant = Attendant { watch, child, lines, tail, samples: 0, exact, phase: None };
+    let plain = workload.plain.then(Plain::default);
+    let mut attendant =
+        Attendant { watch, child, lines, tail, plain, samples: 0, exact, phase: None };
     let ended = attendant.attend(start, workload.timeout);
     let elapsed = start.elapsed().as_secs_f64();
+    if workload.plain {
+        watch.cut(&Event::Phase(String::new()))?;
+    }
     attendant.child.end();
-    attendant.judge(ended?, workload)?;
-    let spent = children_time().since(before);
-    let usage = Usage { user: spent.user, system: spent.system, elapsed };
+    let judged = ended.and_then(|ended| attendant.judge(ended, workload));
+    for event in attendant.plain.into_iter().flat_map(Plain::events) {
+        watch.event(&event)?;
+    }
+    judged?;
+    let used = used_by_children().since(before);
+    let usage = Usage { user: used.time.user, system: used.time.system, elapsed };
+    if workload.plain {
+        for figure in plain::used(&usage, used) {
+            watch.event(&figure)?;
+        }
+    }
     Ok(watch.cut(&Event::End(usage))?)
 }
 
@@ -122,6 +149,8 @@ struct Attendant<'a> {
     child: Child,
     lines: Lines,
     tail: Tail,
+    /// The figures in its output, if it is plain.
+    plain: Option<Plain>,
     /// The number of reported samples.
     samples: u64,
     /// Whether it must wait for each cut.
@@ -150,6 +179,9 @@ impl Attendant<'_> {
     fn serve(&mut self) -> Result<(), RunError> {
         let output = self.child.output()?;
         self.tail.feed(&output);
+        if let Some(plain) = &mut self.plain {
+            plain.feed(&output);
+        }
         let bytes = self.child.lines()?;
         for line in self.lines.feed(&bytes) {
             self.record(&line)?;
@@ -173,7 +205,7 @@ impl Attendant<'_> {
                 let rest = self.lines.rest();
                 self.record(&rest)?;
                 self.check_waited()?;
-                match workload.metrics && self.samples == 0 {
+                match workload.metrics && !workload.plain && self.samples == 0 {
                     true => Err(RunError::NoFigure { output }),
                     false => Ok(()),
                 }
@@ -243,6 +275,8 @@ mod tests {
             timeout: Millis(timeout),
             metrics,
             userspace: false,
+            plain: false,
+            directory: String::new(),
         };
         let result = run(&watch, 7, &workload, 2, exact).map_err(|error| error.to_string());
         let kernel_log = |event: &Event| matches!(event, Event::Log(_));
@@ -289,6 +323,8 @@ mod tests {
             timeout: Millis(60_000),
             metrics: false,
             userspace: false,
+            plain: false,
+            directory: String::new(),
         };
         run(&watch, 0, &workload, 0, false).unwrap();
         let entries = log.entries();
@@ -320,6 +356,59 @@ mod tests {
         assert_eq!(told("echo phase a; await; printf phase", true), unread("phase"));
         let failed = told("echo phase a; exit 3", true).unwrap();
         assert!(failed.starts_with("it exited with status 3"), "{failed}");
+    }
+
+    #[test]
+    fn a_plain_program_is_measured_in_its_directory() {
+        let log = Log::new(1 << 20);
+        let root = tempfile::tempdir().unwrap();
+        let watch = Watch::new(log.recorder.clone(), root.path());
+        let run_plain = |script: &str| {
+            let workload = Workload {
+                name: "plain".into(),
+                command: ["/bin/sh", "-c", script].map(String::from).into(),
+                iterations: 1,
+                timeout: Millis(60_000),
+                metrics: true,
+                userspace: false,
+                plain: true,
+                directory: "/usr".into(),
+            };
+            let result = run(&watch, 0, &workload, 0, true).map_err(|error| error.to_string());
+            let before = log.events().iter().rposition(|it| matches!(it, Event::Begin { .. }));
+            (log.events().split_off(before.unwrap() + 1), result)
+        };
+        let (events, result) = run_plain("pwd; echo sample x 1; echo phase y; echo speed 3 GB/s");
+        assert_eq!(result, Ok(()));
+        let value = |wanted: &str| {
+            events.iter().find_map(|event| match event {
+                Event::Sample { metric, label, value, .. }
+                    if format!("{metric}-{label}") == wanted =>
+                {
+                    Some(*value)
+                }
+                _ => None,
+            })
+        };
+        assert_eq!(value("rate-speed-GB/s"), Some(3.0));
+        for metric in ["wall-", "minor-faults-", "max-resident-"] {
+            assert!(value(metric).unwrap() > 0.0, "{metric}");
+        }
+        assert!(value("user-").unwrap() + value("system-").unwrap() >= 0.0);
+        assert!(events.contains(&Event::Note("printed: /usr".into())), "{events:?}");
+        let phases = events.iter().filter_map(|event| match event {
+            Event::Phase(name) => Some(name.as_str()),
+            _ => None,
+        });
+        assert_eq!(phases.collect::<Vec<_>>(), ["run", ""]);
+        // It has no descriptors of the protocol.
+        let silent = "test -z \"$FAULTLINE_FD$FAULTLINE_ACK_FD\" && test ! -e /proc/self/fd/3";
+        assert_eq!(run_plain(silent).1, Ok(()));
+        let long = run_plain("printf '%02000d' 7; exit 4").1.unwrap_err();
+        assert!(long.len() < 400 && long.ends_with("0007"), "{long}");
+        let (events, result) = run_plain("echo worse; exit 4");
+        assert_eq!(result, Err("it exited with status 4; its last output was: worse".into()));
+        assert!(events.contains(&Event::Note("printed: worse".into())), "{events:?}");
     }
 
     #[test]
@@ -390,6 +479,8 @@ mod tests {
             timeout: Millis(1000),
             metrics: false,
             userspace: false,
+            plain: false,
+            directory: String::new(),
         };
         let error = run(&watch, 0, &workload, 0, false).unwrap_err().to_string();
         assert_eq!(error, "/nonexistent/program cannot be started (No such file or directory)");

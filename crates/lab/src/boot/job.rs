@@ -70,6 +70,8 @@ pub fn job(
             timeout: workload.timeout,
             metrics: !workload.manifest.metrics.is_empty(),
             userspace: !workload.manifest.packages.is_empty(),
+            plain: workload.manifest.plain,
+            directory: workload.manifest.directory.clone(),
         })
     });
     let job = Job {
@@ -151,7 +153,12 @@ pub fn initramfs(
     }
     let job = serde_json::to_vec_pretty(job).expect("a job has only plain data");
     archive.file(job::JOB_PATH, &job);
-    Ok(archive.finish())
+    let mut bytes = archive.finish();
+    // The kernel unpacks archives that follow each other.
+    for own in workloads.iter().filter_map(|used| used.archive.as_ref()) {
+        bytes.extend(read(own.path())?);
+    }
+    Ok(bytes)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {

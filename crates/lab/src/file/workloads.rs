@@ -25,6 +25,7 @@ pub struct WorkloadForm {
     pub manifest: Option<Spanned<PathBuf>>,
     program: Option<Spanned<PathBuf>>,
     binaries: Option<Spanned<PathBuf>>,
+    archive: Option<Spanned<PathBuf>>,
     iterations: Option<Spanned<u32>>,
     #[serde(default)]
     warmup: u32,
@@ -148,10 +149,15 @@ impl WorkloadForm {
             ),
             None => own.filter(|_| binaries.is_empty()),
         };
+        let archive = self.archive.map(|path| {
+            binaries::program(&directory.join(path.get_ref()))
+                .or_else(|(problem, hint)| fault(path.span(), problem, hint))
+        });
         let timeout = some_time(self.timeout, DEFAULT_TIMEOUT)?;
         let mut used = WorkloadUse {
             program,
             binaries,
+            archive: archive.transpose()?,
             warmup: self.warmup,
             primary,
             ..WorkloadUse::new(manifest, iterations, timeout)

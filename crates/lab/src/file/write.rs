@@ -220,6 +220,7 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
         manifest,
         program,
         binaries,
+        archive,
         iterations,
         warmup,
         timeout,
@@ -251,6 +252,9 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     let directory = binaries.first().and_then(|program| program.path().parent());
     if let Some(name) = directory.and_then(|directory| directory.file_name()) {
         set(&mut table, "binaries", name.to_string_lossy().into_owned());
+    }
+    if let Some(name) = archive.as_ref().and_then(|archive| archive.path().file_name()) {
+        set(&mut table, "archive", name.to_string_lossy().into_owned());
     }
     if *iterations != 1 {
         set(&mut table, "iterations", *iterations);
@@ -379,7 +383,7 @@ mod tests {
         fs::write(path("m.toml"), manifest).unwrap();
         let text = write(&odd("a", "b")).text.replace(
             "name = \"autonuma\"",
-            "manifest = \"m.toml\"\nprogram = \"own\"\niterations = 3\nwarmup = 2\n\
+            "manifest = \"m.toml\"\nprogram = \"own\"\narchive = \"own.cpio\"\niterations = 3\nwarmup = 2\n\
              timeout = \"5m\"\nprimary = [\"Rate-a*\"]",
         );
         let experiment = parse(&path("x.toml"), &text, None).unwrap();

@@ -42,7 +42,7 @@ fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
         keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
     }
     for used in &experiment.workloads {
-        for program in used.programs() {
+        for program in used.files() {
             let name = program.path().file_name().unwrap_or_default().to_string_lossy();
             let digest = program.digest.iter().flat_map(|digest| digest.chars().take(12));
             keys.insert(format!("contents of {name} of {}", used.manifest.name), digest.collect());

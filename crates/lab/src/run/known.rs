@@ -70,23 +70,34 @@ pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
     variant.kernel = Pinned::from(&*kernel.name).with_digest(&*kernel.digest);
 }
 
-/// Adds the digests of the user's own programs.
+/// Adds the digests of the user's own files.
 pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
     for used in &mut experiment.workloads {
         let Manifest { packages, command, .. } = &used.manifest;
         let is_passed = command.iter().skip(1).any(|word| word.contains("{program}"));
-        let is_alone = packages.is_empty() && !is_passed;
-        for program in used.programs_mut() {
-            let wrong = |error| RunError::Program { path: program.path().to_owned(), error };
-            let bytes = fs::read(program.path()).map_err(wrong)?;
-            if let Some(lack) = binaries::lack(&bytes).filter(|_| is_alone) {
+        let is_alone = packages.is_empty() && !is_passed && used.archive.is_none();
+        let archive = used.archive.clone();
+        for file in used.files_mut() {
+            let wrong = |error| RunError::Program { path: file.path().to_owned(), error };
+            let bytes = fs::read(file.path()).map_err(wrong)?;
+            let lack = match archive.as_ref() == Some(&*file) {
+                true => (!bytes.starts_with(ARCHIVE)).then_some(NO_ARCHIVE),
+                false => binaries::lack(&bytes).filter(|_| is_alone),
+            };
+            if let Some(lack) = lack {
                 return Err(wrong(io::Error::other(lack)));
             }
-            program.digest = Some(digest(&bytes));
+            file.digest = Some(digest(&bytes));
         }
     }
     Ok(())
 }
+
+/// The begin of a cpio archive as the kernel unpacks it
+/// (`Documentation/driver-api/early-userspace/buffer-format.rst`).
+const ARCHIVE: &[u8] = b"070701";
+/// What is wrong with another file, and the remedy.
+const NO_ARCHIVE: &str = "it is not an archive of cpio: make one with `cpio -o -H newc`";
 
 /// The boots of a kept experiment, as variant and replicate; with `retry_failed` not those that failed.
 pub(super) fn done(
@@ -126,4 +137,25 @@ pub fn usual_wall(
     }
     let mean = walls.iter().sum::<f64>() / walls.len() as f64;
     Ok(mean.is_finite().then(|| Duration::from_secs_f64(mean.max(0.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Millis, WorkloadUse};
+
+    use super::*;
+
+    #[test]
+    fn an_archive_of_the_users_is_pinned_or_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let archive = Some(Pinned::from(file.path().to_str().unwrap()));
+        let used = WorkloadUse { archive, ..WorkloadUse::new(Manifest::default(), 1, Millis(1)) };
+        let mut experiment = Experiment { workloads: vec![used], ..Experiment::default() };
+        let error = pin_programs(&mut experiment).unwrap_err().to_string();
+        assert!(error.contains(NO_ARCHIVE), "{error}");
+        fs::write(file.path(), "070701...").unwrap();
+        pin_programs(&mut experiment).unwrap();
+        let pinned = experiment.workloads[0].archive.as_ref().unwrap();
+        assert_eq!(pinned.digest, Some(digest(b"070701...")));
+    }
 }

@@ -290,7 +290,7 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
 /// The experiment with names as the user gave them, without digests.
 pub(crate) fn unpinned(mut experiment: Experiment) -> Experiment {
     let kernels = experiment.variants.iter_mut().map(|variant| &mut variant.kernel);
-    let programs = experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut);
+    let programs = experiment.workloads.iter_mut().flat_map(WorkloadUse::files_mut);
     kernels.chain(programs).for_each(|it| it.digest = None);
     experiment
 }

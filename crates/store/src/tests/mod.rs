@@ -124,6 +124,7 @@ fn experiment(name: &str) -> Experiment {
             manifest,
             program: Some("/usr/local/bin/autonuma".into()),
             binaries: Vec::new(),
+            archive: None,
             iterations: 3,
             warmup: 1,
             primary: vec!["Elapsed".into()],

@@ -1,0 +1,77 @@
+//! Options of `faultline try`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use model::{Bytes, Millis};
+
+use super::boots::DiskArg;
+use super::{AccelArg, BuildArgs, MachineArgs};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...")]
+pub struct TryArgs {
+    /// Kernels to compare, such as 6.12,newest; the first is the baseline. A source is built: git:COMMIT,
+    /// worktree, src:PATH, debian-source:6.12
+    #[arg(value_name = "KERNEL,...")]
+    pub kernels: String,
+    /// A word without `--` before it.
+    #[arg(hide = true)]
+    pub stray: Option<String>,
+    /// The program and its arguments
+    #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
+    pub command: Vec<String>,
+    /// Take this file or directory along, to the same path; may be repeated. The program's interpreter and
+    /// libraries, files among its arguments and commands that a shell script names are taken anyway
+    #[arg(long, value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+    /// Count instructions, in exact mode [default: where KVM does not work]
+    #[arg(long, conflicts_with = "measured")]
+    pub exact: bool,
+    /// Compare times [default: where KVM works]
+    #[arg(long)]
+    pub measured: bool,
+    /// How long the program may take, in the guest's time
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub timeout: Millis,
+    /// Exact mode: seeds of each kernel, one boot each [default: 5, or 1 of a single kernel]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub seeds: Option<u32>,
+    /// Measured mode: at most this many boots of each kernel [default: 32]
+    #[arg(long, value_name = "BOOTS")]
+    pub at_most: Option<u32>,
+    /// Measured mode: start no further boots after this time, such as 10m [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Millis>,
+    /// CPUs
+    #[arg(long, default_value_t = 1)]
+    pub cpus: u32,
+    /// Memory of all nodes together, such as 512M or 2G
+    #[arg(long, default_value = "1G")]
+    pub memory: Bytes,
+    /// NUMA nodes; CPUs and memory are divided evenly among them
+    #[arg(long, default_value_t = 1)]
+    pub nodes: u32,
+    /// A disk with a file system on /disk0, such as 4G or 4G,xfs [default: none; ext4]
+    #[arg(long, value_name = "SIZE[,FILESYSTEM]")]
+    pub disk: Option<DiskArg>,
+    /// Write the experiment into this directory, and boot nothing: `faultline run` repeats it from there
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Repeat failed boots; the results of the failed ones stay in the store
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Print only results, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
+impl TryArgs {
+    /// The machine.
+    pub fn machine(&self) -> MachineArgs {
+        let Self { cpus, memory, nodes, disk, .. } = *self;
+        MachineArgs { cpus, memory, nodes, disk, accel: AccelArg::Auto }
+    }
+}

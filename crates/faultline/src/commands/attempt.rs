@@ -1,0 +1,274 @@
+//! `faultline try`: compares a program of the user's on several kernels.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::file::{self, Written};
+use lab::take::{self, Asked, TakeError, Taken};
+use lab::{Analysis, Lab, Progress, Question, RunOptions, RunSummary};
+use model::{Experiment, Mode, Outcome, Pinned, Sequential, Variant, WorkloadUse, count};
+use report::{escape, shell_word};
+use store::{Detail, ExperimentId};
+
+use super::build::variants;
+use super::run::{described, laboratory, on_interrupt, until_decided};
+use super::{print, store_option};
+use crate::args::{SequentialArgs, TryArgs};
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::progress::Display;
+
+/// Seeds of each kernel before the first answer. With fewer hardly a change is told from luck.
+const FIRST: u32 = 3;
+/// Boots of a kernel that is alone.
+const ALONE: u32 = 1;
+
+pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
+    let taken = take(args)?;
+    let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
+    let variants = variants(&kernels, &args.build, false)?;
+    let asked = match (args.exact, args.measured) {
+        (true, _) => Some(Mode::Exact),
+        (_, true) => Some(Mode::Measured),
+        _ => None,
+    };
+    if args.save.is_some() && variants.iter().any(|variant| variant.build.is_some()) {
+        let message = "--save does not write how kernels are built from source: name packaged ones";
+        return Err(Failure::Usage(message.into()));
+    }
+    // What is wrong is told before a store is made.
+    asked.map(|mode| boots(args, mode, variants.len() == 1)).transpose()?;
+    let named = store_option(store.as_ref());
+    let mut lab = laboratory(store)?;
+    let mut display = Display::new(args.quiet);
+    let mode = match asked {
+        Some(mode) => mode,
+        None => usual_mode(args, &lab, &variants[0], &mut display)?,
+    };
+    let failed = |error: TakeError| Failure::Host(error.to_string());
+    let archive = taken.keep(lab.cache.root()).map_err(failed)?;
+    let experiment = experiment(args, variants, workload(args, &taken, &archive), mode)?;
+    if let Some(directory) = &args.save {
+        return save(&experiment, &archive, directory);
+    }
+    on_interrupt()?;
+    let summary = stages(&mut lab, &experiment, args, &mut display)?;
+    print(&answer(&lab, &summary, &named)?)?;
+    let failed = summary.failed + summary.failed_before;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// The experiment that options describe.
+fn experiment(
+    args: &TryArgs,
+    variants: Vec<Variant>,
+    workload: WorkloadUse,
+    mode: Mode,
+) -> Result<Experiment, Failure> {
+    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
+    let name = format!("{}-{}", workload.manifest.name, names.join("-"));
+    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
+    let (boots, sequential) = boots(args, mode, variants.len() == 1)?;
+    let experiment = described(name, variants, workload, (&args.machine(), mode), boots)?;
+    let mut experiment = Experiment { sequential, ..experiment };
+    experiment.profile.stacks = mode == Mode::Exact;
+    lab::check(&experiment)?;
+    Ok(experiment)
+}
+
+/// Runs one boot of each kernel, in exact mode a few that give a first answer, and then the others. Ends when
+/// boots have failed: others would fail too.
+fn stages(
+    lab: &mut Lab,
+    whole: &Experiment,
+    args: &TryArgs,
+    display: &mut Display,
+) -> Result<RunSummary, Failure> {
+    let has_first = whole.mode == Mode::Exact && whole.variants.len() > 1;
+    let early = if has_first { &[1, FIRST][..] } else { &[1] };
+    for &boots in early.iter().filter(|&&boots| boots < whole.boots) {
+        let stage = Experiment { boots, sequential: None, ..whole.clone() };
+        let summary = run(lab, &stage, args, display)?;
+        if summary.failed + summary.failed_before > 0 {
+            return Ok(summary);
+        }
+        if boots == FIRST {
+            let more = count((whole.boots - FIRST) as usize, "seed");
+            let head =
+                format!("First answer, from {FIRST} seeds of each kernel, before {more} more:\n");
+            let analysis = Analysis::of(&lab.store, &[summary.experiment], &Question::default())?;
+            print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
+        }
+    }
+    run(lab, whole, args, display)
+}
+
+/// The program with its files.
+fn take(args: &TryArgs) -> Result<Taken, Failure> {
+    let usage = |message: String| Failure::Usage(message);
+    let kernels = escape(&args.kernels);
+    match (args.stray.as_deref().map(escape), args.command.is_empty()) {
+        (Some(stray), true) => {
+            let command = format!("faultline try {kernels} -- {stray}");
+            return Err(usage(format!("put -- before the program: {command}")));
+        }
+        (Some(stray), false) => {
+            let command = format!("faultline try {kernels},{stray} -- PROGRAM");
+            return Err(usage(format!("put a comma between kernels: {command}")));
+        }
+        (None, true) => {
+            let command = format!("faultline try {kernels} -- ./mytest.sh");
+            return Err(usage(format!("name a program after --, such as {command}")));
+        }
+        (None, false) => {}
+    }
+    let directory = env::current_dir()?;
+    let path: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
+    let Some(path) = Some(path).filter(|path| !path.is_empty()) else {
+        return Err(usage("PATH is not set".into()));
+    };
+    let asked =
+        Asked { command: &args.command, directory: &directory, path: &path, with: &args.with };
+    take::take(asked).map_err(|error| usage(error.to_string()))
+}
+
+/// Measured mode where KVM works, else exact mode.
+fn usual_mode(
+    args: &TryArgs,
+    lab: &Lab,
+    first: &Variant,
+    display: &mut Display,
+) -> Result<Mode, Failure> {
+    if lab.has_kvm(first, &mut |progress| display.show(progress))? {
+        return Ok(Mode::Measured);
+    }
+    if !args.quiet {
+        eprintln!("KVM does not work here, so instructions are counted; --measured compares times");
+    }
+    Ok(Mode::Exact)
+}
+
+/// The program as a workload.
+fn workload(args: &TryArgs, taken: &Taken, archive: &Path) -> WorkloadUse {
+    let archive = Pinned::from(archive.display().to_string());
+    WorkloadUse { archive: Some(archive), ..WorkloadUse::new(taken.manifest(), 1, args.timeout) }
+}
+
+/// Boots of each kernel, and when they may end early.
+fn boots(args: &TryArgs, mode: Mode, is_alone: bool) -> Result<(u32, Option<Sequential>), Failure> {
+    let TryArgs { at_most, budget, .. } = *args;
+    let refused = |message: &str| Err(Failure::Usage(message.into()));
+    match mode {
+        Mode::Exact if at_most.is_some() || budget.is_some() => {
+            refused("--at-most and --budget are for measured mode: exact mode has --seeds")
+        }
+        Mode::Exact if is_alone => Ok((args.seeds.unwrap_or(ALONE), None)),
+        Mode::Exact => Ok((args.seeds.unwrap_or(file::DEFAULT_SEEDS), None)),
+        Mode::Measured if args.seeds.is_some() => {
+            refused("--seeds is for exact mode: --at-most limits the boots of measured mode")
+        }
+        Mode::Measured if is_alone => Ok((ALONE, None)),
+        Mode::Measured => {
+            let (boots, sequential) =
+                until_decided(&SequentialArgs { at_most, margin: None, budget })?;
+            Ok((boots, Some(sequential)))
+        }
+    }
+}
+
+fn run(
+    lab: &mut Lab,
+    experiment: &Experiment,
+    args: &TryArgs,
+    display: &mut Display,
+) -> Result<RunSummary, Failure> {
+    let options = RunOptions { retry_failed: args.retry_failed, ..RunOptions::default() };
+    let summary =
+        lab.run(experiment, options, &mut |progress: Progress<'_>| display.show(progress));
+    display.finish();
+    Ok(summary?)
+}
+
+/// Verdicts, functions, figures, and what failed.
+fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failure> {
+    let id = summary.experiment;
+    let mut text = failures(lab, id, named)?;
+    if summary.failed_before > 0 {
+        text += "These boots failed before: --retry-failed repeats them.\n";
+    }
+    let analysis = Analysis::of(&lab.store, &[id], &Question::default())?;
+    let comparison = &analysis.comparison;
+    let variants = &analysis.experiment.variants;
+    if comparison.variants.iter().any(|variant| variant.complete > 0) {
+        text += &report::verdicts(comparison);
+        text += &report::headlines(&analysis.explained());
+        text += "\n";
+        text += &report::figures(comparison);
+        text += "\n";
+    }
+    if variants.len() == 1 {
+        text += "A comparison needs two kernels, such as `faultline try 6.12,newest -- PROGRAM`.\n";
+    } else {
+        text += &format!("More: faultline{named} compare {id} --full\n");
+        if analysis.experiment.mode == Mode::Exact {
+            let word = |place: usize| shell_word(variants[place].name.as_bytes());
+            let last = variants.len() - 1;
+            text += &format!("      faultline{named} explain {} {} {id}\n", word(0), word(last));
+        }
+    }
+    Ok(text)
+}
+
+/// A sentence for each kernel whose boots failed, with the first reason.
+fn failures(lab: &Lab, id: ExperimentId, named: &str) -> Result<String, Failure> {
+    let boots = lab.store.boots(id, Detail::Summary)?;
+    let mut told: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    for kept in boots.iter().filter(|kept| !kept.superseded) {
+        let boot = &kept.boot;
+        let reason = match &boot.outcome {
+            Outcome::Complete => not_found(&boot.notes),
+            outcome => Some(outcome.to_string()),
+        };
+        let Some(reason) = reason.filter(|_| !told.contains(&&*boot.variant)) else { continue };
+        told.push(&boot.variant);
+        let hint = match reason.contains("not found") || reason.contains("status 127") {
+            true => {
+                ". Commands of this host are taken along if the script names them; --with FILE takes others"
+            }
+            false => "",
+        };
+        let line = format!("{}: {reason}{hint}. All of it: ", boot.variant);
+        text += &format!("{}`faultline{named} show {}`\n", escape(&line), kept.id);
+    }
+    Ok(text)
+}
+
+/// What a shell prints of a missing command, although the script went on.
+fn not_found(notes: &[String]) -> Option<String> {
+    let line = notes
+        .iter()
+        .find(|note| note.ends_with(": not found") || note.ends_with(": command not found"))?;
+    Some(format!("the program {line}"))
+}
+
+/// Writes the experiment with its files into a directory.
+fn save(experiment: &Experiment, archive: &Path, directory: &Path) -> Result<ExitCode, Failure> {
+    let Written { text, others } = file::write(experiment);
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error| Failure::Host(format!("{path}: {error}"))
+    };
+    fs::create_dir_all(directory).map_err(failed(directory))?;
+    let name = format!("run-{}", file::file_name(&experiment.name));
+    for (name, text) in others.into_iter().chain([(name.clone(), text)]) {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(failed(&path))?;
+    }
+    let own = directory.join(archive.file_name().unwrap_or_default());
+    fs::copy(archive, &own).map_err(failed(&own))?;
+    let file = shell_word(directory.join(name).to_string_lossy().as_bytes());
+    print(&format!("Wrote {}. `faultline run {file}` runs it.\n", directory.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,491 @@
+//! Takes a program into guests with what it needs to run, at the paths that it has on the host: its
+//! interpreter, its shared libraries, the commands that a shell script names, Python's standard library, and
+//! files that the user names. Nothing is executed. All files are the user's, but may be damaged: they are
+//! bounded, and parsed with care.
+
+mod elf;
+mod keep;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use kernels::initramfs::Archive;
+
+use elf::Elf;
+use script::Script;
+
+/// The largest size of all files together, in bytes. They are in the guest's memory.
+const MAX_BYTES: u64 = 256 << 20;
+/// The largest number of files.
+const MAX_FILES: usize = 20_000;
+/// The largest number of symbolic links in a path, as for the kernel (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+/// Directories of the guest that have other contents than on the host.
+const OF_GUEST: [&str; 5] = ["/dev", "/faultline", "/init", "/proc", "/sys"];
+/// The guest's PATH.
+const PATH: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// Directories of libraries that the dynamic linker searches without a configuration.
+const LIBRARIES: [&str; 6] = [
+    "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
+    "/usr/lib",
+];
+/// The dynamic linker's list of libraries in other directories.
+const CACHE: &str = "/etc/ld.so.cache";
+/// Commands that a shell finds even if its script does not name them.
+const USUAL: &str = "[ awk basename cat chmod cp cut date dd dirname du echo env expr false find getconf grep \
+                     head id kill ln ls mkdir mktemp mount mv nproc od printf ps pwd readlink rm rmdir sed seq \
+                     sh sleep sort stat sync tail tee test timeout touch tr true truncate umount uname uniq wc \
+                     xargs yes";
+/// The only account.
+const PASSWD: &str = "root:x:0:0::/:/bin/sh\n";
+const GROUP: &str = "root:x:0:\n";
+/// What is left out of Python's standard library.
+const NOT_OF_PYTHON: [&str; 10] = [
+    "__pycache__", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data",
+    "site-packages", "test", "tkinter", "turtledemo",
+];
+
+/// What is to be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// The directory to which relative paths refer, and in which the program starts.
+    pub directory: &'a Path,
+    /// Directories in which a program without a slash is searched.
+    pub path: &'a [PathBuf],
+    /// Other files and directories.
+    pub with: &'a [PathBuf],
+}
+
+/// A program and its files.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The command with the program's path.
+    pub command: Vec<String>,
+    /// The program's working directory.
+    pub directory: String,
+    /// The files, as an archive that the kernel unpacks.
+    pub archive: Vec<u8>,
+    /// How many files it has.
+    pub files: usize,
+}
+
+/// Why a program cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum TakeError {
+    /// A file cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// No directory has the program.
+    #[error("`{0}` is not a program in $PATH: name its path, such as ./{0}")]
+    Unknown(String),
+    /// The program cannot be started.
+    #[error("{path} {problem}")]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+    /// A library is missing on this host.
+    #[error("{path} needs the library {library}, which is in no directory of libraries")]
+    Library {
+        /// The file that needs it.
+        path: PathBuf,
+        /// The library.
+        library: String,
+    },
+    /// A script's interpreter is missing on this host.
+    #[error("{path} needs {interpreter}, which does not exist")]
+    Interpreter {
+        /// The file that needs it.
+        path: PathBuf,
+        /// The interpreter or the dynamic linker.
+        interpreter: String,
+    },
+    /// The guest has its own file there.
+    #[error("{0} cannot be taken along, because a guest has other files there: copy it elsewhere")]
+    OfGuest(PathBuf),
+    /// The path is not UTF-8.
+    #[error("{0} is not UTF-8: rename it")]
+    NotText(PathBuf),
+    /// There are too many or too large files.
+    #[error("{path} is too much: a program and its files may have {} MiB and {MAX_FILES} files", MAX_BYTES >> 20)]
+    TooMuch {
+        /// The file that exceeds the limit.
+        path: PathBuf,
+    },
+}
+
+/// Takes a program with its files. Fails when it cannot be started, or something that it needs is missing.
+pub fn take(asked: Asked<'_>) -> Result<Taken, TakeError> {
+    let (program, files) = collect(asked)?;
+    let arguments = asked.command.get(1..).unwrap_or_default();
+    let command = [&[text(&program)?.to_owned()], arguments].concat();
+    let directory = text(asked.directory)?.to_owned();
+    Ok(Taken { command, directory, files: files.entries.len(), archive: files.archive()? })
+}
+
+/// The program's path, and its files.
+fn collect(asked: Asked<'_>) -> Result<(PathBuf, Files), TakeError> {
+    let (name, arguments) = asked.command.split_first().ok_or(TakeError::Unknown(String::new()))?;
+    let program = find(name, asked)?;
+    let mut files = Files { directory: asked.directory.to_owned(), ..Files::default() };
+    let directory = files.place(asked.directory)?;
+    files.entries.insert(directory, Entry::Directory);
+    files.add(&program)?;
+    let bytes = fs::read(&program).map_err(in_file(&program))?;
+    if Script::of(&bytes).is_none() && Elf::of(&bytes).is_none() {
+        let problem = "is neither a script (#!) nor a 64-bit ELF program for x86-64".to_owned();
+        return Err(TakeError::Program { path: name.into(), problem });
+    }
+    let is_shell = script::is_shell(&program);
+    for argument in arguments {
+        let path = joined(asked.directory, Path::new(argument));
+        if fs::metadata(&path).is_ok_and(|found| found.is_file()) && !is_of_guest(&path) {
+            files.add(&path)?;
+            if is_shell {
+                files.commands(&fs::read(&path).map_err(in_file(&path))?)?;
+            }
+        } else if is_shell {
+            files.commands(argument.as_bytes())?;
+        }
+    }
+    for path in asked.with {
+        files.add_all(&joined(asked.directory, path), &|_| true)?;
+    }
+    while let Some((path, spare)) = files.due.pop_front() {
+        files.spare = spare;
+        let needs = files.needs(&path);
+        files.unless_spare(needs)?;
+    }
+    Ok((program, files))
+}
+
+/// For `map_err`: adds the path.
+fn in_file(path: &Path) -> impl FnOnce(io::Error) -> TakeError {
+    let path = path.to_owned();
+    move |error| TakeError::Read { path, error }
+}
+
+/// The program's absolute path. Fails when it cannot be started.
+fn find(name: &str, asked: Asked<'_>) -> Result<PathBuf, TakeError> {
+    if !name.contains('/') {
+        let mut places = asked.path.iter().map(|it| joined(asked.directory, &it.join(name)));
+        return places.find(|it| is_program(it)).ok_or_else(|| TakeError::Unknown(name.to_owned()));
+    }
+    let path = joined(asked.directory, Path::new(name));
+    let found = fs::metadata(&path).map_err(in_file(Path::new(name)))?;
+    let problem = match () {
+        () if found.is_dir() => "is a directory: name a program",
+        () if !found.is_file() => "is not a regular file: name a program",
+        () if !is_program(&path) => "is not executable: `chmod +x` makes it so",
+        () => return Ok(path),
+    };
+    Err(TakeError::Program { path: name.into(), problem: problem.to_owned() })
+}
+
+/// A path from a directory, without dots between slashes.
+fn joined(directory: &Path, path: &Path) -> PathBuf {
+    directory.join(path).components().collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+fn is_of_guest(path: &Path) -> bool {
+    OF_GUEST.iter().any(|own| path.starts_with(own))
+}
+
+fn text(path: &Path) -> Result<&str, TakeError> {
+    path.to_str().ok_or_else(|| TakeError::NotText(path.to_owned()))
+}
+
+/// What has a path.
+enum Entry {
+    Directory,
+    Link(PathBuf),
+    File { bytes: Vec<u8>, is_program: bool },
+}
+
+/// The files so far, by path.
+#[derive(Default)]
+struct Files {
+    entries: BTreeMap<PathBuf, Entry>,
+    bytes: u64,
+    /// Directories whose files were added.
+    listed: BTreeSet<PathBuf>,
+    /// Files whose needs were not looked at, and whether they are spare.
+    due: VecDeque<(PathBuf, bool)>,
+    /// Whether files may lack what they need: commands that a script may not call, modules that a program may
+    /// not load.
+    spare: bool,
+    /// The directory to which words of scripts refer.
+    directory: PathBuf,
+    /// Directories of libraries that programs name.
+    libraries: Vec<PathBuf>,
+    has_usual: bool,
+}
+
+impl Files {
+    /// Adds the symbolic links in a path. Returns the path without links.
+    fn place(&mut self, path: &Path) -> Result<PathBuf, TakeError> {
+        let failed = |error| TakeError::Read { path: path.to_owned(), error };
+        let mut parts: VecDeque<PathBuf> =
+            path.components().map(|it| it.as_os_str().into()).collect();
+        let (mut real, mut links) = (PathBuf::from("/"), 0);
+        while let Some(part) = parts.pop_front() {
+            match part.components().next() {
+                Some(Component::Normal(_)) => {}
+                Some(Component::RootDir) => {
+                    real = PathBuf::from("/");
+                    continue;
+                }
+                Some(Component::ParentDir) => {
+                    // The guest passes through it too.
+                    self.entries.insert(real.clone(), Entry::Directory);
+                    real.pop();
+                    continue;
+                }
+                _ => continue,
+            }
+            let here = real.join(&part);
+            if is_of_guest(&here) {
+                return Err(TakeError::OfGuest(path.to_owned()));
+            }
+            if !fs::symlink_metadata(&here).map_err(failed)?.is_symlink() {
+                real = here;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(failed(io::Error::other("too many symbolic links")));
+            }
+            let target = fs::read_link(&here).map_err(failed)?;
+            for part in target.components().rev() {
+                parts.push_front(part.as_os_str().into());
+            }
+            self.entries.insert(here, Entry::Link(target));
+        }
+        Ok(real)
+    }
+
+    /// Adds a regular file. Its needs are due.
+    fn add(&mut self, path: &Path) -> Result<(), TakeError> {
+        let real = self.place(path)?;
+        if self.entries.contains_key(&real) {
+            return Ok(());
+        }
+        let found = fs::metadata(&real).map_err(in_file(path))?;
+        if !found.is_file() {
+            let problem = "is not a regular file".to_owned();
+            return Err(TakeError::Program { path: path.to_owned(), problem });
+        }
+        let bytes = self.bytes.saturating_add(found.len());
+        if bytes > MAX_BYTES || self.entries.len() >= MAX_FILES {
+            return Err(TakeError::TooMuch { path: path.to_owned() });
+        }
+        self.bytes = bytes;
+        let bytes = fs::read(&real).map_err(in_file(path))?;
+        let is_program = found.permissions().mode() & 0o111 != 0;
+        self.entries.insert(real.clone(), Entry::File { bytes, is_program });
+        self.due.push_back((real, self.spare));
+        Ok(())
+    }
+
+    /// Ignores the error of a spare file, unless a limit is exceeded.
+    fn unless_spare(&self, result: Result<(), TakeError>) -> Result<(), TakeError> {
+        match result {
+            Err(TakeError::TooMuch { .. }) | Ok(()) => result,
+            Err(_) if self.spare => Ok(()),
+            Err(_) => result,
+        }
+    }
+
+    /// Adds a file, or all files in a directory whose names are `wanted`, as spare ones. What is neither is
+    /// left out.
+    fn add_all(&mut self, path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<(), TakeError> {
+        let found = fs::metadata(path).map_err(in_file(path))?;
+        if !found.is_dir() {
+            return self.add(path);
+        }
+        let real = self.place(path)?;
+        self.entries.insert(real.clone(), Entry::Directory);
+        if !self.listed.insert(real) {
+            return Ok(());
+        }
+        let mut inside: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(path).map_err(in_file(path))? {
+            inside.push(entry.map_err(in_file(path))?.path());
+        }
+        inside.sort();
+        let before = std::mem::replace(&mut self.spare, true);
+        for path in inside {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // A link may lead nowhere.
+            let is_plain = fs::metadata(&path).is_ok_and(|it| it.is_file() || it.is_dir());
+            if is_plain && wanted(&name) {
+                let added = self.add_all(&path, wanted);
+                self.unless_spare(added)?;
+            }
+        }
+        self.spare = before;
+        Ok(())
+    }
+
+    /// Adds what a file needs.
+    fn needs(&mut self, path: &Path) -> Result<(), TakeError> {
+        let Some(Entry::File { bytes, is_program }) = self.entries.get(path) else { return Ok(()) };
+        if let Some(script) = Script::of(bytes).filter(|_| *is_program) {
+            let text = bytes.clone();
+            return self.script(path, &script, &text);
+        }
+        let Some(elf) = Elf::of(bytes) else { return Ok(()) };
+        if let Some(linker) = &elf.interpreter {
+            self.interpreter(path, linker)?;
+        }
+        let own: Vec<PathBuf> = elf.directories(path).collect();
+        for library in &elf.needed {
+            match self.library(library, &own) {
+                Some(found) => self.add(&found)?,
+                None => {
+                    let library = library.clone();
+                    return Err(TakeError::Library { path: path.to_owned(), library });
+                }
+            }
+        }
+        self.libraries.extend(own);
+        if elf.interpreter.is_some()
+            && let Some(library) = library_of_python(path)
+        {
+            let wanted =
+                |name: &str| !NOT_OF_PYTHON.contains(&name) && !name.starts_with("config-");
+            self.add_all(&library, &wanted)?;
+        }
+        Ok(())
+    }
+
+    fn script(&mut self, path: &Path, script: &Script, text: &[u8]) -> Result<(), TakeError> {
+        self.interpreter(path, &script.interpreter)?;
+        if let Some(name) = &script.name {
+            let Some(found) = command(name) else {
+                let interpreter = format!("the command {name}");
+                return Err(TakeError::Interpreter { path: path.to_owned(), interpreter });
+            };
+            self.add(&found)?;
+        }
+        match script.is_of_shell() {
+            true => self.commands(text),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds an interpreter or a dynamic linker.
+    fn interpreter(&mut self, path: &Path, interpreter: &str) -> Result<(), TakeError> {
+        if !is_program(&self.directory.join(interpreter)) {
+            let interpreter = interpreter.to_owned();
+            return Err(TakeError::Interpreter { path: path.to_owned(), interpreter });
+        }
+        self.add(&self.directory.join(interpreter))
+    }
+
+    /// Adds the commands that the text of a shell script names, and the usual ones.
+    fn commands(&mut self, text: &[u8]) -> Result<(), TakeError> {
+        let mut words = script::words(text);
+        if !std::mem::replace(&mut self.has_usual, true) {
+            words.extend(USUAL.split_whitespace().map(str::to_owned));
+        }
+        let before = std::mem::replace(&mut self.spare, true);
+        for word in words {
+            let found = match word.contains('/') {
+                true => Some(self.directory.join(&word)).filter(|it| is_program(it)),
+                false => command(&word),
+            };
+            if let Some(found) = found {
+                // Not every word is a command that is called.
+                let _ = self.add(&found);
+            }
+        }
+        self.spare = before;
+        Ok(())
+    }
+
+    /// The path of a library: in the directories `own` that the file names that needs it, in those that
+    /// programs before it name, or in the usual ones.
+    fn library(&mut self, name: &str, own: &[PathBuf]) -> Option<PathBuf> {
+        let is_library = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|it| it.is_file())
+                && fs::read(path).is_ok_and(|bytes| Elf::of(&bytes).is_some())
+        };
+        if name.contains('/') {
+            return Some(self.directory.join(name)).filter(is_library);
+        }
+        let named = own.iter().chain(&self.libraries).map(|it| it.join(name));
+        let usual = LIBRARIES.iter().map(|it| Path::new(it).join(name));
+        if let Some(found) = named.chain(usual).find(is_library) {
+            return Some(found);
+        }
+        let configured = configured().into_iter().map(|it| it.join(name)).find(is_library)?;
+        // Without its list the linker does not search there.
+        let _ = self.add(Path::new(CACHE));
+        Some(configured)
+    }
+
+    fn archive(&self) -> Result<Vec<u8>, TakeError> {
+        let mut archive = Archive::new();
+        for (path, entry) in &self.entries {
+            let name = text(path)?;
+            match entry {
+                Entry::Directory => archive.directory(name),
+                Entry::Link(target) => archive.link(name, text(target)?),
+                Entry::File { bytes, is_program: true } => archive.program(name, bytes),
+                Entry::File { bytes, is_program: false } => archive.file(name, bytes),
+            }
+        }
+        for (name, contents) in [("/etc/passwd", PASSWD), ("/etc/group", GROUP)] {
+            if !self.entries.contains_key(Path::new(name)) {
+                archive.file(name, contents.as_bytes());
+            }
+        }
+        Ok(archive.finish())
+    }
+}
+
+/// The command of this name, where the guest will find it.
+fn command(name: &str) -> Option<PathBuf> {
+    PATH.iter().map(|place| Path::new(place).join(name)).find(|it| is_program(it))
+}
+
+/// Directories of libraries in the dynamic linker's configuration (ldconfig(8)).
+fn configured() -> Vec<PathBuf> {
+    let parts = fs::read_dir("/etc/ld.so.conf.d").into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = parts.map(|entry| entry.path()).collect();
+    files.sort();
+    files.push("/etc/ld.so.conf".into());
+    let texts: Vec<String> = files.iter().filter_map(|it| fs::read_to_string(it).ok()).collect();
+    let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
+    lines.filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
+}
+
+/// The standard library of a Python, if the program is one.
+fn library_of_python(program: &Path) -> Option<PathBuf> {
+    let name = program.file_name()?.to_str()?;
+    let version = name.strip_prefix("python3.")?;
+    let is_python = version.bytes().all(|byte| byte.is_ascii_digit());
+    let prefix = program.parent()?.parent()?;
+    Some(prefix.join("lib").join(name)).filter(|it| is_python && it.is_dir())
+}
+
+#[cfg(test)]
+mod tests;
