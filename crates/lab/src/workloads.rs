@@ -1,6 +1,8 @@
 //! Workloads, and how a manifest becomes a command line.
 
 mod find;
+mod meaning;
+mod mistakes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +17,9 @@ pub use find::{Known, all, built_in, find, named, read, take_program};
 /// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
 /// iteration are cuts, and so is each phase in it.
 pub const MOST_ITERATIONS: u32 = MAX_CUTS as u32 / 2;
+
+/// The names that a command may have in braces besides parameters.
+const PLACEHOLDERS: [&str; 5] = ["disk", "cpus", "nodes", "memory", "program"];
 
 /// Why a manifest or its parameters cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -195,7 +195,7 @@ fn a_metric_cannot_be_called_instructions() {
     std::fs::write(directory.path().join("x-manifest.toml"), manifest).unwrap();
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
     let error = parse(&directory.path().join("x.toml"), &text, None).unwrap_err();
-    let problem = "x-manifest.toml: `instructions` cannot be the name of a metric";
+    let problem = "x-manifest.toml: line 5: `instructions` cannot be the name of a metric";
     assert!(error.to_string().ends_with(problem), "{error}");
 }
 
@@ -271,7 +271,7 @@ fn a_metric_has_a_name_of_the_protocol() {
     assert!(read("SeqIn block").is_ok() && read(&"x".repeat(64)).is_ok());
     for metric in ["", "q <b>", "a  b", &"x".repeat(65)] {
         let error = read(metric).unwrap_err();
-        let problem = format!("own.toml: `{metric}` cannot be the name of a metric");
+        let problem = format!("own.toml: line 5: `{metric}` cannot be the name of a metric");
         assert!(error.to_string().ends_with(&problem), "{error}");
         assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
         let error = crate::workloads::read(&directory.path().join("own.toml")).unwrap_err();
@@ -294,7 +294,7 @@ fn an_invalid_package_is_an_error_of_its_manifest() {
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"own.toml\"");
     manifest("Bonnie");
     let error = parse(&path, &text, None).unwrap_err().to_string();
-    assert!(error.ends_with("own.toml: `Bonnie` is not the name of a package"), "{error}");
+    assert!(error.ends_with("own.toml: line 4: `Bonnie` is not the name of a package"), "{error}");
     manifest("boney");
     assert!(parse(&path, &text, None).is_ok());
     let problem = "there is no package `boney`";

@@ -5,12 +5,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flight::protocol::{MAX_NAME, is_metric};
-use model::{INSTRUCTIONS, Manifest, Pinned, base_directory};
+use model::{Manifest, Pinned, base_directory};
 
-use super::WorkloadError;
+use super::{WorkloadError, mistakes};
 use crate::file::binaries;
-use crate::file::near::did_you_mean;
 use crate::file::text;
 
 /// The built-in manifests, the files in `workloads/`.
@@ -121,10 +119,15 @@ pub fn read(path: &Path) -> Result<Manifest, WorkloadError> {
         hint,
     };
     let text = text::read(path).map_err(|error| wrong(error.to_string(), String::new()))?;
-    let mut manifest: Manifest = toml::from_str(&text).map_err(|error: toml::de::Error| {
-        wrong(error.to_string(), did_you_mean(error.message()).unwrap_or_default())
+    let mut manifest = mistakes::parse(&text).map_err(|found| match &found[..] {
+        [(problem, hint)] => wrong(problem.clone(), hint.clone()),
+        all => {
+            let separator = |hint: &str| if hint.is_empty() { "" } else { ": " };
+            let line = |(it, hint): &(String, String)| format!("\n  {it}{}{hint}", separator(hint));
+            let lines: String = all.iter().map(line).collect();
+            wrong(format!("{} mistakes{lines}", all.len()), String::new())
+        }
     })?;
-    check_names(&manifest).map_err(|(problem, hint)| wrong(problem, hint))?;
     let directory = path.parent().unwrap_or(Path::new(""));
     manifest.program = manifest.program.map(|program| directory.join(program));
     Ok(manifest)
@@ -134,41 +137,6 @@ pub fn read(path: &Path) -> Result<Manifest, WorkloadError> {
 pub fn take_program(manifest: &mut Manifest) -> Result<Option<Pinned>, WorkloadError> {
     let wrong = |(problem, hint)| WorkloadError::Manifest { problem, hint };
     manifest.program.take().map(|path| binaries::program(&path).map_err(wrong)).transpose()
-}
-
-/// Checks the names of a manifest's metrics and packages. The error is a problem and a hint, if one is
-/// invalid.
-fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
-    let names: Vec<&str> = manifest.metrics.iter().map(|metric| &*metric.name).collect();
-    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
-    if let Some((_, name)) = twice {
-        return Err((
-            format!("two metrics have the name `{name}`"),
-            "leave one of them out".into(),
-        ));
-    }
-    // Exact mode has rows such as `instructions-kernel`.
-    let is_of_exact = |name: &str| {
-        let rest = name.strip_prefix(INSTRUCTIONS);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    if let Some(wrong) = names.into_iter().find(|name| !is_metric(name) || is_of_exact(name)) {
-        let hint = match is_of_exact(wrong) {
-            true => "exact mode has rows with this name for every workload".to_owned(),
-            false => format!(
-                "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
-            ),
-        };
-        let wrong = wrong.escape_debug();
-        return Err((format!("`{wrong}` cannot be the name of a metric"), hint));
-    }
-    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
-        Some(wrong) => {
-            let hint = "the name of a package has lower-case letters, digits and + - .";
-            Err((format!("`{wrong}` is not the name of a package"), hint.to_owned()))
-        }
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -205,23 +173,11 @@ mod tests {
         };
         let other = "its workload has the name `reader`: name the file reader.toml";
         assert!(refused("other").contains(other), "{}", refused("other"));
-        assert!(refused("broken").ends_with("did you mean `name`?"), "{}", refused("broken"));
+        assert!(refused("broken").contains("did you mean `name`?"), "{}", refused("broken"));
         assert!(refused("readr").ends_with("did you mean `reader`?"), "{}", refused("readr"));
         assert!(!find("truncate", here).unwrap().metrics.is_empty());
         fs::create_dir(place("bin/x")).unwrap();
         assert!(take_program(&mut find("reader", here).unwrap()).is_err());
-
-        let metric = |name: &str| {
-            format!("[[metrics]]\nname = \"{name}\"\nunit = \"s\"\nmean = \"amean\"\n")
-        };
-        let check = |metrics: &str| {
-            let text = manifest("m").replace("metrics = []\n", metrics);
-            check_names(&toml::from_str(&text).unwrap()).map_err(|(problem, _)| problem)
-        };
-        assert_eq!(check(&metric("instructional")), Ok(()));
-        assert!(check(&metric("instructions-kernel")).unwrap_err().contains("cannot be the name"));
-        let twice = check(&(metric("a") + &metric("a")));
-        assert_eq!(twice.unwrap_err(), "two metrics have the name `a`");
 
         let program = named("./mytest.sh").unwrap_err();
         assert!(matches!(program, WorkloadError::NoManifest { .. }), "{program}");
