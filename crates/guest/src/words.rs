@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
+/// The size of a base page.
+pub const PAGE: usize = 4096;
+
 /// A mapping as 64-bit words.
 pub struct Words(MmapRaw);
 
@@ -23,10 +26,22 @@ impl Words {
         Ok(Self(MmapRaw::map_raw(file)?))
     }
 
+    /// Maps a file for reading and writing, but what is written stays in this process. Fails when the file is
+    /// empty or cannot be mapped.
+    pub fn private(file: &File) -> io::Result<Self> {
+        // SAFETY: all access is by atomics, so the file's writers race with no reference to plain memory.
+        Ok(Self(unsafe { MmapOptions::new().map_copy(file) }?.into()))
+    }
+
     /// Maps private zeroed memory, not yet backed by pages. Fails when the kernel does not have that much
     /// address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
+    }
+
+    /// The first word of each base page. Access to it touches the page.
+    pub fn pages(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.iter().step_by(PAGE / size_of::<AtomicU64>())
     }
 
     /// Makes the kernel reclaim the pages, as it would when short of memory (madvise(2), `MADV_PAGEOUT`,

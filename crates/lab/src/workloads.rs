@@ -78,6 +78,12 @@ pub enum WorkloadError {
         /// The number of the disk.
         disk: usize,
     },
+    /// The workload needs swap space, and the machine has none.
+    #[error("workload `{workload}` needs swap space, and the machine has none")]
+    NoSwap {
+        /// The workload's name.
+        workload: String,
+    },
     /// The value of a parameter is not of its type, or is too large for the disk.
     #[error("workload `{workload}` cannot have {parameter} = \"{value}\"")]
     Value {
@@ -108,6 +114,10 @@ impl WorkloadError {
             Self::RawDisk { .. } => {
                 return "give it one, such as filesystem = \"xfs\"".into();
             }
+            Self::NoSwap { .. } => {
+                return "add swap to the machine in an experiment file: [machine.swap] with kind = \"zram\", size = \"256M\""
+                    .into();
+            }
             Self::Value { why: hint, .. } | Self::Manifest { hint, .. } => return hint.clone(),
             Self::NoManifest { .. } => {
                 return "name a workload, or its manifest, FILE.toml; `faultline workload new NAME` writes one \
@@ -127,6 +137,9 @@ impl WorkloadError {
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
     command_of(used, machine)?;
     let manifest = &used.manifest;
+    if manifest.swap && machine.swap.is_none() {
+        return Err(WorkloadError::NoSwap { workload: manifest.name.clone() });
+    }
     // The user's programs have other values of these.
     let pattern = manifest.binaries.as_ref().filter(|_| used.programs().next().is_some());
     let is_free = |name: &str| pattern.is_some_and(|it| it.contains(&format!("{{{name}}}")));
@@ -330,6 +343,8 @@ mod tests {
         }
         assert_eq!(told("stutter", "file", "200", ext4()), None);
         assert_eq!(told("bonnie", "size", "401", formatted(FileSystem::Btrfs, "compress")), None);
+        let usemem = "workload `usemem` needs swap space, and the machine has none: add swap";
+        assert!(told("usemem", "share", "50", ext4()).unwrap().starts_with(usemem));
         let raw = Disk { format: None, ..ext4() };
         for name in ["truncate", "xfsrepair"] {
             let expected = format!(

@@ -129,6 +129,9 @@ pub struct Manifest {
     /// The fewest NUMA nodes it works on; 0 for any number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nodes: u32,
+    /// Whether it needs swap space.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub swap: bool,
     /// Debian packages whose programs it needs. If there are any, the command runs in a user space made of
     /// them and their dependencies, with `/faultline` and the disks at their usual paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

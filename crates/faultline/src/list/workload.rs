@@ -79,6 +79,9 @@ fn needs(manifest: &Manifest) -> String {
         (false, true) => needs.push("a disk".into()),
         (false, false) => {}
     }
+    if manifest.swap {
+        needs.push("swap".into());
+    }
     for (what, names) in [("module", &manifest.modules), ("package", &manifest.packages)] {
         if !names.is_empty() {
             let plural = if names.len() > 1 { "s" } else { "" };

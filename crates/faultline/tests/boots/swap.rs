@@ -1,6 +1,7 @@
-//! Swap space, on the oldest and the newest kernel: memory that does not fit is swapped out.
+//! Swap space and memory cgroups, on the oldest and the newest kernel: memory that does not fit is swapped out,
+//! and files are reclaimed.
 
-use model::Source;
+use model::{Boot, Chunk, Source};
 
 use crate::common::Bench;
 
@@ -16,6 +17,12 @@ kernel = "newest"
 [[workload]]
 name = "stutter"
 parameters = { hog = 90, file = 5, probe = 4 }
+[[workload]]
+name = "usemem"
+parameters = { tasks = 1 }
+[[workload]]
+name = "filereclaim"
+parameters = { rounds = 2 }
 "#;
 
 #[test]
@@ -25,13 +32,36 @@ fn memory_that_does_not_fit_is_swapped_out() {
         // With several CPUs in threads, emulation hangs in one of some hundred boots.
         let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
         let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
-        bench.run(&text).expect(0);
+        let run = bench.run(&text);
         let boots = bench.boots();
-        assert_eq!(boots.len(), 2);
+        assert_eq!(boots.len(), 2, "{}", run.err);
         for boot in &boots {
             let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
             let out: i64 = chunks.filter_map(|chunk| chunk.difference("pswpout")).sum();
             assert!(out > 0, "{swap}, {}: nothing went out", boot.variant);
+            what_exceeds_the_limit_is_swapped(boot);
         }
+        let [old, new] = &boots[..] else { unreachable!() };
+        let told = "this kernel has no memory.reclaim, which came with Linux 5.19";
+        assert!(old.outcome.to_string().ends_with(told), "{}", old.outcome);
+        assert!(new.outcome.is_complete(), "{}", new.outcome);
+        files_are_reclaimed(new);
     }
+}
+
+/// The processes use 40 % of the memory, and may use 30 %.
+fn what_exceeds_the_limit_is_swapped(boot: &Boot) {
+    let of_usemem = |chunk: &&Chunk| chunk.workload == "usemem" && chunk.phase == "fill-1";
+    let mut chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
+    let out = chunks.find(of_usemem).unwrap().difference("pswpout").unwrap() as f64;
+    let exceeding = 0.1 * boot.facts.memory as f64 / 4096.0;
+    assert!((0.8..2.0).contains(&(out / exceeding)), "{out} pages of {exceeding}");
+}
+
+/// 80 % of a file that takes a quarter of the memory.
+fn files_are_reclaimed(boot: &Boot) {
+    let asked = 0.8 * 0.25 * boot.facts.memory as f64 / f64::from(1 << 20);
+    let reclaimed = boot.samples.iter().filter(|sample| sample.metric == "Reclaimed");
+    let reclaimed: Vec<f64> = reclaimed.map(|sample| sample.value / asked).collect();
+    assert!(reclaimed.len() == 4 && reclaimed.iter().all(|it| *it > 0.95), "{reclaimed:?}");
 }

@@ -30,6 +30,15 @@ parameters = { orders = "0,3", batches = "1,64,16384", pages = 1024, rounds = 3,
 [[workload]]
 name = "nas"
 parameters = { benchmarks = "is,cg" }
+[[workload]]
+name = "pagefault"
+parameters = { tests = "private,shared", tasks = 2, share = 2, rounds = 2 }
+[[workload]]
+name = "mmap"
+parameters = { tasks = 2, operations = 1000, rounds = 1 }
+[[workload]]
+name = "fork"
+parameters = { operations = 20, rounds = 2 }
 "#;
 /// The memory of the machine, in MiB.
 const MEMORY: f64 = 512.0;
@@ -48,6 +57,7 @@ fn kernel_counters_agree_with_workloads() {
         a_copy_is_written_while_memory_is_mapped(boot);
         pages_are_allocated_and_freed(boot);
         arrays_are_touched_before_the_time_is_taken(boot);
+        tasks_fault_and_start(boot);
     }
     let table = bench.faultline(&["compare", "--full"]).expect(0).out;
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -55,7 +65,8 @@ fn kernel_counters_agree_with_workloads() {
     for row in [
         "Amean Elapsed-truncate", "Amean Elapsd-1", "Amean Elapsd-2", "1st-qrtle mmap",
         "Best99%Mean mmap", "Min alloc-odr0-1 ", "Min free-odr3-64", "Min total-odr0-16384",
-        "Amean is.S", "Amean System-cg.S",
+        "Amean is.S", "Amean System-cg.S", "Hmean private-threads-2 ", "Hmean brk-processes-2 ",
+        "Hmean fork ",
     ] {
         assert!(rows.iter().any(|found| found.starts_with(row)), "{row}:\n{table}");
     }
@@ -200,4 +211,27 @@ fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
     }
     let notes: Vec<_> = boot.notes.iter().filter(|note| note.contains("verified")).collect();
     assert_eq!(notes.len(), 2, "{:?}", boot.notes);
+}
+
+fn tasks_fault_and_start(boot: &Boot) {
+    // Every page is touched once in each round. A task's start and end take some faults too.
+    let pages = (0.02 * MEMORY * KIB / 4.0).floor() * 2.0;
+    for name in ["private-processes-2", "shared-threads-2"] {
+        let faults = grown(phase(boot, "pagefault", name)[0], "pgfault") / pages;
+        assert!((0.99..1.15).contains(&faults), "{name}: {faults} of {pages}");
+    }
+    // An operation writes a page that the one before it dropped.
+    let faults = grown(phase(boot, "mmap", "madvise-threads-2")[0], "pgfault");
+    assert!((1000.0..1200.0).contains(&faults), "{faults} faults");
+    assert!(phase(boot, "mmap", "brk-threads-2").is_empty());
+    let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Stat));
+    for name in ["fork", "exec", "thread"] {
+        let started = chunks.clone().find(|it| it.workload == "fork" && it.phase == name).unwrap();
+        let started = grown(started, "processes");
+        assert!((40.0..50.0).contains(&started), "{name}: {started}");
+    }
+    for (metric, rates) in [("private", 4), ("shared", 4), ("map", 2), ("brk", 1), ("fork", 2)] {
+        let found = values(boot, metric, "");
+        assert!(found.len() == rates && found.iter().all(|rate| *rate > 0.0), "{found:?}");
+    }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
+use super::{Given, Result, Workload, WorkloadError, files, refused, share_of};
 use benchmarks::bonnie::{TESTS, measured};
 use benchmarks::number;
 
@@ -60,7 +60,7 @@ impl Workload for Options {
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let mut results = Vec::new();
         for (phase, arguments) in self.parts() {
-            files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+            files::drop_caches()?;
             reporter.phase(phase)?;
             let output = self.bonnie(arguments).run()?;
             results.extend(figures(&output.text).map_err(|problem| ProgramError::Garbage {

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use super::{Result, While};
+
 /// Bytes written or read at a time, by default.
 pub const BLOCK: usize = 1 << 20;
 
@@ -45,9 +47,10 @@ pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
 
 /// Writes all dirty data back and drops all clean caches (`Documentation/admin-guide/sysctl/vm.rst`,
 /// `drop_caches`).
-pub fn drop_caches() -> io::Result<()> {
+pub fn drop_caches() -> Result<()> {
+    const FILE: &str = "/proc/sys/vm/drop_caches";
     rustix::fs::sync();
-    fs::write("/proc/sys/vm/drop_caches", "3")
+    fs::write(FILE, "3").while_(FILE)
 }
 
 #[cfg(test)]

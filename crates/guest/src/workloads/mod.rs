@@ -1,9 +1,11 @@
 //! The built-in workloads, a file or directory each. `WORKLOAD [OPTION...]` runs one, which reports by the
 //! metric protocol like a user's own program.
 
+mod cgroup;
 mod files;
 mod program;
 mod reporter;
+mod tasks;
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +30,9 @@ pub(crate) enum WorkloadError {
     /// The machine has too few NUMA nodes.
     #[error("this machine has {nodes} NUMA node, but {program} needs 2 or more")]
     Nodes { nodes: usize, program: &'static str },
+    /// The kernel lacks what the workload needs.
+    #[error("{0}")]
+    Unsupported(&'static str),
     /// An operation failed.
     #[error("{what}: {}", reason(.error))]
     Io {
@@ -131,9 +136,30 @@ impl Given {
         within(name, &self.text(name)?, least, most)
     }
 
+    /// The known things that an option names, in its order.
+    fn chosen<T: Copy>(
+        &mut self,
+        option: &str,
+        known: &[(&'static str, T)],
+    ) -> Result<Vec<(&'static str, T)>> {
+        let find = |wanted: &str| {
+            let found = known.iter().find(|(name, _)| *name == wanted).copied();
+            found.ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                refused(option, wanted, format!("not one of {}", names.join(", ")))
+            })
+        };
+        self.text(option)?.split(',').map(|wanted| find(wanted.trim())).collect()
+    }
+
     /// The value of an option in percent of the machine's memory, or another amount above zero.
     fn above_zero(&mut self, name: &str) -> Result<f64> {
         above_zero(name, &self.text(name)?)
+    }
+
+    /// The value of an option in percent, above zero. Larger ones than `most` are refused for this reason.
+    fn percent(&mut self, name: &str, most: f64, why: &str) -> Result<f64> {
+        percent(name, &self.text(name)?, most, why)
     }
 
     /// Refuses what was not asked for.
@@ -196,6 +222,19 @@ fn above_zero(name: &str, value: &str) -> Result<f64> {
         _ => Err(refused(name, value, format!("above 0, at most {MOST}"))),
     }
 }
+
+/// The value of an option in percent, above zero. Larger ones than `most` are refused for this reason.
+fn percent(name: &str, value: &str, most: f64, why: &str) -> Result<f64> {
+    let number = above_zero(name, value)?;
+    let why = match why {
+        "" => format!("at most {most}"),
+        why => format!("at most {most}: {why}"),
+    };
+    if number > most { Err(refused(name, number, why)) } else { Ok(number) }
+}
+
+/// Bytes of a MiB.
+const MIB: f64 = (1 << 20) as f64;
 
 /// `percent` of the machine's memory, in bytes.
 fn share_of(memory: u64, percent: f64) -> u64 {
@@ -328,6 +367,11 @@ mod tests {
         super::read(lexopt::Parser::from_args(arguments))
     }
 
+    /// The names of chosen things.
+    pub fn names<T>(chosen: &[(&'static str, T)]) -> Vec<&'static str> {
+        chosen.iter().map(|(name, _)| *name).collect()
+    }
+
     #[test]
     fn invalid_values_are_described_in_plain_words() {
         let told =
@@ -412,7 +456,10 @@ mod tests {
             ("stutter", "hog", "95", "the hog and a probe of 128 MiB"),
             ("tiobench", "random", "15", "an operation for each of 16 threads"),
             ("mprotect", "share", "0.00001", "less than a page"),
+            ("mprotect", "share", "90.5", "--share 90.5: at most 90: the mapping has to fit"),
             ("truncate", "share", "0.00001", "not a page for each of 64 files"),
+            ("pagefault", "share", "0.0005", "not a page for each of 4 tasks"),
+            ("fork", "share", "0.00001", "less than a page"),
             ("bonnie", "size", "0.00001", "that is no MiB"),
             ("pagealloc", "share", "0.00001", "no batch is small enough"),
         ] {

@@ -16,10 +16,7 @@ use rustix::mm::MprotectFlags;
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};
 use crate::clock::boot_time;
-use crate::words::Words;
-
-/// The size of a base page.
-const PAGE: usize = 4096;
+use crate::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {
@@ -32,13 +29,10 @@ pub struct Options {
 impl Workload for Options {
     fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
-            share: given.above_zero("share")?,
+            share: given.percent("share", 90.0, "the mapping has to fit")?,
             rounds: given.within("rounds", 1, 1_000_000)?,
             memory: given.value("memory")?,
         };
-        if found.share > 90.0 {
-            return Err(refused("share", found.share, "at most 90: the mapping has to fit"));
-        }
         if found.pages() == 0 {
             return Err(refused("share", found.share, "less than a page"));
         }
@@ -49,7 +43,7 @@ impl Workload for Options {
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("fill")?;
         let words = shared(self.pages()).while_("mapping shared memory")?;
-        words.iter().step_by(PAGE / size_of::<u64>()).for_each(|word| word.store(1, Relaxed));
+        words.pages().for_each(|word| word.store(1, Relaxed));
         for _ in 0..self.rounds {
             for (phase, flags) in [
                 ("protect", MprotectFlags::READ),

@@ -11,10 +11,10 @@ use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::CpuSet;
 
 use super::reporter::Reporter;
+use super::tasks::pin;
 use super::{Given, Result, While, Workload, list_within, refused};
 use crate::clock::boot_time;
 
@@ -115,13 +115,6 @@ struct Batch {
 struct Round {
     alloc: f64,
     free: f64,
-}
-
-/// Pins this process, and the kernel's work for it, to one CPU.
-fn pin(cpu: usize) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    Ok(sched_setaffinity(None::<Pid>, &set)?)
 }
 
 /// Runs the rounds of one kind of batch. False if there was not enough memory; the round is not reported

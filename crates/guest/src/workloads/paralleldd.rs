@@ -42,7 +42,7 @@ impl Workload for Options {
         reporter.phase("create")?;
         files::create(&path, self.bytes()).while_(path.display().to_string())?;
         for &readers in &self.readers {
-            files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+            files::drop_caches()?;
             reporter.phase(&readers.to_string())?;
             let reading = format!("reading {}", path.display());
             for elapsed in read(&path, readers, self).while_(reading)? {

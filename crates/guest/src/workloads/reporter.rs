@@ -57,6 +57,12 @@ impl Reporter {
         self.line(format!("sample \"{metric}\" {label} {value:.6} @{seconds}.{rest:09}"))
     }
 
+    /// Ends the phase, and reports rates, each with the time at which it was measured.
+    pub fn rates(&mut self, metric: &str, label: &str, rates: Vec<(f64, u64)>) -> Result<()> {
+        self.phase("")?;
+        rates.into_iter().try_for_each(|(rate, ended)| self.timed(metric, label, rate, ended))
+    }
+
     /// Reports a point of a series.
     pub fn series(&mut self, name: &str, value: f64) -> Result<()> {
         self.line(format!("series {name} {value:.6}"))

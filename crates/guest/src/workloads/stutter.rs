@@ -33,8 +33,6 @@ const COPY: &str = "stutter-copy";
 const PAUSE: Duration = Duration::from_millis(5);
 /// The largest probe in MiB.
 const MAX_PROBE: usize = 1 << 20;
-/// The smallest page size: the stride that touches every page.
-const PAGE: usize = 4096;
 
 /// The command line.
 pub struct Options {
@@ -75,7 +73,7 @@ impl Workload for Options {
         let [source, target] = ["source", "target"].map(|name| self.directory.join(name));
         reporter.phase("create")?;
         files::create(&source, self.share(self.file)).while_(source.display().to_string())?;
-        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+        files::drop_caches()?;
 
         reporter.phase("fill")?;
         let mut hog = start(HOG, [self.share(self.hog).to_string()]).while_("starting the hog")?;
@@ -129,7 +127,7 @@ fn probe(bytes: usize) -> io::Result<Duration> {
 }
 
 fn touch(words: &Words) {
-    for word in words.iter().step_by(PAGE / size_of::<u64>()) {
+    for word in words.pages() {
         word.store(1, Relaxed);
     }
 }
@@ -179,6 +177,7 @@ fn copy(mut arguments: lexopt::Parser) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::PAGE;
     use crate::workloads::tests::{manifest, options};
 
     #[test]

@@ -174,7 +174,7 @@ fn potential(options: &Options) -> Result<f64> {
     let name = path.display().to_string();
     let bytes = options.total().min(POTENTIAL);
     files::create(&path, bytes).while_(&name)?;
-    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+    files::drop_caches()?;
     let file = File::open(&path).while_(&name)?;
     let start = Instant::now();
     files::read_all(file, files::BLOCK).while_(&name)?;

@@ -16,10 +16,7 @@ use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};
 use crate::clock::boot_time;
 use crate::sys::own_time;
-use crate::words::Words;
-
-/// The smallest page size: the stride that touches every page.
-const PAGE: usize = 4096;
+use crate::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {
@@ -93,7 +90,7 @@ fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     file.set_len((pages * PAGE) as u64)?;
     let words = Words::shared(&file)?;
-    for word in words.iter().step_by(PAGE / size_of::<u64>()) {
+    for word in words.pages() {
         word.load(Relaxed);
     }
     words.page_out()?;
