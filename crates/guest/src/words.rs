@@ -2,16 +2,19 @@
 
 #![expect(unsafe_code, reason = "typed access to mappings, and madvise and mprotect on them")]
 
+use std::ffi::c_int;
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
+use rustix::mm::{MprotectFlags, mprotect};
 
 /// The size of a base page.
 pub const PAGE: usize = 4096;
+/// The size of a huge page.
+pub const HUGE: usize = 2 << 20;
 
 /// A mapping as 64-bit words.
 pub struct Words(MmapRaw);
@@ -47,8 +50,33 @@ impl Words {
     /// Makes the kernel reclaim the pages, as it would when short of memory (madvise(2), `MADV_PAGEOUT`,
     /// since Linux 5.4). Fails when the kernel does not support it.
     pub fn page_out(&self) -> io::Result<()> {
-        // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes.
-        Ok(unsafe { madvise(self.0.as_mut_ptr().cast(), self.0.len(), Advice::LinuxPageOut) }?)
+        self.advise(0..self.0.len(), libc::MADV_PAGEOUT)
+    }
+
+    /// Advises the kernel on some bytes, whole pages (madvise(2)). Fails when the kernel rejects it.
+    pub fn advise(&self, bytes: Range<usize>, advice: c_int) -> io::Result<()> {
+        assert!(bytes.start.is_multiple_of(PAGE) && bytes.end <= self.0.len());
+        // SAFETY: the pages are within the mapping, which lives as long as `self`. Advice may replace what is in
+        // them; all access is by atomics, for which any bit pattern is a value.
+        let result = unsafe {
+            let start = self.0.as_mut_ptr().add(bytes.start);
+            libc::madvise(start.cast(), bytes.len(), advice)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Keeps the pages base pages (madvise(2), `MADV_NOHUGEPAGE`), also on a kernel that has no others.
+    pub fn without_huge_pages(&self) -> io::Result<()> {
+        match self.advise(0..self.0.len(), libc::MADV_NOHUGEPAGE) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            result => result,
+        }
+    }
+
+    /// The first byte that begins a unit of so many bytes, such as a huge page.
+    pub fn aligned(&self, unit: usize) -> usize {
+        let start = self.0.as_mut_ptr().addr();
+        start.next_multiple_of(unit) - start
     }
 
     /// Changes the protection of the pages (mprotect(2)). A write to read-only pages ends the process by a

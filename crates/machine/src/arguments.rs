@@ -92,6 +92,10 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.0
 }
 
+/// Nanoseconds to and MiB/s of memory of a node with CPUs and of one without, as kernels are told.
+const FAST: [u32; 2] = [100, 10_000];
+const SLOW: [u32; 2] = [300, 2_000];
+
 #[derive(Default)]
 struct Arguments(Vec<OsString>);
 
@@ -146,9 +150,13 @@ impl Arguments {
             for range in node.cpus.to_string().split(',').filter(|range| !range.is_empty()) {
                 numa += &format!(",cpus={range}");
             }
+            if node.cpus.0.is_empty() {
+                numa += &format!(",initiator={}", nearest(topology, number));
+            }
             self.option("-numa", numa);
         }
         self.distances(topology);
+        self.speeds(topology);
     }
 
     /// All distances, if any is given, because QEMU requires all or none. Without them the machine has no
@@ -162,6 +170,28 @@ impl Arguments {
             if from != to {
                 let distance = topology.distance(from, to);
                 self.option("-numa", format!("dist,src={from},dst={to},val={distance}"));
+            }
+        }
+    }
+
+    /// Tells the kernel that nodes with memory alone are slow (ACPI's HMAT), which makes them a memory tier of their
+    /// own. They are not slower: emulated memory has no speed.
+    fn speeds(&mut self, topology: &Topology) {
+        let is_slow = |node: usize| topology.nodes[node].cpus.0.is_empty();
+        let nodes = 0..topology.nodes.len();
+        if !nodes.clone().any(is_slow) {
+            return;
+        }
+        self.option("-machine", "hmat=on");
+        for from in nodes.clone().filter(|node| !is_slow(*node)) {
+            for to in nodes.clone() {
+                let [latency, bandwidth] = if is_slow(to) { SLOW } else { FAST };
+                let place = format!("hmat-lb,initiator={from},target={to},hierarchy=memory");
+                let latency = format!("{place},data-type=access-latency,latency={latency}");
+                self.option("-numa", latency);
+                let bandwidth =
+                    format!("{place},data-type=access-bandwidth,bandwidth={bandwidth}M");
+                self.option("-numa", bandwidth);
             }
         }
     }
@@ -189,6 +219,13 @@ fn emulated_cpu(major: u32) -> &'static str {
         ..9 => "max,-erms,-fsrm",
         _ => "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc",
     }
+}
+
+/// The nearest node with CPUs.
+fn nearest(topology: &Topology, node: usize) -> usize {
+    let with_cpus = |other: &usize| !topology.nodes[*other].cpus.0.is_empty();
+    let others = (0..topology.nodes.len()).filter(with_cpus);
+    others.min_by_key(|other| topology.distance(node, *other)).unwrap_or_default()
 }
 
 /// The number of sockets for which no socket spans nodes. Otherwise the kernel would warn about last-level
@@ -332,13 +369,26 @@ mod tests {
         -object memory-backend-ram,id=memory1,size=256M
         -numa node,nodeid=1,memdev=memory1,cpus=1,cpus=3
         -object memory-backend-ram,id=memory2,size=512M
-        -numa node,nodeid=2,memdev=memory2
+        -numa node,nodeid=2,memdev=memory2,initiator=0
         -numa dist,src=0,dst=1,val=21
         -numa dist,src=0,dst=2,val=31
         -numa dist,src=1,dst=0,val=21
         -numa dist,src=1,dst=2,val=31
         -numa dist,src=2,dst=0,val=31
         -numa dist,src=2,dst=1,val=31
+        -machine hmat=on
+        -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-latency,latency=100
+        -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
+        -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=100
+        -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
+        -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-latency,latency=300
+        -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=2000M
+        -numa hmat-lb,initiator=1,target=0,hierarchy=memory,data-type=access-latency,latency=100
+        -numa hmat-lb,initiator=1,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
+        -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-latency,latency=100
+        -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
+        -numa hmat-lb,initiator=1,target=2,hierarchy=memory,data-type=access-latency,latency=300
+        -numa hmat-lb,initiator=1,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=2000M
         ");
     }
 

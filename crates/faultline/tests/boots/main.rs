@@ -19,6 +19,7 @@ mod sequential;
 mod skeletons;
 mod source;
 mod swap;
+mod today;
 mod workloads;
 
 /// Whether tests that take minutes are wanted; prints a line if not.

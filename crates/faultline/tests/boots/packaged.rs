@@ -35,6 +35,26 @@ kernel = "6.1"
 name = "pgbench"
 parameters = { size = 10, clients = "1,2", warmup = 1, steady = 4 }
 "#;
+/// stress-ng, Redis and the compiler have their own test as well.
+const STRESS: &str = r#"
+[machine.swap]
+kind = "zram"
+size = "128M"
+[[machine.disk]]
+size = "256M"
+filesystem = "ext4"
+[[variant]]
+kernel = "6.1"
+[[workload]]
+name = "stressng"
+parameters = { stressors = "fork,mmap", tasks = 2, operations = 40, seconds = 60 }
+[[workload]]
+name = "keyvalue"
+parameters = { requests = 2000 }
+[[workload]]
+name = "kernbuild"
+parameters = { jobs = 2, files = 4 }
+"#;
 /// Files that fs_mark makes: 4 for each MiB.
 const FILES: f64 = 4.0 * 512.0;
 /// KiB of bonnie++'s file, 40 % of the memory in whole MiB.
@@ -172,4 +192,45 @@ fn the_server_counters_agree_with_pgbench() {
         let rates: Vec<f64> = rates.map(|sample| sample.value).collect();
         assert_eq!((rates.len(), rates.iter().sum::<f64>() * 2.0), (2, done), "{note}");
     }
+}
+
+#[test]
+fn kernel_counters_agree_with_stressors_a_server_and_a_compiler() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = experiment("stress", STRESS).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
+    bench.run(&text).expect(0);
+    let [boot] = &bench.boots()[..] else { panic!("not one boot") };
+    let labels = |metric: &str| {
+        let samples = boot.samples.iter().filter(|sample| sample.metric == metric);
+        samples.map(|sample| sample.label.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("Rate"), ["fork-2", "mmap-2"]);
+    // An operation of this stressor is a fork; stress-ng itself starts a few processes.
+    let started = |phase: &str| {
+        let mut stat = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Stat));
+        stat.find(|chunk| chunk.phase == phase).unwrap().difference("processes").unwrap()
+    };
+    assert!((40..60).contains(&started("fork-2")), "{} processes", started("fork-2"));
+
+    assert_eq!(labels("Requests"), ["get", "set", "get-save", "set-save"]);
+    // In KiB. All keys are written to the disk.
+    let keys = 512.0 * 1024.0 / 10.0 * 1024.0 / (1024.0 + 120.0);
+    let written = grown(boot, "keyvalue", "set-save", "pgpgout") / keys;
+    assert!((0.99..1.2).contains(&written), "{written} times the keys");
+    // What the server says that it copied needed a fault for each page.
+    let copied = boot.samples.iter().filter(|sample| sample.metric == "Copied");
+    let copied: Vec<f64> = copied.map(|sample| sample.value * 256.0).collect();
+    let faults = grown(boot, "keyvalue", "set-save", "pgfault");
+    assert!(copied[0] < copied[1] && copied[1] < faults, "{copied:?} pages, {faults} faults");
+
+    // For each of 4 files gcc, cc1 and as; make, and gcc and ld of all files.
+    assert!((15..40).contains(&started("build-2")), "{} processes", started("build-2"));
+    assert_eq!(
+        (labels("OOM"), labels("System")[2..].to_vec()),
+        (vec!["2".into()], vec!["2".to_owned()])
+    );
+    assert!(grown(boot, "kernbuild", "build-2", "pswpout") > 0.0);
 }

@@ -73,12 +73,12 @@ fn kernel_counters_agree_with_workloads() {
 }
 
 /// The chunks of `/proc/vmstat` of a phase.
-fn phase<'a>(boot: &'a Boot, workload: &str, phase: &str) -> Vec<&'a Chunk> {
+pub fn phase<'a>(boot: &'a Boot, workload: &str, phase: &str) -> Vec<&'a Chunk> {
     let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
     chunks.filter(|chunk| chunk.workload == workload && chunk.phase == phase).collect()
 }
 
-fn grown(chunk: &Chunk, counter: &str) -> f64 {
+pub fn grown(chunk: &Chunk, counter: &str) -> f64 {
     chunk.difference(counter).unwrap() as f64
 }
 

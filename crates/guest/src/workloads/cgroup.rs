@@ -71,6 +71,23 @@ impl Memcg {
         let text = fs::read_to_string(self.0.join("memory.current")).while_("memory.current")?;
         text.trim().parse().map_err(io::Error::other).while_("memory.current")
     }
+
+    /// A number of its `memory.stat`. Fails when the kernel does not count it.
+    pub fn stat(&self, name: &str) -> Result<u64> {
+        self.number("memory.stat", name)
+    }
+
+    /// How often something happened (`memory.events`). Fails when the kernel does not count it.
+    pub fn event(&self, name: &str) -> Result<u64> {
+        self.number("memory.events", name)
+    }
+
+    fn number(&self, file: &str, name: &str) -> Result<u64> {
+        let text = fs::read_to_string(self.0.join(file)).while_(file)?;
+        let number = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+        let found = text.lines().find_map(number);
+        found.ok_or_else(|| io::Error::other(format!("it has no {name}"))).while_(file)
+    }
 }
 
 impl Drop for Memcg {

@@ -4,26 +4,23 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use super::random::Random;
 use super::{Result, While};
 
 /// Bytes written or read at a time, by default.
 pub const BLOCK: usize = 1 << 20;
 
-/// Makes a file of so many bytes of incompressible data: the output of SplitMix64 (Steele, Lea and Flood,
-/// "Fast splittable pseudorandom number generators", OOPSLA 2014), the same each time. It is on the disk
-/// when this returns.
+/// Makes a file of so many bytes of incompressible data, the same each time. It is on the disk when this
+/// returns.
 pub fn create(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
-    let mut state = 0u64;
+    let mut random = Random(0);
     let mut block = vec![0; BLOCK];
     let mut left = bytes;
     while left > 0 {
-        for word in block.chunks_exact_mut(8) {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
-        }
+        block
+            .chunks_exact_mut(8)
+            .for_each(|word| word.copy_from_slice(&random.next().to_le_bytes()));
         let part = left.min(BLOCK as u64) as usize;
         file.write_all(&block[..part])?;
         left -= part as u64;

@@ -4,8 +4,11 @@
 mod cgroup;
 mod files;
 mod program;
+mod random;
 mod reporter;
+mod setting;
 mod tasks;
+mod topology;
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -457,9 +460,19 @@ mod tests {
             ("tiobench", "random", "15", "an operation for each of 16 threads"),
             ("mprotect", "share", "0.00001", "less than a page"),
             ("mprotect", "share", "90.5", "--share 90.5: at most 90: the mapping has to fit"),
+            ("filemap", "limit", "81", "--limit 81: at most 80: the machine needs the rest"),
+            ("tier", "hot", "101", "--hot 101: at most 100"),
             ("truncate", "share", "0.00001", "not a page for each of 64 files"),
             ("pagefault", "share", "0.0005", "not a page for each of 4 tasks"),
             ("fork", "share", "0.00001", "less than a page"),
+            ("filemap", "share", "0.0005", "not a page for each of 4 readers"),
+            ("thp", "share", "0.01", "less than a huge page"),
+            ("mglru", "limit", "0.00001", "less than a page for a working set"),
+            ("memcg", "share", "0.00001", "not a page for each process"),
+            ("compaction", "share", "0.01", "less than a huge page"),
+            ("tier", "share", "0.00001", "less than a hot page"),
+            ("keyvalue", "share", "0.00001", "not a key"),
+            ("vmalloc", "share", "0.01", "too little for 500 areas"),
             ("bonnie", "size", "0.00001", "that is no MiB"),
             ("pagealloc", "share", "0.00001", "no batch is small enough"),
         ] {

@@ -10,10 +10,13 @@ use kernels::{Cache, Error};
 use model::{Experiment, Kernel, Variant, WorkloadUse};
 
 /// Our own modules.
-const SOURCES: [Source; 1] = [Source {
-    name: "pagealloc",
-    text: include_str!("../../../../workloads/pagealloc/pagealloc.c"),
-}];
+const SOURCES: [Source; 2] = [
+    Source { name: "pagealloc", text: include_str!("../../../../workloads/pagealloc/pagealloc.c") },
+    Source {
+        name: "timevmalloc",
+        text: include_str!("../../../../workloads/vmalloc/timevmalloc.c"),
+    },
+];
 
 /// The source of our own module; `None` for the kernel's modules.
 pub fn source(module: &str) -> Option<Source> {
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_workload_without_its_module_is_not_run() {
-        let [source] = SOURCES;
+        let [source, _] = SOURCES;
         let built = vec![(source, Err("has no headers".into()))];
         let out_of_tree = OutOfTree { built, lacking: Vec::new() };
         assert_eq!(out_of_tree.missing(&used("pagealloc")).as_deref(), Some("has no headers"));
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_built_module_is_loaded() {
-        let [source] = SOURCES;
+        let [source, _] = SOURCES;
         let module = Module { name: "pagealloc".into(), path: "x.ko".into(), optional: false };
         let built = vec![(source, Ok(module.clone()))];
         let out_of_tree = OutOfTree { built, lacking: Vec::new() };

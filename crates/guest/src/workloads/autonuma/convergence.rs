@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::topology::Topology;
+use super::super::topology::Topology;
 
 /// The report of one process, by node number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl Convergence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::topology::Node;
+    use super::super::super::topology::Node;
     use super::*;
 
     fn topology() -> Topology {

@@ -11,7 +11,6 @@
 mod convergence;
 mod process;
 mod program;
-mod topology;
 
 use std::num::NonZeroU64;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -23,8 +22,8 @@ use std::{env, io};
 use self::convergence::{Convergence, Placement};
 use self::process::Plan;
 use self::program::{Program, Work};
-use self::topology::Topology;
 use super::reporter::Reporter;
+use super::topology::Topology;
 use super::{Given, Main, Result, While, Workload, WorkloadError, list, refused};
 use crate::sys::children_time;
 
@@ -173,7 +172,7 @@ fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Op
 
 #[cfg(test)]
 mod tests {
-    use super::topology::Node;
+    use super::super::topology::Node;
     use super::*;
     use crate::workloads::tests::options;
 

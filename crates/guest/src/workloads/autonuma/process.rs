@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::thread::sched_getcpu;
 use serde::{Deserialize, Serialize};
 
+use super::super::topology::Topology;
 use super::super::{Result, While, WorkloadError};
 use super::convergence::{Placement, count};
-use super::topology::Topology;
 use crate::sys::{bind_memory, nodes_of};
 use crate::words::Words;
 
