@@ -15,6 +15,7 @@ mod cross_check;
 mod duration;
 mod effects;
 mod equal;
+mod events;
 mod evidence;
 mod exact;
 mod explain;
@@ -56,6 +57,7 @@ pub use cross_check::{
     Conclusion, CrossCheck, Gain, Instructions, Sources, comparable, cross_check,
 };
 pub use effects::{Axis, Effect, Effects, Term};
+pub use events::Spread;
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
 pub use explain::{
@@ -290,6 +292,7 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
     let Results { experiment, variants } = results;
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
+    let events = &experiment.sampler.events;
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let tables = experiment.workloads.iter().flat_map(|used| {
         let columns: Vec<_> =
@@ -305,6 +308,7 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
             },
             duration::table(&beyond, &columns, &steady, seeds, judging),
             counters::table(&beyond, &columns, topology, &steady, seeds, judging),
+            events::table((used, &beyond), events, &columns, &steady, seeds, judging),
         ]
     });
     let tables: Vec<Table> = tables.filter(|table| !table.rows.is_empty()).collect();

@@ -248,7 +248,9 @@ impl Comparison {
         let of = |workload: &str| manifest(experiment, workload);
         for table in &mut self.tables {
             let known = of(&table.workload).filter(|_| table.kind == Kind::Metrics);
-            if table.kind == Kind::Duration || (table.kind == Kind::Metrics && known.is_none()) {
+            if matches!(table.kind, Kind::Duration | Kind::Events)
+                || (table.kind == Kind::Metrics && known.is_none())
+            {
                 continue;
             }
             let named = |name: &mut String| *name = theirs(name, known, at);
@@ -277,7 +279,7 @@ impl Comparison {
     pub fn statistic(&self, kind: Kind) -> Option<&'static str> {
         self.names.filter(|at| *at >= OPS)?;
         match kind {
-            Kind::Metrics => None,
+            Kind::Metrics | Kind::Events => None,
             Kind::Duration => Some("Duration"),
             Kind::Counters => Some("Ops"),
         }

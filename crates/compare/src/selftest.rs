@@ -220,7 +220,7 @@ fn claims(comparison: &Comparison, family: Family) -> Claims {
         for row in &table.rows {
             let verdict = row.verdict(1);
             let own = match (table.kind, verdict) {
-                (Kind::Counters, _) => Family::Counters,
+                (Kind::Counters | Kind::Events, _) => Family::Counters,
                 (_, Some(_)) => Family::Primary,
                 (_, None) => Family::Secondary,
             };

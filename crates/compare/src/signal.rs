@@ -131,6 +131,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
         table.rows.iter().filter(move |row| match table.kind {
             Kind::Metrics => row.statistic.is_mean() && !(is_exact && row.cells[0].value.is_none()),
             Kind::Duration | Kind::Counters => true,
+            Kind::Events => false,
         })
     })
 }

@@ -256,6 +256,28 @@ mod tests {
     }
 
     #[test]
+    fn events_have_rates_before_and_after_that_moment() {
+        let mut boots = boots(40, true, &[10, 12, 20, 30]);
+        for chunk in boots.iter_mut().map(|boot| &mut boot.chunks) {
+            let mut events = chunk[0].clone();
+            events.source = "events".into();
+            let times: Vec<_> = events.times.iter().map(|time| Some(*time as i64)).collect();
+            let [enabled, running] = ["enabled", "running"].map(|it| format!("cycles {it}"));
+            events.columns[0].name = "cycles".into();
+            events.columns.push(Column::new(enabled, times.clone()));
+            events.columns.push(Column::new(running, times));
+            chunk.push(events);
+        }
+        let mut experiment = experiment(Mode::Measured, 4, vec![manifest()]);
+        experiment.sampler.events = vec!["cycles".into()];
+        let tables = tables(&experiment, &boots, &Judging::default());
+        let rows = &tables.iter().find(|table| table.kind == Kind::Events).unwrap().rows;
+        let rows: Vec<_> = rows.iter().map(|row| (&*row.metric, row.value(1))).collect();
+        let expected = [("cycles-run-warm-up", Some(1000.0)), ("cycles-run", Some(100.0))];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
     fn counters_cover_whole_phases_if_the_moment_is_unknown() {
         let judging = Judging::default();
         let untimed = found(&boots(40, false, &[10, 12, 20, 30]), &judging);

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::steady::Part;
-use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
+use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Spread, Variation, Verdict, WarmUp};
 
 /// The kind of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -22,6 +22,8 @@ pub enum Kind {
     Duration,
     /// Differences of the kernel's counters over a boot's iterations: the mean over boots.
     Counters,
+    /// Events that perf counts, per second of a phase: the mean over boots.
+    Events,
 }
 
 /// A statistic.
@@ -151,6 +153,8 @@ pub struct Cell {
     pub verdict: Option<Verdict>,
     /// The basis of the verdict.
     pub basis: Basis,
+    /// The spread of an event's rate.
+    pub spread: Option<Spread>,
 }
 
 /// What is known of a figure and its difference from the baseline's.
@@ -283,6 +287,12 @@ impl Row {
                 variation: figures[column].variation(),
             };
         }
+        self
+    }
+
+    /// The row with the spread of an event's rate in each column.
+    pub(crate) fn with_spreads(mut self, spreads: impl Iterator<Item = Option<Spread>>) -> Self {
+        self.cells.iter_mut().zip(spreads).for_each(|(cell, spread)| cell.spread = spread);
         self
     }
 

@@ -21,7 +21,7 @@ pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
-pub use kernel::{KernelAddArgs, KernelCommand, KernelPruneArgs};
+pub use kernel::{EventCommand, KernelAddArgs, KernelCommand, KernelPruneArgs};
 pub use results::{
     CompareArgs, CoverArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs,
     ExportFormat, Format, Warmup,
@@ -66,6 +66,9 @@ pub enum Command {
     /// Fetch, build, list or remove kernels
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// List the events that can be counted
+    #[command(subcommand)]
+    Event(EventCommand),
     /// Pin, list, renew or remove the disk images of Debian packages that workloads run in
     #[command(subcommand)]
     Userspace(UserspaceCommand),
@@ -229,7 +232,7 @@ pub struct RunArgs {
     #[arg(conflicts_with_all = [
         "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk",
         "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
-        "build_modules", "compiler",
+        "build_modules", "compiler", "events",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: kernels to compare, such as 6.1,6.12; the first is the baseline. A source is built:
@@ -248,6 +251,9 @@ pub struct RunArgs {
     pub boots: Option<BootsArg>,
     #[command(flatten)]
     pub sequential: SequentialArgs,
+    /// Without a file: events to count by perf's names, such as tlb:tlb_flush,page-faults
+    #[arg(long, value_delimiter = ',', value_name = "EVENT,...")]
+    pub events: Vec<String>,
     /// Without a file: iterations in each boot
     #[arg(long, default_value_t = 1)]
     pub iterations: u32,

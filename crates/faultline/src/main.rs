@@ -46,6 +46,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let store = cli.store;
     match cli.command {
         Command::Kernel(command) => commands::kernel::kernel(command),
+        Command::Event(command) => commands::event::event(&command),
         Command::Userspace(command) => commands::userspace::userspace(store, command),
         Command::Workload(command) => commands::workload::command(store, command),
         Command::Run(args) => commands::run::run(store, *args),

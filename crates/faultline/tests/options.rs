@@ -67,6 +67,7 @@ fn options_that_a_file_sets_are_refused_beside_it() {
         ("--at-most", "9", "at_most"),
         ("--margin", "2", "margin"),
         ("--budget", "2h", "budget"),
+        ("--events", "cs", "events in [sampler]"),
         ("--iterations", "3", "iterations in [[workload]]"),
         ("--cpus", "1", "cpus in [machine]"),
         ("--memory", "1G", "memory in [machine]"),

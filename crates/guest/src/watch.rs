@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
-use model::Source;
+use model::NOT_COUNTED;
 
 use crate::clock::{Ticks, boot_time};
 use crate::kmsg::KernelLog;
@@ -73,11 +73,33 @@ impl Watch {
         Self { recorder, root: root.into(), sources }
     }
 
-    /// Opens the files to sample and records their list. Fails when the recorder is full.
-    pub fn open(&self, sources: &[Source]) -> Result<(), RecordError> {
-        let sampler = &mut self.lock().sampler;
-        sampler.open(&self.root, sources);
-        self.recorder.event(boot_time(), &Event::Files(sampler.files()))
+    /// Opens the files and events to sample and records their list. Notes what cannot be counted. Fails when the
+    /// recorder is full.
+    pub fn open(&self, wanted: &model::Sampler) -> Result<(), RecordError> {
+        let problems = {
+            let sampler = &mut self.lock().sampler;
+            sampler.open(&self.root, &wanted.sources);
+            let problems = sampler.count(&self.root, &wanted.events);
+            self.recorder.event(boot_time(), &Event::Files(sampler.files()))?;
+            problems
+        };
+        problems.iter().try_for_each(|problem| self.note(NOT_COUNTED, problem))
+    }
+
+    /// Notes how often events could not be read. Fails when the recorder is full.
+    pub fn report_lost(&self) -> Result<(), RecordError> {
+        let lost = self.lock().sampler.lost_events();
+        if lost > 0 {
+            let lost = format!(
+                "{lost} readings failed: figures of phases that they begin or end are missing"
+            );
+            self.note(NOT_COUNTED, &lost)?;
+        }
+        Ok(())
+    }
+
+    fn note(&self, about: &str, note: &str) -> Result<(), RecordError> {
+        self.event(&Event::Note(format!("{about}{note}")))
     }
 
     /// Samples at every `interval` in its own thread, until the machine ends. Fails when the kernel cannot
@@ -150,6 +172,8 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use model::Source;
+
     use super::*;
     use crate::recorder::tests::{Entry, Log};
 
@@ -189,7 +213,8 @@ mod tests {
         fs::write(root.path().join("proc/stat"), "cpu 1\n").unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
         watch.lock().log = KernelLog::none();
-        watch.open(&[Source::Stat]).unwrap();
+        let wanted = model::Sampler { sources: vec![Source::Stat], ..Default::default() };
+        watch.open(&wanted).unwrap();
         watch.cut(&Event::Begin { workload: 0, iteration: 0 }).unwrap();
         watch.cut(&Event::Phase("steady".into())).unwrap();
         let entries = log.entries();

@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod config;
 pub mod derived;
 pub mod diskstats;
+pub mod events;
 pub mod interrupts;
 pub mod kallsyms;
 pub mod klog;
@@ -55,6 +56,7 @@ pub fn counters(source: Source, part: &str, text: &str) -> Counters {
         Source::Buddyinfo => buddyinfo::parse(text),
         Source::Pagetypeinfo => pagetypeinfo::parse(text),
         Source::Slabinfo => slabinfo::parse(text),
+        Source::Events => events::parse(text),
     };
     if part.is_empty() {
         return counters;

@@ -22,6 +22,7 @@ mod record;
 mod request;
 mod source;
 mod tool;
+mod tracepoints;
 mod userspace;
 
 pub use assemble::digest;
@@ -29,8 +30,10 @@ pub use cache::{Cache, KnownKernel, KnownUserspace, Prune, Pruned, Renewed};
 pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};
+pub use source::config::EVENTS;
 pub use source::history::{Change, Commit, History};
 pub use source::inputs::Inputs;
 pub use source::{Source, Unbuilt, subjects};
+pub use tracepoints::tracepoints;
 pub use userspace::lock::settle as settle_lock;
 pub use userspace::{Mkfs, Userspace, is_name as is_package_name};

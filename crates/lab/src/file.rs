@@ -9,6 +9,7 @@ mod machine;
 mod matrix;
 mod mode;
 pub mod near;
+mod sampler;
 mod swap;
 mod sweep;
 #[cfg(test)]
@@ -45,11 +46,10 @@ use workloads::WorkloadForm;
 pub use culprit::parse_culprit;
 pub use disks::usual as usual_disk;
 pub use mode::DEFAULT_SEEDS;
+pub use sampler::check_events;
 pub use variants::{check_cmdline, default_name};
 pub use write::{Written, file_name, write};
 
-/// The shortest interval between samples.
-pub const SHORTEST_INTERVAL: Millis = Millis(10);
 const MINUTE: Millis = Millis(60_000);
 /// The longest name of an experiment or a variant, in bytes.
 const LONGEST_NAME: usize = 200;
@@ -253,7 +253,7 @@ impl FileForm {
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;
-        let sampler = check_sampler(self.sampler)?;
+        let sampler = sampler::check(self.sampler)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
@@ -317,23 +317,6 @@ fn some_time(limit: Option<Spanned<Millis>>, usual: Millis) -> Checked<Millis> {
         ),
         limit => Ok(limit.map_or(usual, Spanned::into_inner)),
     }
-}
-
-fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
-    let Some(sampler) = sampler else {
-        return Ok(Sampler::default());
-    };
-    if sampler.get_ref().interval < SHORTEST_INTERVAL {
-        let problem = format!("the interval of {} is too short", sampler.get_ref().interval);
-        return fault(sampler.span(), problem, "the shortest interval is 10ms");
-    }
-    let sources = &sampler.get_ref().sources;
-    let twice = sources.iter().enumerate().find(|(place, it)| sources[..*place].contains(it));
-    if let Some((_, source)) = twice {
-        let problem = format!("`{}` is sampled twice", source.name());
-        return fault(sampler.span(), problem, "name each source once");
-    }
-    Ok(sampler.into_inner())
 }
 
 /// serde's message in our words, with the key of the wrong value and, for a number, the allowed range.

@@ -32,7 +32,7 @@ use crate::boot::symbols::{KernelCode, SymbolReader};
 use crate::boot::userspace;
 use crate::record::salvage::salvage;
 use crate::run::watch::{Progress, Watch};
-use check::check_support;
+use check::{check_support, check_tracepoints};
 use context::RunContext;
 use obtain::Obtained;
 pub(crate) use obtain::complete;
@@ -149,6 +149,7 @@ impl Lab {
             });
         }
         check_support(experiment, kernels, &out_of_tree)?;
+        check_tracepoints(experiment, kernels)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         let failed_before = match options.retry_failed {

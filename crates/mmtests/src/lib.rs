@@ -175,7 +175,7 @@ impl Directory {
                 ..Machine::default()
             },
             workloads: self.workloads(),
-            sampler: Sampler { interval: Millis(0), sources: self.sources() },
+            sampler: Sampler { interval: Millis(0), sources: self.sources(), events: Vec::new() },
             boots: most.unwrap_or(0),
             imported: Some(Imported {
                 tool: TOOL.to_owned(),

@@ -44,6 +44,8 @@ named! {
         Pagetypeinfo = "pagetypeinfo",
         /// `/proc/slabinfo`
         Slabinfo = "slabinfo",
+        /// Events that perf counts, as the agent prints them.
+        Events = "events",
     }
 }
 
@@ -64,12 +66,16 @@ pub struct Sampler {
     pub interval: Millis,
     /// The files to sample.
     pub sources: Vec<Source>,
+    /// The events that perf counts, by perf's names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
 }
 
 impl Default for Sampler {
     fn default() -> Self {
-        let all_cheap = Source::ALL.iter().copied().filter(|source| !source.takes_locks());
-        Self { interval: Millis(1000), sources: all_cheap.collect() }
+        let is_usual = |source: &Source| !source.takes_locks() && *source != Source::Events;
+        let sources = Source::ALL.iter().copied().filter(is_usual).collect();
+        Self { interval: Millis(1000), sources, events: Vec::new() }
     }
 }
 

@@ -8,6 +8,7 @@ mod boot;
 mod build;
 mod directory;
 mod disk;
+mod event;
 mod experiment;
 mod kept;
 mod parameter;
@@ -27,6 +28,7 @@ pub use boot::{
 pub use build::{Build, Compiler, TaskLayout};
 pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
+pub use event::{MAX_EVENT_NAME, MAX_EVENTS, NOT_COUNTED, PerfEvent};
 pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
     Source, Step, Variant, WorkloadUse,
@@ -43,4 +45,4 @@ pub use swap::Swap;
 pub use sweep::{Point, PointChange};
 pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
-pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK};
+pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK, matches};

@@ -79,7 +79,7 @@ pub enum Rows {
 }
 
 /// Whether `text` matches `pattern`, in which a `*` stands for anything.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let Some((begin, pattern)) = pattern.split_once('*') else { return pattern == text };
     let (middle, end) = pattern.rsplit_once('*').unwrap_or(("", pattern));
     let Some(text) = text.strip_prefix(begin) else { return false };

@@ -33,6 +33,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
             Kind::Metrics => parts.push(metrics(table, comparison)),
             Kind::Duration => {}
             Kind::Counters => parts.extend(counters(table, comparison)),
+            Kind::Events => parts.push(table::text(table, comparison)),
         }
     }
     parts.extend(sweep::text(comparison, &TEXT));

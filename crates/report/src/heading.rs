@@ -58,6 +58,13 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
         (Kind::Counters, Mode::Exact) => {
             format!("counters summed over iterations, mean of seeds: {pooled}{}", left_out(table))
         }
+        (Kind::Events, Mode::Measured) => {
+            format!("events per second, mean of boots: {pooled}{}", left_out(table))
+        }
+        (Kind::Events, Mode::Exact) => {
+            let without = left_out(table);
+            format!("events per second of guest time, mean of seeds: {pooled}{without}")
+        }
     };
     what + part
 }

@@ -2,7 +2,7 @@
 
 use compare::{
     Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes,
-    Oddity, Part, Pool, Row, Sources, Spot, Statistic, Step, Table, Turn, Unmet, UserNote,
+    Oddity, Part, Pool, Row, Sources, Spot, Spread, Statistic, Step, Table, Turn, Unmet, UserNote,
     VariantOutcomes, Variation, Verdict, WarmUp, along,
 };
 use model::{Better, Mode};
@@ -138,6 +138,9 @@ struct RowDocument<'a> {
     variation: Vec<Option<Variation>>,
     /// Of the gains, in measured mode.
     intervals: Vec<Option<[f64; 2]>>,
+    /// Of the rates of events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    spreads: Vec<Option<Spread>>,
 }
 
 /// The comparison as one JSON object, figures in full precision. `baseline` is null only if there is no
@@ -246,6 +249,10 @@ fn row(row: &Row) -> RowDocument<'_> {
         lacking: each(row, Row::no_evidence),
         variation: each(row, Row::variation),
         intervals: each(row, |row, column| row.evidence(column)?.gains(row.better?)),
+        spreads: match row.cells.iter().any(|cell| cell.spread.is_some()) {
+            true => row.cells.iter().map(|cell| cell.spread).collect(),
+            false => Vec::new(),
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! A table in the layout of the kernel's lists: labels to the left, under each name a value and, in
 //! parentheses, its gain.
 
-use compare::{Comparison, Kind, Row, Table, Verdict};
+use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
 use model::Mode;
 
 use crate::ascii::{escape, wrap};
@@ -93,12 +93,15 @@ pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String>
     if comparison.mode == Mode::Exact {
         sentences
             .extend(legend(table).into_iter().filter(|_| marks || table.kind == Kind::Metrics));
-    } else if comparison.emulated && table.kind != Kind::Counters {
+    } else if comparison.emulated && !matches!(table.kind, Kind::Counters | Kind::Events) {
         sentences.push(EMULATED.to_owned());
     }
     let has = |label: &str| table.rows.iter().any(|row| row.metric == label);
     let models = MODELS.iter().filter(|(label, _)| has(label));
     sentences.extend(models.map(|(_, model)| (*model).to_owned()));
+    if table.kind == Kind::Events {
+        sentences.extend(on_events(table, comparison));
+    }
     sentences
 }
 
@@ -184,7 +187,8 @@ impl Column {
     /// The column of the variant with this number and name. With `marks`, values without gains have marks by
     /// the results of the comparison.
     pub fn new(table: &Table, number: usize, name: &str, marks: Option<&Comparison>) -> Self {
-        let Cells { values, gains, directed } = cells(table, number, marks);
+        let Cells { values, mut gains, spreads, directed } = cells(table, number, marks);
+        gains.iter_mut().zip(&spreads).for_each(|(gain, spread)| gain.push_str(spread));
         let min_width = if directed { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH };
         let gain_width = longest(gains.iter().map(String::len));
         let needed = min_width.max(1 + longest(values.iter().map(String::len)));
@@ -216,6 +220,8 @@ pub struct Cells {
     pub values: Vec<String>,
     /// The text after each value: its gain, or the closing mark.
     pub gains: Vec<String>,
+    /// The spread of each value, in a table of events.
+    pub spreads: Vec<String>,
     /// Whether there are gains.
     pub directed: bool,
 }
@@ -230,7 +236,75 @@ pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells 
         (false, Some(comparison)) => marked(table, number, comparison),
         (false, None) => (values(table, number), vec![String::new(); table.rows.len()]),
     };
-    Cells { values, gains, directed }
+    let spreads = spreads(table, number);
+    Cells { values, gains, spreads, directed }
+}
+
+/// The spreads of a column of events, as `perf stat -r` prints them.
+fn spreads(table: &Table, column: usize) -> Vec<String> {
+    let kind = SpreadOver::of(table);
+    let text = |row: &Row| {
+        let spread = row.cells.get(column).and_then(|cell| cell.spread);
+        match (kind, spread.zip(kind).and_then(|(spread, over)| over.in_cell(&spread))) {
+            (None, _) => String::new(),
+            (Some(_), Some(share)) => format!("  ( +-{:6.2}% )", 100.0 * share),
+            (Some(_), None) => " ".repeat(14),
+        }
+    };
+    table.rows.iter().map(text).collect()
+}
+
+/// What the spreads of a table are over.
+#[derive(Clone, Copy)]
+enum SpreadOver {
+    Boots,
+    Intervals,
+}
+
+impl SpreadOver {
+    /// Boots, or the intervals of single boots; `None` without either.
+    fn of(table: &Table) -> Option<Self> {
+        let has = |over: &Self| {
+            let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+            cells.any(|cell| cell.spread.is_some_and(|spread| over.in_cell(&spread).is_some()))
+        };
+        [Self::Boots, Self::Intervals].into_iter().find(has)
+    }
+
+    fn in_cell(self, spread: &Spread) -> Option<f64> {
+        match self {
+            Self::Boots => spread.boots,
+            Self::Intervals => spread.intervals,
+        }
+    }
+}
+
+/// What the spreads of a table of events are, and what was scaled in it.
+fn on_events(table: &Table, comparison: &Comparison) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(over) = SpreadOver::of(table) {
+        let over = match over {
+            SpreadOver::Boots => "boots",
+            SpreadOver::Intervals => "the intervals of a boot",
+        };
+        sentences.push(format!(
+            "( +- ) is the standard error of the mean over {over}, as perf stat -r prints it."
+        ));
+    }
+    for row in &table.rows {
+        for (cell, variant) in row.cells.iter().zip(&comparison.variants) {
+            let share = cell.spread.map_or(1.0, |it| it.running);
+            if share < 1.0 {
+                sentences.push(format!(
+                    "{} was counted {:.2} % of the time in {} (multiplexed), and is scaled.",
+                    escape(&row.metric),
+                    100.0 * share,
+                    escape(&variant.name),
+                ));
+            }
+        }
+    }
+    sentences
 }
 
 fn values(table: &Table, column: usize) -> Vec<String> {

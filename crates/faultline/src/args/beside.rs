@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 22] = [
+const KEYS: [(&str, &str); 23] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -14,6 +14,7 @@ const KEYS: [(&str, &str); 22] = [
     ("--at-most", "at_most"),
     ("--margin", "margin"),
     ("--budget", "budget"),
+    ("--events", "events in [sampler]"),
     ("--cpus", "cpus in [machine]"),
     ("--memory", "memory in [machine]"),
     ("--nodes", "nodes in [machine]"),

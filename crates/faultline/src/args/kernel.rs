@@ -8,6 +8,17 @@ use clap::{Args, Subcommand};
 use super::BuildArgs;
 
 #[derive(Debug, Subcommand)]
+pub enum EventCommand {
+    /// List the tracepoints of a kernel, software events, and events of processors and their caches
+    List {
+        /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+        kernel: String,
+        /// List only names with this text; with * in it, only names that match it as a whole
+        pattern: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub enum KernelCommand {
     /// Add a kernel to the cache
     Add(Box<KernelAddArgs>),

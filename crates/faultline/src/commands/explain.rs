@@ -23,6 +23,10 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     let Some(text) = report::counter(name) else {
+        if model::PerfEvent::parse(name).is_some() {
+            let message = format!("`{name}` is an event of perf: `man perf-list` describes it");
+            return Err(Failure::Usage(message));
+        }
         let near = kernelfiles::catalogue::near(name, &others(None));
         let meant = match near.is_empty() {
             true => String::new(),

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod culprit;
 pub mod diff;
 pub mod edit;
+pub mod event;
 pub mod explain;
 pub mod export;
 pub mod generate;

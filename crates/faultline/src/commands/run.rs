@@ -14,7 +14,9 @@ use lab::workloads::{MOST_ITERATIONS, WorkloadError};
 use lab::{
     Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, workloads,
 };
-use model::{Experiment, Machine, Mode, Profiling, Sequential, Variant, WorkloadUse, count};
+use model::{
+    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
+};
 use store::Store;
 
 use super::plan::plan;
@@ -191,11 +193,19 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     let name = format!("{}-{}", used.manifest.name, names.join("-"));
     let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
     let described = described(name, variants, used, (&args.machine, mode), boots)?;
-    let experiment = Experiment { sequential, ..described };
+    let sampler = Sampler { events: events(&args.events)?, ..described.sampler };
+    let experiment = Experiment { sequential, sampler, ..described };
     match sequential::unfit(&experiment) {
         Some(Unfit { problem, remedy }) => Err(Failure::Usage(format!("{problem}: {remedy}"))),
         None => Ok(experiment),
     }
+}
+
+/// The events to count.
+fn events(names: &[String]) -> Result<Vec<String>, Failure> {
+    let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
+    let wrong = |(problem, hint)| Failure::Usage(format!("--events: {problem}: {hint}"));
+    file::check_events(&names).map_err(wrong).map(|()| names)
 }
 
 /// An experiment with one workload.

@@ -7,6 +7,7 @@ mod counts;
 mod culprit;
 mod disks;
 mod entries;
+mod events;
 mod exact;
 mod faults;
 mod history;

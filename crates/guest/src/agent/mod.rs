@@ -149,7 +149,10 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     for setting in &job.settings {
         settings::apply(Path::new("/"), setting)?;
     }
-    watch.open(&job.sampler.sources)?;
+    if !job.sampler.events.is_empty() {
+        mounts::mount_tracefs();
+    }
+    watch.open(&job.sampler)?;
     watch.drain_log();
     show_warnings();
     let interval = Duration::from_millis(job.sampler.interval.0);
@@ -157,6 +160,7 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     for (index, workload) in job.workloads.iter().enumerate() {
         run_workload(job, watch, index as u16, workload)?;
     }
+    watch.report_lost()?;
     if job.symbols {
         symbols::record(watch)?;
     }

@@ -45,3 +45,8 @@ pub fn mount_all() -> Result<(), MountError> {
     }
     Ok(())
 }
+
+/// Mounts tracefs, which has the numbers of tracepoints. A kernel may lack it; opening an event reports that.
+pub fn mount_tracefs() {
+    let _ = mount("tracefs", "/sys/kernel/tracing", "tracefs", MountFlags::empty(), None);
+}

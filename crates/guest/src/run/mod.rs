@@ -313,7 +313,9 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "before\n").unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
-        watch.open(&[model::Source::Stat]).unwrap();
+        let sources = vec![model::Source::Stat];
+        let wanted = model::Sampler { sources, ..model::Sampler::default() };
+        watch.open(&wanted).unwrap();
         let script =
             "echo phase p >&$FAULTLINE_FD; read ok <&$FAULTLINE_ACK_FD; echo after > \"$0\"";
         let workload = Workload {

@@ -1,12 +1,14 @@
 //! Samples kernel files: reads them repeatedly and records what changed.
 //!
-//! Files are opened once and read with `pread`. No process is started and nothing is parsed. All records of
+//! Files are opened once and read with `pread`. No process is started and nothing is parsed. Events that perf
+//! counts are read at the same moments, and have the form of a file ([`events`]). All records of
 //! one sample have the same time. At a tick, files that did not change have no record. At a cut, where phases
 //! begin and end, every file has a record, possibly an empty patch, so that the host knows that it was read.
 //!
 //! When the recorder is full, there are no further records, because a later patch would apply to a text that
 //! the host does not have. The caller decides when to sample.
 
+mod events;
 pub mod sources;
 
 use std::fs;
@@ -21,6 +23,7 @@ use flight::patch::{self, Content, MAX_TEXT, Record};
 use model::Source;
 
 use crate::recorder::Recorder;
+use events::Events;
 
 /// The shortest interval between two reads of a source that takes locks, except at cuts.
 const LOCKED_INTERVAL: u64 = 1_000_000_000;
@@ -49,9 +52,25 @@ pub struct Sampler {
 
 struct Sampled {
     name: File,
-    file: fs::File,
+    origin: Origin,
     takes_locks: bool,
     recorded: Option<Vec<u8>>,
+}
+
+/// Where a text comes from.
+enum Origin {
+    File(fs::File),
+    Events(Events),
+}
+
+impl Origin {
+    /// Reads the text into `text`, which grows as needed, and returns its length.
+    fn read(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::File(file) => read(file, text),
+            Self::Events(events) => Ok(events.print(text)),
+        }
+    }
 }
 
 impl Sampler {
@@ -77,10 +96,34 @@ impl Sampler {
                 if self.files.len() <= usize::from(u16::MAX) && read(&file, &mut self.text).is_ok()
                 {
                     let takes_locks = source.takes_locks();
-                    self.files.push(Sampled { name, file, takes_locks, recorded: None });
+                    let origin = Origin::File(file);
+                    self.files.push(Sampled { name, origin, takes_locks, recorded: None });
                 }
             }
         }
+    }
+
+    /// Starts to count events. Returns a sentence for each that cannot be counted.
+    pub fn count(&mut self, root: &Path, names: &[String]) -> Vec<String> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let (events, problems) = Events::open(root, names);
+        if !events.is_empty() {
+            let name = File { source: Source::Events.name().into(), part: String::new() };
+            let origin = Origin::Events(events);
+            self.files.push(Sampled { name, origin, takes_locks: false, recorded: None });
+        }
+        problems
+    }
+
+    /// How often an event could not be read.
+    pub fn lost_events(&self) -> u64 {
+        let of = |sampled: &Sampled| match &sampled.origin {
+            Origin::Events(events) => events.lost(),
+            Origin::File(_) => 0,
+        };
+        self.files.iter().map(of).sum()
     }
 
     /// The files, in the order of their numbers in records.
@@ -107,7 +150,7 @@ impl Sampler {
     fn sample_file(&mut self, index: usize, time: u64, moment: Moment) {
         let sampled = &mut self.files[index];
         // A file that has disappeared, such as one of an offline node, keeps its last contents.
-        let Ok(length) = read(&sampled.file, &mut self.text) else {
+        let Ok(length) = sampled.origin.read(&mut self.text) else {
             return;
         };
         let text = &self.text[..length];
@@ -239,7 +282,8 @@ mod tests {
             &[("proc/vmstat", "a 1\n"), ("proc/stat", "b 1\n")],
             &[Source::Vmstat, Source::Stat],
         );
-        bench.sampler.files[0].file = fs::File::open(bench.root.path()).unwrap();
+        let directory = fs::File::open(bench.root.path()).unwrap();
+        bench.sampler.files[0].origin = Origin::File(directory);
         bench.sampler.sample(1, Moment::Cut);
         assert_eq!(bench.log.entries(), [Entry::Whole(1, 1, "b 1\n".into())]);
     }

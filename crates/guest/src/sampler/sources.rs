@@ -26,6 +26,8 @@ pub fn files(root: &Path, source: Source) -> Vec<(File, PathBuf)> {
         Source::Buddyinfo => one("proc/buddyinfo"),
         Source::Pagetypeinfo => one("proc/pagetypeinfo"),
         Source::Slabinfo => one("proc/slabinfo"),
+        // Not a file: see `events`.
+        Source::Events => Vec::new(),
     }
 }
 

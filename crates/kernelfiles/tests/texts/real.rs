@@ -67,6 +67,10 @@ fn expected(source: Source, text: &str) -> usize {
             rows.map(|line| numbers(line, 4)).sum()
         }
         Source::Slabinfo => (text.lines().count() - 2) * 7,
+        Source::Events => {
+            let events = lines.filter_map(|line| line.split(' ').next());
+            3 * events.collect::<BTreeSet<_>>().len()
+        }
     }
 }
 

@@ -10,7 +10,7 @@ const SMALL: &str = include_str!("vm.config");
 /// The comment before the options of the small configuration that must be there.
 const NEEDED: &str = "# needed";
 /// The options that drivers and file systems need, by the name of their module.
-const MODULES: [(&str, &[&str]); 11] = [
+const MODULES: [(&str, &[&str]); 12] = [
     ("virtio_pci", &["VIRTIO_MENU", "VIRTIO_PCI"]),
     ("virtio_blk", &["VIRTIO_MENU", "VIRTIO_PCI", "BLK_DEV", "VIRTIO_BLK"]),
     ("nvme", &["BLK_DEV_NVME"]),
@@ -21,6 +21,7 @@ const MODULES: [(&str, &[&str]); 11] = [
     ("ext4", &["EXT4_FS"]),
     ("xfs", &["XFS_FS"]),
     ("btrfs", &["BTRFS_FS"]),
+    (EVENTS, &["PERF_EVENTS", "FTRACE", "ENABLE_DEFAULT_TRACERS"]),
     ("zram", &["BLK_DEV", "CRYPTO", "CRYPTO_LZO", "ZRAM_BACKEND_LZO", "ZSMALLOC", "ZRAM"]),
 ];
 /// The options of persistent memory. Kernels with LIBNVDIMM and BLK_DEV_PMEM alone (5.10, 7.3) found no disk.
@@ -28,8 +29,11 @@ const PMEM: [&str; 12] = [
     "SPARSEMEM_VMEMMAP", "MEMORY_HOTPLUG", "MEMORY_HOTREMOVE", "ZONE_DEVICE", "BLK_DEV",
     "LIBNVDIMM", "BLK_DEV_PMEM", "BTT", "NVDIMM_PFN", "NVDIMM_DAX", "DEV_DAX", "FS_DAX",
 ];
-/// Options that some versions lack. Their absence is not an error.
-const OF_SOME_VERSIONS: [&str; 2] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO"];
+/// The name by which an experiment asks for the options that events of perf need, as for those of a module.
+pub const EVENTS: &str = "events";
+/// Options that some versions lack, or that others make needless (a kernel with another tracer has no default
+/// ones). Their absence is not an error.
+const OF_SOME_VERSIONS: [&str; 3] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ENABLE_DEFAULT_TRACERS"];
 
 /// Options and their values, in order.
 pub(crate) type Options = Vec<(String, String)>;

@@ -462,6 +462,7 @@ fn each_error_has_its_line_and_a_hint() {
         GOOD.replace("[machine]", "[machine"),
         format!("{GOOD}\n[sampler]\ninterval = \"1ms\"\n"),
         format!("{GOOD}\n[sampler]\nsources = [\"vmstats\"]\n"),
+        format!("{GOOD}\n[sampler]\nevents = [\"page-fault\"]\n"),
         GOOD.replace("boots = 3\n", ""),
         GOOD.replace("boots = 3", "boots = 3\nmode = \"exact\""),
         GOOD.replace("boots = 3", "seeds = 3"),

@@ -420,7 +420,7 @@ mod tests {
              [[machine.disk]]\nsize = \"64M\"\nfilesystem = \"xfs\"\nmkfs = [\"-m\", \"crc=0\"]\n\
              options = \"noatime\"\n[[machine.disk]]\nsize = \"2M\"\n[machine.swap]\nkind = \"file\"\n\
              size = \"16M\"\n[machine.limits]\nboot = \"9m\"\n\
-             [sampler]\ninterval = \"50ms\"\nsources = [\"vmstat\"]\n[[variant]]\nkernel = \"6.1\"\n\
+             [sampler]\ninterval = \"50ms\"\nsources = [\"vmstat\"]\nevents = [\"cs\"]\n[[variant]]\nkernel = \"6.1\"\n\
              [[workload]]\nname = \"autonuma\"\n",
         );
         let variant = &mut experiment.variants[0];

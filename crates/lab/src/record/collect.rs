@@ -344,6 +344,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reading_without_an_event_is_a_gap() {
+        let mut writer = Writer::new();
+        writer.event(1, Event::Files(vec![File { source: "events".into(), part: String::new() }]));
+        writer.vmstat(10, "cs 0 1 10 10\ncs 1 2 10 10\nfaults 0 5 10 10\n");
+        writer.event(11, Event::Begin { workload: 0, iteration: 0 });
+        writer.vmstat(20, "faults 0 9 20 20\n");
+        let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
+        writer.event(21, Event::End(usage));
+        let chunks = collect(&writer.log, &["autonuma".into()]).chunks;
+        let grown = |event| chunks[0].difference(event);
+        assert_eq!(
+            (grown("cs"), grown("faults"), grown("faults enabled")),
+            (None, Some(4), Some(10))
+        );
+        let switches = chunks[0].columns.iter().find(|column| column.name == "cs").unwrap();
+        assert_eq!(switches.values, [Some(3), None]);
+    }
+
+    #[test]
     fn a_recording_with_too_many_cuts_fails() {
         let cut = |count| {
             let mut writer = Writer::with_room(count * 64);

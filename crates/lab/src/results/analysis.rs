@@ -12,8 +12,9 @@ use crate::results::across::{Of, across};
 /// The sources whose counters are compared.
 const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-/// The same with CPU times. These change with each sample, so they show when the sampler ran.
-const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
+/// The same with CPU times and events. These change with each sample, so they show when the sampler ran.
+const SAMPLED: [&str; 5] =
+    [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name(), Source::Events.name()];
 
 /// How experiments are to be compared.
 #[derive(Clone, Debug, Default)]
@@ -231,11 +232,11 @@ impl Analysis {
 pub(super) fn read(
     store: &Store,
     ids: &[ExperimentId],
-    detail: impl Fn(Mode) -> Detail<'static>,
+    detail: impl Fn(&Experiment) -> Detail<'static>,
 ) -> Result<(Experiment, Vec<Kept>), AnalysisError> {
     let of = |id: &ExperimentId| -> Result<Of, AnalysisError> {
         let experiment = store.experiment(*id)?;
-        let kept = store.boots(*id, detail(experiment.mode))?;
+        let kept = store.boots(*id, detail(&experiment))?;
         Ok((*id, experiment, kept))
     };
     let mut all = ids.iter().map(of).collect::<Result<Vec<Of>, _>>()?;
@@ -282,10 +283,12 @@ fn numbers(ids: &[ExperimentId]) -> String {
 }
 
 /// The parts of boots that the tables use.
-fn detail(mode: Mode) -> Detail<'static> {
-    match mode {
-        Mode::Measured => Detail::Ends(&COUNTED),
-        Mode::Exact => Detail::Profiles(&COUNTED),
+fn detail(experiment: &Experiment) -> Detail<'static> {
+    match (experiment.mode, &*experiment.sampler.events) {
+        (Mode::Measured, []) => Detail::Ends(&COUNTED),
+        (Mode::Measured, _) => Detail::Series(&SAMPLED),
+        (Mode::Exact, []) => Detail::Profiles(&COUNTED),
+        (Mode::Exact, _) => Detail::Profiles(&SAMPLED),
     }
 }
 
@@ -373,7 +376,7 @@ fn counterpart(
         if other.mode == experiment.mode || !comparable(&other, experiment) {
             continue;
         }
-        let kept = store.boots(row.id, detail(Mode::Measured))?;
+        let kept = store.boots(row.id, Detail::Ends(&COUNTED))?;
         if Results::of(&other, &kept).has_two_sides() {
             return Ok(Some((row.id, other, kept)));
         }

@@ -41,6 +41,19 @@ pub enum RunError {
         /// The reason for each kernel.
         why: String,
     },
+    /// None of the kernels has a tracepoint.
+    #[error(
+        "no event {event} in {kernels}; nothing was booted{}; `faultline event list KERNEL` lists all",
+        if near.is_empty() { String::new() } else { format!("; near names: {near}") }
+    )]
+    NoEvent {
+        /// The event.
+        event: String,
+        /// The kernels.
+        kernels: String,
+        /// Similar names.
+        near: String,
+    },
     /// The scratch directory cannot be used.
     #[error("{path}: {error}")]
     Scratch {
@@ -127,6 +140,7 @@ impl RunError {
             Self::Program { .. }
             | Self::NoRow { .. }
             | Self::NoFigure { .. }
+            | Self::NoEvent { .. }
             | Self::Nodes { .. }
             | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),

@@ -88,8 +88,8 @@ pub(crate) fn complete(experiment: &Experiment, variant: &Variant, build: &Build
     }
 }
 
-/// The modules of the kernel that an experiment needs: for disks, file systems, swap, workloads and the
-/// variant itself.
+/// The modules of the kernel that an experiment needs: for disks, file systems, swap, workloads, events and
+/// the variant itself.
 fn needs(experiment: &Experiment, variant: &Variant) -> Vec<String> {
     let machine = &experiment.machine;
     let workloads = experiment.workloads.iter();
@@ -101,6 +101,9 @@ fn needs(experiment: &Experiment, variant: &Variant) -> Vec<String> {
     }
     if matches!(machine.swap, Some(model::Swap::Zram { .. })) {
         modules.push("zram");
+    }
+    if !experiment.sampler.events.is_empty() {
+        modules.push(kernels::EVENTS);
     }
     modules.sort_unstable();
     modules.dedup();

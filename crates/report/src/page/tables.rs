@@ -59,7 +59,7 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
         .rows
         .chunk_by(|a, b| match table.kind {
             Kind::Metrics => rank(a) == rank(b),
-            Kind::Duration | Kind::Counters => a.section == b.section,
+            Kind::Duration | Kind::Counters | Kind::Events => a.section == b.section,
         })
         .map(|rows| rows.iter().map(|row| (places.next().unwrap_or(0), row)).collect())
         .collect();
@@ -106,6 +106,7 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
 /// over itself.
 fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     let (value, beside) = (cells.values[place].trim(), cells.gains[place].trim());
+    let spread = cells.spreads[place].trim();
     let verdict = row.verdict(column);
     html! {
         @if cells.directed && column > 0 {
@@ -119,6 +120,7 @@ fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
                     Some(marked) => { (&value[..1]) (figure(marked)) (beside) }
                     None => (figure(value)),
                 }
+                @if !spread.is_empty() { small { " " (spread) } }
             }
         }
     }
@@ -136,6 +138,7 @@ fn head(kind: Kind) -> &'static str {
         Kind::Metrics => "Metric",
         Kind::Duration => "Duration",
         Kind::Counters => "Counter",
+        Kind::Events => "Event",
     }
 }
 

@@ -26,6 +26,10 @@ pub fn section(
             @if let Some(plots) = plots { (samples(plots, comparison)) }
             @for table in of(Kind::Metrics) { (tables::oddities(table, comparison)) }
             @for table in of(Kind::Counters) { (counters(table, comparison)) }
+            @for table in of(Kind::Events) {
+                h3 { "Events" }
+                (tables::table(table, comparison))
+            }
             @if let Some(plots) = plots { (curves(plots, comparison)) }
             h3 { "All figures" }
             @let said = of(Kind::Metrics).map(|table| verdicts::text(table, comparison));
@@ -35,7 +39,7 @@ pub fn section(
                     pre tabindex="0" { (text) }
                 }
             }
-            @for table in &own {
+            @for table in own.iter().filter(|table| table.kind != Kind::Events) {
                 details {
                     summary { (kind(table)) ": " (count(table.rows.len(), "row")) }
                     (tables::table(table, comparison))
@@ -51,6 +55,7 @@ fn kind(table: &Table) -> &'static str {
         Kind::Metrics => "Metrics",
         Kind::Duration => "Durations",
         Kind::Counters => "Counters",
+        Kind::Events => "Events",
     }
 }
 

@@ -59,7 +59,7 @@ fn below(table: &Table, part: &str) -> Vec<String> {
             let metric = report::escape(&row.metric);
             let label = match table.kind {
                 Kind::Metrics => line.strip_prefix(&*row.statistic.name()).map(str::trim_start),
-                Kind::Duration | Kind::Counters => Some(*line),
+                Kind::Duration | Kind::Counters | Kind::Events => Some(*line),
             };
             let figures = label.and_then(|label| label.strip_prefix(&*metric));
             let first = figures.and_then(|it| it.split_whitespace().next());
