@@ -99,6 +99,7 @@ bench: guest plugin
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
 	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
+	$(CARGO) run --locked --release -p bench-events -- $(FAULTLINE)
 	$(CARGO) run --locked --release -p bench-memory
 	$(CARGO) run --locked --release -p bench-build
 

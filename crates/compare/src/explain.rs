@@ -161,7 +161,7 @@ pub(crate) enum Span<'a> {
 
 impl<'a> Span<'a> {
     /// The measured phases of these boots; all phases where none only prepares, or every one does.
-    fn measured(mut boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
+    pub(crate) fn measured(mut boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
         let is_measured = |boot| profiles(boot, used, Self::Measured).next().is_some();
         match !used.manifest.preparation.is_empty() && boots.any(is_measured) {
             true => Self::Measured,

@@ -34,6 +34,7 @@ mod operations;
 mod phases;
 mod plots;
 mod rows;
+mod sampled;
 pub mod selftest;
 mod sequential;
 mod signal;
@@ -75,6 +76,9 @@ pub use notes::{
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{ALL_PHASES, NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
+pub use sampled::{
+    SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
+};
 pub use sequential::Look;
 pub use signal::Signal;
 pub use steady::Part;

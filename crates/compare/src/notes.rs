@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BootFacts, BootId, HostLoad, MISSING, NO_LOG, NOT_COUNTED, NOT_READ, ProblemKind, TOO_QUICK,
-    Variant,
+    BootFacts, BootId, HostLoad, MISSING, NO_LOG, NOT_COUNTED, NOT_READ, NOT_SAMPLED, ProblemKind,
+    TOO_QUICK, Variant,
 };
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
 
 /// The beginnings of notes on figures that a boot lacks.
-const LACKS: [&str; 4] = [TOO_QUICK, NOT_READ, MISSING, NOT_COUNTED];
+const LACKS: [&str; 5] = [TOO_QUICK, NOT_READ, MISSING, NOT_COUNTED, NOT_SAMPLED];
 
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -85,7 +85,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Repeat boots of exact mode, and check that the results are identical
     Replay(ReplayArgs),
-    /// Show which functions hold the difference between two variants of exact mode, or what a counter means
+    /// Show which functions hold the difference between two variants, by exact mode or by samples, or what a
+    /// counter means
     Explain(ExplainArgs),
     /// Search the commit or the option at which a figure changed, prove it by measuring it, its parent and its revert
     Culprit(Box<CulpritArgs>),

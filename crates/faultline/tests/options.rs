@@ -90,6 +90,8 @@ fn options_that_a_file_sets_are_refused_beside_it() {
         let error = measured.refused(&[&["run", text(&measured.file)], option].concat());
         assert!(error.contains("add --mode exact"), "{error}");
     }
+    let error = exact.refused(&["run", text(&exact.file), "--profile", "sampled"]);
+    assert!(error.contains("--profile sampled is for measured mode"), "{error}");
     let error = exact.refused(&["run", text(&exact.file), "--mode", "measured"]);
     assert!(error.contains("change it there"), "{error}");
 }

@@ -13,6 +13,12 @@ pub const MAX_CUTS: usize = MAX_SLICES / 2 - 1;
 pub const MAX_SAMPLES: usize = 1_000_000;
 /// The largest size of a boot's notes, in bytes.
 pub const MAX_NOTES: usize = 1 << 20;
+/// The largest number of different call paths in the samples of a boot.
+pub const MAX_PATHS: usize = 1 << 16;
+/// The largest number of functions in all these paths together.
+pub const MAX_FRAMES: usize = 1 << 20;
+/// The largest number of names of processes in the samples of a boot.
+pub const MAX_PROCESSES: usize = 1 << 12;
 
 /// An event in the guest, at the time of its frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,6 +74,34 @@ pub enum Event {
     /// The workload of the last begun iteration failed for this reason, and the job continues with the next
     /// one. Files were sampled just before this frame.
     WorkloadFailed(String),
+    /// Samples of the profile are taken from now on.
+    Sampling {
+        /// What triggers them, by perf's name.
+        event: String,
+        /// Samples per second and CPU.
+        frequency: u32,
+    },
+    /// Samples of the profile since the last such frame or the last cut.
+    Samples(Samples),
+}
+
+/// Samples of the profile. Call paths and processes are numbered over the whole boot, in the order in which they are
+/// listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Samples {
+    /// New call paths: the beginning of each function, the outermost first, as signed numbers, which are shorter. 0 is
+    /// no known function.
+    pub paths: Vec<Vec<i64>>,
+    /// New names of processes, each with the first thread group's id that had it.
+    pub processes: Vec<(u32, String)>,
+    /// Samples in the kernel: a path's number, and how many.
+    pub kernel: Vec<(u32, u32)>,
+    /// Samples in user mode: a process's number, and how many.
+    pub user: Vec<(u32, u32)>,
+    /// Samples that the kernel had no room for.
+    pub lost: u64,
+    /// Samples that the agent had no room for.
+    pub dropped: u64,
 }
 
 /// A sampled file.

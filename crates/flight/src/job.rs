@@ -51,6 +51,9 @@ pub struct Job {
     /// Record the kernel's symbols after the workloads.
     #[serde(default)]
     pub symbols: bool,
+    /// Samples of the profile per second and CPU; `None` for no profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency: Option<u32>,
     /// Start a shell on the console after the workloads.
     pub shell: bool,
 }

@@ -1,6 +1,7 @@
 //! Runs the sampler and the reader of the kernel's log at every tick and every cut, beside the workloads. One
 //! lock orders them, so that a cut is between two samples and never within one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,13 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
-use model::NOT_COUNTED;
+use model::{Millis, NOT_COUNTED, NOT_SAMPLED};
 
 use crate::clock::{Ticks, boot_time};
 use crate::kmsg::KernelLog;
 use crate::marker;
 use crate::recorder::{RecordError, Recorder};
+use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
 
 /// The ticker's stack. It is small because all of it is locked in memory.
@@ -32,6 +34,7 @@ pub struct Watch {
 
 struct Sources {
     sampler: Sampler,
+    profiler: Option<Profiler>,
     log: KernelLog,
     tally: Tally,
 }
@@ -69,13 +72,13 @@ impl Watch {
         // Boot logs are well below a MiB. A kernel that never stops logging gets an eighth of the space.
         let log = KernelLog::open(recorder.capacity() / 8);
         let sampler = Sampler::new(recorder.clone());
-        let sources = Mutex::new(Sources { sampler, log, tally: Tally::default() });
+        let sources = Mutex::new(Sources { sampler, profiler: None, log, tally: Tally::default() });
         Self { recorder, root: root.into(), sources }
     }
 
-    /// Opens the files and events to sample and records their list. Notes what cannot be counted. Fails when the
-    /// recorder is full.
-    pub fn open(&self, wanted: &model::Sampler) -> Result<(), RecordError> {
+    /// Opens the files and events to sample and records their list. With `frequency`, starts the profile. Notes what
+    /// cannot be counted or sampled. Fails when the recorder is full.
+    pub fn open(&self, wanted: &model::Sampler, frequency: Option<u32>) -> Result<(), RecordError> {
         let problems = {
             let sampler = &mut self.lock().sampler;
             sampler.open(&self.root, &wanted.sources);
@@ -83,10 +86,28 @@ impl Watch {
             self.recorder.event(boot_time(), &Event::Files(sampler.files()))?;
             problems
         };
-        problems.iter().try_for_each(|problem| self.note(NOT_COUNTED, problem))
+        problems.iter().try_for_each(|problem| self.note(NOT_COUNTED, problem))?;
+        frequency.map_or(Ok(()), |frequency| self.profile(frequency, wanted.interval))
     }
 
-    /// Notes how often events could not be read. Fails when the recorder is full.
+    /// Starts the profile.
+    fn profile(&self, frequency: u32, interval: Millis) -> Result<(), RecordError> {
+        let interval = Duration::from_millis(interval.0).max(MIN_INTERVAL);
+        match Profiler::start(&self.root, frequency, interval, &self.recorder) {
+            Err(why) => self.note(NOT_SAMPLED, &format!("there is none: {why}")),
+            Ok(profiler) => {
+                self.event(&profiler.description())?;
+                if !profiler.has_names() {
+                    let why = "functions have no names: /proc/kallsyms does not tell addresses";
+                    self.note(NOT_SAMPLED, why)?;
+                }
+                self.lock().profiler = Some(profiler);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes how often events could not be read, and how many samples are missing. Fails when the recorder is full.
     pub fn report_lost(&self) -> Result<(), RecordError> {
         let lost = self.lock().sampler.lost_events();
         if lost > 0 {
@@ -95,7 +116,13 @@ impl Watch {
             );
             self.note(NOT_COUNTED, &lost)?;
         }
-        Ok(())
+        let missing = self.lock().profiler.as_ref().map(Profiler::missing);
+        missing.iter().flatten().try_for_each(|missing| self.note(NOT_SAMPLED, missing))
+    }
+
+    /// Ends the profile, if there is one. Returns where the functions in it begin.
+    pub fn stop_profile(&self) -> Option<BTreeSet<u64>> {
+        Some(self.lock().profiler.take()?.functions())
     }
 
     fn note(&self, about: &str, note: &str) -> Result<(), RecordError> {
@@ -122,6 +149,9 @@ impl Watch {
         let time = boot_time();
         marker::tick(time);
         sources.sampler.sample(time, Moment::Tick);
+        if let Some(profiler) = &mut sources.profiler {
+            profiler.tick(&self.recorder, time);
+        }
         self.drain(&mut sources.log);
     }
 
@@ -140,10 +170,16 @@ impl Watch {
         let mut sources = self.lock();
         sources.tally.admit(event)?;
         marker::cut();
+        if let Some(profiler) = &mut sources.profiler {
+            profiler.cut(&self.recorder, boot_time());
+        }
         self.drain(&mut sources.log);
         let time = self.cut_time();
         sources.sampler.sample(time, Moment::Cut);
         let recorded = self.recorder.event(time, event);
+        if let Some(profiler) = &mut sources.profiler {
+            profiler.skip();
+        }
         marker::cut();
         recorded
     }
@@ -214,7 +250,7 @@ mod tests {
         let watch = Watch::new(log.recorder.clone(), root.path());
         watch.lock().log = KernelLog::none();
         let wanted = model::Sampler { sources: vec![Source::Stat], ..Default::default() };
-        watch.open(&wanted).unwrap();
+        watch.open(&wanted, None).unwrap();
         watch.cut(&Event::Begin { workload: 0, iteration: 0 }).unwrap();
         watch.cut(&Event::Phase("steady".into())).unwrap();
         let entries = log.entries();

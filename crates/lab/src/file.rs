@@ -235,12 +235,16 @@ impl Fault {
 }
 
 impl FileForm {
-    /// The same experiment in the requested mode. Exact mode has no numbers of boots and no accelerators.
+    /// The same experiment in the requested mode. Exact mode has no numbers of boots, no accelerators and no samples.
     fn in_mode(mut self, mode: Option<Mode>) -> Self {
         if mode == Some(Mode::Exact) && self.mode.is_measured() {
             self.mode = Mode::Exact;
             (self.boots, self.at_most, self.margin, self.budget) = (None, None, None, None);
             *self.name.get_mut() = exact_name(self.name.get_ref());
+            if let Some(profile) = &mut self.profile {
+                let Profiling { accesses, stacks, .. } = *profile.get_ref();
+                *profile.get_mut() = Profiling { accesses, stacks, ..Profiling::default() };
+            }
         }
         self
     }

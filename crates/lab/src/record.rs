@@ -7,5 +7,7 @@ pub mod exact;
 pub mod metrics;
 pub mod profile;
 pub mod salvage;
+pub mod sampled;
 pub mod series;
+pub mod span;
 pub mod table;

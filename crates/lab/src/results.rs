@@ -5,3 +5,4 @@ pub mod analysis;
 pub mod coverage;
 pub mod differences;
 pub mod explanation;
+pub mod sampled;

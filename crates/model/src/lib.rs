@@ -37,8 +37,9 @@ pub use kept::{BootId, Kept, NoBootId};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
-    Privilege, Process, Profile, Profiling, Stack, Target,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, FREQUENCY, Function, INSTRUCTIONS,
+    Instructions, MAX_FREQUENCY, NOT_SAMPLED, Privilege, Process, Profile, Profiling, Sampled,
+    Slice, Stack, Target,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;

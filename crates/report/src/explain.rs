@@ -1,14 +1,30 @@
-//! Attribution of a difference of exact mode: as a screen of text, as JSON, and as a page of HTML with a
-//! waterfall of contributions and a differential flame graph.
+//! Attribution of a difference: as a screen of text, as JSON, and as a page of HTML with a differential flame graph.
+//! Of exact mode, with a waterfall of contributions, and of sampled profiles ([`sampled`]).
 
 mod cause;
 mod flame;
 mod html;
 mod json;
+mod sampled;
 mod text;
 pub mod view;
 mod waterfall;
 
+use compare::{Part, SampledDifference};
+
 pub use html::explain_html;
 pub use json::explain_json;
+pub use sampled::{sampled, sampled_html, sampled_json};
 pub use text::explain;
+
+const STYLE: &str = include_str!("explain/page.css");
+const SCRIPT: &str = include_str!("explain/flame.js");
+
+/// Sampled profiles to show beside the exact ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled<'a> {
+    /// Their difference.
+    pub difference: &'a SampledDifference,
+    /// The part of the phases that they cover, if warm-up limits it.
+    pub part: Option<Part>,
+}

@@ -1,4 +1,4 @@
-//! Profiles in the formats that flame graph tools read.
+//! Profiles in the formats that flame graph tools read. Sampled ones have samples where exact ones have instructions.
 //!
 //! Both formats say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose own
 //! functions are not distinguished. Names are reduced to letters without a meaning for these tools
@@ -12,7 +12,17 @@ use model::Profile;
 
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
+const USER: &str = "[user]";
 const OTHER_PROCESSES: &str = "[other_processes]";
+/// With more samples in a phase than a guest can take in hours, equal ones are printed as one with a larger period.
+const MOST_SAMPLES: u64 = 1 << 22;
+/// The clock that perf samples in nanoseconds.
+const CLOCK: &str = "cpu-clock";
+/// The same for a sampled profile.
+const SAMPLED: &str = "\
+# Written by faultline from samples. Addresses, offsets and CPUs are made up. Times are those of the sampler's readings,
+# between which samples are spread evenly.
+";
 /// Printed at the end of a perf script, where every reader skips comments.
 const MADE_UP: &str = "\
 # Written by faultline from counts of instructions: one sample a path, its period the instructions.
@@ -33,23 +43,58 @@ pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String 
 /// Instructions in the format in which `perf script` prints samples: one sample per path and process, with
 /// the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and inferno weigh
 /// samples by their period. Speedscope and the Firefox Profiler open the text, but count every sample as
-/// one; use [`collapsed`] for them, which keeps the weights.
+/// one; use [`collapsed`] for them, which keeps the weights. Sampled profiles are printed sample by sample, so that
+/// every tool weighs them right.
 pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
+    let profiles: Vec<&Profile> = profiles.into_iter().collect();
     let mut text = String::new();
     let mut passed: u128 = 0;
-    for (Sample { who, id, frames }, instructions) in samples(profiles) {
-        let object = if who == KERNEL { "[kernel.kallsyms]" } else { &who };
-        let (seconds, rest) = (passed / 1_000_000_000, passed % 1_000_000_000);
-        text.push_str(&format!(
-            "{who} {id:>5} [000] {seconds}.{rest:09}: {instructions:>10} instructions:\n"
-        ));
-        for frame in frames.iter().rev() {
-            text.push_str(&format!("\t{:>16} {frame}+0x0 ({object})\n", 0));
-        }
-        text.push('\n');
+    for profile in profiles.iter().filter(|it| it.sampled.is_some()) {
+        print_samples(profile, &mut text);
+    }
+    if !text.is_empty() {
+        return text + SAMPLED;
+    }
+    for (sample, instructions) in samples(profiles) {
+        sample.print(passed, instructions, "instructions", &mut text);
         passed += instructions;
     }
     text + MADE_UP
+}
+
+/// Every sample of a sampled profile, spread evenly over its slice.
+fn print_samples(profile: &Profile, text: &mut String) {
+    let Some(sampled) = &profile.sampled else { return };
+    let event = frame(&sampled.event);
+    let period = match sampled.frequency {
+        1.. if event == CLOCK => 1_000_000_000 / u128::from(sampled.frequency),
+        _ => 1,
+    };
+    let paths = kernel_paths(profile).into_iter();
+    let mut all: Vec<Sample> =
+        paths.map(|(frames, _)| Sample { who: KERNEL.to_owned(), id: 0, frames }).collect();
+    all.extend(profile.processes.iter().map(|process| Sample {
+        who: frame(&process.name),
+        id: process.id,
+        frames: vec![USER.to_owned()],
+    }));
+    let all_samples = sampled.slices.iter().flat_map(|slice| &slice.samples);
+    let is_short = all_samples.map(|(_, samples)| u64::from(*samples)).sum::<u64>() <= MOST_SAMPLES;
+    let mut begun = u128::from(sampled.begun);
+    for slice in &sampled.slices {
+        let ended = u128::from(slice.ended).max(begun);
+        let count: u128 = slice.samples.iter().map(|(_, samples)| u128::from(*samples)).sum();
+        let own = slice.samples.iter().filter_map(|(place, samples)| {
+            let times = if is_short { *samples } else { 1 };
+            let weight = u128::from(*samples / times.max(1));
+            Some(std::iter::repeat_n((all.get(*place as usize)?, weight), times as usize))
+        });
+        for ((sample, weight), number) in own.flatten().zip(0..) {
+            let time = begun + (ended - begun) * number / count;
+            sample.print(time, period * weight, &event, text);
+        }
+        begun = ended;
+    }
 }
 
 /// A path and who executes it.
@@ -60,6 +105,20 @@ struct Sample {
     id: u32,
     /// The outermost first, at least one.
     frames: Vec<String>,
+}
+
+impl Sample {
+    /// Prints it as `perf script` does, at a time in nanoseconds.
+    fn print(&self, time: u128, period: u128, event: &str, text: &mut String) {
+        let Self { who, id, frames } = self;
+        let object = if who == KERNEL { "[kernel.kallsyms]" } else { who };
+        let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+        text.push_str(&format!("{who} {id:>5} [000] {seconds}.{rest:09}: {period:>10} {event}:\n"));
+        for frame in frames.iter().rev() {
+            text.push_str(&format!("\t{:>16} {frame}+0x0 ({object})\n", 0));
+        }
+        text.push('\n');
+    }
 }
 
 /// All paths of `profiles` with their instructions, none of them 0.
@@ -82,9 +141,9 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
         for process in &profile.processes {
             let instructions = process.instructions.iter().copied().map(u128::from).sum();
             user = user.saturating_sub(instructions);
-            add(&process.name, process.id, vec!["[user]".into()], instructions);
+            add(&process.name, process.id, vec![USER.into()], instructions);
         }
-        add(OTHER_PROCESSES, 0, vec!["[user]".into()], user);
+        add(OTHER_PROCESSES, 0, vec![USER.into()], user);
         add(FIRMWARE, 0, vec!["[firmware]".into()], all.firmware.into());
     }
     samples
@@ -121,7 +180,7 @@ pub(crate) fn frame(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Count, Function, Instructions, Process, Stack};
+    use model::{Count, Function, Instructions, Process, Sampled, Slice, Stack};
     use proptest::prelude::*;
 
     use super::*;
@@ -241,6 +300,41 @@ numa01    77 [000] 4.000000009:          5 instructions:
 
 ";
         assert!(script.contains(expected), "{script}");
+    }
+
+    #[test]
+    fn a_sampled_profile_is_printed_sample_by_sample() {
+        let mut sampled = profile(&[(&["a", "b"], 3), (&["c"], 1)], &[("numa01", 77, 1)], &[]);
+        sampled.sampled = Some(Sampled {
+            event: "cpu-clock".into(),
+            frequency: 100,
+            begun: 1_000_000_000,
+            ended: 3_000_000_000,
+            slices: vec![
+                Slice { ended: 2_000_000_000, samples: vec![(0, 2), (1, 1), (2, 1)] },
+                Slice { ended: 3_000_000_000, samples: vec![(0, 1), (9, 1)] },
+            ],
+            ..Sampled::default()
+        });
+        sampled.sum_up(|_| String::new());
+        let script = perf_script([&sampled]);
+        let heads: Vec<&str> = script.lines().filter(|line| line.contains("cpu-clock:")).collect();
+        assert_eq!(
+            heads,
+            [
+                "kernel     0 [000] 1.000000000:   10000000 cpu-clock:",
+                "kernel     0 [000] 1.250000000:   10000000 cpu-clock:",
+                "kernel     0 [000] 1.500000000:   10000000 cpu-clock:",
+                "numa01    77 [000] 1.750000000:   10000000 cpu-clock:",
+                "kernel     0 [000] 2.000000000:   10000000 cpu-clock:",
+            ]
+        );
+        sampled.sampled.as_mut().unwrap().slices[0].samples[0].1 = u32::MAX;
+        let huge = perf_script([&sampled]);
+        assert!(huge.contains(" 42949672950000000 cpu-clock:") && huge.len() < 1000, "{huge}");
+        let first = "\t               0 b+0x0 ([kernel.kallsyms])\n\t               0 a+0x0";
+        assert_eq!(script.matches(first).count(), 3);
+        assert_eq!(collapsed([&sampled]), "kernel;a;b 3\nkernel;c 1\nnuma01;[user] 1\n");
     }
 
     #[test]

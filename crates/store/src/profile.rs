@@ -1,18 +1,19 @@
-//! Packs an exact profile: a format number, then [`Form`] in postcard's wire format
+//! Packs a profile: a format number, then [`Form`] and for a sampled profile [`Sampled`] in postcard's wire format
 //! (<https://postcard.jamesmunns.com>), packed by zstd. Names of functions in call paths are stored once.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::{fmt, io};
 
-use model::{Accesses, Function, Instructions, Process, Profile, Stack};
+use model::{Accesses, Function, Instructions, Process, Profile, Sampled, Stack};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::packed;
 
-/// The number of the only format so far.
-const FORMAT: u8 = 1;
+/// The number of the format of exact profiles, and of that of sampled ones.
+const EXACT: u8 = 1;
+const SAMPLED: u8 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Form {
@@ -82,7 +83,11 @@ pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
         names,
         stacks,
     };
-    let bytes = postcard::to_extend(&form, vec![FORMAT]).map_err(io::Error::other)?;
+    let bytes = match &profile.sampled {
+        None => postcard::to_extend(&form, vec![EXACT]),
+        Some(sampled) => postcard::to_extend(&(form, sampled), vec![SAMPLED]),
+    };
+    let bytes = bytes.map_err(io::Error::other)?;
     packed::pack(&bytes, packed::LEVEL)
 }
 
@@ -94,23 +99,30 @@ pub fn decode(packed: &[u8]) -> io::Result<Profile> {
 /// Decodes only the memory accesses of the result of [`encode`].
 pub fn decode_accesses(packed: &[u8]) -> io::Result<Vec<Accesses>> {
     let bytes = packed::unpack(packed)?;
-    let (form, _): (Beginning, _) =
-        postcard::take_from_bytes(form(&bytes)?).map_err(io::Error::other)?;
+    let (_, bytes) = format(&bytes)?;
+    let (form, _): (Beginning, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     Ok(form.accesses)
 }
 
-/// The bytes of a [`Form`], after the format number.
-fn form(bytes: &[u8]) -> io::Result<&[u8]> {
+/// The format's number, and the bytes after it.
+fn format(bytes: &[u8]) -> io::Result<(u8, &[u8])> {
     match bytes {
-        [FORMAT, bytes @ ..] => Ok(bytes),
+        [format @ (EXACT | SAMPLED), bytes @ ..] => Ok((*format, bytes)),
         [other, ..] => Err(io::Error::other(format!("unknown format {other}"))),
         [] => Err(io::Error::other("no data")),
     }
 }
 
 fn parse(bytes: &[u8]) -> io::Result<Profile> {
-    let (form, rest): (Form, _) =
-        postcard::take_from_bytes(form(bytes)?).map_err(io::Error::other)?;
+    let (format, bytes) = format(bytes)?;
+    let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
+    let (sampled, rest): (Option<Sampled>, _) = match format {
+        SAMPLED => {
+            let (sampled, rest) = postcard::take_from_bytes(rest).map_err(io::Error::other)?;
+            (Some(sampled), rest)
+        }
+        _ => (None, rest),
+    };
     if !rest.is_empty() {
         return Err(io::Error::other(format!("{} trailing bytes", rest.len())));
     }
@@ -128,13 +140,14 @@ fn parse(bytes: &[u8]) -> io::Result<Profile> {
         functions: form.functions,
         processes: form.processes,
         accesses: form.accesses,
+        sampled,
         ..Profile::default()
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Count, Privilege, Target};
+    use model::{Count, Privilege, Slice, Target};
     use proptest::prelude::*;
 
     use super::*;
@@ -144,6 +157,7 @@ mod tests {
             counts in prop::collection::vec((any::<u64>(), any::<u64>()), 0..9),
             names in prop::collection::vec(".{0,12}", 0..9),
             node in any::<u16>(),
+            sampled in prop::option::of(prop::collection::vec((any::<u32>(), any::<u32>()), 0..9)),
         ) -> Profile {
             let counts = counts.into_iter().map(|(a, b)| Count { instructions: a, entries: b });
             let counts: Vec<Count> = counts.collect();
@@ -163,6 +177,10 @@ mod tests {
                 stacks: (0..names.len()).map(|end| Stack {
                     functions: names[end..].to_vec(), instructions: end as u64,
                 }).collect(),
+                sampled: sampled.map(|samples| Sampled {
+                    event: "cycles".into(), frequency: 99, begun: 1, ended: 2, lost: 3, dropped: 4,
+                    slices: vec![Slice { ended: 5, samples }],
+                }),
                 ..Profile::default()
             }
         }
@@ -179,8 +197,10 @@ mod tests {
         #[test]
         fn random_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
             let _ = decode(&bytes);
-            bytes[0] = FORMAT;
-            let _ = parse(&bytes);
+            for format in [EXACT, SAMPLED] {
+                bytes[0] = format;
+                let _ = parse(&bytes);
+            }
             let _ = decode_accesses(&packed::pack(&bytes, packed::LEVEL).unwrap());
         }
     }

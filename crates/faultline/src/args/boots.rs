@@ -112,7 +112,7 @@ pub struct ExactArgs {
     /// Exact mode: seeds of each kernel, one boot each [default: the file's, or 5]
     #[arg(long)]
     pub seeds: Option<u32>,
-    /// Exact mode: what to count besides instructions
+    /// Exact mode: what to count besides instructions. Measured mode: `sampled`
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
@@ -146,14 +146,18 @@ pub enum ProfileArg {
     Accesses,
     /// Instructions by call path
     Stacks,
+    /// Measured mode: samples of what runs, with call paths in the kernel
+    Sampled,
 }
 
 impl ExactArgs {
-    /// What to count besides instructions.
-    pub fn profiling(&self) -> Profiling {
+    /// What the profile is to have besides what `described` says.
+    pub fn profiling(&self, described: Profiling) -> Profiling {
         Profiling {
-            accesses: self.profile.contains(&ProfileArg::Accesses),
-            stacks: self.profile.contains(&ProfileArg::Stacks),
+            accesses: described.accesses || self.profile.contains(&ProfileArg::Accesses),
+            stacks: described.stacks || self.profile.contains(&ProfileArg::Stacks),
+            sampled: described.sampled || self.profile.contains(&ProfileArg::Sampled),
+            ..described
         }
     }
 }

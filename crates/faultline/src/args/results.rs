@@ -119,8 +119,8 @@ pub struct ExplainArgs {
     /// The variant that changed
     #[arg(required_unless_present = "counter")]
     pub new: Option<String>,
-    /// The experiment's name or number [default: the latest one of exact mode that has both
-    /// variants and a complete boot]
+    /// The experiment's name or number [default: the latest one of exact mode and the latest one with samples that
+    /// have both variants and a complete boot]
     pub experiment: Option<String>,
     /// The workload [default: the experiment's only one]
     #[arg(long)]
@@ -187,8 +187,8 @@ pub enum ExportFormat {
     Csv,
     /// Samples as a JSON array, one object per line
     Json,
-    /// Profile as collapsed stacks for flame-graph tools: one call path and its instructions per line
+    /// Profile as collapsed stacks for flame-graph tools: one call path and its instructions or samples per line
     Collapsed,
-    /// Profile as `perf script` prints samples; the period is the number of instructions
+    /// Profile as `perf script` prints samples; in exact mode the period is the number of instructions
     PerfScript,
 }

@@ -1,6 +1,6 @@
 //! Finds the experiment that a name means.
 
-use model::{Mode, Outcome};
+use model::{Experiment, Outcome};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Store};
 
@@ -68,22 +68,19 @@ pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
     Some(taken.id)
 }
 
-/// The latest experiment of exact mode with both variants and a complete boot.
-pub fn latest_exact(store: &Store, variants: [&str; 2]) -> Result<ExperimentId, Failure> {
-    let mut rows = Vec::new();
-    for row in store.experiments()? {
-        let has = |name: &&str| row.variants.iter().any(|variant| variant == name);
-        if variants.iter().all(has) && store.experiment(row.id)?.mode == Mode::Exact {
-            rows.push(row);
-        }
-    }
-    let [base, new] = variants;
-    with_results(&rows).ok_or_else(|| {
-        Failure::Usage(format!(
-            "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows \
-             experiments and their variants"
-        ))
-    })
+/// The experiments that have both variants.
+pub fn with_both(
+    store: &Store,
+    variants: [&str; 2],
+) -> Result<Vec<(ExperimentRow, Experiment)>, Failure> {
+    let has_both =
+        |row: &ExperimentRow| variants.iter().all(|it| row.variants.iter().any(|own| own == it));
+    let rows = store.experiments()?.into_iter().filter(has_both);
+    let read = |row: ExperimentRow| {
+        let experiment = store.experiment(row.id)?;
+        Ok((row, experiment))
+    };
+    rows.map(read).collect()
 }
 
 /// The previous experiment of the same name.

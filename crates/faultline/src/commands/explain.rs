@@ -1,12 +1,15 @@
-//! `faultline explain`: which functions hold the difference between two variants of exact mode, and what a
-//! counter means.
+//! `faultline explain`: which functions hold the difference between two variants, by exact mode and by samples, and
+//! what a counter means.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::others;
-use lab::Explained;
 use lab::explanation::Difference;
+use lab::{AnalysisError, Explained, SampledProfiles};
+use model::{Experiment, Mode};
+use report::Sampled;
+use store::{ExperimentId, Store};
 
 use super::{chosen, existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
@@ -57,32 +60,89 @@ fn explain_difference(
         )));
     }
     let store = existing_store(store)?;
-    let experiment = match &args.experiment {
-        Some(named) => chosen::find(&store, Some(named))?,
-        None => chosen::latest_exact(&store, [base, new])?,
+    let Chosen { exact, sampled } = choose(&store, args.experiment.as_deref(), [base, new])?;
+    let asked = |experiment| Difference {
+        experiment,
+        variants: [base, new].map(str::to_owned),
+        workload: args.workload.clone(),
+        phase: args.phase.clone(),
     };
-    let explained = Explained::of(
-        &store,
-        Difference {
-            experiment,
-            variants: [base, new].map(str::to_owned),
-            workload: args.workload.clone(),
-            phase: args.phase.clone(),
-        },
-    )?;
-    let (explanation, phase) = (&explained.explanation, args.phase.as_deref());
-    let text = match args.format {
-        ExplainFormat::Text => {
-            let rows = args.top.unwrap_or(TOP);
-            report::explain(explanation, &explained.headlines(), phase, rows)
-        }
-        ExplainFormat::Json => {
-            report::explain_json(explanation).map_err(|error| Failure::Host(error.to_string()))?
-        }
-        ExplainFormat::Html => {
-            report::explain_html(explanation, &explained.headlines(), &explained.paths(), phase)
-        }
+    let exact = exact.map(|id| Explained::of(&store, asked(id))).transpose()?;
+    let sampled = sampled.map(|id| SampledProfiles::of(&store, asked(id)));
+    let sampled = match (&exact, sampled) {
+        // They may have no such phase or workload.
+        (Some(_), Some(Err(error))) if !matches!(error, AnalysisError::Store(_)) => None,
+        (_, sampled) => sampled.transpose()?,
     };
+    let text = lay_out(exact.as_ref(), sampled.as_ref(), args)?;
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Experiments with profiles, at least one.
+struct Chosen {
+    exact: Option<ExperimentId>,
+    sampled: Option<ExperimentId>,
+}
+
+/// The experiment that was named; otherwise the latest one of each mode that has profiles of both variants.
+fn choose(store: &Store, named: Option<&str>, variants: [&str; 2]) -> Result<Chosen, Failure> {
+    if named.is_some() {
+        let id = chosen::find(store, named)?;
+        return Ok(match store.experiment(id)?.mode {
+            Mode::Exact => Chosen { exact: Some(id), sampled: None },
+            Mode::Measured => Chosen { exact: None, sampled: Some(id) },
+        });
+    }
+    let known = chosen::with_both(store, variants)?;
+    let latest = |is_wanted: fn(&Experiment) -> bool| {
+        let wanted = known.iter().filter(|(_, experiment)| is_wanted(experiment));
+        chosen::with_results(&wanted.map(|(row, _)| row.clone()).collect::<Vec<_>>())
+    };
+    match (latest(|it| it.mode == Mode::Exact), latest(|it| it.profile.sampled)) {
+        (None, None) => {
+            let [base, new] = variants;
+            Err(Failure::Usage(format!(
+                "no experiment of exact mode or with samples has both `{base}` and `{new}`: `faultline \
+                 list` shows experiments and their variants"
+            )))
+        }
+        (exact, sampled) => Ok(Chosen { exact, sampled }),
+    }
+}
+
+/// Exact profiles, sampled ones, or both.
+fn lay_out(
+    exact: Option<&Explained>,
+    sampled: Option<&SampledProfiles>,
+    args: &ExplainArgs,
+) -> Result<String, Failure> {
+    let (phase, rows) = (args.phase.as_deref(), args.top.unwrap_or(TOP));
+    let difference = sampled.map(|it| Sampled { difference: &it.difference, part: it.part });
+    let failed = |error: serde_json::Error| Failure::Host(error.to_string());
+    match (args.format, exact, difference) {
+        (ExplainFormat::Text, exact, difference) => {
+            let exact =
+                exact.map(|it| report::explain(&it.explanation, &it.headlines(), phase, rows));
+            let sampled = difference.map(|it| report::sampled(it.difference, it.part, rows));
+            Ok(exact.into_iter().chain(sampled).collect::<Vec<_>>().join("\n"))
+        }
+        (ExplainFormat::Json, Some(exact), difference) => {
+            report::explain_json(&exact.explanation, difference).map_err(failed)
+        }
+        (ExplainFormat::Json, None, Some(it)) => {
+            report::sampled_json(it.difference, it.part).map_err(failed)
+        }
+        (ExplainFormat::Html, Some(exact), difference) => {
+            let paths = sampled.map(SampledProfiles::paths);
+            let beside = difference.zip(paths.as_ref());
+            let Explained { explanation, .. } = exact;
+            Ok(report::explain_html(explanation, &exact.headlines(), &exact.paths(), phase, beside))
+        }
+        (ExplainFormat::Html, None, Some(it)) => {
+            let paths = sampled.map(SampledProfiles::paths).unwrap_or_default();
+            Ok(report::sampled_html(it.difference, it.part, &paths))
+        }
+        (_, None, None) => Ok(String::new()),
+    }
 }

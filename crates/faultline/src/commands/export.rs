@@ -133,7 +133,9 @@ fn profile(store: &Store, id: BootId, args: &ExportArgs) -> Result<(), Failure> 
             0 if boot.facts.execution == Some(Execution::Exact) => {
                 format!("{id} has no profile: `faultline show {id}` tells how it ended")
             }
-            0 => format!("{id} has no profile: only boots of exact mode have one"),
+            0 => {
+                format!("{id} has no profile: boots of exact mode and those with samples have one")
+            }
             _ => format!("{id} has no profile of that workload and phase"),
         };
         return Err(Failure::Usage(message));

@@ -116,11 +116,14 @@ pub fn plan(
     if options.verify {
         text.push_str("verify: each boot twice\n");
     }
-    let Profiling { accesses, stacks } = experiment.profile;
+    let Profiling { accesses, stacks, .. } = experiment.profile;
     for (is_wanted, what) in [(accesses, "loads and stores"), (stacks, "call paths")] {
         if is_wanted {
             let _ = writeln!(text, "profile: {what}");
         }
+    }
+    if let Some(frequency) = experiment.profile.samples() {
+        let _ = writeln!(text, "profile: {frequency} samples per second and CPU");
     }
     let times = if options.verify { 2 } else { 1 } * slots.len().saturating_sub(done);
     text.push_str(&match wall {

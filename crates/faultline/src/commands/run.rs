@@ -298,10 +298,10 @@ pub fn until_decided(args: &SequentialArgs) -> Result<(u32, Sequential), Failure
 /// Applies the options of exact mode.
 fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::Usage(message.into()));
-    let ExactArgs { mode, seeds, profile, verify, jobs } = &args.exact;
-    let is_for_exact = seeds.is_some() || *verify || !profile.is_empty() || jobs.is_some();
+    let ExactArgs { mode, seeds, verify, jobs, .. } = &args.exact;
+    let is_for_exact = seeds.is_some() || *verify || jobs.is_some();
     if experiment.mode.is_measured() && is_for_exact {
-        return usage("--seeds, --profile, --verify and --jobs need exact mode: add --mode exact");
+        return usage("--seeds, --verify and --jobs need exact mode: add --mode exact");
     }
     if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
         return usage("the file has mode = \"exact\": change it there");
@@ -310,10 +310,17 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
         return usage("--seeds needs 1 or more");
     }
     experiment.boots = not_too_many(seeds.unwrap_or(experiment.boots))?;
-    let Profiling { accesses, stacks } = args.exact.profiling();
-    experiment.profile.accesses |= accesses;
-    experiment.profile.stacks |= stacks;
-    Ok(())
+    experiment.profile = args.exact.profiling(experiment.profile);
+    let Profiling { accesses, stacks, sampled, .. } = experiment.profile;
+    match experiment.mode {
+        Mode::Measured if accesses || stacks => {
+            usage("--profile accesses and stacks need exact mode: add --mode exact")
+        }
+        Mode::Exact if sampled => {
+            usage("--profile sampled is for measured mode: exact mode has --profile stacks")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks a number of boots of a variant.

@@ -16,6 +16,7 @@ mod long;
 mod luck;
 mod packaged;
 mod planted;
+mod sampled;
 mod sequential;
 mod skeletons;
 mod source;

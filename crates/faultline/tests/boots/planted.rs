@@ -66,7 +66,7 @@ pub fn patch(kernel: &str) -> PathBuf {
 }
 
 /// A variant with a planted kernel, or with the plain one.
-fn variant(kernel: &str, more: &str) -> String {
+pub fn variant(kernel: &str, more: &str) -> String {
     let patches = match kernel {
         BASE => String::new(),
         kernel => format!("patches = [{}]\n", quoted(&patch(kernel))),

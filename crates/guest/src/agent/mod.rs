@@ -13,7 +13,7 @@ mod mounts;
 mod settings;
 mod shell;
 mod swap;
-mod symbols;
+pub(crate) mod symbols;
 mod userspace;
 
 use std::fs;
@@ -152,7 +152,7 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     if !job.sampler.events.is_empty() {
         mounts::mount_tracefs();
     }
-    watch.open(&job.sampler)?;
+    watch.open(&job.sampler, job.frequency)?;
     watch.drain_log();
     show_warnings();
     let interval = Duration::from_millis(job.sampler.interval.0);
@@ -162,7 +162,9 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     }
     watch.report_lost()?;
     if job.symbols {
-        symbols::record(watch)?;
+        symbols::record(watch, None)?;
+    } else if let Some(functions) = watch.stop_profile() {
+        symbols::record(watch, Some(&functions))?;
     }
     if job.shell {
         shell::run().map_err(JobError::Shell)?;

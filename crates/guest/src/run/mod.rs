@@ -315,7 +315,7 @@ mod tests {
         let watch = Watch::new(log.recorder.clone(), root.path());
         let sources = vec![model::Source::Stat];
         let wanted = model::Sampler { sources, ..model::Sampler::default() };
-        watch.open(&wanted).unwrap();
+        watch.open(&wanted, None).unwrap();
         let script =
             "echo phase p >&$FAULTLINE_FD; read ok <&$FAULTLINE_ACK_FD; echo after > \"$0\"";
         let workload = Workload {

@@ -9,6 +9,7 @@
 //! the host does not have. The caller decides when to sample.
 
 mod events;
+pub mod profile;
 pub mod sources;
 
 use std::fs;

@@ -84,6 +84,7 @@ pub fn job(
         sampler: experiment.sampler.clone(),
         seed: None,
         symbols: false,
+        frequency: experiment.profile.samples(),
         shell: false,
     };
     Ok((job, modules))

@@ -1,6 +1,6 @@
 //! Checks the mode of an experiment, and the keys that only one mode allows.
 
-use model::{Accel, Mode, Profiling, Sequential};
+use model::{Accel, MAX_FREQUENCY, Mode, Profiling, Sequential};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -101,15 +101,36 @@ fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
 }
 
-/// Checks what is counted besides instructions.
+/// Checks what a profile has.
 pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
-    match &form.profile {
-        Some(profile) if form.mode.is_measured() => {
-            let hint = "leave it out, or add mode = \"exact\"";
-            fault(profile.span(), "profile is only for exact mode", hint)
+    let Some(profile) = &form.profile else {
+        return Ok(Profiling::default());
+    };
+    match check_profiling(form.mode, profile.get_ref()) {
+        Ok(()) => Ok(*profile.get_ref()),
+        Err((problem, hint)) => fault(profile.span(), problem, hint),
+    }
+}
+
+/// The same. The error is the problem, and a hint.
+fn check_profiling(mode: Mode, profile: &Profiling) -> Result<(), (&'static str, &'static str)> {
+    let Profiling { accesses, stacks, sampled, frequency } = *profile;
+    if mode.is_measured() && (accesses || stacks) {
+        let hint = "use sampled = true, or add mode = \"exact\"";
+        return Err(("accesses and stacks are only for exact mode", hint));
+    }
+    if mode == Mode::Exact && sampled {
+        let hint = "leave it out, or use stacks = true: exact mode counts every instruction";
+        return Err(("sampled is only for measured mode", hint));
+    }
+    match frequency {
+        Some(_) if !sampled => {
+            Err(("frequency is only for samples", "leave it out, or add sampled = true"))
         }
-        Some(profile) => Ok(*profile.get_ref()),
-        None => Ok(Profiling::default()),
+        Some(frequency) if !(1..=MAX_FREQUENCY).contains(&frequency) => {
+            Err(("the frequency is not from 1 to 10000", "such as frequency = 99"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -121,5 +142,31 @@ pub fn check_accel(mode: Mode, accel: &Spanned<Accel>) -> Checked<Accel> {
             fault(accel.span(), "exact mode cannot use KVM", hint)
         }
         accel => Ok(accel),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_has_its_own_profile() {
+        let said = |mode, keys: &str| {
+            let profile: Profiling = toml::from_str(keys).unwrap();
+            check_profiling(mode, &profile).err().map(|(problem, _)| problem)
+        };
+        use Mode::{Exact, Measured};
+        assert_eq!(said(Measured, "sampled = true\nfrequency = 250"), None);
+        assert_eq!(said(Measured, ""), None);
+        assert_eq!(said(Exact, "stacks = true"), None);
+        for (mode, keys, problem) in [
+            (Measured, "stacks = true", "accesses and stacks are only for exact mode"),
+            (Exact, "sampled = true", "sampled is only for measured mode"),
+            (Measured, "frequency = 9", "frequency is only for samples"),
+            (Measured, "sampled = true\nfrequency = 0", "the frequency is not from 1 to 10000"),
+            (Measured, "sampled = true\nfrequency = 10001", "the frequency is not from 1 to 10000"),
+        ] {
+            assert_eq!(said(mode, keys), Some(problem), "{keys}");
+        }
     }
 }

@@ -404,11 +404,15 @@ fn exact_mode_has_seeds() {
     let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text), None).unwrap();
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");
     assert_eq!((experiment.mode, experiment.boots), (Mode::Exact, DEFAULT_SEEDS));
-    assert_eq!(experiment.profile, Profiling { accesses: true, stacks: false });
+    assert_eq!(experiment.profile, Profiling { accesses: true, ..Profiling::default() });
     assert_eq!(exact("mode = \"exact\"\nseeds = 2").boots, 2);
     let asked = parse(Path::new("x.toml"), GOOD, Some(Mode::Exact)).unwrap();
     assert_eq!((asked.mode, asked.boots), (Mode::Exact, DEFAULT_SEEDS));
     assert_eq!(asked.name, "numa-exact");
+    let sampled = format!("{GOOD}\n[profile]\nsampled = true\n");
+    let profile = |mode| parse(Path::new("x.toml"), &sampled, mode).unwrap().profile;
+    assert_eq!(profile(None).samples(), Some(99));
+    assert!(profile(Some(Mode::Exact)).is_default());
     let text = GOOD.replace("boots = 3", "mode = \"exact\"");
     let already = parse(Path::new("x.toml"), &text, Some(Mode::Exact)).unwrap();
     assert_eq!(already.name, "numa");

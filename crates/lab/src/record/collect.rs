@@ -9,7 +9,9 @@ use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
 use model::{Chunk, ONCE, Sample, Usage};
 
+use crate::record::sampled::Sampling;
 use crate::record::series::Series;
+use crate::record::span::{PhaseId, Span};
 
 /// The largest number of iterations of a boot.
 const MAX_ITERATIONS: usize = 100_000;
@@ -34,6 +36,8 @@ pub struct Recording {
     pub chunks: Vec<Chunk>,
     /// The spans between cuts, including the one before the first cut.
     pub spans: Vec<Span>,
+    /// The samples of the profile, if there are any.
+    pub sampling: Option<Sampling>,
     /// The kernel's symbols, if they were recorded.
     pub symbols: String,
     /// Notes of the workloads.
@@ -50,28 +54,6 @@ pub struct Recording {
     pub bye: Option<u64>,
     /// Whether series are missing because the recorder was full or the recording exceeded a limit.
     pub series_dropped: bool,
-}
-
-/// A phase of the job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PhaseId {
-    /// The workload's name.
-    pub workload: String,
-    /// The iteration, from 0.
-    pub iteration: u32,
-    /// The phase's name; empty before the first phase.
-    pub phase: String,
-}
-
-/// The time between two cuts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// The phase; `None` outside iterations.
-    pub phase: Option<PhaseId>,
-    /// Its begin in guest nanoseconds: the time of a cut, or 0.
-    pub begun: u64,
-    /// Its end: the time of the next cut. The last span ends where it begins.
-    pub ended: u64,
 }
 
 /// Reads a recording. `workloads` are the names of the job's workloads, in order.
@@ -154,6 +136,16 @@ impl Collector<'_> {
                 } else {
                     recording.log_cut = true;
                 }
+            }
+            Event::Sampling { event, frequency } => {
+                if self.accept(is_name(&event), "the name of an event") {
+                    self.recording.sampling.get_or_insert(Sampling::new(event, frequency));
+                }
+            }
+            Event::Samples(samples) => {
+                let place = recording.spans.len();
+                let taken = recording.sampling.as_mut().map(|it| it.add(place, time, samples));
+                self.accept(taken.unwrap_or(false), "the number of samples of its profile");
             }
             Event::SeriesDropped => recording.series_dropped = true,
             Event::Failed(reason) => {

@@ -111,7 +111,7 @@ pub fn conclude(
     let expected = if head.own_modules { klog::EXTERNAL_MODULE } else { 0 };
     let problems = problems(&recording, &console, expected);
     let profiles = match counting.map(|counting| profiles(directory, &mut recording, counting)) {
-        None => Vec::new(),
+        None => sampled(&recording),
         Some(Ok(profiles)) => profiles,
         Some(Err(why)) => {
             if outcome.counts() {
@@ -174,6 +174,12 @@ fn profiles(
     recording.chunks.extend(series);
     recording.samples.extend(profile::samples(&profiles));
     Ok(profiles)
+}
+
+/// The sampled profile of each phase.
+fn sampled(recording: &Recording) -> Vec<Profile> {
+    let Some(sampling) = &recording.sampling else { return Vec::new() };
+    sampling.profiles(&recording.spans, &Symbols::parse(&recording.symbols))
 }
 
 fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {

@@ -11,10 +11,10 @@ use model::{
     Instructions, Process, Profile, Sample, Stack,
 };
 
-use crate::record::collect::{PhaseId, Span};
+use crate::record::span::{PhaseId, Span};
 
 /// The function name for kernel instructions that no symbol covers.
-const UNKNOWN: &str = "[unknown]";
+pub const UNKNOWN: &str = "[unknown]";
 /// The function name for kernel instructions that the plugin had no room to count by address.
 const OTHER: &str = "[other]";
 
@@ -144,6 +144,7 @@ fn profile(
         processes: processes(phase),
         accesses: accesses(phase),
         stacks: paths.stacks(phase),
+        sampled: None,
     }
 }
 

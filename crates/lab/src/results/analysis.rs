@@ -90,6 +90,18 @@ pub enum AnalysisError {
         "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
     )]
     NotCounted(ExperimentId),
+    /// A variant has no boot with a sampled profile.
+    #[error(
+        "`{variant}` has no complete boot with samples: `faultline show {experiment}` shows its boots, `[profile] \
+         sampled = true` in the experiment's file or `run --profile sampled` takes samples, and --mode exact counts \
+         instructions"
+    )]
+    NotSampled {
+        /// The variant.
+        variant: String,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
     /// A variant has no boot with a profile of the workload.
     #[error(
         "`{variant}` has no complete boot with a profile of {workload}: `faultline show {experiment}` shows \

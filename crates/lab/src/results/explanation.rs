@@ -39,17 +39,12 @@ pub struct Explained {
 impl Explained {
     /// Explains a difference. Functions are marked by their code if the cache has both kernels.
     pub fn of(store: &Store, asked: Difference) -> Result<Self, AnalysisError> {
-        let Difference { experiment: id, variants, workload, phase } = asked;
-        let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+        let id = asked.experiment;
+        let phase = asked.phase.clone();
+        let Found { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
         }
-        let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
-        let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
-        if point(places[0]) != point(places[1]) {
-            return Err(AnalysisError::OtherPoint(variants));
-        }
-        let used = used(&experiment, workload.as_deref())?.clone();
         let [base, new] = sides(&experiment, places, &kept);
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
@@ -75,7 +70,29 @@ impl Explained {
     }
 }
 
-fn sides<'a>(
+/// What a question is about.
+pub(super) struct Found {
+    pub experiment: Experiment,
+    pub kept: Vec<Kept>,
+    /// The places of both variants.
+    pub places: [usize; 2],
+    pub used: WorkloadUse,
+}
+
+/// Finds variants and workload, and reads their boots.
+pub(super) fn find(store: &Store, asked: Difference) -> Result<Found, AnalysisError> {
+    let Difference { experiment: id, variants, workload, .. } = asked;
+    let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+    let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
+    let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
+    if point(places[0]) != point(places[1]) {
+        return Err(AnalysisError::OtherPoint(variants));
+    }
+    let used = used(&experiment, workload.as_deref())?.clone();
+    Ok(Found { experiment, kept, places, used })
+}
+
+pub(super) fn sides<'a>(
     experiment: &'a Experiment,
     places: [usize; 2],
     kept: &'a [Kept],
@@ -148,7 +165,12 @@ mod tests {
         experiment.mode = Mode::Measured;
         let measured = store.keep_experiment(&experiment).unwrap();
         for (experiment, new, workload, told) in [
-            (measured, "new", None, "experiment 2 ran in measured mode, which does not count"),
+            (
+                measured,
+                "new",
+                Some("nas"),
+                "experiment 2 ran in measured mode, which does not count",
+            ),
             (exact, "newer", None, "there is no variant `newer`; there are: old, new"),
             (exact, "new", None, "name one of the workloads with --workload: fault, nas"),
             (exact, "new", Some("ns"), "there is no workload `ns`; there are: fault, nas"),

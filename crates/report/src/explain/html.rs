@@ -7,6 +7,7 @@ use super::cause;
 use super::flame::{self, Widths};
 use super::view::{self, TextTable};
 use super::waterfall::waterfall;
+use super::{SCRIPT, STYLE, Sampled, sampled};
 use crate::ascii::{escape, excerpt};
 use crate::document::{Policy, document};
 use crate::markup::sentence;
@@ -14,17 +15,17 @@ use crate::page;
 
 /// Rows of each ranking.
 const MAX_ROWS: usize = 30;
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("flame.js");
 
 /// The attribution of the difference as a page. For the measured phases or for `phase`: a waterfall of the
 /// contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. Then the
-/// rankings of everything else. Every name is escaped; nothing is loaded.
+/// rankings of everything else. Sampled profiles of the same variants stand below, with their own paths. Every name is
+/// escaped; nothing is loaded.
 pub fn explain_html(
     explanation: &Explanation,
     headlines: &[Headline],
     paths: &Paths,
     phase: Option<&str>,
+    beside: Option<(Sampled<'_>, &Paths)>,
 ) -> String {
     let all = explanation.section(None);
     let body = html! {
@@ -50,6 +51,10 @@ pub fn explain_html(
                     }
                     @for note in view::notes(explanation) { p class="note" { (sentence(&note)) } }
                 }
+            }
+            @if let Some((Sampled { difference, part }, paths)) = beside {
+                h2 { "Sampled: " (sampled::title(difference)) }
+                (sampled::section(difference, part, paths))
             }
         }
     };
@@ -105,7 +110,7 @@ fn covered(explanation: &Explanation, section: &Section) -> String {
 }
 
 /// A table. The first column says what a line is about, and stays in sight while figures are scrolled.
-fn table(table: &TextTable) -> Markup {
+pub fn table(table: &TextTable) -> Markup {
     html! {
         @if !table.title.is_empty() { h2 { (table.title) } }
         @if !table.rows.is_empty() {

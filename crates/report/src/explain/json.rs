@@ -6,6 +6,7 @@ use compare::{
 use serde::Serialize;
 
 use super::view::{beyond, by_luck};
+use super::{Sampled, sampled};
 use crate::exact::NOT_MODELLED;
 
 /// The version of the format.
@@ -24,6 +25,8 @@ struct Document<'a> {
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled: Option<sampled::Document<'a>>,
 }
 
 #[derive(Serialize)]
@@ -88,7 +91,7 @@ struct ContributionDocument<'a> {
 }
 
 #[derive(Serialize)]
-struct SubjectDocument<'a> {
+pub struct SubjectDocument<'a> {
     kind: &'static str,
     name: &'a str,
     module: &'a str,
@@ -113,8 +116,11 @@ struct CounterDocument<'a> {
 
 /// The attribution of the difference as one JSON object: figures in full precision, every row of every
 /// phase, names as the guest gave them. Keys with `exact` hold a whole number over `denominator`;
-/// `per_entry` lists indices into `contributions`. No explanation causes an error.
-pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Error> {
+/// `per_entry` lists indices into `contributions`, and `sampled` has the sampled profiles of the same variants. No explanation causes an error.
+pub fn explain_json(
+    explanation: &Explanation,
+    beside: Option<Sampled<'_>>,
+) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: SCHEMA,
         workload: &explanation.workload,
@@ -127,6 +133,7 @@ pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Err
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),
+        sampled: beside.map(|it| sampled::difference_document(it.difference, it.part)),
     };
     serde_json::to_string_pretty(&document)
 }
@@ -184,7 +191,7 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
     }
 }
 
-fn subject(subject: &Subject) -> SubjectDocument<'_> {
+pub fn subject(subject: &Subject) -> SubjectDocument<'_> {
     let (kind, name, module) = match subject {
         Subject::Function { name, module } => ("function", &**name, &**module),
         Subject::Process(name) => ("process", &**name, ""),

@@ -43,7 +43,7 @@ pub fn explain(
 }
 
 /// A table with its columns aligned.
-fn lay_out(table: &TextTable) -> String {
+pub fn lay_out(table: &TextTable) -> String {
     let mut text = String::new();
     if !table.title.is_empty() {
         text.push_str(&wrap("", &format!("{}:", table.title)));

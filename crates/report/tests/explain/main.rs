@@ -4,6 +4,7 @@
 mod common;
 mod kernels;
 mod marked;
+mod sampled;
 
 use common::{boot, columns, variant, words};
 use compare::{Difference, Explanation, Headline, Holder, Paths};
@@ -74,7 +75,7 @@ fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
     assert!(all.contains(&format!("{said}(no phase), steady.")), "{all}");
     assert!(!words(&text(&explanation, Some("steady"))).contains(said));
     let paths = compare::paths(&columns[0], &columns[1], &used, None);
-    let page = report::explain_html(&explanation, &[], &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None, None);
     assert!(page.contains(said) && page.contains("in the measured phases"));
     // One phase is measured.
     let [measured, fill] = [None, Some("fill")].map(|phase| explanation.section(phase).unwrap());
@@ -124,7 +125,7 @@ fn the_expected_number_of_lucky_rows_is_printed() {
     let [cost, change, counter] = beyond.map(|it| format!("{:.1}", 0.05 * it));
     let said = format!("Expected false positives: at most {cost}, {change} and {counter}.");
     assert!(text_of_all.contains(&said), "{text_of_all}");
-    assert!(report::explain_html(&explanation, &[], &paths, None).contains(&said));
+    assert!(report::explain_html(&explanation, &[], &paths, None, None).contains(&said));
     assert!(words(&text(&explanation, Some("fill"))).contains("Beyond luck in phase fill: "));
 }
 
@@ -149,7 +150,7 @@ fn instructions_in_no_function_are_reported_as_an_error() {
         "ERROR: the profile of a seed is wrong: 77 instructions of the kernel are in no function";
     let text = text(&explanation, None);
     assert!(text.contains(error) && text.contains("NOT EQUAL"), "{text}");
-    assert!(report::explain_html(&explanation, &[], &paths, None).contains(error));
+    assert!(report::explain_html(&explanation, &[], &paths, None, None).contains(error));
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     assert!(!report::explain(&explanation, &[], None, 10).contains("ERROR"));
 }
@@ -160,12 +161,12 @@ fn limits_of_exact_mode_are_printed() {
     let not_modelled =
         "caches, TLBs, memory latency, contention in time between CPUs (they take turns)";
     let text = words(&text(&explanation, None));
-    for report in [&text, &report::explain_html(&explanation, &[], &paths, None)] {
+    for report in [&text, &report::explain_html(&explanation, &[], &paths, None, None)] {
         assert!(report.contains(&format!("Not modelled: {not_modelled}.")));
         assert!(report.contains("instructions at the cuts between phases"));
     }
     let json: serde_json::Value =
-        serde_json::from_str(&report::explain_json(&explanation).unwrap()).unwrap();
+        serde_json::from_str(&report::explain_json(&explanation, None).unwrap()).unwrap();
     let named = json["not_modelled"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
     assert_eq!(named.collect::<Vec<_>>().join(", "), not_modelled);
 }
@@ -229,7 +230,7 @@ fn the_headline_comes_first() {
          flush +1500000 (new here), old_pte -90000 (gone here), 2 more +4. Phase steady: 20.00 % more kernel instructions, 60 % of the change in change_pte: 120.00 \
          per entry before, 121.00 now. Phase end: 0.10 % more kernel instructions: this may be luck."
     );
-    let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"));
+    let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
     assert!(page.contains("change_pte: 120.00 per entry") && !page.contains("2406301"));
 }
 
@@ -240,7 +241,7 @@ fn nothing_to_explain() {
         text(&explanation, None),
         "Nothing to explain: no complete boot of 6.12 has an exact profile of autonuma.\n"
     );
-    let page = report::explain_html(&explanation, &[], &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None, None);
     assert!(page.contains("Nothing to explain"));
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     assert_eq!(
@@ -285,7 +286,7 @@ fn hostile_names_reach_no_terminal() {
 fn hostile_names_reach_no_page() {
     let (mut explanation, paths) = explained(&[hostile(0)], &[hostile(40)]);
     explanation.base.name = "<script>\"'".into();
-    let page = report::explain_html(&explanation, &[], &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None, None);
     // Figures have narrow spaces and a true minus; nothing else is beyond ASCII.
     let is_ours = |letter| matches!(letter, ' '..='~' | '\n' | '\u{202f}' | '\u{2212}');
     assert!(page.chars().all(is_ours), "{page}");
@@ -304,7 +305,7 @@ fn hostile_names_reach_no_page() {
 /// The page. A copy stays in the build directory for viewing.
 fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
     let (explanation, paths) = explained(&boots[0], &boots[1]);
-    let page = report::explain_html(&explanation, &[], &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None, None);
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(path, &page).unwrap();
     page
@@ -348,12 +349,12 @@ fn the_waterfall_leads_from_one_total_to_the_other() {
 #[test]
 fn a_phase_comes_first_if_asked_for() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let page = report::explain_html(&explanation, &[], &paths, Some("fill"));
+    let page = report::explain_html(&explanation, &[], &paths, Some("fill"), None);
     let folded = page.find("<summary>In ").unwrap();
     assert!(page.find("per entry in phase fill:").unwrap() < folded);
     assert!(page.find("per entry in phase steady:").unwrap() > folded);
     assert!(page.find("per entry:").unwrap() > folded);
-    let page = report::explain_html(&explanation, &[], &paths, Some("flll"));
+    let page = report::explain_html(&explanation, &[], &paths, Some("flll"), None);
     assert!(page.contains("autonuma has no phase flll"));
 }
 
@@ -385,7 +386,7 @@ fn frames_of_one_path_stay_together() {
     let boot = with(&[(&["clone"], 5), (&["clone", "a"], 7), (&["clone3", "b"], 2)]);
     let boots = std::slice::from_ref(&boot);
     let (explanation, paths) = explained(boots, boots);
-    let page = report::explain_html(&explanation, &[], &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None, None);
     let graph = page.split("<svg class=\"flame\"").nth(1).unwrap();
     assert_eq!(graph.matches("<title>clone, ").count(), 1);
     assert!(graph.contains("<title>clone, 85.7 %\n12 to 12: +0\nown: 5 to 5</title>"));
@@ -414,5 +415,5 @@ fn the_json_document() {
         &[simple(0, 10, 100), simple(1, 10, 101)],
         &[simple(0, 11, 150), simple(1, 11, 150)],
     );
-    insta::assert_snapshot!(report::explain_json(&explanation).unwrap());
+    insta::assert_snapshot!(report::explain_json(&explanation, None).unwrap());
 }

@@ -31,10 +31,10 @@ fn marked(causes: &[&str]) -> Explanation {
 fn causes_are_named_first() {
     let explanation = marked(&["vmstat_update", kernels::PLANTED]);
     insta::assert_snapshot!(text(&explanation, None));
-    let page = report::explain_html(&explanation, &[], &compare::Paths::default(), None);
+    let page = report::explain_html(&explanation, &[], &compare::Paths::default(), None, None);
     assert!(page.contains("The code of 2 of the "), "{page}");
     assert!(page.contains("do_anonymous_page (code differs)"), "{page}");
-    let json = report::explain_json(&explanation).unwrap();
+    let json = report::explain_json(&explanation, None).unwrap();
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));

@@ -1,0 +1,190 @@
+//! Sampled profiles of measured mode.
+
+use std::collections::BTreeMap;
+
+use model::{Boot, NOT_SAMPLED, Outcome, Profile};
+use serde_json::Value;
+
+use crate::common::{Bench, quoted};
+use crate::events::faulting;
+use crate::long_only;
+use crate::planted::{BASE, SOURCE, variant};
+
+/// Two processes that fault.
+const FAULTS: &str = "[[workload]]\nname = \"pagefault\"\n\
+     parameters = { tests = \"anonymous\", by = \"processes\", tasks = \"2\", rounds = 40 }\n";
+
+fn experiment(boots: u32, variants: &str, workload: &str) -> String {
+    format!(
+        "name = \"sampled\"\nboots = {boots}\n[profile]\nsampled = true\n\
+         [machine]\ncpus = 2\nmemory = \"512M\"\naccel = \"tcg\"\n{variants}{workload}"
+    )
+}
+
+/// A variant with or without huge pages.
+fn huge(name: &str, value: &str) -> String {
+    format!(
+        "[[variant]]\nname = \"{name}\"\nkernel = \"6.1\"\n\
+         sysfs = {{ \"/sys/kernel/mm/transparent_hugepage/enabled\" = \"{value}\" }}\n"
+    )
+}
+
+/// Samples in the kernel by function, over all measured phases.
+fn functions(boot: &Boot) -> BTreeMap<&str, u64> {
+    let mut functions = BTreeMap::new();
+    for function in boot.profiles.iter().flat_map(|profile| &profile.functions) {
+        *functions.entry(&*function.name).or_default() += function.total().instructions;
+    }
+    functions
+}
+
+fn seconds(profile: &Profile) -> f64 {
+    profile.sampled.as_ref().unwrap().seconds()
+}
+
+#[test]
+fn samples_are_of_what_ran() {
+    let bench = Bench::new();
+    let variants = [huge("never", "never"), huge("always", "always")].concat();
+    bench.run(&experiment(1, &variants, FAULTS)).expect(0);
+    for boot in bench.boots() {
+        assert_eq!(boot.outcome, Outcome::Complete);
+        assert!(!boot.notes.iter().any(|note| note.starts_with(NOT_SAMPLED)), "{:?}", boot.notes);
+        let [mut samples, mut longest] = [0, 0].map(f64::from);
+        for profile in &boot.profiles {
+            let sampled = profile.sampled.as_ref().unwrap();
+            // Emulated processors count no cycles.
+            assert_eq!((&*sampled.event, sampled.frequency), ("cpu-clock", 99));
+            samples += profile.instructions().total() as f64;
+            longest += 2.0 * 99.0 * seconds(profile);
+            assert_eq!(profile.since(0).as_ref(), Some(profile));
+        }
+        let used: f64 = boot.usage.iter().map(|usage| 99.0 * (usage.user + usage.system)).sum();
+        println!(
+            "{}: {samples} samples, {used:.0} by CPU time, at most {longest:.0}",
+            boot.variant
+        );
+        assert!(samples > 0.5 * used && samples < 1.1 * longest, "{samples}, {used}, {longest}");
+        let functions = functions(&boot);
+        let all: u64 = functions.values().sum();
+        let unknown = functions.get("[unknown]").copied().unwrap_or(0);
+        assert!(20 * unknown <= all, "{unknown} of {all} have no name");
+        let faults = boot.profiles.iter().flat_map(|profile| &profile.stacks).filter(|stack| {
+            stack.functions.first().is_some_and(|first| first == "asm_exc_page_fault")
+        });
+        assert!(faults.map(|stack| stack.instructions).sum::<u64>() > all / 4);
+    }
+    let text = bench.faultline(&["explain", "never", "always"]).expect(0).out;
+    println!("{text}");
+    assert!(text.contains("cpu-clock at 99 Hz"), "{text}");
+    let clears_huge = |boot: &Boot| {
+        let mut stacks = boot.profiles.iter().flat_map(|profile| &profile.stacks);
+        stacks.any(|stack| stack.functions.iter().any(|name| name == "clear_huge_page"))
+    };
+    for boot in bench.boots() {
+        assert_eq!(clears_huge(&boot), boot.variant == "always", "{}", boot.variant);
+    }
+}
+
+#[test]
+fn a_kernel_that_denies_samples_is_noted() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let variants = "[[variant]]\nkernel = \"6.1\"\nsysctl = { \"kernel.kptr_restrict\" = 2 }\n";
+    bench.run(&experiment(1, variants, FAULTS)).expect(0);
+    let boots = bench.boots();
+    let notes = &boots[0].notes;
+    let expected = format!("{NOT_SAMPLED}functions have no names: /proc/kallsyms does not tell");
+    assert!(notes.iter().any(|note| note.starts_with(&expected)), "{notes:?}");
+    let functions = functions(&boots[0]);
+    assert_eq!(functions.keys().copied().collect::<Vec<_>>(), ["[unknown]"]);
+}
+
+#[test]
+fn samples_that_a_full_buffer_loses_are_counted() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let busy = "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done";
+    let workload = faulting(&bench, busy);
+    let variant = "[[variant]]\nkernel = \"6.1\"\n";
+    // A buffer of 1 MiB has room for less than this workload's samples.
+    let text = experiment(1, variant, &workload).replace(
+        "sampled = true\n",
+        "sampled = true\nfrequency = 5000\n[sampler]\ninterval = \"10m\"\n",
+    );
+    bench.run(&text).expect(0);
+    let boots = bench.boots();
+    let lost: u64 =
+        boots[0].profiles.iter().filter_map(|profile| Some(profile.sampled.as_ref()?.lost)).sum();
+    assert!(lost > 0, "{:?}", boots[0].notes);
+    let why = "samples are lost, because the kernel's buffers were full";
+    let is_noted = |note: &String| note.starts_with(NOT_SAMPLED) && note.ends_with(why);
+    assert!(boots[0].notes.iter().any(is_noted), "{:?}", boots[0].notes);
+}
+
+/// A loop of 3000 loads in this function, which every fault on an anonymous page enters once. The instructions of
+/// `scripts/planted` are too few, or emulated by nothing, for samples to show them.
+const PLANTED: &str = "page_add_new_anon_rmap";
+const SLOW: &str = "\
+--- a/mm/rmap.c
++++ b/mm/rmap.c
+@@ -1276,6 +1276,7 @@ void page_add_new_anon_rmap(struct page
+ 		/* increment count (starts at -1) */
+ 		atomic_set(&page->_mapcount, 0);
+ 	}
++	asm volatile(\"mov $3000, %%ecx; 1: testl %%ecx, (%%rsp); dec %%ecx; jne 1b\" ::: \"ecx\", \"cc\", \"memory\");
+ 	__mod_lruvec_page_state(page, NR_ANON_MAPPED, nr);
+ 	__page_set_anon_rmap(page, vma, address, 1);
+ }
+";
+
+/// Samples rank functions as counted instructions do: emulation takes about as long for each instruction.
+#[test]
+fn samples_rank_functions_as_exact_mode_does() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let patch = quoted(&bench.write("slow.patch", SLOW));
+    let never = "sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" = \"never\" }\n";
+    let slow = format!(
+        "[[variant]]\nname = \"slow\"\nkernel = \"{SOURCE}\"\npatches = [{patch}]\n{never}"
+    );
+    let kernels = variant(BASE, never) + &slow;
+    let sampling = experiment(6, &kernels, FAULTS);
+    bench.run(&sampling).expect(0);
+    let sampled = bench.boots();
+    let json = bench.faultline(&["explain", BASE, "slow", "--format", "json"]).expect(0).out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let first = &json["functions"][0];
+    assert_eq!(first["name"], PLANTED);
+    assert_eq!(first["share"]["differs"], true);
+
+    let exact = sampling
+        .replace("boots = 6\n[profile]\nsampled = true", "mode = \"exact\"\nseeds = 1")
+        .replace("accel = \"tcg\"\n", "")
+        .replace("rounds = 40", "rounds = 10");
+    bench.run(&exact).expect(0);
+    let counted = bench.boots();
+    let both = bench.faultline(&["explain", BASE, "slow"]).expect(0).out;
+    println!("{both}");
+    assert!(both.contains("samples: base") && both.contains("instructions: base"), "{both}");
+    let ranked = |boots: &[Boot], variant: &str| {
+        let own = boots.iter().filter(|boot| boot.variant == variant);
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        own.flat_map(functions).for_each(|(name, count)| *sums.entry(name).or_default() += count);
+        let mut names: Vec<_> = sums.into_iter().collect();
+        names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        names.into_iter().map(|(name, _)| name.to_owned()).take(8).collect::<Vec<String>>()
+    };
+    for name in [BASE, "slow"] {
+        let [sampled, counted] = [&sampled, &counted].map(|boots| ranked(boots, name));
+        println!("{name}: sampled {sampled:?}\ncounted {counted:?}");
+        assert_eq!(sampled[0] == PLANTED, name == "slow");
+        assert_eq!(counted[0] == PLANTED, name == "slow");
+    }
+}

@@ -1,0 +1,402 @@
+//! Samples what runs on all CPUs, in the kernel with its call path, by perf_event_open(2). The kernel writes samples
+//! into a ring buffer of each CPU. At the sampler's ticks and at cuts they are counted by path and recorded.
+//!
+//! Paths are those of functions, so there are not many: addresses are replaced by the beginnings of functions, which
+//! `/proc/kallsyms` lists. Only the symbols of these functions are recorded, after the workloads.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flight::Event;
+use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_PROCESSES, Samples};
+use flight::profile::MAX_DEPTH;
+use perf_event::data::Record;
+use perf_event::events::{Hardware, Software};
+use perf_event::{Builder, ReadFormat, SampleFlag, Sampler};
+
+use super::events::{MoreFiles, SOFTWARE, cpus, why};
+use crate::agent::symbols;
+use crate::recorder::Recorder;
+
+/// Space for a sample in a ring buffer: a path of about 25 functions.
+const SAMPLE: usize = 256;
+/// The smallest and the largest ring buffer.
+const RING: [usize; 2] = [64 << 10, 1 << 20];
+/// The most records that are taken out of a buffer at once. More come at the next tick, if samples come faster than they
+/// are taken.
+const RECORDS: usize = 1 << 14;
+/// Samples are recorded at the first tick after so many nanoseconds, and at cuts.
+const SLICE: u64 = 1_000_000_000;
+/// Bits of a record's flags that tell where the CPU was, and user mode (`include/uapi/linux/perf_event.h`,
+/// `PERF_RECORD_MISC_CPUMODE_MASK`, `PERF_RECORD_MISC_USER`).
+const WHERE: u16 = 7;
+const USER: u16 = 2;
+/// Numbers from this one on separate parts of a call chain (`PERF_CONTEXT_MAX`).
+const CONTEXTS: u64 = -4095_i64 as u64;
+/// Code farther behind the last symbol belongs to no function.
+const MAX_FUNCTION: u64 = 1 << 20;
+/// Stands for a process that ended before its name was read.
+const ENDED: &str = "[ended]";
+
+/// The ring buffers, and what was taken out of them.
+pub struct Profiler {
+    root: PathBuf,
+    rings: Vec<Sampler>,
+    event: &'static str,
+    frequency: u32,
+    due: u64,
+    /// Names of processes, as far as they are known.
+    names: HashMap<u32, String>,
+    room: usize,
+    unrecorded: u64,
+    counts: Counts,
+}
+
+impl Profiler {
+    /// Starts to sample. The error is a sentence.
+    pub fn start(
+        root: &Path,
+        frequency: u32,
+        interval: Duration,
+        recorder: &Recorder,
+    ) -> Result<Self, String> {
+        let cpus = cpus(root);
+        let _kept = MoreFiles::allow(cpus.len());
+        let between = interval.as_secs_f64().max(SLICE as f64 / 1e9);
+        let size = (f64::from(frequency) * between) as usize * SAMPLE;
+        let size = size.clamp(RING[0], RING[1]);
+        let rings = |cycles: bool| -> io::Result<Vec<Sampler>> {
+            cpus.iter().map(|cpu| ring(*cpu, frequency, size, cycles)).collect()
+        };
+        let (event, rings) = match rings(true) {
+            Ok(rings) => ("cycles", rings),
+            Err(_) => ("cpu-clock", rings(false).map_err(|error| why(&error, SOFTWARE))?),
+        };
+        Ok(Self {
+            root: root.into(),
+            rings,
+            event,
+            frequency,
+            due: 0,
+            names: HashMap::new(),
+            room: recorder.capacity() / 4,
+            unrecorded: 0,
+            counts: Counts { functions: symbols::functions(root), ..Counts::default() },
+        })
+    }
+
+    /// What is sampled, as it is recorded.
+    pub fn description(&self) -> Event {
+        Event::Sampling { event: self.event.to_owned(), frequency: self.frequency }
+    }
+
+    /// Whether the kernel lists its functions.
+    pub fn has_names(&self) -> bool {
+        !self.counts.functions.is_empty()
+    }
+
+    /// Takes the samples of a tick, and records them if that is due.
+    pub fn tick(&mut self, recorder: &Recorder, time: u64) {
+        self.drain();
+        if time >= self.due {
+            self.record(recorder, time);
+        }
+    }
+
+    /// Takes and records the samples of the phase that ends.
+    pub fn cut(&mut self, recorder: &Recorder, time: u64) {
+        self.drain();
+        self.record(recorder, time);
+    }
+
+    /// Drops the samples of the cut's own work.
+    pub fn skip(&mut self) {
+        for ring in &mut self.rings {
+            for _ in 0..RECORDS {
+                let Some(record) = ring.next_record() else { break };
+                if let Ok(Record::Lost(lost)) = record.parse_record() {
+                    self.counts.add_lost(lost.lost);
+                }
+            }
+        }
+    }
+
+    /// Sentences on samples that are missing.
+    pub fn missing(&self) -> Vec<String> {
+        let of = |samples: u64, why: &str| (samples > 0).then(|| format!("{samples} {why}"));
+        let Counts { lost, dropped, .. } = self.counts;
+        let found = [
+            of(lost, "samples are lost, because the kernel's buffers were full"),
+            of(dropped, "samples are not counted, because there were too many call paths"),
+            of(self.unrecorded, "samples are not recorded, because there were too many"),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    /// The beginnings of the functions in all paths.
+    pub fn functions(&self) -> BTreeSet<u64> {
+        self.counts.paths.keys().flatten().map(|begin| begin.cast_unsigned()).collect()
+    }
+
+    fn drain(&mut self) {
+        let mut in_user_mode = Vec::new();
+        if self.names.len() > MAX_PROCESSES {
+            self.names.clear();
+        }
+        for ring in &mut self.rings {
+            for _ in 0..RECORDS {
+                let Some(record) = ring.next_record() else { break };
+                let is_user = record.misc() & WHERE == USER;
+                match record.parse_record() {
+                    Ok(Record::Sample(sample)) if is_user => in_user_mode.extend(sample.pid()),
+                    Ok(Record::Sample(sample)) => {
+                        let ip = sample.ip().unwrap_or(0);
+                        self.counts.add_kernel(ip, sample.callchain().unwrap_or_default());
+                    }
+                    Ok(Record::Comm(comm)) if comm.pid == comm.tid => {
+                        let name = comm.comm_os().to_string_lossy().into_owned();
+                        self.names.insert(comm.pid, name);
+                    }
+                    Ok(Record::Lost(lost)) => self.counts.add_lost(lost.lost),
+                    Ok(_) => {}
+                    Err(_) => self.counts.add_lost(1),
+                }
+            }
+        }
+        for id in in_user_mode {
+            if let Entry::Vacant(new) = self.names.entry(id)
+                && let Some(name) = name(&self.root, id)
+            {
+                new.insert(name);
+            }
+            self.counts.add_user(id, self.names.get(&id).map_or(ENDED, String::as_str));
+        }
+    }
+
+    fn record(&mut self, recorder: &Recorder, time: u64) {
+        self.due = time + SLICE;
+        let Some((event, samples)) = self.counts.take() else { return };
+        let length = event.encode().map_or(usize::MAX, |bytes| bytes.len());
+        // A path that is not recorded would be missing in later records.
+        let has_room = self.unrecorded == 0 && length <= self.room;
+        if has_room && recorder.event(time, &event).is_ok() {
+            self.room -= length;
+        } else {
+            self.unrecorded += samples;
+        }
+    }
+}
+
+/// Starts to sample on one CPU.
+fn ring(cpu: usize, frequency: u32, size: usize, cycles: bool) -> io::Result<Sampler> {
+    let mut builder = match cycles {
+        true => Builder::new(Hardware::CPU_CYCLES),
+        false => Builder::new(Software::CPU_CLOCK),
+    };
+    builder.any_pid().one_cpu(cpu).include_kernel().sample_frequency(frequency.into());
+    // The library cannot read a record that ends with an empty call chain, so there is a field behind it.
+    builder.sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT);
+    builder.read_format(ReadFormat::empty()).exclude_callchain_user(true).comm(true);
+    // An idle CPU counts no cycles, but its clock runs on.
+    builder.exclude_idle(!cycles);
+    let mut ring = builder.build()?.sampled(size)?;
+    ring.as_counter_mut().enable()?;
+    Ok(ring)
+}
+
+/// The name of a process; `None` if it has ended.
+fn name(root: &Path, id: u32) -> Option<String> {
+    let name = fs::read_to_string(root.join(format!("proc/{id}/comm"))).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+/// Samples by call path and process.
+#[derive(Default)]
+struct Counts {
+    /// Where the kernel's functions begin, ascending.
+    functions: Vec<u64>,
+    /// The number of each path.
+    paths: HashMap<Vec<i64>, u32>,
+    /// Functions in all paths.
+    frames: usize,
+    /// The number of each name of a process.
+    processes: HashMap<String, u32>,
+    kernel: BTreeMap<u32, u32>,
+    user: BTreeMap<u32, u32>,
+    /// What has not been recorded yet, without counts.
+    new: Samples,
+    /// Since the beginning.
+    lost: u64,
+    dropped: u64,
+}
+
+impl Counts {
+    /// A sample in the kernel: the address, and the call chain, which begins with it and continues with return
+    /// addresses.
+    fn add_kernel(&mut self, ip: u64, chain: &[u64]) {
+        let mut callers = chain.iter().copied().filter(|address| *address < CONTEXTS);
+        let own = callers.next().unwrap_or(ip);
+        // A call can be a function's last instruction, so that it returns to the next function.
+        let callers = callers.map(|address| address.saturating_sub(1));
+        let addresses = std::iter::once(own).chain(callers).take(MAX_DEPTH);
+        let mut path: Vec<i64> = addresses.map(|it| self.function(it).cast_signed()).collect();
+        path.reverse();
+        let number = match self.paths.get(&path) {
+            Some(number) => *number,
+            None if self.paths.len() >= MAX_PATHS || self.frames + path.len() > MAX_FRAMES => {
+                return self.add_dropped();
+            }
+            None => {
+                let number = self.paths.len() as u32;
+                self.frames += path.len();
+                self.new.paths.push(path.clone());
+                self.paths.insert(path, number);
+                number
+            }
+        };
+        *self.kernel.entry(number).or_default() += 1;
+    }
+
+    /// A sample in user mode.
+    fn add_user(&mut self, id: u32, name: &str) {
+        let number = match self.processes.get(name) {
+            Some(number) => *number,
+            None if self.processes.len() >= MAX_PROCESSES => return self.add_dropped(),
+            None => {
+                let number = self.processes.len() as u32;
+                self.new.processes.push((id, name.to_owned()));
+                self.processes.insert(name.to_owned(), number);
+                number
+            }
+        };
+        *self.user.entry(number).or_default() += 1;
+    }
+
+    fn add_lost(&mut self, samples: u64) {
+        self.lost += samples;
+        self.new.lost += samples;
+    }
+
+    fn add_dropped(&mut self) {
+        self.dropped += 1;
+        self.new.dropped += 1;
+    }
+
+    /// The beginning of the function with this address; 0 if there is none.
+    fn function(&self, address: u64) -> u64 {
+        let next = self.functions.partition_point(|begin| *begin <= address);
+        let begin = next.checked_sub(1).and_then(|place| self.functions.get(place));
+        begin.copied().filter(|begin| address - begin < MAX_FUNCTION).unwrap_or(0)
+    }
+
+    /// What came since the last call, and the number of samples in it; `None` for nothing.
+    fn take(&mut self) -> Option<(Event, u64)> {
+        let new = mem::take(&mut self.new);
+        let [kernel, user] = [&mut self.kernel, &mut self.user]
+            .map(|counts| mem::take(counts).into_iter().collect::<Vec<_>>());
+        let samples = kernel.iter().chain(&user).map(|(_, samples)| u64::from(*samples)).sum();
+        let samples_and_lost = samples + new.lost + new.dropped;
+        let event = Event::Samples(Samples { kernel, user, ..new });
+        (samples_and_lost > 0).then_some((event, samples))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::tests::Log;
+
+    const KERNEL: u64 = -128_i64 as u64;
+    const BASE: u64 = 0xffff_ffff_8100_0000;
+
+    fn counts() -> Counts {
+        let functions = vec![BASE, BASE + 0x100, BASE + 0x200];
+        Counts { functions, ..Counts::default() }
+    }
+
+    fn taken(counts: &mut Counts) -> Samples {
+        match counts.take() {
+            Some((Event::Samples(samples), _)) => samples,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn samples_are_counted_by_functions_on_the_path() {
+        let mut counts = counts();
+        // The caller's last instruction is a call, so it returns to the beginning of the next function.
+        counts.add_kernel(BASE + 0x110, &[KERNEL, BASE + 0x110, BASE + 0x100]);
+        counts.add_kernel(BASE + 0x120, &[KERNEL, BASE + 0x120, BASE + 0x80]);
+        counts.add_kernel(BASE + 0x200, &[]);
+        counts.add_user(7, "numa01");
+        counts.add_user(8, "numa01");
+        counts.add_lost(3);
+        let [first, second, third] = [0, 0x100, 0x200].map(|at| (BASE + at).cast_signed());
+        assert_eq!(
+            taken(&mut counts),
+            Samples {
+                paths: vec![vec![first, second], vec![third]],
+                processes: vec![(7, "numa01".into())],
+                kernel: vec![(0, 2), (1, 1)],
+                user: vec![(0, 2)],
+                lost: 3,
+                dropped: 0,
+            }
+        );
+        assert!(counts.take().is_none());
+        // Known paths are not listed again.
+        counts.add_kernel(BASE + 0x210, &[]);
+        let again = Samples { kernel: vec![(1, 1)], ..Samples::default() };
+        assert_eq!(taken(&mut counts), again);
+    }
+
+    #[test]
+    fn an_address_without_a_function_is_zero() {
+        let counts = counts();
+        assert_eq!(counts.function(BASE + 0x1ff), BASE + 0x100);
+        assert_eq!(counts.function(BASE - 1), 0);
+        assert_eq!(counts.function(BASE + 0x200 + MAX_FUNCTION), 0);
+        assert_eq!(Counts::default().function(BASE), 0);
+    }
+
+    #[test]
+    fn paths_over_the_limit_are_counted_as_dropped() {
+        let mut counts = counts();
+        counts.frames = MAX_FRAMES - 1;
+        counts.add_kernel(BASE, &[]);
+        counts.add_kernel(BASE + 0x100, &[]);
+        counts.add_kernel(BASE, &[]);
+        for name in 0..=MAX_PROCESSES {
+            counts.add_user(7, &name.to_string());
+        }
+        let samples = taken(&mut counts);
+        assert_eq!((samples.kernel, samples.dropped, counts.dropped), (vec![(0, 2)], 2, 2));
+    }
+
+    #[test]
+    fn samples_without_room_in_the_recorder_are_counted() {
+        let log = Log::new(64 << 10);
+        let mut profiler = Profiler {
+            root: "/".into(),
+            rings: Vec::new(),
+            event: "cpu-clock",
+            frequency: 99,
+            due: 0,
+            names: HashMap::new(),
+            room: 60,
+            unrecorded: 0,
+            counts: counts(),
+        };
+        for at in [0, 0x100, 0x200] {
+            profiler.counts.add_kernel(BASE + at, &[BASE + at; 4]);
+            profiler.cut(&log.recorder, at);
+        }
+        assert_eq!(log.events().len(), 2);
+        assert_eq!(profiler.missing(), ["1 samples are not recorded, because there were too many"]);
+    }
+}

@@ -1,0 +1,256 @@
+//! Turns recorded samples into the profile of each phase. What the guest recorded is untrusted: numbers of paths and
+//! processes that it did not list are ignored.
+
+use std::collections::BTreeMap;
+
+use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_PROCESSES, Samples};
+use kernelfiles::kallsyms::Symbols;
+use model::{Process, Profile, Sampled, Slice, Stack};
+
+use crate::record::profile::UNKNOWN;
+use crate::record::span::Span;
+
+/// The largest number of counts of a boot.
+const MAX_COUNTS: usize = 16 << 20;
+
+/// The largest number of functions and processes in the profiles of all phases of a boot.
+const MAX_NAMES: usize = 1 << 22;
+/// The longest name of a process, in characters; the kernel's `TASK_COMM_LEN` is 16.
+const MAX_NAME: usize = 64;
+
+/// The samples of a boot.
+#[derive(Debug, Default)]
+pub struct Sampling {
+    event: String,
+    frequency: u32,
+    paths: Vec<Vec<u64>>,
+    frames: usize,
+    processes: Vec<(u32, String)>,
+    counts: usize,
+    /// By the place of the span in which they were taken.
+    spans: BTreeMap<usize, Vec<(u64, Samples)>>,
+}
+
+impl Sampling {
+    /// Samples that this event triggers.
+    pub fn new(event: String, frequency: u32) -> Self {
+        Self { event, frequency, ..Self::default() }
+    }
+
+    /// Takes the samples of a slice that ended at `time` in the span with this place. False if they are over a limit.
+    pub fn add(&mut self, span: usize, time: u64, mut samples: Samples) -> bool {
+        let paths = std::mem::take(&mut samples.paths);
+        self.frames += paths.iter().map(Vec::len).sum::<usize>();
+        let unsigned = |path: Vec<i64>| path.into_iter().map(i64::cast_unsigned).collect();
+        self.paths.extend(paths.into_iter().map(unsigned));
+        let short = |(id, name): (u32, String)| (id, name.chars().take(MAX_NAME).collect());
+        self.processes.extend(std::mem::take(&mut samples.processes).into_iter().map(short));
+        self.counts += samples.kernel.len() + samples.user.len();
+        self.spans.entry(span).or_default().push((time, samples));
+        self.paths.len() <= MAX_PATHS
+            && self.frames <= MAX_FRAMES
+            && self.processes.len() <= MAX_PROCESSES
+            && self.counts <= MAX_COUNTS
+    }
+
+    /// The profile of each phase of each iteration.
+    pub fn profiles(&self, spans: &[Span], symbols: &Symbols) -> Vec<Profile> {
+        let name = |begin: &u64| symbols.find(*begin).map_or(UNKNOWN, |symbol| &symbol.name);
+        let paths: Vec<Vec<&str>> =
+            self.paths.iter().map(|path| path.iter().map(name).collect()).collect();
+        let modules: BTreeMap<&str, &str> = self
+            .paths
+            .iter()
+            .filter_map(|path| symbols.find(*path.last()?))
+            .map(|symbol| (&*symbol.name, &*symbol.module))
+            .collect();
+        let mut room = MAX_NAMES;
+        let spans = spans.iter().enumerate();
+        spans.filter_map(|of| self.profile(of, &paths, &modules, &mut room)).collect()
+    }
+
+    fn profile(
+        &self,
+        (place, span): (usize, &Span),
+        paths: &[Vec<&str>],
+        modules: &BTreeMap<&str, &str>,
+        room: &mut usize,
+    ) -> Option<Profile> {
+        let id = span.phase.as_ref()?;
+        let taken = self.spans.get(&place).map_or(&[][..], Vec::as_slice);
+        let places = |counts: fn(&Samples) -> &[(u32, u32)]| {
+            taken.iter().flat_map(move |(_, samples)| counts(samples))
+        };
+        // Paths of functions with several names can be the same.
+        let mut stacks: BTreeMap<&[&str], u64> = BTreeMap::new();
+        let mut beyond: u64 = 0;
+        for (number, samples) in places(|it| &it.kernel) {
+            let path = paths.get(*number as usize).filter(|path| !path.is_empty());
+            let Some(path) = path else { continue };
+            if stacks.contains_key(&**path) || take(room, path.len()) {
+                let sum = stacks.entry(path).or_default();
+                *sum = sum.saturating_add((*samples).into());
+            } else {
+                beyond = beyond.saturating_add((*samples).into());
+            }
+        }
+        let mut processes: BTreeMap<u32, u64> = BTreeMap::new();
+        for (number, samples) in places(|it| &it.user) {
+            let is_known = (*number as usize) < self.processes.len();
+            if is_known && (processes.contains_key(number) || take(room, 1)) {
+                let sum = processes.entry(*number).or_default();
+                *sum = sum.saturating_add((*samples).into());
+            }
+        }
+        let place_of: BTreeMap<&[&str], u32> = stacks.keys().copied().zip(0..).collect();
+        let first_process = stacks.len() as u32;
+        let process_of: BTreeMap<u32, u32> =
+            processes.keys().copied().zip(first_process..).collect();
+        let slices = taken.iter().map(|(time, samples)| {
+            let kernel = samples.kernel.iter().filter_map(|(number, samples)| {
+                Some((*place_of.get(&**paths.get(*number as usize)?)?, *samples))
+            });
+            let user = samples.user.iter();
+            let user =
+                user.filter_map(|(number, samples)| Some((*process_of.get(number)?, *samples)));
+            Slice { ended: *time, samples: kernel.chain(user).collect() }
+        });
+        let sum = |of: fn(&Samples) -> u64| {
+            taken.iter().fold(0, |sum: u64, (_, samples)| sum.saturating_add(of(samples)))
+        };
+        let mut profile = Profile {
+            workload: id.workload.clone(),
+            iteration: id.iteration,
+            phase: id.phase.clone(),
+            processes: processes
+                .iter()
+                .map(|(number, samples)| {
+                    let (id, name) = self.processes[*number as usize].clone();
+                    Process { id, name, instructions: vec![*samples] }
+                })
+                .collect(),
+            stacks: stacks
+                .iter()
+                .map(|(path, samples)| Stack {
+                    functions: path.iter().map(|&name| name.to_owned()).collect(),
+                    instructions: *samples,
+                })
+                .collect(),
+            sampled: Some(Sampled {
+                event: self.event.clone(),
+                frequency: self.frequency,
+                begun: span.begun,
+                ended: span.ended,
+                lost: sum(|it| it.lost),
+                dropped: sum(|it| it.dropped).saturating_add(beyond),
+                slices: slices.collect(),
+            }),
+            ..Profile::default()
+        };
+        profile.sum_up(|name| modules.get(name).map_or(String::new(), |&module| module.to_owned()));
+        Some(profile)
+    }
+}
+
+/// Takes room for so many names; false if there is not enough.
+fn take(room: &mut usize, names: usize) -> bool {
+    let left = room.checked_sub(names);
+    *room = left.unwrap_or(*room);
+    left.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Instructions;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::span::PhaseId;
+
+    const F: i64 = 0x1000;
+    const G: i64 = 0x2000;
+
+    fn symbols() -> Symbols {
+        Symbols::parse("1000 T f\n2000 t g\t[m]\n3000 T _etext\n")
+    }
+
+    fn spans(phases: &[&str]) -> Vec<Span> {
+        let span = |(place, phase): (u64, &&str)| Span {
+            phase: Some(PhaseId { workload: "w".into(), iteration: 0, phase: (*phase).into() }),
+            begun: 100 * place,
+            ended: 100 * (place + 1),
+        };
+        std::iter::once(Span::default()).chain((1..).zip(phases).map(span)).collect()
+    }
+
+    #[test]
+    fn samples_are_of_the_phase_in_which_they_were_taken() {
+        let mut sampling = Sampling::new("cpu-clock".into(), 99);
+        let before = Samples { paths: vec![vec![F]], kernel: vec![(0, 50)], ..Samples::default() };
+        assert!(sampling.add(0, 99, before));
+        let first = Samples {
+            paths: vec![vec![F, G], vec![0]],
+            processes: vec![(7, "p".into())],
+            kernel: vec![(1, 2), (2, 1)],
+            user: vec![(0, 4)],
+            lost: 5,
+            dropped: 6,
+        };
+        assert!(sampling.add(1, 150, first));
+        let later = Samples { kernel: vec![(0, 1), (1, 1)], ..Samples::default() };
+        assert!(sampling.add(1, 200, later.clone()));
+        assert!(sampling.add(2, 300, later));
+        let profiles = sampling.profiles(&spans(&["a", "b"]), &symbols());
+        let [a, b] = &profiles[..] else { panic!("{profiles:?}") };
+        assert_eq!(a.instructions(), Instructions { user: 4, kernel: 5, firmware: 0 });
+        let own = a.functions.iter().map(|it| (&*it.name, &*it.module, it.total().instructions));
+        assert_eq!(own.collect::<Vec<_>>(), [("[unknown]", "", 1), ("f", "", 1), ("g", "m", 3)]);
+        let sampled = a.sampled.as_ref().unwrap();
+        assert_eq!((sampled.lost, sampled.dropped, sampled.seconds()), (5, 6, 100e-9));
+        assert_eq!(a.since(150).unwrap().instructions().kernel, 2);
+        assert_eq!((&*b.phase, b.instructions().kernel, b.processes.len()), ("b", 2, 0));
+    }
+
+    #[test]
+    fn more_than_an_agent_records_is_refused() {
+        let mut sampling = Sampling::default();
+        let paths = vec![vec![F]; MAX_PATHS];
+        assert!(sampling.add(0, 1, Samples { paths, ..Samples::default() }));
+        assert!(!sampling.add(0, 1, Samples { paths: vec![vec![F]], ..Samples::default() }));
+        let mut sampling = Sampling::default();
+        let paths = vec![vec![F; MAX_FRAMES + 1]];
+        assert!(!sampling.add(0, 1, Samples { paths, ..Samples::default() }));
+    }
+
+    #[test]
+    fn paths_without_room_are_counted_as_dropped() {
+        let mut sampling = Sampling::new("cpu-clock".into(), 99);
+        let paths = vec![vec![F; 2], vec![G; 3]];
+        let kernel = vec![(0, 5), (1, 7)];
+        sampling.add(1, 150, Samples { paths, kernel, dropped: 1, ..Samples::default() });
+        let paths = [vec!["f"; 2], vec!["g"; 3]];
+        let spans = spans(&["a"]);
+        let profile = sampling.profile((1, &spans[1]), &paths, &BTreeMap::new(), &mut 4).unwrap();
+        assert_eq!(profile.instructions().total(), 5);
+        assert_eq!(profile.sampled.as_ref().unwrap().dropped, 8);
+        assert_eq!(profile.since(0).as_ref(), Some(&profile));
+    }
+
+    proptest! {
+        /// Whatever the guest says, counts agree with each other.
+        #[test]
+        fn hostile_samples_are_survived(
+            paths in prop::collection::vec(prop::collection::vec(any::<i64>(), 0..4), 0..4),
+            kernel in prop::collection::vec((0..6u32, any::<u32>()), 0..6),
+            user in prop::collection::vec((0..3u32, any::<u32>()), 0..6),
+        ) {
+            let processes = vec![(1, "a".into()), (2, "\n".into())];
+            let samples = Samples { paths, processes, kernel, user, lost: u64::MAX, dropped: 1 };
+            let mut sampling = Sampling::new("x".into(), 1);
+            sampling.add(1, 150, samples);
+            for profile in sampling.profiles(&spans(&["a"]), &symbols()) {
+                prop_assert_eq!(profile.since(0).unwrap(), profile);
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Sampled profiles of two variants: as text, as a part of a page, and as JSON.
+
+use compare::{Evidence, Part, Paths, SampledDifference, SampledFigure, SampledRow, SampledSide};
+use maud::{Markup, html};
+use model::count;
+use serde::Serialize;
+
+use super::flame::{self, Widths};
+use super::html::table;
+use super::json::{SubjectDocument, subject};
+use super::text::lay_out;
+use super::view::{TextTable, figure, phase_name, signed};
+use super::{SCRIPT, STYLE};
+use crate::ascii::{escape, excerpt, wrap};
+use crate::document::{Policy, document};
+use crate::markup::sentence;
+use crate::page;
+use crate::table::decimal;
+
+/// Rows of each ranking of the page.
+const MAX_ROWS: usize = 30;
+
+/// The comparison of sampled profiles as plain text, with `top` rows in each ranking. `part` is the part of the phases
+/// that they cover, if warm-up limits it.
+pub fn sampled(difference: &SampledDifference, part: Option<Part>, top: usize) -> String {
+    let mut parts = vec![wrap("", &format!("{}:", title(difference)))];
+    parts.push(headlines(difference).iter().map(|line| wrap("", line)).collect());
+    parts.extend(tables(difference, top).iter().map(lay_out));
+    parts.push(notes(difference, part).iter().map(|note| wrap("", note)).collect());
+    parts.join("\n")
+}
+
+/// The comparison of sampled profiles as a page, with a flame graph of `paths`, which must be of the same phases.
+pub fn sampled_html(difference: &SampledDifference, part: Option<Part>, paths: &Paths) -> String {
+    let body = html! {
+        header {
+            p class="kicker" { "faultline explain" }
+            h1 { (title(difference)) }
+        }
+        main { (section(difference, part, paths)) }
+    };
+    let name = format!("faultline explain {}", escape(&difference.workload));
+    let style = format!("{}{STYLE}", page::STYLE);
+    document(&name, &style, Policy::Only(SCRIPT), &body.into_string())
+}
+
+/// The part of a page below its title.
+pub fn section(difference: &SampledDifference, part: Option<Part>, paths: &Paths) -> Markup {
+    let [totals, rankings @ ..] = tables(difference, MAX_ROWS);
+    html! {
+        @for line in headlines(difference) { p class="lead" { (line) } }
+        (table(&totals))
+        (graphs(difference, paths))
+        @for ranking in &rankings { (table(ranking)) }
+        @for note in notes(difference, part) { p class="note" { (sentence(&note)) } }
+    }
+}
+
+/// The variants that are compared.
+pub fn title(difference: &SampledDifference) -> String {
+    let side =
+        |side: &SampledSide| format!("{} ({})", excerpt(&side.name), count(side.boots, "boot"));
+    let phase = difference.phase.as_deref().map(phase_name);
+    let [base, new] = difference.sides.each_ref().map(side);
+    format!(
+        "{}, samples{}: base {base}, new {new}; means over boots",
+        excerpt(&difference.workload),
+        phase.map_or(String::new(), |phase| format!(" in phase {phase}")),
+    )
+}
+
+/// What happened, in sentences: all samples, and the functions whose share changed most.
+fn headlines(difference: &SampledDifference) -> Vec<String> {
+    let all = &difference.totals[0].samples;
+    let change = match (relative(all), interval(all)) {
+        (Some(change), Some(interval)) => format!("{change} ({interval})"),
+        (Some(change), None) => format!("{change}; fewer than three boots a side have no interval"),
+        (None, _) => "none in base".to_owned(),
+    };
+    let differs = |row: &&SampledRow| row.share.differs(difference.rate) == Some(true);
+    let found: Vec<String> = difference
+        .rows
+        .iter()
+        .filter(differs)
+        .take(3)
+        .map(|row| {
+            let [base, new] = [row.share.base, row.share.new].map(percent);
+            format!("{} has {base} of the samples before and {new} now", name(row))
+        })
+        .collect();
+    let found = match found.as_slice() {
+        [] if difference.rows.iter().any(|row| row.share.evidence.is_some()) => {
+            let none = "No function's share differs for certain.";
+            let fewest = difference.fewest;
+            match difference.sides.iter().any(|side| side.boots < fewest) {
+                true => format!(
+                    "{none} With so few boots a single function could not: that takes {fewest} a side."
+                ),
+                false => none.to_owned(),
+            }
+        }
+        [] => String::new(),
+        found => format!("{}.", found.join("; ")),
+    };
+    let lines = [format!("Samples per iteration: {change}."), found];
+    lines.into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// The totals, the ranking by share, and the ranking by samples per iteration.
+fn tables(difference: &SampledDifference, top: usize) -> [TextTable; 3] {
+    let names = ["all", "  kernel", "  user"];
+    let totals = difference.totals.iter().zip(names);
+    let by_share: Vec<&SampledRow> = difference.rows.iter().collect();
+    let mut by_samples = by_share.clone();
+    let rate = difference.rate;
+    let differs = |row: &SampledRow| row.samples.differs(rate) == Some(true);
+    by_samples.sort_by(|one, other| {
+        let size = |row: &SampledRow| row.samples.change().abs();
+        differs(other).cmp(&differs(one)).then(size(other).total_cmp(&size(one)))
+    });
+    let head = |p, of| vec!["base", "new", "change", "%", "interval", p, of];
+    let ranking = |title: &str, rows: &[&SampledRow], cells: fn(&SampledRow) -> Vec<String>| {
+        let left = rows.len().saturating_sub(top);
+        TextTable {
+            title: format!("{title}: those that differ first, by the size of the change"),
+            head: head("rate", "function"),
+            rows: rows.iter().take(top).map(|row| cells(row)).collect(),
+            foot: (left > 0).then(|| format!("{left} more")).into_iter().collect(),
+        }
+    };
+    [
+        TextTable {
+            title: "Samples per iteration".to_owned(),
+            head: head("p", "of"),
+            rows: totals.map(|(row, name)| cells(&row.samples, figures, name.into())).collect(),
+            foot: Vec::new(),
+        },
+        ranking("Functions by their share of the samples", &by_share, |row| {
+            cells(&row.share, shares, name(row))
+        }),
+        ranking("Functions by their samples per iteration", &by_samples, |row| {
+            cells(&row.samples, figures, name(row))
+        }),
+    ]
+}
+
+/// The cells of a line. `print` prints both sides and the change.
+fn cells(it: &SampledFigure, print: fn(&SampledFigure) -> [String; 3], of: String) -> Vec<String> {
+    let rate = it.evidence.filter(Evidence::moved);
+    let rate = rate.map_or_else(|| "-".to_owned(), |it| format!("{:.3}", it.p));
+    let none = || "-".to_owned();
+    let change = relative(it).unwrap_or_else(none);
+    let [base, new, difference] = print(it);
+    vec![base, new, difference, change, interval(it).unwrap_or_else(none), rate, of]
+}
+
+fn figures(it: &SampledFigure) -> [String; 3] {
+    let [base, new] = [it.base, it.new].map(|value| decimal(Some(value), 1));
+    [base, new, signed(it.change(), 1)]
+}
+
+fn shares(it: &SampledFigure) -> [String; 3] {
+    [percent(it.base), percent(it.new), format!("{} pp", signed(100.0 * it.change(), 2))]
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", decimal(Some(100.0 * share), 2))
+}
+
+/// The change in percent of the baseline.
+fn relative(it: &SampledFigure) -> Option<String> {
+    let percent = 100.0 * it.change() / it.base;
+    percent.is_finite().then(|| format!("{}%", signed(percent, 1)))
+}
+
+/// The interval of this change.
+fn interval(it: &SampledFigure) -> Option<String> {
+    let Evidence { low, high, .. } = it.evidence?;
+    // An interval of differences can reach below nothing.
+    let [low, high] = [low, high].map(|ratio| 100.0 * (ratio.max(0.0) - 1.0));
+    (low.is_finite() && high.is_finite())
+        .then(|| format!("{}% to {}%", signed(low, 1), signed(high, 1)))
+}
+
+fn name(row: &SampledRow) -> String {
+    row.subject.as_ref().map_or(String::new(), |subject| excerpt(&subject.to_string()))
+}
+
+/// What was sampled, what is missing, and the words of the tables.
+fn notes(difference: &SampledDifference, part: Option<Part>) -> Vec<String> {
+    let side = |SampledSide { name, samples, lost, seconds, events, .. }: &SampledSide| {
+        let lost = match *lost {
+            0 => String::new(),
+            lost => format!(", and {lost} lost or without room"),
+        };
+        format!(
+            "{}: {} samples in {} s of its phases{lost}, by {}",
+            excerpt(name),
+            figure(*samples as f64),
+            decimal(Some(*seconds), 1),
+            excerpt(&events.join(", ")),
+        )
+    };
+    let [base, new] = difference.sides.each_ref().map(side);
+    let confidence = 100.0 * difference.confidence;
+    let part = match part {
+        None => "",
+        Some(Part::Steady) => " They cover what came after warm-up.",
+        Some(_) => {
+            " They cover whole phases, warm-up included: the series do not tell when it ended."
+        }
+    };
+    vec![
+        format!("{base}. {new}.{part}"),
+        format!(
+            "Intervals hold the relative change with a probability of {confidence:.0} %; boots are the independent \
+             samples. Rate: the false discovery rate at which the function would be called different; below {:.0} % \
+             it differs. Functions with fewer than 5 samples per boot are not tested (-).",
+            100.0 * difference.rate
+        ),
+        "A function's samples are its own, without those of what it calls. Shares add up to 100 %: where one grows, \
+         others shrink, although their samples per iteration are the same. Code that runs with interrupts disabled \
+         is sampled by cpu-clock where it enables them. Idle CPUs have no samples."
+            .to_owned(),
+    ]
+}
+
+/// The flame graph by the widths of either side.
+fn graphs(difference: &SampledDifference, paths: &Paths) -> Markup {
+    let [base, new] = difference.sides.each_ref().map(|side| excerpt(&side.name));
+    let all = &difference.totals[0].samples;
+    // A change that is half as wide as the interval of the total can be luck.
+    let least = all.evidence.map_or(0.0, |it| all.base * (it.high - it.low) / 2.0);
+    let least = if least.is_finite() { least } else { 0.0 };
+    let differing =
+        difference.rows.iter().filter(|row| row.share.differs(difference.rate) == Some(true));
+    let named: Vec<String> = differing.take(3).map(function).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+    let graph = |widths, of: &str| {
+        let title = format!("Flame graph, as wide as the samples of {of}");
+        html! {
+            @match flame::differential(paths, widths, least, &named, &title) {
+                Some(graph) => (graph),
+                None => p { "There are no samples." }
+            }
+        }
+    };
+    html! {
+        h2 { "Who calls whom: a differential flame graph of the samples" }
+        p class="note" {
+            "A frame is as wide as the samples of a boot of " (new) " in it and in what it calls. \
+             Its colour is their change: " span class="key more8" { "more" } " or "
+            span class="key fewer8" { "fewer" } " than " (base) ", the larger the deeper. \
+            Samples that only moved count as " span class="key same" { "no change" } "."
+            @if !named.is_empty() { " Framed: the functions whose share differs most." }
+        }
+        (graph(Widths::New, &new))
+        details {
+            summary { "As wide as the samples of " (base) }
+            (graph(Widths::Base, &base))
+        }
+    }
+}
+
+/// The name of a row's function; empty for a process.
+fn function(row: &SampledRow) -> String {
+    match &row.subject {
+        Some(compare::Subject::Function { name, .. }) => name.clone(),
+        _ => String::new(),
+    }
+}
+
+/// The version of the format.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+pub struct Document<'a> {
+    schema: u32,
+    workload: &'a str,
+    phase: Option<&'a str>,
+    phases: &'a [String],
+    part: Option<Part>,
+    base: SideDocument<'a>,
+    new: SideDocument<'a>,
+    confidence: f64,
+    false_discovery_rate: f64,
+    total: RowDocument<'a>,
+    kernel: RowDocument<'a>,
+    user: RowDocument<'a>,
+    functions: Vec<RowDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SideDocument<'a> {
+    name: &'a str,
+    boots: usize,
+    samples: u128,
+    lost: u128,
+    seconds: f64,
+    events: &'a [String],
+}
+
+#[derive(Serialize)]
+struct RowDocument<'a> {
+    #[serde(flatten)]
+    subject: Option<SubjectDocument<'a>>,
+    share: FigureDocument,
+    samples_per_iteration: FigureDocument,
+}
+
+#[derive(Serialize)]
+struct FigureDocument {
+    base: f64,
+    new: f64,
+    differs: Option<bool>,
+    evidence: Option<Evidence>,
+}
+
+/// The comparison of sampled profiles as one JSON object, with all functions. No comparison causes an error.
+pub fn sampled_json(
+    difference: &SampledDifference,
+    part: Option<Part>,
+) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&difference_document(difference, part))
+}
+
+pub fn difference_document(difference: &SampledDifference, part: Option<Part>) -> Document<'_> {
+    let [base, new] = difference.sides.each_ref().map(side_document);
+    let row = |row| row_document(row, difference.rate);
+    let [total, kernel, user] = difference.totals.each_ref().map(row);
+    Document {
+        schema: SCHEMA,
+        workload: &difference.workload,
+        phase: difference.phase.as_deref(),
+        phases: &difference.phases,
+        part,
+        base,
+        new,
+        confidence: difference.confidence,
+        false_discovery_rate: difference.rate,
+        total,
+        kernel,
+        user,
+        functions: difference.rows.iter().map(row).collect(),
+    }
+}
+
+fn row_document(row: &SampledRow, rate: f64) -> RowDocument<'_> {
+    let figure = |it: &SampledFigure| FigureDocument {
+        base: it.base,
+        new: it.new,
+        differs: it.differs(rate),
+        evidence: it.evidence,
+    };
+    RowDocument {
+        subject: row.subject.as_ref().map(subject),
+        share: figure(&row.share),
+        samples_per_iteration: figure(&row.samples),
+    }
+}
+
+fn side_document(side: &SampledSide) -> SideDocument<'_> {
+    let SampledSide { name, boots, samples, lost, seconds, events } = side;
+    let (boots, samples, lost, seconds) = (*boots, *samples, *lost, *seconds);
+    SideDocument { name, boots, samples, lost, seconds, events }
+}
