@@ -403,6 +403,18 @@ pub enum TableFormat {
 pub enum ImportCommand {
     /// Import mmtests' work/log with all its runs, or one run
     Mmtests(ImportMmtestsArgs),
+    /// Import what `perf script` printed, for `explain`: a file is a boot
+    Perf(ImportPerfArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ImportPerfArgs {
+    /// Files, each with the name of its variant. Several files of one variant are its boots
+    #[arg(required = true, value_name = "VARIANT=FILE", value_parser = variant_and_file)]
+    pub files: Vec<(String, PathBuf)>,
+    /// The experiment's name
+    #[arg(long, default_value = "perf")]
+    pub name: String,
 }
 
 #[derive(Debug, Args)]
@@ -432,6 +444,15 @@ pub struct ShowArgs {
 
 fn boot_number(text: &str) -> Result<BootId, String> {
     text.parse().map_err(|_| "expected a boot's name, such as b12".into())
+}
+
+fn variant_and_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((variant, file)) if !variant.is_empty() && !file.is_empty() => {
+            Ok((variant.to_owned(), file.into()))
+        }
+        _ => Err("expected VARIANT=FILE, such as 6.12=perf.txt".into()),
+    }
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

@@ -1,5 +1,5 @@
-//! Reads the benchmark tables of mails, patches and commit messages. The code is pure: bytes in, tables out.
-//! Callers find the input and print the output.
+//! Reads the benchmark tables of mails, patches and commit messages, and what `perf script` prints ([`perf_script`]). The
+//! code is pure: bytes in, tables and profiles out. Callers find the input and print the output.
 //!
 //! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
 //! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
@@ -17,6 +17,7 @@ mod kind;
 mod mail;
 mod mailbox;
 mod names;
+mod perf;
 mod quoting;
 mod read;
 mod rebase;
@@ -26,6 +27,7 @@ mod table;
 mod wrapped;
 
 pub use check::{Check, Clue, Finding, check};
+pub use perf::{MAX_SCRIPT, Script, perf_script};
 pub use read::{MAX_MAIL, read, read_mails};
 pub use rebase::{NoBaseline, rebase};
 pub use table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Signs, Table, Unread};

@@ -1,5 +1,7 @@
 //! `faultline import`: makes an experiment from the results of another tool.
 
+mod perf;
+
 use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use crate::failure::{BOOTS_FAILED, Failure};
 pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode, Failure> {
     match command {
         ImportCommand::Mmtests(args) => mmtests(store, &args),
+        ImportCommand::Perf(args) => perf::import(store, &args),
     }
 }
 

@@ -84,6 +84,27 @@ fn samples_are_of_what_ran() {
     for boot in bench.boots() {
         assert_eq!(clears_huge(&boot), boot.variant == "always", "{}", boot.variant);
     }
+
+    // What is exported can be imported, and is the same.
+    let [never, always] = ["never", "always"].map(|name| {
+        let boot = bench.boots().iter().position(|boot| boot.variant == name).unwrap() + 1;
+        let file = bench.path(&format!("{name}.txt"));
+        let path = file.to_str().unwrap().to_owned();
+        let export = ["export", &format!("b{boot}"), "--format", "perf-script", "-o", &path];
+        bench.faultline(&export).expect(0);
+        format!("{name}={path}")
+    });
+    let totals = |args: &[&str]| {
+        let text = bench.faultline(&[args, &["--format", "json"]].concat()).expect(0).out;
+        let json: Value = serde_json::from_str(&text).unwrap();
+        ["base", "new"].map(|side| json[side]["samples"].as_u64().unwrap())
+    };
+    let own = totals(&["explain", "never", "always"]);
+    let said = bench.faultline(&["import", "perf", &never, &always]).expect(0).out;
+    assert!(said.contains("samples of cpu-clock"), "{said}");
+    let imported = totals(&["explain", "never", "always", "perf"]);
+    // Own samples are those of the measured phases.
+    assert!(imported[0] >= own[0] && imported[1] >= own[1], "{own:?} {imported:?}");
 }
 
 #[test]

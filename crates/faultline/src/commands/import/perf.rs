@@ -1,0 +1,212 @@
+//! `faultline import perf`: makes an experiment of what `perf script` printed.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::import::{MAX_SCRIPT, Script, perf_script};
+use kernels::digest;
+use model::{
+    Boot, BootFacts, Experiment, HostLoad, Imported, Limits, Machine, Manifest, Millis, Outcome,
+    Profile, Profiling, Sampler, Topology, Variant, WorkloadUse, count,
+};
+use report::escape;
+use store::Store;
+
+use crate::args::ImportPerfArgs;
+use crate::commands::{print, store_option, store_path};
+use crate::failure::Failure;
+
+/// The tool, and the name of the workload.
+const TOOL: &str = "perf";
+
+pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode, Failure> {
+    lab::file::check_name(&args.name).map_err(Failure::Usage)?;
+    let named = store_option(store.as_ref());
+    let mut texts = Vec::new();
+    for (variant, path) in &args.files {
+        lab::file::check_name(variant).map_err(Failure::Usage)?;
+        let (digest, script) = read(path)?;
+        describe(path, &script)?;
+        texts.push((variant.as_str(), path.as_path(), digest, script));
+    }
+    check_together(&texts)?;
+    let mut variants: Vec<&str> = Vec::new();
+    for (variant, ..) in &texts {
+        if !variants.contains(variant) {
+            variants.push(variant);
+        }
+    }
+    let digests: Vec<u8> = texts.iter().flat_map(|(_, _, digest, _)| digest.bytes()).collect();
+    let directory = args.files.first().and_then(|(_, path)| path.parent()).unwrap_or(Path::new(""));
+    let boots = variants.iter().map(|name| texts.iter().filter(|it| it.0 == *name).count());
+    let boots = boots.max().unwrap_or(0) as u32;
+    let imported = Imported {
+        tool: TOOL.to_owned(),
+        directory: directory.to_owned(),
+        digest: digest(&digests),
+    };
+    let experiment = experiment(&args.name, &variants, boots, imported);
+    let mut store = Store::open(&store_path(store)?)?;
+    let id = store.keep_experiment(&experiment)?;
+    let done = store.done(id)?;
+    let mut replicates = vec![0; variants.len()];
+    let mut kept = 0;
+    for (block, (variant, path, _, script)) in (0..).zip(texts) {
+        let place = variants.iter().position(|name| *name == variant).unwrap_or(0);
+        let replicate = replicates[place];
+        replicates[place] += 1;
+        if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
+            store.keep_boot(id, &boot(variant, (block, replicate), path, script))?;
+            kept += 1;
+        }
+    }
+    let name = escape(&args.name);
+    let end = match (kept, variants.as_slice()) {
+        (0, _) => format!("experiment {id}, {name}, already has all of this: nothing was added\n"),
+        (_, [base, new, ..]) => format!(
+            "added {} to experiment {id}, {name}: see `faultline{named} explain {} {} {id}`\n",
+            count(kept, "boot"),
+            escape(base),
+            escape(new),
+        ),
+        _ => format!("added {} to experiment {id}, {name}\n", count(kept, "boot")),
+    };
+    print(&end)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Fails when two files are the same, as they would count as independent boots, or have samples of different events.
+fn check_together(texts: &[(&str, &Path, String, Script)]) -> Result<(), Failure> {
+    let shown = |path: &Path| escape(&path.display().to_string());
+    let event = |script: &Script| script.profile.sampled.as_ref().map(|it| it.event.clone());
+    for (place, (_, path, digest, script)) in texts.iter().enumerate() {
+        if let Some((_, same, ..)) = texts[..place].iter().find(|it| it.2 == *digest) {
+            let message = format!(
+                "{} and {} are the same: give a file for each boot",
+                shown(same),
+                shown(path)
+            );
+            return Err(Failure::Usage(message));
+        }
+        let (_, first, _, of_first) = &texts[0];
+        if event(script) != event(of_first) {
+            let of = |script| escape(&event(script).unwrap_or_default());
+            let message = format!(
+                "{} has samples of {}, but {} of {}: give files of one event",
+                shown(path),
+                of(script),
+                shown(first),
+                of(of_first)
+            );
+            return Err(Failure::Usage(message));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file. Fails when it has no samples.
+fn read(path: &Path) -> Result<(String, Script), Failure> {
+    let shown = || escape(&path.display().to_string());
+    let mut bytes = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_SCRIPT as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?;
+    if bytes.len() > MAX_SCRIPT {
+        return Err(Failure::Usage(format!("{}: the file is larger than 1 GiB", shown())));
+    }
+    if bytes.starts_with(b"PERFILE2") {
+        let message =
+            format!("{}: this is perf's own file: give the output of `perf script`", shown());
+        return Err(Failure::Usage(message));
+    }
+    let script = perf_script(&String::from_utf8_lossy(&bytes));
+    if script.profile.instructions().total() == 0 {
+        let message = format!(
+            "{}: no sample is in it: it must be the output of `perf script` with command, process, time, event and \
+             symbols, which it prints by default",
+            shown()
+        );
+        return Err(Failure::Usage(message));
+    }
+    Ok((digest(&bytes), script))
+}
+
+/// Prints what was read of a file, and what was not.
+fn describe(path: &Path, script: &Script) -> Result<(), Failure> {
+    let Script { profile, others, idle, dropped, unread } = script;
+    let event = profile.sampled.as_ref().map_or("", |it| &it.event);
+    let samples = profile.instructions().total() as usize;
+    let mut text = format!(
+        "{}: {} of {}\n",
+        escape(&path.display().to_string()),
+        count(samples, "sample"),
+        escape(event)
+    );
+    for (event, samples) in others {
+        text.push_str(&format!(
+            "  left out: {} of {}\n",
+            count(*samples as usize, "sample"),
+            escape(event)
+        ));
+    }
+    for (samples, why) in [(idle, "of idle CPUs"), (dropped, "with further call paths")] {
+        if *samples > 0 {
+            text.push_str(&format!("  left out: {} {why}\n", count(*samples as usize, "sample")));
+        }
+    }
+    if let Some((first, lines)) = unread {
+        text.push_str(&format!(
+            "  not read: {}, the first is line {first}\n",
+            count(*lines, "line")
+        ));
+    }
+    print(&text)
+}
+
+fn experiment(name: &str, variants: &[&str], boots: u32, imported: Imported) -> Experiment {
+    let manifest = Manifest {
+        name: TOOL.to_owned(),
+        description: "what perf sampled".to_owned(),
+        ..Manifest::default()
+    };
+    let variant = |name: &&str| Variant { name: (*name).to_owned(), ..Variant::default() };
+    Experiment {
+        name: name.to_owned(),
+        profile: Profiling { sampled: true, ..Profiling::default() },
+        variants: variants.iter().map(variant).collect(),
+        machine: Machine {
+            topology: Topology { nodes: Vec::new() },
+            limits: Limits { boot: Millis(0), run: Millis(0), shutdown: Millis(0) },
+            ..Machine::default()
+        },
+        workloads: vec![WorkloadUse::new(manifest, 1, Millis(0))],
+        sampler: Sampler { interval: Millis(0), sources: Vec::new(), events: Vec::new() },
+        boots,
+        imported: Some(imported),
+        ..Experiment::default()
+    }
+}
+
+/// A file as a boot with one iteration. Each is in a block of its own, because nothing pairs files.
+fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, script: Script) -> Boot {
+    Boot {
+        variant: variant.to_owned(),
+        replicate,
+        block,
+        outcome: Outcome::Complete,
+        facts: BootFacts {
+            kernel_origin: format!("imported from {} ({TOOL})", path.display()),
+            ..BootFacts::default()
+        },
+        host: HostLoad {
+            load_before: f64::NAN,
+            load_after: f64::NAN,
+            steal: f64::NAN,
+            wall: f64::NAN,
+        },
+        profiles: vec![Profile { workload: TOOL.to_owned(), ..script.profile }],
+        ..Boot::default()
+    }
+}

@@ -1,0 +1,90 @@
+//! `faultline import perf`: what `perf script` printed becomes an experiment that `explain` compares.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn faultline(directory: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_faultline"))
+        .current_dir(directory)
+        .env("FAULTLINE_STORE", directory.join("perf.db"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(output: Output, code: i32) -> String {
+    let both = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
+    assert_eq!(output.status.code(), Some(code), "{both}");
+    both
+}
+
+/// Samples of two functions, and of idle CPUs.
+fn script(slow: usize, other: usize) -> String {
+    let sample = |command: &str, function: &str| {
+        format!(
+            "{command} 12 [000] 1.5: 10101010 cpu-clock:\n\
+             \tffffffff81000010 {function}+0x10 ([kernel.kallsyms])\n\
+             \tffffffff81000020 do_syscall_64+0x20 ([kernel.kallsyms])\n\n"
+        )
+    };
+    let idle =
+        "swapper 0 [000] 1.5: 10101010 cpu-clock:\n\tffffffff81000030 idle+0x1 ([kernel])\n\n";
+    sample("a", "slow").repeat(slow) + &sample("b c", "other").repeat(other) + idle
+}
+
+#[test]
+fn files_of_users_are_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["import".to_owned(), "perf".into()];
+    for (variant, slow) in [("old", 20), ("new", 60)] {
+        for boot in 0..4 {
+            let file = format!("{variant}{boot}.txt");
+            fs::write(directory.path().join(&file), script(slow + boot, 100 + 2 * boot)).unwrap();
+            arguments.push(format!("{variant}={file}"));
+        }
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let said = text(faultline(directory.path(), &arguments), 0);
+    assert!(said.contains("old0.txt: 120 samples of cpu-clock"), "{said}");
+    assert!(said.contains("left out: 1 sample of idle CPUs"), "{said}");
+    assert!(said.contains("added 8 boots to experiment 1, perf: see"), "{said}");
+    let again = text(faultline(directory.path(), &arguments), 0);
+    assert!(again.contains("already has all of this"), "{again}");
+
+    let explained = text(faultline(directory.path(), &["explain", "old", "new"]), 0);
+    let share = explained.lines().skip_while(|line| !line.contains("by their share"));
+    let slow = share.take(4).find(|line| line.ends_with("  slow")).unwrap();
+    assert!(slow.contains("+20.1") && slow.contains("0.00"), "{explained}");
+    assert!(explained.contains("old: 498 samples"), "{explained}");
+    text(faultline(directory.path(), &["compare"]), 0);
+    text(faultline(directory.path(), &["show"]), 0);
+}
+
+#[test]
+fn files_that_do_not_go_together_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| fs::write(directory.path().join(name), text).unwrap();
+    write("a.txt", script(1, 2));
+    write("b.txt", script(1, 2));
+    write("c.txt", script(1, 2).replace("cpu-clock", "cycles"));
+    let refused = |files: [&str; 2]| {
+        text(faultline(directory.path(), &[&["import", "perf"], &files[..]].concat()), 2)
+    };
+    assert!(refused(["old=a.txt", "new=b.txt"]).contains("a.txt and b.txt are the same"));
+    let events = "c.txt has samples of cycles, but a.txt of cpu-clock";
+    assert!(refused(["old=a.txt", "new=c.txt"]).contains(events));
+}
+
+#[test]
+fn files_without_samples_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |contents: &[u8], argument: &str| {
+        fs::write(directory.path().join("x.txt"), contents).unwrap();
+        text(faultline(directory.path(), &["import", "perf", argument]), 2)
+    };
+    assert!(refused(b"PERFILE2\0\0", "a=x.txt").contains("give the output of `perf script`"));
+    assert!(refused(b"hello\n", "a=x.txt").contains("x.txt: no sample is in it"));
+    assert!(refused(b"", "a=none.txt").contains("none.txt: No such file"));
+    assert!(refused(b"", "x.txt").contains("expected VARIANT=FILE"));
+}
