@@ -1,11 +1,12 @@
 //! What building kernels from source costs: Debian's packaged 6.12 with the small configuration, in a cache of
 //! its own.
 //!
-//! Prints CPU time and wall time of a clean build, of a neighbouring commit that changes one file in `mm/`, of
-//! the same inputs again, and of a clean build with ccache's files, ratios, and digests of the images, which show
-//! whether both clean builds gave the same. `bench/README.md` has figures.
+//! Prints CPU time and wall time of clean builds without ccache and with its empty cache, of a neighbouring commit
+//! that changes one file in `mm/`, of the same inputs again, and of a clean build with ccache's files, ratios, and
+//! digests of the images, which show whether the clean builds gave the same. Given another release, it is built clean
+//! too, with the first one's ccache files. `bench/README.md` has figures.
 //!
-//! `bench-build [SERIES]`: the default is 6.12.
+//! `bench-build [SERIES [SOURCE]]`: the default is 6.12; SOURCE is the other release, such as `src:linux.tar.xz`.
 
 use std::error::Error;
 use std::fs;
@@ -48,27 +49,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stopped = cache.build(&source, &impossible, &|line| eprintln!("{line}"))?;
     assert!(stopped.is_err(), "no kernel has this option");
     let build = |build: &Build| cost(&cache, &source, build);
+    let ccache = directory.path().join("build/ccache");
+    fs::create_dir_all(&ccache)?;
+    fs::write(ccache.join("ccache.conf"), "disable = true\n")?;
+    let plain = build(&Build::default())?;
+    fs::remove_dir_all(&ccache)?;
+    forget(directory.path())?;
     let clean = build(&Build::default())?;
     let next = build(&neighbour)?;
     let same = build(&Build::default())?;
-    fs::remove_dir_all(directory.path().join("kernels"))?;
     forget(directory.path())?;
     let warm = build(&Build::default())?;
-    println!("{series}, small configuration           CPU s   wall s   CPU / clean  image");
-    for (name, cost) in [
-        ("clean", &clean),
-        ("a neighbouring commit in mm/", &next),
-        ("the same inputs again", &same),
-        ("clean, with ccache's files", &warm),
-    ] {
-        let Cost { cpu, wall, image } = cost;
-        println!("{name:<32} {cpu:8.1} {wall:8.1} {:13.3}  {image:.12}", cpu / clean.cpu);
+    println!("{series}, small configuration            CPU s   wall s   CPU / clean  image");
+    print("clean, without ccache", &plain, &clean);
+    print("clean", &clean, &clean);
+    print("a neighbouring commit in mm/", &next, &clean);
+    print("the same inputs again", &same, &clean);
+    print("clean, with ccache's files", &warm, &clean);
+    if let Some(other) = std::env::args().nth(2) {
+        let other: Source = other.parse()?;
+        forget(directory.path())?;
+        let other = cost(&cache, &other, &Build::default())?;
+        print("another release, clean, with them", &other, &clean);
     }
     Ok(())
 }
 
+fn print(name: &str, Cost { cpu, wall, image }: &Cost, clean: &Cost) {
+    println!("{name:<33} {cpu:8.1} {wall:8.1} {:13.3}  {image:.12}", cpu / clean.cpu);
+}
+
 /// Removes what was built, but not what was compiled.
 fn forget(cache: &Path) -> Result<(), Box<dyn Error>> {
+    fs::remove_dir_all(cache.join("kernels"))?;
     Ok(fs::remove_dir_all(cache.join("build/linux/output"))?)
 }
 
