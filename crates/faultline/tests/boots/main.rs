@@ -22,6 +22,7 @@ mod skeletons;
 mod source;
 mod swap;
 mod today;
+mod tour;
 mod workloads;
 
 /// Whether tests that take minutes are wanted; prints a line if not.
