@@ -4,7 +4,9 @@ use std::fmt;
 
 use model::{Experiment, Kept, Mode, WorkloadUse};
 
-use crate::explain::{Explanation, Identity, Section, Span, Subject, Tally, profiles};
+use crate::explain::{
+    Contribution, Explanation, Identity, Section, Span, Subject, Tally, profiles,
+};
 use crate::luck::RESOLUTION;
 use crate::{Comparison, Judging, Kind, Results, Row, Verdict, compare};
 
@@ -84,36 +86,60 @@ impl Signal {
         largest.or(verdicts.first()).map(|(_, row, _)| Self::Row(row.metric.clone()))
     }
 
-    /// In exact mode, what tells the two kernels of an explanation apart best, the best first: the function whose
-    /// cost holds most of the change of a phase, and the phase; each with the share of the phase's change that it
-    /// holds.
-    pub fn of_explanation(explanation: &Explanation, used: &WorkloadUse) -> Vec<(Self, f64)> {
+    /// In exact mode, what tells the two kernels of an explanation apart best, the best first. It is the function whose
+    /// cost holds most of the change of a phase, then the phase; each with the share of the phase's change that it
+    /// holds. Where no phase changes beyond luck, it is the function whose code differs and whose cost changed most,
+    /// without a share.
+    pub fn of_explanation(
+        explanation: &Explanation,
+        used: &WorkloadUse,
+    ) -> Vec<(Self, Option<f64>)> {
         let is_measured = |name: &str| !name.is_empty() && !used.manifest.prepares(name);
-        let sections = explanation
+        let sections: Vec<&Section> = explanation
             .phases
             .iter()
-            .filter(|section| section.phase.as_deref().is_some_and(is_measured));
+            .filter(|section| section.phase.as_deref().is_some_and(is_measured))
+            .collect();
         let excess = |section: &Section| section.totals.kernel.excess();
-        let Some(section) = sections.max_by(|one, other| excess(one).total_cmp(&excess(other)))
-        else {
-            return vec![(Self::Instructions(None), 1.0)];
-        };
-        let change = section.totals.kernel.change();
-        let holds = |place: &usize| {
-            let contribution = &section.contributions[*place];
-            let (Subject::Function { name, module }, Some(calls)) =
-                (&contribution.subject, &contribution.calls)
-            else {
-                return None;
+        let largest = sections.iter().max_by(|one, other| excess(one).total_cmp(&excess(other)));
+        let Some(section) = largest else { return vec![(Self::Instructions(None), Some(1.0))] };
+        let kernel = &section.totals.kernel;
+        let function = if kernel.beyond_luck() == Some(false) {
+            dearest_cause(&sections).map(|function| (function, None))
+        } else {
+            let holds = |place: &usize| {
+                let contribution = &section.contributions[*place];
+                let cost = contribution.calls.as_ref()?.split?.by_cost;
+                let share = explanation.instructions(cost) / kernel.change();
+                let function = Self::of_function(contribution, section)?;
+                (share >= HALF).then_some((function, Some(share)))
             };
-            let share = explanation.instructions(calls.split?.by_cost) / change;
-            (module.is_empty() && share >= HALF).then(|| (name.clone(), share))
+            section.per_entry.iter().find_map(holds)
         };
-        let function = section.per_entry.iter().find_map(holds);
-        let phase = || section.phase.clone();
-        let function = function.map(|(name, share)| (Self::Function(name, phase()), share));
-        function.into_iter().chain([(Self::Instructions(phase()), 1.0)]).collect()
+        let phase = Self::Instructions(section.phase.clone());
+        function.into_iter().chain([(phase, Some(1.0))]).collect()
     }
+
+    /// The cost of a function of the kernel's image in a phase.
+    fn of_function(contribution: &Contribution, section: &Section) -> Option<Self> {
+        match &contribution.subject {
+            Subject::Function { name, module } if module.is_empty() => {
+                Some(Self::Function(name.clone(), section.phase.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Of the functions whose code differs, the one whose cost changed most beyond luck.
+fn dearest_cause(sections: &[&Section]) -> Option<Signal> {
+    let causes = sections.iter().flat_map(|section| {
+        let ranked = section.per_entry.iter().map(|place| &section.contributions[*place]);
+        ranked.filter(|it| it.is_cause()).map(move |it| (it, *section))
+    });
+    let cost = |it: &Contribution| it.cost_at_equal_work(true);
+    let dearest = causes.max_by(|one, other| cost(one.0).total_cmp(&cost(other.0)))?;
+    Signal::of_function(dearest.0, dearest.1)
 }
 
 fn of_one(experiment: &Experiment, kept: &Kept) -> Comparison {
@@ -134,4 +160,54 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
             Kind::Events => false,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use code::{Change, Difference, Function, Size};
+    use model::Boot;
+
+    use super::*;
+    use crate::explain::explain;
+    use crate::testing::{boot, columns, executing, manifest, used, variant};
+
+    /// Luck decides how often `f` is entered. Each entry costs 1 % more.
+    #[test]
+    fn a_cause_that_luck_hides_in_the_total_is_the_figure() {
+        let seeds = |cost: u64| {
+            let seed = |(entries, replicate): (u64, u32)| Boot {
+                profiles: vec![executing(0, "run", &[("f", "", entries, entries * cost)])],
+                replicate,
+                ..boot(0)
+            };
+            [1000, 3000, 2000, 1500, 2500].into_iter().zip(0..).map(seed).collect::<Vec<_>>()
+        };
+        let (base, new) = (seeds(100), seeds(101));
+        let variants = ["6.1", "6.12"].map(variant);
+        let columns = columns(&variants, &[&base, &new]);
+        let used = used(manifest());
+        let signals = |change: Option<Change>| {
+            let differs = |change| Function {
+                name: "f".into(),
+                change,
+                base: Size::default(),
+                new: Size::default(),
+                removed: 0,
+                added: 0,
+                inlined: None,
+            };
+            let same = if change.is_none() { vec!["f".to_owned()] } else { Vec::new() };
+            let code = Difference {
+                functions: change.into_iter().map(differs).collect(),
+                same: same.into_iter().collect(),
+            };
+            let explanation = explain(&columns[0], &columns[1], &used, 5).with_code(Ok(code));
+            assert_eq!(explanation.phases[0].totals.kernel.beyond_luck(), Some(false));
+            Signal::of_explanation(&explanation, &used)
+        };
+        let phase = (Signal::Instructions(Some("run".into())), Some(1.0));
+        assert_eq!(signals(None), std::slice::from_ref(&phase));
+        let function = (Signal::Function("f".into(), Some("run".into())), None);
+        assert_eq!(signals(Some(Change::Changed)), [function, phase]);
+    }
 }

@@ -190,8 +190,9 @@ pub struct Findings {
     pub exact: bool,
     /// What was measured.
     pub signal: String,
-    /// The share of the change of its phase that a function holds; 1 for other figures.
-    pub share: f64,
+    /// The share of the change of its phase that a function holds; 1 for other figures. `None` if the phase does not
+    /// change beyond luck.
+    pub share: Option<f64>,
     /// Commits in the range.
     pub commits: usize,
     /// Changes of options after them, on the code of the bad end.

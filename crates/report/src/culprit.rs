@@ -246,12 +246,14 @@ fn parts(found: &Findings) -> String {
 
 /// What the figure does not have.
 fn share(found: &Findings) -> String {
-    match 100.0 * found.share {
-        share if share < 95.0 => format!(
-            "\nThis function holds {share:.0} % of the change of the kernel's instructions in the phase; --all searches \
-             all of it.\n"
+    match found.share {
+        Some(share) if share < 0.95 => format!(
+            "\nThis function holds {:.0} % of the change of the kernel's instructions in the phase; --all searches all of \
+             it.\n",
+            100.0 * share
         ),
-        _ => String::new(),
+        Some(_) => String::new(),
+        None => "\nThe kernel's instructions in the phase do not change beyond luck, but this function's cost does.\n".into(),
     }
 }
 

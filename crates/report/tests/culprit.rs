@@ -30,7 +30,7 @@ fn found() -> Findings {
         workload: "truncate".into(),
         exact: true,
         signal: "instructions of handle_mm_fault per entry in phase touch".into(),
-        share: 0.76,
+        share: Some(0.76),
         commits: 63,
         options: 0,
         code: None,
@@ -102,7 +102,7 @@ fn an_option_is_named_with_its_values() {
     let option = Commit { id: "CONFIG_HZ_1000".into(), subject: "n -> y".into(), place: 70 };
     let end = Commit { id: "CONFIG_OLD".into(), subject: "y -> n".into(), place: 80 };
     found.names = ["v6.1 with debian:6.1", "HEAD with debian:6.12"].map(String::from);
-    (found.options, found.code, found.reference, found.share) = (16, Some(33.0), None, 1.0);
+    (found.options, found.code, found.reference, found.share) = (16, Some(33.0), None, Some(1.0));
     found.ends[1] = end.clone();
     found.tried[1].commit = end;
     found.tried[4].commit = option.clone();
@@ -114,8 +114,9 @@ fn an_option_is_named_with_its_values() {
     assert_snapshot!(report::culprit_mail(&found, "faultline culprit"));
     let page = report::culprit_page(&found);
     assert!(page.contains(">commit or option</th>") && page.contains("HZ: 250 -&gt; 1000"));
-    found.commits = 0;
+    (found.commits, found.share) = (0, None);
     let text = report::culprit(&found);
+    assert!(text.contains("\nThe kernel's instructions in the phase do not change beyond luck, "));
     assert!(text.contains("\n16 options from v6.1 with debian:6.1 to HEAD with debian:6.12; 4 "));
     assert!(text.contains("place  option ") && text.contains("  change\n"), "{text}");
 }
@@ -159,7 +160,7 @@ fn a_page_escapes_what_commits_say() {
 fn measured() -> Findings {
     let mut found = found();
     found.exact = false;
-    (found.share, found.reference) = (1.0, None);
+    (found.share, found.reference) = (Some(1.0), None);
     found.ends = [commit(0, "mm: change 0"), commit(200, "mm: change 200")];
     found.signal = "Time".into();
     found.commits = 200;

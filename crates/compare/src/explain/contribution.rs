@@ -54,6 +54,19 @@ pub struct Contribution {
     pub inlined: Option<String>,
 }
 
+impl Contribution {
+    /// The smaller number of entries times the change of the instructions per entry: what is beyond luck, or all of
+    /// it where luck is unknown. 0 for what is not a function.
+    pub(crate) fn cost_at_equal_work(&self, luck_is_known: bool) -> f64 {
+        let cost = self.calls.as_ref().and_then(|calls| {
+            let cost = calls.per_entry?;
+            let dearer = if luck_is_known { cost.excess() } else { cost.change().abs() };
+            Some(dearer * calls.entries.base.min(calls.entries.new))
+        });
+        cost.unwrap_or(0.0)
+    }
+}
+
 /// How a function was called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calls {

@@ -191,13 +191,8 @@ fn per_entry(contributions: &[Contribution]) -> Vec<usize> {
     let mut ranked: Vec<(usize, f64)> = contributions
         .iter()
         .enumerate()
-        .filter_map(|(place, it)| {
-            let calls = it.calls.as_ref()?;
-            let cost = calls.per_entry?;
-            let entries = calls.entries.base.min(calls.entries.new);
-            let dearer = if luck_is_known { cost.excess() } else { cost.change().abs() };
-            (dearer > 0.0).then_some((place, dearer * entries))
-        })
+        .map(|(place, it)| (place, it.cost_at_equal_work(luck_is_known)))
+        .filter(|(_, cost)| *cost > 0.0)
         .collect();
     ranked.sort_by(|one, other| {
         let subject = |place: usize| &contributions[place].subject;

@@ -45,8 +45,8 @@ enum Next {
 pub struct Seeker<'a> {
     /// The commits tried so far.
     pub trials: Trials<'a>,
-    /// The share of the change that the figure holds.
-    pub share: f64,
+    /// The share of the change that the figure holds; `None` if its phase does not change beyond luck.
+    pub share: Option<f64>,
     /// The answer.
     pub steps: Vec<Found>,
     /// In measured mode, the probability of each commit to be a step.
@@ -63,7 +63,7 @@ impl<'a> Seeker<'a> {
         Ok(Self {
             changes: trials.history.changes()?,
             trials,
-            share: 1.0,
+            share: Some(1.0),
             steps: Vec::new(),
             posterior: Vec::new(),
             without_effect: 0,
@@ -81,7 +81,7 @@ impl<'a> Seeker<'a> {
         }
         let mut signals = self.signals()?.into_iter();
         loop {
-            self.read(signals.next().unwrap_or((Signal::Instructions(None), 1.0)));
+            self.read(signals.next().unwrap_or((Signal::Instructions(None), Some(1.0))));
             let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
             if signals.len() == 0 {
@@ -141,7 +141,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    fn read(&mut self, (signal, share): (Signal, f64)) {
+    fn read(&mut self, (signal, share): (Signal, Option<f64>)) {
         self.share = share;
         self.trials.use_signal(signal);
     }
@@ -320,20 +320,20 @@ impl<'a> Seeker<'a> {
     }
 
     /// The figures that the user asked for, or those that tell the ends apart best, in order.
-    fn signals(&self) -> Result<Vec<(Signal, f64)>, RunError> {
+    fn signals(&self) -> Result<Vec<(Signal, Option<f64>)>, RunError> {
         let asked = &self.trials.search.asked;
         if let Some(row) = asked.metric.as_ref().or(asked.counter.as_ref()) {
-            return self.trials.row(row).map(|signal| vec![(signal, 1.0)]);
+            return self.trials.row(row).map(|signal| vec![(signal, Some(1.0))]);
         }
         if let Some(function) = &asked.function {
-            return Ok(vec![(Signal::Function(function.clone(), asked.phase.clone()), 1.0)]);
+            return Ok(vec![(Signal::Function(function.clone(), asked.phase.clone()), Some(1.0))]);
         }
         if asked.phase.is_some() {
-            return Ok(vec![(Signal::Instructions(asked.phase.clone()), 1.0)]);
+            return Ok(vec![(Signal::Instructions(asked.phase.clone()), Some(1.0))]);
         }
         if self.trials.search.experiment.mode == Mode::Measured {
             let row = Signal::of_comparison(&self.trials.comparison());
-            return Ok(row.into_iter().map(|signal| (signal, 1.0)).collect());
+            return Ok(row.into_iter().map(|signal| (signal, Some(1.0))).collect());
         }
         let (experiment, kept) = self.trials.ends();
         let used = &experiment.workloads[0];
