@@ -403,7 +403,7 @@ pub enum TableFormat {
 pub enum ImportCommand {
     /// Import mmtests' work/log with all its runs, or one run
     Mmtests(ImportMmtestsArgs),
-    /// Import what `perf script` printed, for `explain`: a file is a boot
+    /// Import what `perf script` or `perf data convert --to-json` wrote, for `explain`: a file is a boot
     Perf(ImportPerfArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `faultline import perf`: what `perf script` printed becomes an experiment that `explain` compares.
+//! `faultline import perf`: what perf wrote becomes an experiment that `explain` compares.
 
 use std::fs;
 use std::path::Path;
@@ -87,4 +87,36 @@ fn files_without_samples_are_refused() {
     assert!(refused(b"hello\n", "a=x.txt").contains("x.txt: no sample is in it"));
     assert!(refused(b"", "a=none.txt").contains("none.txt: No such file"));
     assert!(refused(b"", "x.txt").contains("expected VARIANT=FILE"));
+}
+
+#[test]
+fn json_has_the_samples_of_the_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| fs::write(directory.path().join(name), text).unwrap();
+    let sample = |function: &str| {
+        format!(
+            "{{\"timestamp\": 1500000000, \"pid\": 12, \"tid\": 12, \"comm\": \"a\", \"callchain\": \
+             [{{\"ip\": \"0xffffffff81000010\", \"symbol\": \"{function}\", \"dso\": \"[kernel.kallsyms]\"}}, \
+             {{\"ip\": \"0xffffffff81000020\", \"symbol\": \"do_syscall_64\", \"dso\": \"[kernel.kallsyms]\"}}]}}"
+        )
+    };
+    let json = |events: &str| {
+        let samples = [vec![sample("slow"); 30], vec![sample("other"); 70]].concat().join(", ");
+        format!(
+            "{{\"linux-perf-json-version\": 1, \"headers\": {{\"cmdline\": [\"perf\", \"record\", \"-e\", \
+             \"{events}\"]}}, \"samples\": [{samples}]}}"
+        )
+    };
+    write("a.json", json("cpu-clock"));
+    write("b.txt", script(30, 70));
+    write("several.json", json("cpu-clock,cycles"));
+    write("cut.json", json("cpu-clock").replace("]}", ""));
+    let said = text(faultline(directory.path(), &["import", "perf", "old=a.json", "new=b.txt"]), 0);
+    assert!(said.contains("a.json: 100 samples of cpu-clock\nb.txt: 100 samples"), "{said}");
+    let explained = text(faultline(directory.path(), &["explain", "old", "new"]), 0);
+    let row = explained.lines().find(|line| line.ends_with("  slow")).unwrap();
+    assert!(row.contains("30.00") && row.contains("+0.00"), "{explained}");
+    let refused = |file| text(faultline(directory.path(), &["import", "perf", file]), 2);
+    assert!(refused("old=several.json").contains("it has samples of cpu-clock and cycles"));
+    assert!(refused("old=cut.json").contains("cut.json: expected"));
 }

@@ -1,5 +1,5 @@
-//! Reads the benchmark tables of mails, patches and commit messages, and what `perf script` prints ([`perf_script`]). The
-//! code is pure: bytes in, tables and profiles out. Callers find the input and print the output.
+//! Reads the benchmark tables of mails, patches and commit messages, and perf's samples ([`perf_script`], [`perf_json`]).
+//! The code is pure: bytes in, tables and profiles out. Callers find the input and print the output.
 //!
 //! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
 //! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
@@ -27,7 +27,7 @@ mod table;
 mod wrapped;
 
 pub use check::{Check, Clue, Finding, check};
-pub use perf::{MAX_SCRIPT, Script, perf_script};
+pub use perf::{MAX_PERF, PerfSamples, perf_json, perf_script};
 pub use read::{MAX_MAIL, read, read_mails};
 pub use rebase::{NoBaseline, rebase};
 pub use table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Signs, Table, Unread};

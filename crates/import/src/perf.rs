@@ -1,21 +1,20 @@
-//! Reads what `perf script` prints: one sample after another, each a line with command, process, time and event, and
-//! a line for each function of its call chain, the innermost first.
-//!
-//! ```text
-//! usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
-//!     ffffffff8128f1a3 clear_page_erms+0x13 ([kernel.kallsyms])
-//!     ffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
-//!               4011d6 touch+0x26 (/usr/bin/usemem)
-//! ```
-//!
-//! Each sample counts as one. As in samples of our own, only the kernel's functions are distinguished.
+//! Reads samples that perf wrote: as text, by `perf script` ([`perf_script`]), or as JSON, by `perf data convert`
+//! ([`perf_json`]). Each sample counts as one. As in samples of our own, only the kernel's functions are
+//! distinguished.
 
+mod json;
+mod script;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use model::{Process, Profile, Sampled, Slice, Stack};
 
+pub use json::perf_json;
+pub use script::perf_script;
+
 /// The longest text, in bytes.
-pub const MAX_SCRIPT: usize = 1 << 30;
+pub const MAX_PERF: usize = 1 << 30;
 /// The largest number of functions in all different call paths.
 const MAX_FRAMES: usize = 1 << 22;
 /// Call paths are this deep at most; of deeper ones the innermost part is kept.
@@ -24,12 +23,12 @@ const MAX_DEPTH: usize = 128;
 const MAX_NAME: usize = 512;
 /// The first address of the kernel's half of the address space.
 const KERNEL: u64 = 1 << 63;
-/// A function without a symbol.
+/// A function without a symbol, or an event without a name.
 const UNKNOWN: &str = "[unknown]";
 
 /// The samples of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script {
+pub struct PerfSamples {
     /// The samples of the first event, as the profile of a workload without a name.
     pub profile: Profile,
     /// Samples of other events, which are left out, by the event's name.
@@ -42,83 +41,53 @@ pub struct Script {
     pub unread: Option<(usize, usize)>,
 }
 
-/// A sample's first line.
-struct Head<'a> {
-    command: &'a str,
+/// One sample.
+struct Sample<'a> {
+    command: Cow<'a, str>,
+    /// The process.
     id: u32,
     nanoseconds: u64,
-    event: &'a str,
-}
-
-/// A sample that is being read: the kernel's functions, the innermost first.
-struct Sample<'a> {
-    head: Head<'a>,
     /// Whether its first function is one of the kernel; `None` before that is read.
     in_kernel: Option<bool>,
-    path: Vec<&'a str>,
+    /// The kernel's functions, the innermost first.
+    path: Vec<Cow<'a, str>>,
 }
 
-/// Reads the output of `perf script`. Of several events, the first one's samples count.
-pub fn perf_script(text: &str) -> Script {
-    let mut reader = Reader::default();
-    for (line, number) in text.lines().zip(1..) {
-        reader.line(line, number);
+impl<'a> Sample<'a> {
+    fn new(command: Cow<'a, str>, id: u32, nanoseconds: u64) -> Self {
+        Self { command, id, nanoseconds, in_kernel: None, path: Vec::new() }
     }
-    reader.end();
-    reader.script()
+
+    /// Adds the next function of the call chain.
+    fn add(&mut self, is_kernel: bool, name: Cow<'a, str>) {
+        if *self.in_kernel.get_or_insert(is_kernel) && is_kernel {
+            self.path.push(name);
+        }
+    }
 }
 
+/// Sums samples up.
 #[derive(Default)]
-struct Reader<'a> {
-    script: Script,
-    event: Option<&'a str>,
-    sample: Option<Sample<'a>>,
-    stacks: BTreeMap<Vec<&'a str>, u64>,
-    processes: BTreeMap<&'a str, (u32, u64)>,
+struct Collector<'a> {
+    stacks: BTreeMap<Vec<Cow<'a, str>>, u64>,
+    processes: BTreeMap<Cow<'a, str>, (u32, u64)>,
     frames: usize,
     times: Option<(u64, u64)>,
+    idle: u64,
+    dropped: u64,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &'a str, number: usize) {
-        let is_indented = line.starts_with([' ', '\t']);
-        let is_comment = line.starts_with('#');
-        if line.trim().is_empty() {
-            self.end();
-        } else if let (true, Some(sample), Some(frame)) =
-            (is_indented, &mut self.sample, frame(line))
-        {
-            sample.add(frame);
-        } else if let Some((head, rest)) = head(line) {
-            self.end();
-            let mut sample = Sample { head, in_kernel: None, path: Vec::new() };
-            // Without call chains, the function is on the same line.
-            if let Some(frame) = frame(rest) {
-                sample.add(frame);
-            }
-            self.sample = Some(sample);
-        } else if !is_comment {
-            let (_, lines) = self.script.unread.get_or_insert((number, 0));
-            *lines += 1;
-        }
-    }
-
-    /// Takes the sample that has been read.
-    fn end(&mut self) {
-        let Some(Sample { head, in_kernel, mut path }) = self.sample.take() else { return };
-        let event = *self.event.get_or_insert(head.event);
-        if head.event != event {
-            *self.script.others.entry(shortened(head.event)).or_default() += 1;
-            return;
-        }
-        let (first, last) = self.times.unwrap_or((head.nanoseconds, head.nanoseconds));
-        self.times = Some((first.min(head.nanoseconds), last.max(head.nanoseconds)));
-        if head.id == 0 && head.command == "swapper" {
-            self.script.idle += 1;
+impl<'a> Collector<'a> {
+    fn take(&mut self, sample: Sample<'a>) {
+        let Sample { command, id, nanoseconds, in_kernel, mut path } = sample;
+        let (first, last) = self.times.unwrap_or((nanoseconds, nanoseconds));
+        self.times = Some((first.min(nanoseconds), last.max(nanoseconds)));
+        if id == 0 && command == "swapper" {
+            self.idle += 1;
             return;
         }
         if in_kernel != Some(true) {
-            self.processes.entry(head.command).or_insert((head.id, 0)).1 += 1;
+            self.processes.entry(command).or_insert((id, 0)).1 += 1;
             return;
         }
         path.truncate(MAX_DEPTH);
@@ -129,19 +98,20 @@ impl<'a> Reader<'a> {
             self.frames += path.len();
             self.stacks.insert(path, 1);
         } else {
-            self.script.dropped += 1;
+            self.dropped += 1;
         }
     }
 
-    fn script(self) -> Script {
+    /// The samples, all of one event.
+    fn samples(self, event: &str) -> PerfSamples {
         let (begun, ended) = self.times.unwrap_or_default();
-        let stack = |(path, samples): (Vec<&str>, u64)| Stack {
-            functions: path.into_iter().map(shortened).collect(),
+        let stack = |(path, samples): (Vec<Cow<'_, str>>, u64)| Stack {
+            functions: path.iter().map(|name| shortened(name)).collect(),
             instructions: samples,
         };
-        let process = |(name, (id, samples))| Process {
+        let process = |(name, (id, samples)): (Cow<'_, str>, _)| Process {
             id,
-            name: shortened(name),
+            name: shortened(&name),
             instructions: vec![samples],
         };
         let stacks: Vec<Stack> = self.stacks.into_iter().map(stack).collect();
@@ -154,150 +124,21 @@ impl<'a> Reader<'a> {
             stacks,
             processes,
             sampled: Some(Sampled {
-                event: shortened(self.event.unwrap_or_default()),
+                event: shortened(event),
                 begun,
                 ended,
-                dropped: self.script.dropped,
+                dropped: self.dropped,
                 slices,
                 ..Sampled::default()
             }),
             ..Profile::default()
         };
         profile.sum_up(|_| String::new());
-        Script { profile, ..self.script }
+        let (idle, dropped) = (self.idle, self.dropped);
+        PerfSamples { profile, idle, dropped, ..PerfSamples::default() }
     }
-}
-
-impl<'a> Sample<'a> {
-    fn add(&mut self, (is_kernel, name): (bool, &'a str)) {
-        if *self.in_kernel.get_or_insert(is_kernel) && is_kernel {
-            self.path.push(name);
-        }
-    }
-}
-
-/// The first line of a sample, and what follows its event:
-/// `command PID[/TID] [CPU] SECONDS.FRACTION: [PERIOD] EVENT:`. Commands can have spaces.
-fn head(line: &str) -> Option<(Head<'_>, &str)> {
-    let (place, nanoseconds) =
-        words(line).find_map(|(place, word)| Some((place, nanoseconds(word)?)))?;
-    let mut before = line[..place].trim_end();
-    if let Some((rest, cpu)) = before.rsplit_once(' ')
-        && cpu.starts_with('[')
-        && cpu.ends_with(']')
-    {
-        before = rest.trim_end();
-    }
-    let (command, ids) = before.rsplit_once(' ')?;
-    let id = ids.split('/').next()?.parse().ok()?;
-    let after = &line[place..].split_once(':')?.1;
-    // An event can have colons of its own: tlb:tlb_flush, cycles:ppp.
-    let (at, event) = words(after).find(|(_, word)| word.ends_with(':'))?;
-    let rest = &after[at + event.len()..];
-    let command = command.trim();
-    let event = event.trim_end_matches(':');
-    (!command.is_empty() && !event.is_empty())
-        .then_some((Head { command, id, nanoseconds, event }, rest))
-}
-
-/// A time: `SECONDS.FRACTION:`.
-fn nanoseconds(word: &str) -> Option<u64> {
-    let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-    let (seconds, rest): (u64, u64) = (seconds.parse().ok()?, digits.parse().ok()?);
-    is_number(fraction).then(|| seconds.checked_mul(1_000_000_000)?.checked_add(rest)).flatten()
-}
-
-/// The words of a line, with their places.
-fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    line.split_ascii_whitespace().map(|word| (word.as_ptr().addr() - line.as_ptr().addr(), word))
-}
-
-/// A function of a call chain, and whether it is one of the kernel: `ADDRESS NAME[+OFFSET] (OBJECT)`.
-fn frame(line: &str) -> Option<(bool, &str)> {
-    let (address, rest) = line.trim().split_once(' ')?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    let (name, object) = rest.trim().rsplit_once(" (")?;
-    let object = object.split(')').next()?;
-    let name = match name.rsplit_once("+0x") {
-        Some((name, offset)) if offset.bytes().all(|it| it.is_ascii_hexdigit()) => name,
-        _ => name,
-    };
-    let is_kernel = address >= KERNEL || object.starts_with("[kernel");
-    Some((is_kernel, if name.trim().is_empty() { UNKNOWN } else { name.trim() }))
 }
 
 fn shortened(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Lines of `perf script` from perf 6.1, with names changed.
-    const TEXT: &str = "\
-# ========
-usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
-\tffffffff8128f1a3 clear_page_erms+0x13 ([kernel.kallsyms])
-\tffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
-\t          4011d6 touch+0x26 (/usr/bin/usemem)
-
-V8 Worker  77 [000]  81.304715:   10101010 cpu-clock:
-\t          4011d6 [unknown] (/usr/bin/node)
-
-swapper     0 [001]  81.4:   10101010 cpu-clock:
-\tffffffff81a3b1c5 default_idle+0x5 ([kernel.kallsyms])
-
-usemem  1234 [003]  82.204715:   10101010 cpu-clock:
-\tffffffff8128f1a9 clear_page_erms+0x19 ([kernel.kallsyms])
-\tffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
-
-usemem  1234 [003]  82.3:   1 tlb:tlb_flush: pages:1 reason:3
-\tffffffff8128f1a9 flush_tlb_mm_range+0x19 ([kernel.kallsyms])
-
-perf  9 [000]  82.5:  1 cpu-clock:  ffffffffc0201010 ext4_read+0x10 ([ext4])
-lost its head
-";
-
-    #[test]
-    fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let Script { profile, others, idle, dropped, unread } = perf_script(TEXT);
-        let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
-        let expected = [("do_anonymous_page;clear_page_erms", 2), ("ext4_read", 1)];
-        assert_eq!(
-            stacks.collect::<Vec<_>>(),
-            expected.map(|(path, samples)| (path.to_owned(), samples))
-        );
-        let processes = profile.processes.iter().map(|it| (it.id, &*it.name, it.instructions[0]));
-        assert_eq!(processes.collect::<Vec<_>>(), [(77, "V8 Worker", 1)]);
-        let sampled = profile.sampled.unwrap();
-        assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
-        assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
-        assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
-        assert_eq!(unread, Some((21, 1)));
-    }
-
-    #[test]
-    fn a_text_without_samples_has_none() {
-        let script = perf_script("Dear all,\n\nplease find attached\n");
-        assert_eq!((script.profile.instructions().total(), script.unread), (0, Some((1, 2))));
-        assert_eq!(perf_script("").unread, None);
-    }
-
-    proptest! {
-        #[test]
-        fn hostile_text_is_survived(
-            lines in prop::collection::vec(
-                "(a b|x) [0-9]{1,11}(/1)? (\\[1\\] )?[0-9]{1,20}\\.[0-9]{0,10}: [0-9]{0,3} ?(e|:|a:b):.{0,9}\
-                 |\t[0-9a-f]{0,18} .{0,9}(\\+0x.{0,2})? \\(.{0,3}\\)|\\PC{0,20}|", 0..20),
-        ) {
-            let script = perf_script(&lines.join("\n"));
-            let part = script.profile.since(0).unwrap();
-            prop_assert_eq!(part, script.profile);
-        }
-    }
 }

@@ -1,11 +1,11 @@
-//! `faultline import perf`: makes an experiment of what `perf script` printed.
+//! `faultline import perf`: makes an experiment of what `perf script` or `perf data convert --to-json` wrote.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::import::{MAX_SCRIPT, Script, perf_script};
+use ::import::{MAX_PERF, PerfSamples, perf_json, perf_script};
 use kernels::digest;
 use model::{
     Boot, BootFacts, Experiment, HostLoad, Imported, Limits, Machine, Manifest, Millis, Outcome,
@@ -27,9 +27,9 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     let mut texts = Vec::new();
     for (variant, path) in &args.files {
         lab::file::check_name(variant).map_err(Failure::Usage)?;
-        let (digest, script) = read(path)?;
-        describe(path, &script)?;
-        texts.push((variant.as_str(), path.as_path(), digest, script));
+        let (digest, samples) = read(path)?;
+        describe(path, &samples)?;
+        texts.push((variant.as_str(), path.as_path(), digest, samples));
     }
     check_together(&texts)?;
     let mut variants: Vec<&str> = Vec::new();
@@ -53,12 +53,12 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     let done = store.done(id)?;
     let mut replicates = vec![0; variants.len()];
     let mut kept = 0;
-    for (block, (variant, path, _, script)) in (0..).zip(texts) {
+    for (block, (variant, path, _, samples)) in (0..).zip(texts) {
         let place = variants.iter().position(|name| *name == variant).unwrap_or(0);
         let replicate = replicates[place];
         replicates[place] += 1;
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
-            store.keep_boot(id, &boot(variant, (block, replicate), path, script))?;
+            store.keep_boot(id, &boot(variant, (block, replicate), path, samples))?;
             kept += 1;
         }
     }
@@ -78,10 +78,10 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
 }
 
 /// Fails when two files are the same, as they would count as independent boots, or have samples of different events.
-fn check_together(texts: &[(&str, &Path, String, Script)]) -> Result<(), Failure> {
+fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Failure> {
     let shown = |path: &Path| escape(&path.display().to_string());
-    let event = |script: &Script| script.profile.sampled.as_ref().map(|it| it.event.clone());
-    for (place, (_, path, digest, script)) in texts.iter().enumerate() {
+    let event = |samples: &PerfSamples| samples.profile.sampled.as_ref().map(|it| it.event.clone());
+    for (place, (_, path, digest, samples)) in texts.iter().enumerate() {
         if let Some((_, same, ..)) = texts[..place].iter().find(|it| it.2 == *digest) {
             let message = format!(
                 "{} and {} are the same: give a file for each boot",
@@ -91,12 +91,12 @@ fn check_together(texts: &[(&str, &Path, String, Script)]) -> Result<(), Failure
             return Err(Failure::Usage(message));
         }
         let (_, first, _, of_first) = &texts[0];
-        if event(script) != event(of_first) {
-            let of = |script| escape(&event(script).unwrap_or_default());
+        if event(samples) != event(of_first) {
+            let of = |samples| escape(&event(samples).unwrap_or_default());
             let message = format!(
                 "{} has samples of {}, but {} of {}: give files of one event",
                 shown(path),
-                of(script),
+                of(samples),
                 shown(first),
                 of(of_first)
             );
@@ -107,35 +107,42 @@ fn check_together(texts: &[(&str, &Path, String, Script)]) -> Result<(), Failure
 }
 
 /// Reads a file. Fails when it has no samples.
-fn read(path: &Path) -> Result<(String, Script), Failure> {
+fn read(path: &Path) -> Result<(String, PerfSamples), Failure> {
     let shown = || escape(&path.display().to_string());
     let mut bytes = Vec::new();
     let read =
-        File::open(path).and_then(|file| file.take(MAX_SCRIPT as u64 + 1).read_to_end(&mut bytes));
+        File::open(path).and_then(|file| file.take(MAX_PERF as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?;
-    if bytes.len() > MAX_SCRIPT {
+    if bytes.len() > MAX_PERF {
         return Err(Failure::Usage(format!("{}: the file is larger than 1 GiB", shown())));
     }
     if bytes.starts_with(b"PERFILE2") {
-        let message =
-            format!("{}: this is perf's own file: give the output of `perf script`", shown());
-        return Err(Failure::Usage(message));
-    }
-    let script = perf_script(&String::from_utf8_lossy(&bytes));
-    if script.profile.instructions().total() == 0 {
         let message = format!(
-            "{}: no sample is in it: it must be the output of `perf script` with command, process, time, event and \
-             symbols, which it prints by default",
+            "{}: this is perf's own file: give the output of `perf script`, or of `perf data convert --to-json`",
             shown()
         );
         return Err(Failure::Usage(message));
     }
-    Ok((digest(&bytes), script))
+    let text = String::from_utf8_lossy(&bytes);
+    let samples = if text.trim_start().starts_with('{') {
+        perf_json(&text).map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?
+    } else {
+        perf_script(&text)
+    };
+    if samples.profile.instructions().total() == 0 {
+        let message = format!(
+            "{}: no sample is in it: it must be the output of `perf script` with command, process, time, event and \
+             symbols, which it prints by default, or that of `perf data convert --to-json`",
+            shown()
+        );
+        return Err(Failure::Usage(message));
+    }
+    Ok((digest(&bytes), samples))
 }
 
 /// Prints what was read of a file, and what was not.
-fn describe(path: &Path, script: &Script) -> Result<(), Failure> {
-    let Script { profile, others, idle, dropped, unread } = script;
+fn describe(path: &Path, samples: &PerfSamples) -> Result<(), Failure> {
+    let PerfSamples { profile, others, idle, dropped, unread } = samples;
     let event = profile.sampled.as_ref().map_or("", |it| &it.event);
     let samples = profile.instructions().total() as usize;
     let mut text = format!(
@@ -190,7 +197,7 @@ fn experiment(name: &str, variants: &[&str], boots: u32, imported: Imported) -> 
 }
 
 /// A file as a boot with one iteration. Each is in a block of its own, because nothing pairs files.
-fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, script: Script) -> Boot {
+fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, samples: PerfSamples) -> Boot {
     Boot {
         variant: variant.to_owned(),
         replicate,
@@ -206,7 +213,7 @@ fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, script: Scri
             steal: f64::NAN,
             wall: f64::NAN,
         },
-        profiles: vec![Profile { workload: TOOL.to_owned(), ..script.profile }],
+        profiles: vec![Profile { workload: TOOL.to_owned(), ..samples.profile }],
         ..Boot::default()
     }
 }

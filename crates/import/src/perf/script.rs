@@ -1,0 +1,191 @@
+//! Reads what `perf script` prints: one sample after another, each a line with command, process, time and event, and
+//! a line for each function of its call chain, the innermost first.
+//!
+//! ```text
+//! usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
+//!     ffffffff8128f1a3 clear_page_erms+0x13 ([kernel.kallsyms])
+//!     ffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
+//!               4011d6 touch+0x26 (/usr/bin/usemem)
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, shortened};
+
+/// Reads the output of `perf script`. Of several events, the first one's samples count.
+pub fn perf_script(text: &str) -> PerfSamples {
+    let mut reader = Reader::default();
+    for (line, number) in text.lines().zip(1..) {
+        reader.line(line, number);
+    }
+    reader.end();
+    let samples = reader.collector.samples(reader.event.unwrap_or_default());
+    PerfSamples { others: reader.others, unread: reader.unread, ..samples }
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    collector: Collector<'a>,
+    /// The first event.
+    event: Option<&'a str>,
+    /// The sample that is being read, and its event.
+    sample: Option<(Sample<'a>, &'a str)>,
+    others: BTreeMap<String, u64>,
+    unread: Option<(usize, usize)>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &'a str, number: usize) {
+        let is_indented = line.starts_with([' ', '\t']);
+        let is_comment = line.starts_with('#');
+        if line.trim().is_empty() {
+            self.end();
+        } else if let (true, Some((sample, _)), Some((is_kernel, name))) =
+            (is_indented, &mut self.sample, frame(line))
+        {
+            sample.add(is_kernel, name.into());
+        } else if let Some((mut sample, event, rest)) = head(line) {
+            self.end();
+            // Without call chains, the function is on the same line.
+            if let Some((is_kernel, name)) = frame(rest) {
+                sample.add(is_kernel, name.into());
+            }
+            self.sample = Some((sample, event));
+        } else if !is_comment {
+            let (_, lines) = self.unread.get_or_insert((number, 0));
+            *lines += 1;
+        }
+    }
+
+    /// Takes the sample that has been read.
+    fn end(&mut self) {
+        let Some((sample, event)) = self.sample.take() else { return };
+        if event == *self.event.get_or_insert(event) {
+            self.collector.take(sample);
+        } else {
+            *self.others.entry(shortened(event)).or_default() += 1;
+        }
+    }
+}
+
+/// The first line of a sample, its event, and what follows the event:
+/// `command PID[/TID] [CPU] SECONDS.FRACTION: [PERIOD] EVENT:`. Commands can have spaces.
+fn head(line: &str) -> Option<(Sample<'_>, &str, &str)> {
+    let (place, nanoseconds) =
+        words(line).find_map(|(place, word)| Some((place, nanoseconds(word)?)))?;
+    let mut before = line[..place].trim_end();
+    if let Some((rest, cpu)) = before.rsplit_once(' ')
+        && cpu.starts_with('[')
+        && cpu.ends_with(']')
+    {
+        before = rest.trim_end();
+    }
+    let (command, ids) = before.rsplit_once(' ')?;
+    let id = ids.split('/').next()?.parse().ok()?;
+    let after = &line[place..].split_once(':')?.1;
+    // An event can have colons of its own: tlb:tlb_flush, cycles:ppp.
+    let (at, event) = words(after).find(|(_, word)| word.ends_with(':'))?;
+    let rest = &after[at + event.len()..];
+    let command = command.trim();
+    let event = event.trim_end_matches(':');
+    (!command.is_empty() && !event.is_empty())
+        .then(|| (Sample::new(command.into(), id, nanoseconds), event, rest))
+}
+
+/// A time: `SECONDS.FRACTION:`.
+fn nanoseconds(word: &str) -> Option<u64> {
+    let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    let (seconds, rest): (u64, u64) = (seconds.parse().ok()?, digits.parse().ok()?);
+    is_number(fraction).then(|| seconds.checked_mul(1_000_000_000)?.checked_add(rest)).flatten()
+}
+
+/// The words of a line, with their places.
+fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    line.split_ascii_whitespace().map(|word| (word.as_ptr().addr() - line.as_ptr().addr(), word))
+}
+
+/// A function of a call chain, and whether it is one of the kernel: `ADDRESS NAME[+OFFSET] (OBJECT)`.
+fn frame(line: &str) -> Option<(bool, &str)> {
+    let (address, rest) = line.trim().split_once(' ')?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    let (name, object) = rest.trim().rsplit_once(" (")?;
+    let object = object.split(')').next()?;
+    let name = match name.rsplit_once("+0x") {
+        Some((name, offset)) if offset.bytes().all(|it| it.is_ascii_hexdigit()) => name,
+        _ => name,
+    };
+    let is_kernel = address >= KERNEL || object.starts_with("[kernel");
+    Some((is_kernel, if name.trim().is_empty() { UNKNOWN } else { name.trim() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines of `perf script` from perf 6.1, with names changed.
+    const TEXT: &str = "\
+# ========
+usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
+\tffffffff8128f1a3 clear_page_erms+0x13 ([kernel.kallsyms])
+\tffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
+\t          4011d6 touch+0x26 (/usr/bin/usemem)
+
+V8 Worker  77 [000]  81.304715:   10101010 cpu-clock:
+\t          4011d6 [unknown] (/usr/bin/node)
+
+swapper     0 [001]  81.4:   10101010 cpu-clock:
+\tffffffff81a3b1c5 default_idle+0x5 ([kernel.kallsyms])
+
+usemem  1234 [003]  82.204715:   10101010 cpu-clock:
+\tffffffff8128f1a9 clear_page_erms+0x19 ([kernel.kallsyms])
+\tffffffff8126d0f4 do_anonymous_page+0x54 ([kernel.kallsyms])
+
+usemem  1234 [003]  82.3:   1 tlb:tlb_flush: pages:1 reason:3
+\tffffffff8128f1a9 flush_tlb_mm_range+0x19 ([kernel.kallsyms])
+
+perf  9 [000]  82.5:  1 cpu-clock:  ffffffffc0201010 ext4_read+0x10 ([ext4])
+lost its head
+";
+
+    #[test]
+    fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
+        let PerfSamples { profile, others, idle, dropped, unread } = perf_script(TEXT);
+        let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
+        let expected = [("do_anonymous_page;clear_page_erms", 2), ("ext4_read", 1)];
+        assert_eq!(
+            stacks.collect::<Vec<_>>(),
+            expected.map(|(path, samples)| (path.to_owned(), samples))
+        );
+        let processes = profile.processes.iter().map(|it| (it.id, &*it.name, it.instructions[0]));
+        assert_eq!(processes.collect::<Vec<_>>(), [(77, "V8 Worker", 1)]);
+        let sampled = profile.sampled.unwrap();
+        assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
+        assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
+        assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
+        assert_eq!(unread, Some((21, 1)));
+    }
+
+    #[test]
+    fn a_text_without_samples_has_none() {
+        let script = perf_script("Dear all,\n\nplease find attached\n");
+        assert_eq!((script.profile.instructions().total(), script.unread), (0, Some((1, 2))));
+        assert_eq!(perf_script("").unread, None);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_text_is_survived(
+            lines in prop::collection::vec(
+                "(a b|x) [0-9]{1,11}(/1)? (\\[1\\] )?[0-9]{1,20}\\.[0-9]{0,10}: [0-9]{0,3} ?(e|:|a:b):.{0,9}\
+                 |\t[0-9a-f]{0,18} .{0,9}(\\+0x.{0,2})? \\(.{0,3}\\)|\\PC{0,20}|", 0..20),
+        ) {
+            let script = perf_script(&lines.join("\n"));
+            let part = script.profile.since(0).unwrap();
+            prop_assert_eq!(part, script.profile);
+        }
+    }
+}
