@@ -149,3 +149,63 @@ fn a_kernel_from_source_has_what_events_need() {
         assert!(growth(boot, "events", event).unwrap() > 0, "{event}");
     }
 }
+
+/// Without huge pages, NUMA balancing migrates one page a call, and each call is an event.
+#[test]
+fn migrations_agree_with_the_kernels_counters() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = "name = \"migrations\"\nboots = 1\n\
+        [machine]\ncpus = 4\nmemory = \"1G\"\nnodes = 2\naccel = \"tcg\"\n\
+        [sampler]\nevents = [\"migrate:mm_migrate_pages\"]\n\
+        [[variant]]\nkernel = \"6.1\"\ncmdline = \"transparent_hugepage=never\"\n\
+        [[workload]]\nname = \"autonuma\"\nparameters = { programs = \"NUMA01\" }\n";
+    bench.run(text).expect(0);
+    let boot = &bench.boots()[0];
+    let grown = |source: &str, counter: &str| -> i64 {
+        let chunks =
+            boot.chunks.iter().filter(|it| it.source == source && it.workload == "autonuma");
+        chunks.map(|chunk| chunk.difference(counter).unwrap()).sum()
+    };
+    let events = grown("events", "migrate:mm_migrate_pages");
+    let [success, fail] = ["pgmigrate_success", "pgmigrate_fail"].map(|it| grown("vmstat", it));
+    println!("{events} events, {success} pages migrated, {fail} not");
+    assert!(success > 1000 && near(success + fail, events), "{events}, {success}, {fail}");
+}
+
+/// `perf stat` counts the same events beside the agent. It runs a script that cuts the phase itself.
+#[test]
+fn perf_stat_counts_the_same() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let events = ["page-faults", "context-switches", "tlb:tlb_flush"];
+    let inside = "echo phase faults >&$FAULTLINE_FD; dd bs=1 count=1 of=/dev/null <&$FAULTLINE_ACK_FD; \
+        i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; \
+        echo phase after >&$FAULTLINE_FD; dd bs=1 count=1 of=/dev/null <&$FAULTLINE_ACK_FD";
+    let script = format!(
+        "perf stat -x , -o /tmp/stat -a -e {} -- sh -c '{inside}'; sed 's/^/note stat /' /tmp/stat >&$FAULTLINE_FD",
+        events.join(",")
+    );
+    let manifest = format!(
+        "name = \"stat\"\ndescription = \"perf stat\"\nmetrics = []\npackages = [\"linux-perf\", \"sed\"]\n\
+         command = [\"sh\", \"-c\", {script:?}]\n"
+    );
+    bench.write("stat.toml", &manifest);
+    let text = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nmanifest = \"stat.toml\"\n";
+    bench.run(&experiment(&events, text)).expect(0);
+    let boot = &bench.boots()[0];
+    for name in events {
+        let counted = growth(boot, "events", name).unwrap();
+        let lines = boot.notes.iter().filter_map(|note| note.strip_prefix("stat "));
+        let fields = lines.map(|line| line.split(',').collect::<Vec<_>>());
+        let mut found = fields.filter(|fields| fields.get(2) == Some(&name));
+        let fields = found.next().unwrap_or_else(|| panic!("{name}: {:?}", boot.notes));
+        let stat: i64 = fields[0].parse().unwrap();
+        println!("{name}: {counted}, perf stat {stat}");
+        assert!(counted > 0 && stat >= counted && stat - counted <= 200 + stat / 20, "{name}");
+    }
+}
