@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use kernels::Cache;
 use serde_json::Value;
+use store::{Detail, Store};
 
 use crate::common::{Bench, Said};
 use crate::long_only;
@@ -63,18 +65,21 @@ fn image(kernel: &str) -> String {
 }
 
 fn search(bench: &Bench, tree: &Tree, more: &[&str]) -> Said {
+    bench.said(searching(bench, tree, more))
+}
+
+fn searching(bench: &Bench, tree: &Tree, more: &[&str]) -> Command {
     let tree = tree.0.display().to_string();
     let range =
         ["culprit", "--tree", &tree, "--good", "v1", "--bad", "main", "--workload", "mprotect"];
     let machine = ["--cpus", "1", "--nodes", "1", "--memory", "512M", "--boots", "2"];
     let mut command = bench.command(&[&range[..], &machine, more].concat());
     command.env("XDG_CACHE_HOME", bench.path("cache"));
-    bench.said(command)
+    command
 }
 
-#[test]
-fn the_commit_that_changed_a_phase_is_found_and_named() {
-    let bench = Bench::new();
+/// A range of 8 commits, one of which changes everything: its name.
+fn changed_once(bench: &Bench) -> (Tree, String) {
     let [old, new] = ["debian:6.1", "debian:6.12"].map(image);
     let tree = Tree::new(bench.directory.path());
     tree.commit("first", "mm/a.c", &old);
@@ -86,6 +91,13 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     tree.commit("mended", "mm/a.c", &format!("{old}\n"));
     let culprit = tree.commit("mm: change everything", "mm/a.c", &format!("{new}\n"));
     tree.commit("comment", "mm/a.c", &format!("{new}\n/* comment */\n"));
+    (tree, culprit)
+}
+
+#[test]
+fn the_commit_that_changed_a_phase_is_found_and_named() {
+    let bench = Bench::new();
+    let (tree, culprit) = changed_once(&bench);
     let before = tree.git(&["count-objects", "-v"]);
     let log = bench.path("log");
     let more = [
@@ -117,6 +129,65 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     }
     let said = search(&bench, &tree, &["--metric", "nothing"]).expect(2);
     assert!(said.err.contains("no row is called `nothing`; there are: "), "{}", said.err);
+}
+
+/// Removes everything that a search kept.
+fn forget(bench: &Bench) {
+    fs::remove_dir_all(bench.path("cache")).unwrap();
+    for entry in fs::read_dir(bench.directory.path()).unwrap().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_str().unwrap().starts_with("test.db") {
+            let removed = if path.is_dir() { fs::remove_dir_all } else { fs::remove_file }(&path);
+            removed.unwrap();
+        }
+    }
+}
+
+/// Number of complete boots in the store, if there is one.
+fn complete_boots(bench: &Bench) -> usize {
+    if !bench.store_path().exists() {
+        return 0;
+    }
+    let store = Store::open(&bench.store_path()).unwrap();
+    let experiments = store.experiments().unwrap().into_iter();
+    let boots = experiments.flat_map(|it| store.boots(it.id, Detail::Summary).unwrap());
+    boots.filter(|kept| !kept.superseded && kept.boot.outcome.counts()).count()
+}
+
+#[test]
+fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let (tree, _) = changed_once(&bench);
+    let more = ["--phase", "protect", "--format", "json"];
+    let begun = Instant::now();
+    let answer = search(&bench, &tree, &more).expect(0).out;
+    // From the first instants of a search to beyond a third of it.
+    let step = begun.elapsed() / 60;
+    forget(&bench);
+    let (mut kills, mut ends, mut kept) = (0, 0, 0);
+    while kills < 20 {
+        let mut search = searching(&bench, &tree, &more);
+        let mut search = search.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(step * (kills + 1));
+        let has_ended = search.try_wait().unwrap().is_some();
+        search.kill().unwrap();
+        let output = search.wait_with_output().unwrap();
+        bench.await_no_qemu();
+        if has_ended {
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), answer);
+            forget(&bench);
+            (ends, kept) = (ends + 1, 0);
+            continue;
+        }
+        let boots = complete_boots(&bench);
+        assert!(boots >= kept, "{boots} boots are left of {kept}");
+        (kills, kept) = (kills + 1, boots);
+    }
+    println!("{kills} kills, {ends} searches ended between them, {kept} boots kept");
+    assert_eq!(search(&bench, &tree, &more).expect(0).out, answer);
 }
 
 #[test]
