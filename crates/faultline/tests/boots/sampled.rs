@@ -64,7 +64,8 @@ fn samples_are_of_what_ran() {
             "{}: {samples} samples, {used:.0} by CPU time, at most {longest:.0}",
             boot.variant
         );
-        assert!(samples > 0.5 * used && samples < 1.1 * longest, "{samples}, {used}, {longest}");
+        // On a busy host some ticks of the clock come too late to be samples.
+        assert!(samples > 0.4 * used && samples < 1.1 * longest, "{samples}, {used}, {longest}");
         let functions = functions(&boot);
         let all: u64 = functions.values().sum();
         let unknown = functions.get("[unknown]").copied().unwrap_or(0);

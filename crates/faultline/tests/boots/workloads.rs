@@ -94,8 +94,9 @@ fn truncation_clears_shadow_entries(boot: &Boot) {
     let [fills, truncations] = ["fill", "truncate"].map(|name| phase(boot, "truncate", name));
     assert_eq!((fills.len(), truncations.len()), (2, 2));
     for (fill, truncation) in fills.into_iter().zip(truncations) {
-        assert!(grown(fill, "workingset_nodes") > 0.9 * nodes, "of {nodes}");
-        assert!(grown(truncation, "workingset_nodes") < -0.9 * nodes, "of {nodes}");
+        // A CPU holds back up to 18 of this counter.
+        assert!(grown(fill, "workingset_nodes") > 0.75 * nodes, "of {nodes}");
+        assert!(grown(truncation, "workingset_nodes") < -0.75 * nodes, "of {nodes}");
     }
     let times = values(boot, "Elapsed", "truncate");
     assert!(times.len() == 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
