@@ -412,6 +412,9 @@ pub struct ImportPerfArgs {
     /// Files, each with the name of its variant. Several files of one variant are its boots
     #[arg(required = true, value_name = "VARIANT=FILE", value_parser = variant_and_file)]
     pub files: Vec<(String, PathBuf)>,
+    /// The event whose samples count [default: the first of each file]
+    #[arg(long)]
+    pub event: Option<String>,
     /// The experiment's name
     #[arg(long, default_value = "perf")]
     pub name: String,

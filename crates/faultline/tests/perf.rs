@@ -74,6 +74,17 @@ fn files_that_do_not_go_together_are_refused() {
     assert!(refused(["old=a.txt", "new=b.txt"]).contains("a.txt and b.txt are the same"));
     let events = "c.txt has samples of cycles, but a.txt of cpu-clock";
     assert!(refused(["old=a.txt", "new=c.txt"]).contains(events));
+    let other = refused(["old=a.txt", "--event=cycles"]);
+    assert!(other.contains("a.txt: its samples are of cpu-clock: change --event"), "{other}");
+    let both = fs::read_to_string(directory.path().join("a.txt")).unwrap()
+        + &script(3, 0).replace("cpu-clock", "cycles");
+    write("both.txt", both);
+    let said =
+        text(faultline(directory.path(), &["import", "perf", "old=both.txt", "--event=cycles"]), 0);
+    assert!(
+        said.contains("both.txt: 3 samples of cycles\n  left out: 4 samples of cpu-clock\n"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ const UNKNOWN: &str = "[unknown]";
 /// The samples of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerfSamples {
-    /// The samples of the first event, as the profile of a workload without a name.
+    /// The samples of one event, as the profile of a workload without a name.
     pub profile: Profile,
     /// Samples of other events, which are left out, by the event's name.
     pub others: BTreeMap<String, u64>,

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, shortened};
 
-/// Reads the output of `perf script`. Of several events, the first one's samples count.
-pub fn perf_script(text: &str) -> PerfSamples {
-    let mut reader = Reader::default();
+/// Reads the output of `perf script`. Only samples of `event` count, or of the first event of the text.
+pub fn perf_script(text: &str, event: Option<&str>) -> PerfSamples {
+    let mut reader = Reader { event, ..Reader::default() };
     for (line, number) in text.lines().zip(1..) {
         reader.line(line, number);
     }
@@ -26,7 +26,7 @@ pub fn perf_script(text: &str) -> PerfSamples {
 #[derive(Default)]
 struct Reader<'a> {
     collector: Collector<'a>,
-    /// The first event.
+    /// The event whose samples count.
     event: Option<&'a str>,
     /// The sample that is being read, and its event.
     sample: Option<(Sample<'a>, &'a str)>,
@@ -153,7 +153,7 @@ lost its head
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, others, idle, dropped, unread } = perf_script(TEXT);
+        let PerfSamples { profile, others, idle, dropped, unread } = perf_script(TEXT, None);
         let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
         let expected = [("do_anonymous_page;clear_page_erms", 2), ("ext4_read", 1)];
         assert_eq!(
@@ -170,10 +170,18 @@ lost its head
     }
 
     #[test]
+    fn another_event_than_the_first_can_count() {
+        let PerfSamples { profile, others, .. } = perf_script(TEXT, Some("tlb:tlb_flush"));
+        assert_eq!(profile.stacks[0].functions, ["flush_tlb_mm_range"]);
+        assert_eq!(others, BTreeMap::from([("cpu-clock".to_owned(), 5)]));
+        assert_eq!(perf_script(TEXT, Some("cycles")).profile.instructions().total(), 0);
+    }
+
+    #[test]
     fn a_text_without_samples_has_none() {
-        let script = perf_script("Dear all,\n\nplease find attached\n");
+        let script = perf_script("Dear all,\n\nplease find attached\n", None);
         assert_eq!((script.profile.instructions().total(), script.unread), (0, Some((1, 2))));
-        assert_eq!(perf_script("").unread, None);
+        assert_eq!(perf_script("", None).unread, None);
     }
 
     proptest! {
@@ -183,7 +191,7 @@ lost its head
                 "(a b|x) [0-9]{1,11}(/1)? (\\[1\\] )?[0-9]{1,20}\\.[0-9]{0,10}: [0-9]{0,3} ?(e|:|a:b):.{0,9}\
                  |\t[0-9a-f]{0,18} .{0,9}(\\+0x.{0,2})? \\(.{0,3}\\)|\\PC{0,20}|", 0..20),
         ) {
-            let script = perf_script(&lines.join("\n"));
+            let script = perf_script(&lines.join("\n"), None);
             let part = script.profile.since(0).unwrap();
             prop_assert_eq!(part, script.profile);
         }

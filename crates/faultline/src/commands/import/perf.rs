@@ -27,7 +27,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     let mut texts = Vec::new();
     for (variant, path) in &args.files {
         lab::file::check_name(variant).map_err(Failure::Usage)?;
-        let (digest, samples) = read(path)?;
+        let (digest, samples) = read(path, args.event.as_deref())?;
         describe(path, &samples)?;
         texts.push((variant.as_str(), path.as_path(), digest, samples));
     }
@@ -106,8 +106,8 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
     Ok(())
 }
 
-/// Reads a file. Fails when it has no samples.
-fn read(path: &Path) -> Result<(String, PerfSamples), Failure> {
+/// Reads a file. Fails when it has no samples of the event.
+fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failure> {
     let shown = || escape(&path.display().to_string());
     let mut bytes = Vec::new();
     let read =
@@ -127,8 +127,19 @@ fn read(path: &Path) -> Result<(String, PerfSamples), Failure> {
     let samples = if text.trim_start().starts_with('{') {
         perf_json(&text).map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?
     } else {
-        perf_script(&text)
+        perf_script(&text, event)
     };
+    let of = samples.profile.sampled.as_ref().map_or("", |sampled| &sampled.event);
+    let others = || samples.others.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let found = match event {
+        Some(event) if event != of => Some(of.to_owned()),
+        Some(_) if samples.profile.instructions().total() == 0 => Some(others()),
+        _ => None,
+    };
+    if let Some(found) = found.filter(|found| !found.is_empty()) {
+        let message = format!("{}: its samples are of {}: change --event", shown(), escape(&found));
+        return Err(Failure::Usage(message));
+    }
     if samples.profile.instructions().total() == 0 {
         let message = format!(
             "{}: no sample is in it: it must be the output of `perf script` with command, process, time, event and \
