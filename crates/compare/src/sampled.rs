@@ -28,6 +28,8 @@ pub struct SampledDifference {
     pub workload: String,
     /// The phase; `None` for the measured phases together.
     pub phase: Option<String>,
+    /// The part of the phases that the samples cover, if warm-up limits it: that of [`steady_profiles`].
+    pub part: Option<Part>,
     /// Names of all phases, in order of first appearance.
     pub phases: Vec<String>,
     /// The baseline and the other variant.
@@ -188,6 +190,7 @@ pub fn sampled(
     SampledDifference {
         workload: used.manifest.name.clone(),
         phase: phase.map(str::to_owned),
+        part: None,
         phases,
         sides: [(base, &taken[0]), (new, &taken[1])].map(|(side, taken)| self::side(side, taken)),
         totals,

@@ -10,8 +10,6 @@ mod text;
 pub mod view;
 mod waterfall;
 
-use compare::{Part, SampledDifference};
-
 pub use html::explain_html;
 pub use json::explain_json;
 pub use sampled::{sampled, sampled_html, sampled_json};
@@ -19,12 +17,3 @@ pub use text::explain;
 
 const STYLE: &str = include_str!("explain/page.css");
 const SCRIPT: &str = include_str!("explain/flame.js");
-
-/// Sampled profiles to show beside the exact ones.
-#[derive(Clone, Copy, Debug)]
-pub struct Sampled<'a> {
-    /// Their difference.
-    pub difference: &'a SampledDifference,
-    /// The part of the phases that they cover, if warm-up limits it.
-    pub part: Option<Part>,
-}

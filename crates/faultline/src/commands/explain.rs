@@ -8,7 +8,6 @@ use ::compare::others;
 use lab::explanation::Difference;
 use lab::{AnalysisError, Explained, SampledProfiles};
 use model::{Experiment, Mode};
-use report::Sampled;
 use store::{ExperimentId, Store};
 
 use super::{chosen, existing_store, print, write_out};
@@ -118,21 +117,19 @@ fn lay_out(
     args: &ExplainArgs,
 ) -> Result<String, Failure> {
     let (phase, rows) = (args.phase.as_deref(), args.top.unwrap_or(TOP));
-    let difference = sampled.map(|it| Sampled { difference: &it.difference, part: it.part });
+    let difference = sampled.map(|it| &it.difference);
     let failed = |error: serde_json::Error| Failure::Host(error.to_string());
     match (args.format, exact, difference) {
         (ExplainFormat::Text, exact, difference) => {
             let exact =
                 exact.map(|it| report::explain(&it.explanation, &it.headlines(), phase, rows));
-            let sampled = difference.map(|it| report::sampled(it.difference, it.part, rows));
+            let sampled = difference.map(|it| report::sampled(it, rows));
             Ok(exact.into_iter().chain(sampled).collect::<Vec<_>>().join("\n"))
         }
         (ExplainFormat::Json, Some(exact), difference) => {
             report::explain_json(&exact.explanation, difference).map_err(failed)
         }
-        (ExplainFormat::Json, None, Some(it)) => {
-            report::sampled_json(it.difference, it.part).map_err(failed)
-        }
+        (ExplainFormat::Json, None, Some(it)) => report::sampled_json(it).map_err(failed),
         (ExplainFormat::Html, Some(exact), difference) => {
             let paths = sampled.map(SampledProfiles::paths);
             let beside = difference.zip(paths.as_ref());
@@ -141,7 +138,7 @@ fn lay_out(
         }
         (ExplainFormat::Html, None, Some(it)) => {
             let paths = sampled.map(SampledProfiles::paths).unwrap_or_default();
-            Ok(report::sampled_html(it.difference, it.part, &paths))
+            Ok(report::sampled_html(it, &paths))
         }
         (_, None, None) => Ok(String::new()),
     }

@@ -1,7 +1,7 @@
 //! Compares the sampled profiles of two stored variants. Text, page and JSON are made from the result.
 
 use compare::{
-    Judging, Part, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
+    Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
 };
 use model::{Experiment, Kept, WorkloadUse};
 use store::Store;
@@ -13,8 +13,6 @@ use crate::results::explanation::{Difference, Found, find, sides};
 pub struct SampledProfiles {
     /// Their difference.
     pub difference: SampledDifference,
-    /// The part of the phases that the profiles cover, if the steady state limits it.
-    pub part: Option<Part>,
     used: WorkloadUse,
     experiment: Experiment,
     places: [usize; 2],
@@ -35,6 +33,7 @@ impl SampledProfiles {
         }
         let [base, new] = sides(&experiment, places, &kept);
         let difference = sampled([&base, &new], &used, phase.as_deref(), &judging);
+        let difference = SampledDifference { part, ..difference };
         if let Some(side) = difference.sides.iter().find(|side| side.boots == 0) {
             return Err(AnalysisError::NotSampled { variant: side.name.clone(), experiment: id });
         }
@@ -43,7 +42,7 @@ impl SampledProfiles {
             let workload = difference.workload;
             return Err(AnalysisError::NoPhaseOf { workload, asked, known });
         }
-        Ok(Self { difference, part, used, experiment, places, kept })
+        Ok(Self { difference, used, experiment, places, kept })
     }
 
     /// The call paths of the phase that was asked for, with the samples of a boot.

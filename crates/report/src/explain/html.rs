@@ -1,13 +1,13 @@
 //! An explanation as one self-contained page of HTML: what happened, in words and graphs, then the tables.
 
-use compare::{Explanation, Headline, Paths, Section};
+use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 use maud::{Markup, html};
 
 use super::cause;
 use super::flame::{self, Widths};
 use super::view::{self, TextTable};
 use super::waterfall::waterfall;
-use super::{SCRIPT, STYLE, Sampled, sampled};
+use super::{SCRIPT, STYLE, sampled};
 use crate::ascii::{escape, excerpt};
 use crate::document::{Policy, document};
 use crate::markup::sentence;
@@ -25,7 +25,7 @@ pub fn explain_html(
     headlines: &[Headline],
     paths: &Paths,
     phase: Option<&str>,
-    beside: Option<(Sampled<'_>, &Paths)>,
+    beside: Option<(&SampledDifference, &Paths)>,
 ) -> String {
     let all = explanation.section(None);
     let body = html! {
@@ -52,9 +52,9 @@ pub fn explain_html(
                     @for note in view::notes(explanation) { p class="note" { (sentence(&note)) } }
                 }
             }
-            @if let Some((Sampled { difference, part }, paths)) = beside {
+            @if let Some((difference, paths)) = beside {
                 h2 { "Sampled: " (sampled::title(difference)) }
-                (sampled::section(difference, part, paths))
+                (sampled::section(difference, paths))
             }
         }
     };

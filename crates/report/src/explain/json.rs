@@ -1,12 +1,13 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Calls, Code, Contribution, Counter, Difference, Explanation, Only, Section, Side, Subject,
+    Calls, Code, Contribution, Counter, Difference, Explanation, Only, SampledDifference, Section,
+    Side, Subject,
 };
 use serde::Serialize;
 
+use super::sampled;
 use super::view::{beyond, by_luck};
-use super::{Sampled, sampled};
 use crate::exact::NOT_MODELLED;
 
 /// The version of the format.
@@ -119,7 +120,7 @@ struct CounterDocument<'a> {
 /// `per_entry` lists indices into `contributions`, and `sampled` has the sampled profiles of the same variants. No explanation causes an error.
 pub fn explain_json(
     explanation: &Explanation,
-    beside: Option<Sampled<'_>>,
+    beside: Option<&SampledDifference>,
 ) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: SCHEMA,
@@ -133,7 +134,7 @@ pub fn explain_json(
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),
-        sampled: beside.map(|it| sampled::difference_document(it.difference, it.part)),
+        sampled: beside.map(sampled::difference_document),
     };
     serde_json::to_string_pretty(&document)
 }

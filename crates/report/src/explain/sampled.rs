@@ -22,22 +22,22 @@ const MAX_ROWS: usize = 30;
 
 /// The comparison of sampled profiles as plain text, with `top` rows in each ranking. `part` is the part of the phases
 /// that they cover, if warm-up limits it.
-pub fn sampled(difference: &SampledDifference, part: Option<Part>, top: usize) -> String {
+pub fn sampled(difference: &SampledDifference, top: usize) -> String {
     let mut parts = vec![wrap("", &format!("{}:", title(difference)))];
     parts.push(headlines(difference).iter().map(|line| wrap("", line)).collect());
     parts.extend(tables(difference, top).iter().map(lay_out));
-    parts.push(notes(difference, part).iter().map(|note| wrap("", note)).collect());
+    parts.push(notes(difference).iter().map(|note| wrap("", note)).collect());
     parts.join("\n")
 }
 
 /// The comparison of sampled profiles as a page, with a flame graph of `paths`, which must be of the same phases.
-pub fn sampled_html(difference: &SampledDifference, part: Option<Part>, paths: &Paths) -> String {
+pub fn sampled_html(difference: &SampledDifference, paths: &Paths) -> String {
     let body = html! {
         header {
             p class="kicker" { "faultline explain" }
             h1 { (title(difference)) }
         }
-        main { (section(difference, part, paths)) }
+        main { (section(difference, paths)) }
     };
     let name = format!("faultline explain {}", escape(&difference.workload));
     let style = format!("{}{STYLE}", page::STYLE);
@@ -45,14 +45,14 @@ pub fn sampled_html(difference: &SampledDifference, part: Option<Part>, paths: &
 }
 
 /// The part of a page below its title.
-pub fn section(difference: &SampledDifference, part: Option<Part>, paths: &Paths) -> Markup {
+pub fn section(difference: &SampledDifference, paths: &Paths) -> Markup {
     let [totals, rankings @ ..] = tables(difference, MAX_ROWS);
     html! {
         @for line in headlines(difference) { p class="lead" { (line) } }
         (table(&totals))
         (graphs(difference, paths))
         @for ranking in &rankings { (table(ranking)) }
-        @for note in notes(difference, part) { p class="note" { (sentence(&note)) } }
+        @for note in notes(difference) { p class="note" { (sentence(&note)) } }
     }
 }
 
@@ -187,7 +187,7 @@ fn name(row: &SampledRow) -> String {
 }
 
 /// What was sampled, what is missing, and the words of the tables.
-fn notes(difference: &SampledDifference, part: Option<Part>) -> Vec<String> {
+fn notes(difference: &SampledDifference) -> Vec<String> {
     let side = |SampledSide { name, samples, lost, seconds, events, .. }: &SampledSide| {
         let lost = match *lost {
             0 => String::new(),
@@ -203,7 +203,7 @@ fn notes(difference: &SampledDifference, part: Option<Part>) -> Vec<String> {
     };
     let [base, new] = difference.sides.each_ref().map(side);
     let confidence = 100.0 * difference.confidence;
-    let part = match part {
+    let part = match difference.part {
         None => "",
         Some(Part::Steady) => " They cover what came after warm-up.",
         Some(_) => {
@@ -317,14 +317,11 @@ struct FigureDocument {
 }
 
 /// The comparison of sampled profiles as one JSON object, with all functions. No comparison causes an error.
-pub fn sampled_json(
-    difference: &SampledDifference,
-    part: Option<Part>,
-) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&difference_document(difference, part))
+pub fn sampled_json(difference: &SampledDifference) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&difference_document(difference))
 }
 
-pub fn difference_document(difference: &SampledDifference, part: Option<Part>) -> Document<'_> {
+pub fn difference_document(difference: &SampledDifference) -> Document<'_> {
     let [base, new] = difference.sides.each_ref().map(side_document);
     let row = |row| row_document(row, difference.rate);
     let [total, kernel, user] = difference.totals.each_ref().map(row);
@@ -333,7 +330,7 @@ pub fn difference_document(difference: &SampledDifference, part: Option<Part>) -
         workload: &difference.workload,
         phase: difference.phase.as_deref(),
         phases: &difference.phases,
-        part,
+        part: difference.part,
         base,
         new,
         confidence: difference.confidence,

@@ -52,8 +52,8 @@ fn compared(base: &[Boot], new: &[Boot]) -> (SampledDifference, Paths) {
     )
 }
 
-fn text(difference: &SampledDifference, part: Option<Part>, top: usize) -> String {
-    let text = sampled(difference, part, top);
+fn text(difference: &SampledDifference, top: usize) -> String {
+    let text = sampled(difference, top);
     common::assert_plain(&text);
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     text
@@ -62,13 +62,16 @@ fn text(difference: &SampledDifference, part: Option<Part>, top: usize) -> Strin
 #[test]
 fn two_kernels() {
     let (difference, _) = compared(&side(20, 0), &side(60, 3));
-    insta::assert_snapshot!("sampled", text(&difference, Some(Part::Steady), 10));
+    insta::assert_snapshot!(
+        "sampled",
+        text(&SampledDifference { part: Some(Part::Steady), ..difference }, 10)
+    );
 }
 
 #[test]
 fn few_boots_have_no_intervals() {
     let (difference, _) = compared(&side(20, 0)[..1], &side(60, 0)[..1]);
-    let text = words(&text(&difference, None, 2));
+    let text = words(&text(&difference, 2));
     assert!(text.contains("fewer than three boots a side have no interval"), "{text}");
     assert!(text.contains("2 more") && !text.contains("differs for certain"), "{text}");
 }
@@ -76,7 +79,7 @@ fn few_boots_have_no_intervals() {
 #[test]
 fn the_page_has_a_flame_graph_and_escapes_names() {
     let (difference, paths) = compared(&side(20, 0), &side(60, 0));
-    let page = sampled_html(&difference, None, &paths);
+    let page = sampled_html(&difference, &paths);
     assert!(page.contains("class=\"flame\"") && page.contains("more8 marked"), "{page}");
     assert!(page.contains("planted&lt;b&gt;") && !page.contains("planted<b>"));
     assert!(!page.contains('\x1b'));
@@ -86,7 +89,7 @@ fn the_page_has_a_flame_graph_and_escapes_names() {
 fn json_has_all_functions() {
     let (difference, _) = compared(&side(20, 0), &side(60, 0));
     let json: serde_json::Value =
-        serde_json::from_str(&sampled_json(&difference, None).unwrap()).unwrap();
+        serde_json::from_str(&sampled_json(&difference).unwrap()).unwrap();
     let first = &json["functions"][0];
     assert_eq!((&first["kind"], &first["name"]), (&"function".into(), &"planted<b>".into()));
     assert_eq!(first["share"]["differs"], true);
@@ -99,10 +102,9 @@ fn json_has_all_functions() {
 fn sampled_profiles_stand_beside_exact_ones() {
     let (explanation, exact) = explained(&kernels::old(), &kernels::new());
     let (difference, paths) = compared(&side(20, 0), &side(60, 0));
-    let beside = report::Sampled { difference: &difference, part: None };
-    let page = report::explain_html(&explanation, &[], &exact, None, Some((beside, &paths)));
+    let page = report::explain_html(&explanation, &[], &exact, None, Some((&difference, &paths)));
     assert!(page.contains("Sampled: autonuma, samples: base 6.1 (4 boots)"), "{page}");
-    let json = report::explain_json(&explanation, Some(beside)).unwrap();
+    let json = report::explain_json(&explanation, Some(&difference)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["sampled"]["base"]["boots"], 4);
 }
