@@ -64,6 +64,12 @@ pub enum WorkloadError {
         /// The name between the braces.
         placeholder: String,
     },
+    /// Neither the command nor the user names a program.
+    #[error("the command of workload `{workload}` names no program")]
+    NoProgram {
+        /// The workload's name.
+        workload: String,
+    },
     /// The command needs a disk, and the machine has none.
     #[error("workload `{workload}` needs a disk, and the machine has none")]
     NoDisk {
@@ -106,6 +112,9 @@ impl WorkloadError {
             Self::Parameter { parameter, known, .. } => (parameter, known),
             Self::Placeholder { .. } => {
                 return "declare it under [parameters] of the manifest".into();
+            }
+            Self::NoProgram { .. } => {
+                return "write it as the first word of `command`, or give `program`".into();
             }
             Self::NoDisk { .. } => {
                 return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\"; without a file: --disk 4G,xfs"
@@ -212,7 +221,7 @@ pub fn set_parameters(
 
 /// The command of a manifest for this machine, with placeholders filled in. `program` is the path of a user's
 /// own program in the guest. It replaces `{program}`, or the first word if the command does not have that
-/// placeholder. Fails when a placeholder has no value.
+/// placeholder. Fails when a placeholder has no value, or nothing names the program.
 pub fn command(
     manifest: &Manifest,
     machine: &Machine,
@@ -240,7 +249,10 @@ pub fn command(
     {
         command.splice(..command.len().min(1), [program.to_owned()]);
     }
-    Ok(command)
+    match command.first() {
+        Some(first) if !first.is_empty() => Ok(command),
+        _ => Err(WorkloadError::NoProgram { workload: manifest.name.clone() }),
+    }
 }
 
 /// The disk of workloads: the first that is not swap.
@@ -386,13 +398,17 @@ mod tests {
         let mut manifest = find("fault", Path::new("")).unwrap();
         let mut filled = |words: &[&str], program| {
             manifest.command = words.iter().map(|word| (*word).to_owned()).collect();
-            command(&manifest, &machine(Vec::new()), program).unwrap().join(" ")
+            command(&manifest, &machine(Vec::new()), program).map(|words| words.join(" "))
         };
         let own = Some("/programs/own");
-        assert_eq!(filled(&["run", "{program}"], own), "run /programs/own");
-        assert_eq!(filled(&["run", "{program}"], None), "run ");
-        assert_eq!(filled(&["program", "-n"], own), "/programs/own -n");
-        assert_eq!(filled(&[], own), "/programs/own");
+        assert_eq!(filled(&["run", "{program}"], own).unwrap(), "run /programs/own");
+        assert_eq!(filled(&["run", "{program}"], None).unwrap(), "run ");
+        assert_eq!(filled(&["program", "-n"], own).unwrap(), "/programs/own -n");
+        assert_eq!(filled(&[], own).unwrap(), "/programs/own");
+        for words in [&[][..], &["", "x"], &["{program}", "x"]] {
+            let none = WorkloadError::NoProgram { workload: "fault".into() };
+            assert_eq!(filled(words, None), Err(none));
+        }
     }
 
     #[test]

@@ -40,6 +40,11 @@ pub fn mistakes(manifest: &Manifest) -> Vec<Wrong> {
         }
     }
     for (name, parameter) in &manifest.parameters {
+        if PLACEHOLDERS.contains(&&**name) {
+            let problem =
+                format!("a parameter cannot be called `{name}`: `{{{name}}}` is set already");
+            add(&["parameters", name], problem, "give it another name");
+        }
         let most = parameter.most.unwrap_or(f64::INFINITY);
         let is_any = parameter.least.is_none_or(|least| least <= most)
             && parameter.above.is_none_or(|above| above < most);
@@ -95,7 +100,7 @@ mod tests {
         let metric = |name: &str| {
             format!("[[metrics]]\nname = \"{name}\"\nunit = \"s\"\nmean = \"amean\"\n")
         };
-        let check = |metrics: &str| told(&format!("command = []\n{metrics}"));
+        let check = |metrics: &str| told(&format!("command = [\"x\"]\n{metrics}"));
         assert_eq!(check(&metric("instructional")), [""; 0]);
         let kernel = "metrics.0.name: `instructions-kernel` cannot be the name of a metric";
         assert_eq!(check(&metric("instructions-kernel")), [kernel]);
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn placeholders_and_defaults_are_checked() {
         let rest = "command = [\"x\", \"{size}{sise}\", \"{cpus}\"]\npackages = [\"fio\", \"F io\"]\nmetrics = []\n\
-                    [parameters]\nfree = \"\"\n\
+                    [parameters]\nfree = \"\"\nmemory = \"1\"\n\
                     [parameters.size]\ndefault = \"x\"\nkind = \"whole\"\n\
                     [parameters.share]\ndefault = \"5\"\nkind = \"number\"\nleast = 9\nmost = 1\n\
                     [parameters.cpu]\ndefault = \"7\"\nkind = \"cpu\"\n";
@@ -120,6 +125,7 @@ mod tests {
             [
                 "packages.1: `F io` is not the name of a package",
                 "command.1: the command has `{sise}`, which is no parameter",
+                "parameters.memory: a parameter cannot be called `memory`: `{memory}` is set already",
                 "parameters.share: its bounds allow no value",
                 "parameters.size.default: the default `x` is not allowed"
             ]
