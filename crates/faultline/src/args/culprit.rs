@@ -81,7 +81,7 @@ pub struct CulpritArgs {
     #[arg(long)]
     pub no_proof: bool,
     /// Print the range and about how many kernels and boots it takes, and build nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["format", "output", "bisect_log"])]
     pub dry_run: bool,
     /// Write a log that `git bisect replay` reads
     #[arg(long, value_name = "FILE")]

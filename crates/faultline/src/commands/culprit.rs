@@ -34,7 +34,11 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     }
     let display = RefCell::new(Display::new(args.quiet));
     let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
-    let range = Range::read(&search, &Cache::open()?, &say)?;
+    let cache = Cache::open()?;
+    for config in [&search.build.config, &search.bad_config] {
+        cache.check_request(&Build { config: config.clone(), ..search.build.clone() })?;
+    }
+    let range = Range::read(&search, &cache, &say)?;
     let mut display = display.into_inner();
     search.reference.as_ref().map(|name| range.history.commit(name)).transpose()?;
     if args.bisect_log.is_some() && range.options() > 0 {

@@ -149,6 +149,7 @@ fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
             continue;
         }
         let source: Source = variant.kernel.name.parse()?;
+        cache.check_request(build)?;
         if let Err(unbuilt) = cache.try_patches(&source, build, &|line| eprintln!("{line}"))? {
             let line = format!("{} {}", variant.name, unbuilt.problem());
             let _ = writeln!(text, "{}", escape(&line));

@@ -370,6 +370,16 @@ impl Cache {
         Ok((tree, origin))
     }
 
+    /// Checks the programs that a build needs and the files of its configuration. Nothing is fetched.
+    ///
+    /// # Errors
+    /// When a program is missing, or a file cannot be read.
+    pub fn check_request(&self, build: &Build) -> Result<(), Error> {
+        make::check_programs(&build.compiler)?;
+        let config = build.config.clone().filter(|it| !it.starts_with("debian:"));
+        self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
+    }
+
     /// The requested configuration.
     fn requested(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
         let text = |path: &Path| {
