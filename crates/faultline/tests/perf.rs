@@ -119,7 +119,8 @@ fn json_has_the_samples_of_the_text() {
         )
     };
     write("a.json", json("cpu-clock"));
-    write("b.txt", script(30, 70));
+    write("b.txt", script(30, 70).replace(" 1.5:", " 2.5:"));
+    write("same.txt", script(30, 70));
     write("several.json", json("cpu-clock,cycles"));
     write("cut.json", json("cpu-clock").replace("]}", ""));
     let said = text(faultline(directory.path(), &["import", "perf", "old=a.json", "new=b.txt"]), 0);
@@ -127,7 +128,10 @@ fn json_has_the_samples_of_the_text() {
     let explained = text(faultline(directory.path(), &["explain", "old", "new"]), 0);
     let row = explained.lines().find(|line| line.ends_with("  slow")).unwrap();
     assert!(row.contains("30.00") && row.contains("+0.00"), "{explained}");
+    let both = ["import", "perf", "old=a.json", "new=same.txt"];
+    let same = text(faultline(directory.path(), &both), 2);
+    assert!(same.contains("a.json and same.txt are the same"), "{same}");
     let refused = |file| text(faultline(directory.path(), &["import", "perf", file]), 2);
-    assert!(refused("old=several.json").contains("it has samples of cpu-clock and cycles"));
+    assert!(refused("old=several.json").contains("recorded with the events cpu-clock, cycles"));
     assert!(refused("old=cut.json").contains("cut.json: expected"));
 }

@@ -139,6 +139,11 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// A process's number; -1 stands for one that has ended.
+fn process(id: i64) -> u32 {
+    id.try_into().unwrap_or(u32::MAX)
+}
+
 fn shortened(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
 }

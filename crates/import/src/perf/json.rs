@@ -6,12 +6,40 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 
-use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN};
+use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+/// Options of `perf record` that have a value (perf-record(1)), with their letters; `-` if there is none.
+const WITH_VALUE: [(&str, char); 22] = [
+    ("event", 'e'),
+    ("filter", '-'),
+    ("pid", 'p'),
+    ("tid", 't'),
+    ("realtime", 'r'),
+    ("cpu", 'C'),
+    ("count", 'c'),
+    ("output", 'o'),
+    ("freq", 'F'),
+    ("mmap-pages", 'm'),
+    ("call-graph", '-'),
+    ("cgroup", 'G'),
+    ("delay", 'D'),
+    ("uid", 'u'),
+    ("branch-filter", 'j'),
+    ("clockid", 'k'),
+    ("max-size", '-'),
+    ("affinity", '-'),
+    ("control", '-'),
+    ("clang-path", '-'),
+    ("switch-max-files", '-'),
+    ("vmlinux", '-'),
+];
 
 #[derive(Deserialize)]
 struct File<'a> {
     #[serde(rename = "linux-perf-json-version")]
-    _version: u32,
+    version: u32,
     #[serde(borrow, default)]
     headers: Headers<'a>,
     #[serde(borrow)]
@@ -49,45 +77,92 @@ struct Frame<'a> {
     dso: Option<Cow<'a, str>>,
 }
 
-/// Reads what `perf data convert --to-json` writes. The samples do not have their event: it is that of the
-/// command line in the file.
+/// Reads what `perf data convert --to-json` writes. The samples do not have their event: it is that of the command
+/// line in the file, or else `event`.
 ///
 /// # Errors
 /// When the text is not such a file, or was recorded with several events.
-pub fn perf_json(text: &str) -> Result<PerfSamples, String> {
+pub fn perf_json(text: &str, event: Option<&str>) -> Result<PerfSamples, String> {
     let file: File<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let events = events(&file.headers.cmdline);
-    if let [one, other, ..] = events[..] {
-        return Err(format!(
-            "it has samples of {one} and {other}, and does not tell which is of which: give the output of `perf script`"
-        ));
+    if file.version != VERSION {
+        return Err(format!("its version is {}, but only {VERSION} is known", file.version));
     }
-    Ok(file.samples.0.samples(events.first().unwrap_or(&UNKNOWN)))
+    let events = events(&file.headers.cmdline)?;
+    let one = match &events[..] {
+        [] => event.unwrap_or(UNKNOWN),
+        [one] if !one.contains(['*', '?']) => one,
+        _ => {
+            return Err(format!(
+                "it was recorded with the events {}, and does not tell which sample is of which: give the output of \
+                 `perf script`",
+                events.join(", ")
+            ));
+        }
+    };
+    Ok(file.samples.0.samples(one))
 }
 
-/// The events of a command line of `perf record`. An event like `cpu/event=0x3c,umask=0/` has commas of its own.
-fn events<'a>(cmdline: &'a [Cow<'_, str>]) -> Vec<&'a str> {
-    let mut events = Vec::new();
-    let own = cmdline.iter().take_while(|word| **word != "--");
-    for (place, word) in own.enumerate() {
-        let next = || cmdline.get(place + 1).map(|word| &**word);
-        let list = match &**word {
-            "-e" | "--event" => next(),
-            word => word.strip_prefix("--event=").or_else(|| word.strip_prefix("-e")),
-        };
-        match list {
-            Some(list) if list.contains('/') => events.push(list),
-            Some(list) => events.extend(list.split(',').map(|it| it.trim_matches(['{', '}']))),
-            None => {}
+/// The events of a command line of `perf record`. Words after its options are the program's.
+fn events<'a>(cmdline: &'a [Cow<'_, str>]) -> Result<Vec<&'a str>, String> {
+    let mut words = cmdline.iter().map(|word| &**word).skip(1);
+    match words.next() {
+        None | Some("record") => {}
+        Some(other) => {
+            return Err(format!(
+                "it was recorded by `perf {other}`, which can have several events: give the output of `perf script`"
+            ));
         }
     }
-    events
+    let mut events = Vec::new();
+    while let Some(word) = words.next() {
+        let (name, own) = match word.strip_prefix("--") {
+            Some(long) => match long.split_once('=') {
+                Some((name, value)) => (long_name(name), Some(value)),
+                None => (long_name(long), None),
+            },
+            None => match word.strip_prefix('-') {
+                Some(cluster) => short_name(cluster),
+                None => break,
+            },
+        };
+        let Some(name) = name else { continue };
+        let value = own.or_else(|| words.next()).unwrap_or_default();
+        if name == 'e' {
+            events.extend(split(value));
+        }
+    }
+    Ok(events)
+}
+
+/// The letter of a long option that has a value. Options can be shortened.
+fn long_name(name: &str) -> Option<char> {
+    let is_it = |(long, _): &&(&str, char)| !name.is_empty() && long.starts_with(name);
+    WITH_VALUE.iter().find(is_it).map(|(_, letter)| *letter)
+}
+
+/// The option with a value in a cluster of letters such as `age`, and the value if it is in the same word.
+fn short_name(cluster: &str) -> (Option<char>, Option<&str>) {
+    let is_it = |letter: char| WITH_VALUE.iter().any(|it| it.1 == letter);
+    let Some((place, letter)) = cluster.char_indices().find(|(_, letter)| is_it(*letter)) else {
+        return (None, None);
+    };
+    let value = &cluster[place + letter.len_utf8()..];
+    (Some(letter), Some(value).filter(|value| !value.is_empty()))
+}
+
+/// The events of a list. `cpu/event=0x3c,umask=0/` has commas of its own.
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut in_slashes = false;
+    let parts = list.split(move |letter: char| {
+        in_slashes ^= letter == '/';
+        letter == ',' && !in_slashes
+    });
+    parts.map(|event| event.trim_matches(['{', '}'])).filter(|event| !event.is_empty())
 }
 
 impl<'a> From<JsonSample<'a>> for Sample<'a> {
     fn from(json: JsonSample<'a>) -> Self {
-        let id = json.pid.try_into().unwrap_or(u32::MAX);
-        let mut sample = Self::new(json.comm, id, json.timestamp);
+        let mut sample = Self::new(json.comm, process(json.pid), json.timestamp);
         for Frame { ip, symbol, dso } in json.callchain {
             let address = u64::from_str_radix(ip.trim_start_matches("0x"), 16).unwrap_or(0);
             let is_kernel =
@@ -148,7 +223,7 @@ mod tests {
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, idle, dropped, .. } = perf_json(TEXT).unwrap();
+        let PerfSamples { profile, idle, dropped, .. } = perf_json(TEXT, None).unwrap();
         let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
         let expected = [("[unknown]", 1), ("do_anonymous_page;clear_page_erms", 1)];
         assert_eq!(
@@ -164,24 +239,43 @@ mod tests {
 
     #[test]
     fn several_events_are_refused() {
-        let with = |events: &str| perf_json(&TEXT.replace("cpu-clock", events));
-        let refused = with("{cycles,tlb:tlb_flush}").unwrap_err();
-        assert!(refused.starts_with("it has samples of cycles and tlb:tlb_flush"), "{refused}");
-        let one = with("cpu/event=0x3c,umask=0/").unwrap().profile.sampled.unwrap();
-        assert_eq!(one.event, "cpu/event=0x3c,umask=0/");
-        let none = perf_json(&TEXT.replace("\"-e\",", "")).unwrap().profile.sampled.unwrap();
-        assert_eq!(none.event, UNKNOWN);
+        let read = |words: &str, event| {
+            let words: Vec<_> = words.split(' ').map(|word| format!("{word:?}")).collect();
+            let own = "\"record\", \"-a\", \"-g\", \"-e\", \"cpu-clock\", \"--\", \"bash\", \"-e\", \"x\"";
+            let samples = perf_json(&TEXT.replace(own, &words.join(", ")), event)?;
+            Ok::<_, String>(samples.profile.sampled.unwrap().event)
+        };
+        for several in [
+            "record -e a,b", "record -e a -e b", "record -age a,b", "record --ev=a,b",
+            "record -e {a,b}", "record -e cpu/x=1,y=2/,b", "record -e syscalls:*", "sched record",
+        ] {
+            assert!(read(several, None).is_err(), "{several}");
+        }
+        for (one, event) in [
+            ("record -ge a x", "a"),
+            ("record -agea", "a"),
+            ("record -o -e -e a", "a"),
+            ("record -F 99 --event a ./work -e b", "a"),
+            ("record --call-graph fp -e a", "a"),
+            ("record -e cpu/x=1,y=2/", "cpu/x=1,y=2/"),
+            ("record -a ./work -e b", UNKNOWN),
+            ("record -e  -a", UNKNOWN),
+        ] {
+            assert_eq!(read(one, None).unwrap(), event, "{one}");
+        }
+        assert_eq!(read("record -a", Some("cycles")).unwrap(), "cycles");
+        assert!(perf_json(&TEXT.replace("version\": 1", "version\": 2"), None).is_err());
     }
 
     proptest! {
         #[test]
         fn hostile_text_is_survived(at in 0..TEXT.len(), with in "\\PC{0,3}", cut in 0..40_usize) {
             let text = format!("{}{with}{}", &TEXT[..at], &TEXT[(at + cut).min(TEXT.len())..]);
-            if let Ok(read) = perf_json(&text) {
+            if let Ok(read) = perf_json(&text, None) {
                 let part = read.profile.since(0).unwrap();
                 prop_assert_eq!(part, read.profile);
             }
-            prop_assert!(perf_json(&TEXT[..at]).is_err());
+            prop_assert!(perf_json(&TEXT[..at], None).is_err());
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, shortened};
+use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process, shortened};
 
 /// Reads the output of `perf script`. Only samples of `event` count, or of the first event of the text.
 pub fn perf_script(text: &str, event: Option<&str>) -> PerfSamples {
@@ -40,17 +40,18 @@ impl<'a> Reader<'a> {
         let is_comment = line.starts_with('#');
         if line.trim().is_empty() {
             self.end();
-        } else if let (true, Some((sample, _)), Some((is_kernel, name))) =
-            (is_indented, &mut self.sample, frame(line))
-        {
-            sample.add(is_kernel, name.into());
         } else if let Some((mut sample, event, rest)) = head(line) {
+            // First lines can be indented too, and `cc1` could be an address.
             self.end();
             // Without call chains, the function is on the same line.
             if let Some((is_kernel, name)) = frame(rest) {
                 sample.add(is_kernel, name.into());
             }
             self.sample = Some((sample, event));
+        } else if let (true, Some((sample, _)), Some((is_kernel, name))) =
+            (is_indented, &mut self.sample, frame(line))
+        {
+            sample.add(is_kernel, name.into());
         } else if !is_comment {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
@@ -81,7 +82,7 @@ fn head(line: &str) -> Option<(Sample<'_>, &str, &str)> {
         before = rest.trim_end();
     }
     let (command, ids) = before.rsplit_once(' ')?;
-    let id = ids.split('/').next()?.parse().ok()?;
+    let id = process(ids.split('/').next()?.parse().ok()?);
     let after = &line[place..].split_once(':')?.1;
     // An event can have colons of its own: tlb:tlb_flush, cycles:ppp.
     let (at, event) = words(after).find(|(_, word)| word.ends_with(':'))?;
@@ -167,6 +168,14 @@ lost its head
         assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
         assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
         assert_eq!(unread, Some((21, 1)));
+    }
+
+    #[test]
+    fn first_lines_may_be_indented() {
+        let line = "  1 [000]  1.5:  1 page-faults:  ffffffff81000010 clear_page+0x10 ([kernel])\n";
+        let text = format!("     cc1 {line}      dd {line}     :-1    -{}", line.trim_start());
+        let profile = perf_script(&text, None).profile;
+        assert_eq!((profile.stacks.len(), profile.stacks[0].instructions), (1, 3));
     }
 
     #[test]

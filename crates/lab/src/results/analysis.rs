@@ -93,8 +93,8 @@ pub enum AnalysisError {
     /// A variant has no boot with a sampled profile.
     #[error(
         "`{variant}` has no complete boot with samples: `faultline show {experiment}` shows its boots, `[profile] \
-         sampled = true` in the experiment's file or `run --profile sampled` takes samples, and --mode exact counts \
-         instructions"
+         sampled = true` in the experiment's file or `run --profile sampled` takes samples, --mode exact counts \
+         instructions, and an interrupted `import perf` is completed by the same command"
     )]
     NotSampled {
         /// The variant.

@@ -82,14 +82,6 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
     let shown = |path: &Path| escape(&path.display().to_string());
     let event = |samples: &PerfSamples| samples.profile.sampled.as_ref().map(|it| it.event.clone());
     for (place, (_, path, digest, samples)) in texts.iter().enumerate() {
-        if let Some((_, same, ..)) = texts[..place].iter().find(|it| it.2 == *digest) {
-            let message = format!(
-                "{} and {} are the same: give a file for each boot",
-                shown(same),
-                shown(path)
-            );
-            return Err(Failure::Usage(message));
-        }
         let (_, first, _, of_first) = &texts[0];
         if event(samples) != event(of_first) {
             let of = |samples| escape(&event(samples).unwrap_or_default());
@@ -102,8 +94,29 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
             );
             return Err(Failure::Usage(message));
         }
+        let is_same = |(.., other_digest, other): &&(&str, &Path, String, PerfSamples)| {
+            other_digest == digest || is_same_recording(other, samples)
+        };
+        if let Some((_, same, ..)) = texts[..place].iter().find(is_same) {
+            let message = format!(
+                "{} and {} are the same: give a file for each boot",
+                shown(same),
+                shown(path)
+            );
+            return Err(Failure::Usage(message));
+        }
     }
     Ok(())
+}
+
+/// Whether two files have the same samples in the same time. Text has microseconds, JSON has nanoseconds.
+fn is_same_recording(one: &PerfSamples, other: &PerfSamples) -> bool {
+    let microseconds = |it: &PerfSamples| {
+        it.profile.sampled.as_ref().map(|sampled| [sampled.begun / 1000, sampled.ended / 1000])
+    };
+    microseconds(one) == microseconds(other)
+        && one.profile.functions == other.profile.functions
+        && one.profile.instructions() == other.profile.instructions()
 }
 
 /// Reads a file. Fails when it has no samples of the event.
@@ -123,11 +136,15 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
         );
         return Err(Failure::Usage(message));
     }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(Failure::Usage(format!("{}: it is UTF-16: convert it to UTF-8", shown())));
+    }
     let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_start_matches('\u{feff}');
     let samples = if text.trim_start().starts_with('{') {
-        perf_json(&text).map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?
+        perf_json(text, event).map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?
     } else {
-        perf_script(&text, event)
+        perf_script(text, event)
     };
     let of = samples.profile.sampled.as_ref().map_or("", |sampled| &sampled.event);
     let others = || samples.others.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
