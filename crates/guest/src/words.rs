@@ -100,13 +100,18 @@ impl Deref for Words {
     }
 }
 
-/// A mapping of 32-bit words: private zeroed memory, not yet backed by pages.
+/// A mapping as 32-bit words, not yet backed by pages.
 pub struct HalfWords(MmapRaw);
 
 impl HalfWords {
-    /// Maps so many bytes. Fails when the kernel does not have that much address space.
+    /// Maps so many bytes of private zeroed memory. Fails when the kernel does not have that much address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
+    }
+
+    /// Maps a file for reading and writing, shared with everyone who maps it. Fails when it cannot be mapped.
+    pub fn shared(file: &File) -> io::Result<Self> {
+        Ok(Self(MmapRaw::map_raw(file)?))
     }
 }
 
@@ -115,7 +120,7 @@ impl Deref for HalfWords {
 
     fn deref(&self) -> &[AtomicU32] {
         let words = self.0.len() / size_of::<AtomicU32>();
-        // SAFETY: as for `Words`; nobody else has the mapping.
+        // SAFETY: as for `Words`.
         unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), words) }
     }
 }

@@ -136,6 +136,8 @@ pub struct Options {
     threads: usize,
     /// The machine's memory in bytes.
     memory: u64,
+    /// Where the files are that arrays are mappings of; without it they are anonymous memory.
+    files: Option<PathBuf>,
     /// The user's own programs, which replace ours.
     programs: Vec<PathBuf>,
 }
@@ -153,12 +155,16 @@ impl Workload for Options {
                 .optional("threads")?
                 .map_or(Ok(cpus), |it| within("threads", &it, 1, MOST_THREADS))?,
             memory: given.value("memory")?,
+            files: given.optional("files")?.map(PathBuf::from),
             programs,
         };
         // The user's programs may have other benchmarks and classes.
         if found.programs.is_empty() {
             found.benchmarks = benchmarks.map_or(Ok(Vec::new()), |it| list("benchmarks", &it))?;
             found.class = value_of("class", &class)?;
+        }
+        if let Some(directory) = found.files.as_ref().filter(|it| !it.is_absolute()) {
+            return Err(refused("files", directory.display(), "not a path from the root"));
         }
         Ok(found)
     }
@@ -167,6 +173,9 @@ impl Workload for Options {
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         if !self.programs.is_empty() {
             return own::run(&self.programs, self.threads, reporter);
+        }
+        if let Some(directory) = &self.files {
+            memory::FILES.get_or_init(|| directory.clone());
         }
         let (fitting, others) = self.fitting()?;
         for why in others {
