@@ -316,8 +316,15 @@ mod tests {
     fn the_examples_are_read_back_unchanged() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         let mut seen = 0;
-        for file in fs::read_dir(directory).unwrap() {
-            let experiment = read(&fs::read_to_string(file.unwrap().path()).unwrap());
+        // A file that is written names kernels in the cache, not how they were built.
+        let read = |text: &str| {
+            let mut experiment = read(text);
+            experiment.variants.iter_mut().for_each(|variant| variant.build = None);
+            experiment
+        };
+        let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+        for file in files.filter(|file| file.extension().is_some_and(|it| it == "toml")) {
+            let experiment = read(&fs::read_to_string(file).unwrap());
             let Written { text, others } = write(&experiment);
             assert_eq!(read(&text), experiment, "{text}");
             assert_eq!(others, []);
