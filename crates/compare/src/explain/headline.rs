@@ -40,11 +40,23 @@ pub struct Holder {
     pub inclusive: bool,
     /// Instructions per entry on both sides.
     pub per_entry: [f64; 2],
+    /// Entries on both sides.
+    pub entries: [f64; 2],
     /// Its share of the change; above 1 where others offset a part of it.
     pub share: f64,
     /// Own instructions of each function in it per entry on both sides, where they differ: the largest change
     /// first. Empty without callees.
     pub parts: Vec<(String, [f64; 2])>,
+}
+
+impl Holder {
+    /// Whether the number of entries holds more of its change than the instructions per entry
+    /// ([`super::Split`]).
+    pub fn is_by_number(&self) -> bool {
+        let [cost, number] = [self.per_entry, self.entries];
+        let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
+        part(number, cost) > part(cost, number)
+    }
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
@@ -109,7 +121,7 @@ fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
     let size = |(_, [base, new]): &(String, [f64; 2])| (new - base).abs();
     parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let share = (sums[1] - sums[0]) / all;
-    Some(Holder { name, inclusive: true, per_entry: per_entry(sums), share, parts })
+    Some(Holder { name, inclusive: true, per_entry: per_entry(sums), entries, share, parts })
 }
 
 /// The frame at `depth` in which instructions changed most, and the paths with it.
@@ -155,9 +167,10 @@ fn own(section: &Section) -> Option<Holder> {
     if share < HALF || section.contributions.iter().any(|it| makes_up(&it)) {
         return None;
     }
-    let Difference { base, new, .. } = first.calls.as_ref()?.per_entry?;
+    let calls = first.calls.as_ref()?;
+    let [per_entry, entries] = [calls.per_entry?, calls.entries].map(|it| [it.base, it.new]);
     let name = first.subject.to_string();
-    Some(Holder { name, inclusive: false, per_entry: [base, new], share, parts: Vec::new() })
+    Some(Holder { name, inclusive: false, per_entry, entries, share, parts: Vec::new() })
 }
 
 #[cfg(test)]
@@ -191,10 +204,23 @@ mod tests {
             name: "change".into(),
             inclusive: true,
             per_entry: [200.0, 482.0],
+            entries: [5.0, 5.0],
             share: 1410.0 / 1411.0,
             parts: vec![("pte".into(), [0.0, 480.0]), ("change".into(), [200.0, 2.0])],
         };
         assert_eq!(holder, expected);
+    }
+
+    #[test]
+    fn fewer_entries_can_hold_the_change() {
+        let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
+        let section = all(&boot(100, 10), &boot(50, 11));
+        let calls = paths(&[("kernel f", 1000.0, 550.0)]);
+        let holder = by_calls(&section, &calls).unwrap();
+        assert_eq!((holder.per_entry, holder.entries), ([10.0, 11.0], [100.0, 50.0]));
+        assert!(holder.is_by_number());
+        let dearer = Holder { per_entry: [10.0, 30.0], ..holder };
+        assert!(!dearer.is_by_number());
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub fn headline(it: &Headline) -> String {
         Some(change) => format!("{change} kernel instructions"),
     };
     let change = format!("Phase {phase}: {change}");
-    let Some(Holder { name, inclusive, per_entry: [base, new], share, .. }) = &it.function else {
+    let Some(holder) = &it.function else {
         let why = match kernel.beyond_luck() {
             Some(true) if it.followed => {
                 "beyond luck; no function holds half of the change".to_owned()
@@ -120,6 +120,7 @@ pub fn headline(it: &Headline) -> String {
         };
         return format!("{change}: {why}.");
     };
+    let Holder { name, inclusive, per_entry: [base, new], share, .. } = holder;
     let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
     let [base, new] = [*base, *new].map(|cost| decimal(Some(cost), decimals));
     let calls = if *inclusive { " and what it calls" } else { "" };
@@ -127,7 +128,13 @@ pub fn headline(it: &Headline) -> String {
         ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
         _ => String::new(),
     };
-    format!("{change}, {share}in {}{calls}: {base} per entry before, {new} now.", excerpt(name))
+    let costs = format!("{base} per entry before, {new} now");
+    let [entries, now] = holder.entries.map(|entries| decimal(Some(entries), 0));
+    let figures = match holder.is_by_number() && !it.at_equal_entries {
+        true => format!("{entries} entries before, {now} now; {costs}"),
+        false => costs,
+    };
+    format!("{change}, {share}in {}{calls}: {figures}.", excerpt(name))
 }
 
 /// Why there is nothing to explain.

@@ -200,6 +200,7 @@ fn the_headline_comes_first() {
         name: "change_pte".into(),
         inclusive,
         per_entry,
+        entries: [5.0, 6.0],
         share,
         parts: Vec::new(),
     };
@@ -227,11 +228,14 @@ fn the_headline_comes_first() {
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, in change_pte and what it calls: 2406301 per entry \
          before, 5764432 now. Own instructions per entry of it: change_pte -2147658, modify_pte +2000000 (new here), \
-         flush +1500000 (new here), old_pte -90000 (gone here), 2 more +4. Phase steady: 20.00 % more kernel instructions, 60 % of the change in change_pte: 120.00 \
-         per entry before, 121.00 now. Phase end: 0.10 % more kernel instructions: this may be luck."
+         flush +1500000 (new here), old_pte -90000 (gone here), 2 more +4. Phase steady: 20.00 % more kernel instructions, 60 % of the change in change_pte: 5 \
+         entries before, 6 now; 120.00 per entry before, 121.00 now. Phase end: 0.10 % more kernel instructions: this may be luck."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
-    assert!(page.contains("change_pte: 120.00 per entry") && !page.contains("2406301"));
+    assert!(
+        page.contains("change_pte: 5 entries before, 6 now; 120.00 per entry")
+            && !page.contains("2406301")
+    );
 }
 
 #[test]

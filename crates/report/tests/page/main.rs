@@ -214,6 +214,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             name: format!("<b>{name}"),
             inclusive: true,
             per_entry: [10.0, 25.0],
+            entries: [10.0, 10.0],
             share: 1.0,
             parts: Vec::new(),
         }),
