@@ -51,9 +51,13 @@ pub fn seeds(comparison: &Comparison) -> Vec<Note> {
         })
         .collect();
     if notes.is_empty() {
-        let text = match wanted {
-            1 => "1 of each variant; luck is unknown".to_owned(),
-            _ => format!("{wanted} of each variant; {} of tables", level()),
+        let point = comparison.points.first();
+        let each = point.map_or(*wanted, |point| point.comparison.boots);
+        let at = if point.is_some() { " at each point" } else { "" };
+        let text = match each {
+            1 => format!("1 of each variant{at}; luck is unknown"),
+            _ if point.is_some() => format!("{each} of each variant{at}"),
+            _ => format!("{each} of each variant; {} of tables", level()),
         };
         notes.push(Note::on_all(TOPIC, text));
     }

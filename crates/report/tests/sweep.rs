@@ -69,6 +69,17 @@ fn the_points_of_a_run_that_may_end_early_say_so() {
 }
 
 #[test]
+fn seeds_are_those_of_each_point() {
+    let variants = common::sweep(&["6.1", "6.12"], &VALUES[..2]);
+    let seeds = blocks(4, 1.0, 1);
+    let mut experiment = experiment(Mode::Exact, 4);
+    experiment.variants = variants.clone();
+    let results = Results { experiment: &experiment, variants: columns(&variants, &[&*seeds; 4]) };
+    let text = report::text(&compare(&results, 0, &Judging::default()));
+    assert!(text.contains("4 of each variant at each point\n"), "{text}");
+}
+
+#[test]
 fn documents_have_verdicts_by_point() {
     of(|comparison, _| {
         let document = common::document(comparison);
