@@ -78,7 +78,7 @@ fn searching(bench: &Bench, tree: &Tree, more: &[&str]) -> Command {
     command
 }
 
-/// A range of 8 commits, one of which changes everything: its name.
+/// A range of 8 commits, and the name of the one that changes everything.
 fn changed_once(bench: &Bench) -> (Tree, String) {
     let [old, new] = ["debian:6.1", "debian:6.12"].map(image);
     let tree = Tree::new(bench.directory.path());

@@ -81,7 +81,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
 fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Failure> {
     let shown = |path: &Path| escape(&path.display().to_string());
     let event = |samples: &PerfSamples| samples.profile.sampled.as_ref().map(|it| it.event.clone());
-    for (place, (_, path, digest, samples)) in texts.iter().enumerate() {
+    for (place, (_, path, _, samples)) in texts.iter().enumerate() {
         let (_, first, _, of_first) = &texts[0];
         if event(samples) != event(of_first) {
             let of = |samples| escape(&event(samples).unwrap_or_default());
@@ -94,10 +94,8 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
             );
             return Err(Failure::Usage(message));
         }
-        let is_same = |(.., other_digest, other): &&(&str, &Path, String, PerfSamples)| {
-            other_digest == digest || is_same_recording(other, samples)
-        };
-        if let Some((_, same, ..)) = texts[..place].iter().find(is_same) {
+        let mut before = texts[..place].iter();
+        if let Some((_, same, ..)) = before.find(|it| is_same_recording(&it.3, samples)) {
             let message = format!(
                 "{} and {} are the same: give a file for each boot",
                 shown(same),
