@@ -5,6 +5,7 @@
 //! Loads and stores are relaxed, which are plain moves on x86; the team's barriers order them.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -57,22 +58,25 @@ pub static FILES: OnceLock<PathBuf> = OnceLock::new();
 
 /// Maps real numbers, all 0.
 pub fn reals(count: usize) -> Result<Words> {
-    let bytes = count * size_of::<AtomicU64>();
-    match FILES.get() {
-        Some(directory) => Words::shared(&file(directory, bytes)?),
-        None => Words::anonymous(bytes),
-    }
-    .while_(format!("mapping {bytes} bytes"))
+    mapped(count * size_of::<AtomicU64>(), Words::shared, Words::anonymous)
 }
 
 /// Maps whole numbers, all 0.
 pub fn integers(count: usize) -> Result<HalfWords> {
-    let bytes = count * size_of::<AtomicU32>();
-    match FILES.get() {
-        Some(directory) => HalfWords::shared(&file(directory, bytes)?),
-        None => HalfWords::anonymous(bytes),
-    }
-    .while_(format!("mapping {bytes} bytes"))
+    mapped(count * size_of::<AtomicU32>(), HalfWords::shared, HalfWords::anonymous)
+}
+
+/// Maps a new file if [`FILES`] is set, otherwise anonymous memory.
+fn mapped<W>(
+    bytes: usize,
+    shared: fn(&File) -> io::Result<W>,
+    anonymous: fn(usize) -> io::Result<W>,
+) -> Result<W> {
+    let words = match FILES.get() {
+        Some(directory) => shared(&file(directory, bytes)?),
+        None => anonymous(bytes),
+    };
+    words.while_(format!("mapping {bytes} bytes"))
 }
 
 /// A sparse file without a name, which lives as long as its mappings.
