@@ -356,6 +356,7 @@ mod tests {
                 id: 7,
                 name: "numa01".into(),
                 instructions: vec![4 * u64::from(user)],
+                ..Process::default()
             }],
             sampled: Some(Sampled {
                 event: "cpu-clock".into(),

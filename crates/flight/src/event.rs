@@ -15,10 +15,12 @@ pub const MAX_SAMPLES: usize = 1_000_000;
 pub const MAX_NOTES: usize = 1 << 20;
 /// The largest number of different call paths in the samples of a boot.
 pub const MAX_PATHS: usize = 1 << 16;
-/// The largest number of functions in all these paths together.
+/// The largest number of functions in all these paths together, and in those of user mode together.
 pub const MAX_FRAMES: usize = 1 << 20;
 /// The largest number of names of processes in the samples of a boot.
 pub const MAX_PROCESSES: usize = 1 << 12;
+/// The largest number of call paths in user mode in the samples of a boot, and of names of functions in them.
+pub const MAX_USER_PATHS: usize = 1 << 15;
 
 /// An event in the guest, at the time of its frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,23 +87,36 @@ pub enum Event {
     Samples(Samples),
 }
 
-/// Samples of the profile. Call paths and processes are numbered over the whole boot, in the order in which they are
+/// Samples of the profile. Call paths and functions are numbered over the whole boot, in the order in which they are
 /// listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Samples {
     /// New call paths: the beginning of each function, the outermost first, as signed numbers, which are shorter. 0 is
     /// no known function.
     pub paths: Vec<Vec<i64>>,
-    /// New names of processes, each with the first thread group's id that had it.
-    pub processes: Vec<(u32, String)>,
+    /// New names of functions in programs.
+    pub functions: Vec<String>,
+    /// New call paths in user mode.
+    pub processes: Vec<UserPath>,
     /// Samples in the kernel: a path's number, and how many.
     pub kernel: Vec<(u32, u32)>,
-    /// Samples in user mode: a process's number, and how many.
+    /// Samples in user mode: the number of a path in user mode, and how many.
     pub user: Vec<(u32, u32)>,
     /// Samples that the kernel had no room for.
     pub lost: u64,
     /// Samples that the agent had no room for.
     pub dropped: u64,
+}
+
+/// A process's call path in user mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserPath {
+    /// The first thread group's id that had it.
+    pub id: u32,
+    /// The process's name.
+    pub name: String,
+    /// Numbers of the functions, the outermost first; none if they are not known.
+    pub functions: Vec<u32>,
 }
 
 /// A sampled file.

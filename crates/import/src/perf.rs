@@ -1,6 +1,6 @@
 //! Reads samples that perf wrote: as text, by `perf script` ([`perf_script`]), or as JSON, by `perf data convert`
-//! ([`perf_json`]). Each sample counts as one. As in samples of our own, only the kernel's functions are
-//! distinguished.
+//! ([`perf_json`]). Each sample counts as one. As in samples of our own, the path of a sample is that in the
+//! kernel, or else in the program.
 
 mod json;
 mod script;
@@ -49,7 +49,7 @@ struct Sample<'a> {
     nanoseconds: u64,
     /// Whether its first function is one of the kernel; `None` before that is read.
     in_kernel: Option<bool>,
-    /// The kernel's functions, the innermost first.
+    /// The functions on the same side, the innermost first.
     path: Vec<Cow<'a, str>>,
 }
 
@@ -58,19 +58,25 @@ impl<'a> Sample<'a> {
         Self { command, id, nanoseconds, in_kernel: None, path: Vec::new() }
     }
 
-    /// Adds the next function of the call chain.
-    fn add(&mut self, is_kernel: bool, name: Cow<'a, str>) {
-        if *self.in_kernel.get_or_insert(is_kernel) && is_kernel {
+    /// Adds the next function of the call chain. In user mode, one whose object is not known is left out: without frame
+    /// pointers chains end with anything.
+    fn add(&mut self, is_kernel: bool, name: Cow<'a, str>, object: &str) {
+        if !is_kernel && name == UNKNOWN && matches!(object, "" | UNKNOWN) {
+            self.in_kernel.get_or_insert(false);
+        } else if *self.in_kernel.get_or_insert(is_kernel) == is_kernel {
             self.path.push(name);
         }
     }
 }
 
+/// Functions, the outermost first.
+type Path<'a> = Vec<Cow<'a, str>>;
+
 /// Sums samples up.
 #[derive(Default)]
 struct Collector<'a> {
-    stacks: BTreeMap<Vec<Cow<'a, str>>, u64>,
-    processes: BTreeMap<Cow<'a, str>, (u32, u64)>,
+    stacks: BTreeMap<Path<'a>, u64>,
+    processes: BTreeMap<(Cow<'a, str>, Path<'a>), (u32, u64)>,
     frames: usize,
     times: Option<(u64, u64)>,
     idle: u64,
@@ -86,33 +92,41 @@ impl<'a> Collector<'a> {
             self.idle += 1;
             return;
         }
-        if in_kernel != Some(true) {
-            self.processes.entry(command).or_insert((id, 0)).1 += 1;
-            return;
-        }
         path.truncate(MAX_DEPTH);
         path.reverse();
-        if let Some(samples) = self.stacks.get_mut(&path) {
-            *samples += 1;
-        } else if self.frames + path.len() <= MAX_FRAMES {
-            self.frames += path.len();
-            self.stacks.insert(path, 1);
-        } else {
-            self.dropped += 1;
+        if in_kernel == Some(true) {
+            if self.stacks.contains_key(&path) || self.has_room(path.len()) {
+                *self.stacks.entry(path).or_default() += 1;
+            } else {
+                self.dropped += 1;
+            }
+            return;
         }
+        let mut own = (command, path);
+        if !self.processes.contains_key(&own) && !self.has_room(own.1.len()) {
+            // Without room for its path, the process counts as a whole.
+            own.1.clear();
+        }
+        self.processes.entry(own).or_insert((id, 0)).1 += 1;
+    }
+
+    /// Takes room for so many functions; false if there is not enough.
+    fn has_room(&mut self, functions: usize) -> bool {
+        let has_room = self.frames + functions <= MAX_FRAMES;
+        self.frames += if has_room { functions } else { 0 };
+        has_room
     }
 
     /// The samples, all of one event.
     fn samples(self, event: &str) -> PerfSamples {
         let (begun, ended) = self.times.unwrap_or_default();
-        let stack = |(path, samples): (Vec<Cow<'_, str>>, u64)| Stack {
-            functions: path.iter().map(|name| shortened(name)).collect(),
-            instructions: samples,
-        };
-        let process = |(name, (id, samples)): (Cow<'_, str>, _)| Process {
+        let functions = |path: Path<'_>| path.iter().map(|name| shortened(name)).collect();
+        let stack = |(path, samples)| Stack { functions: functions(path), instructions: samples };
+        let process = |((name, path), (id, samples)): ((Cow<'_, str>, _), _)| Process {
             id,
             name: shortened(&name),
             instructions: vec![samples],
+            functions: functions(path),
         };
         let stacks: Vec<Stack> = self.stacks.into_iter().map(stack).collect();
         let processes: Vec<Process> = self.processes.into_iter().map(process).collect();

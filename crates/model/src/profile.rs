@@ -103,7 +103,7 @@ pub struct Profile {
     /// Kernel functions that were executed, sorted by name and module. Their instructions add up to the
     /// kernel's: code that no symbol covers is in functions with names in brackets.
     pub functions: Vec<Function>,
-    /// User instructions by process.
+    /// User instructions by process; in a sampled profile, by process and call path.
     pub processes: Vec<Process>,
     /// Loads and stores; none if they were not counted.
     pub accesses: Vec<Accesses>,
@@ -183,6 +183,8 @@ pub struct Process {
     pub name: String,
     /// User instructions on each CPU.
     pub instructions: Vec<u64>,
+    /// The functions of the program on the call path, outermost first; none if they are not known.
+    pub functions: Vec<String>,
 }
 
 /// Memory accesses by instructions, without page walks and instruction fetches. A read-modify-write counts
@@ -307,7 +309,12 @@ mod tests {
         let slice = |ended, samples: &[(u32, u32)]| Slice { ended, samples: samples.into() };
         let mut whole = Profile {
             stacks: vec![stack(&["a", "f"], 5), stack(&["g"], 4)],
-            processes: vec![Process { id: 7, name: "p".into(), instructions: vec![3] }],
+            processes: vec![Process {
+                id: 7,
+                name: "p".into(),
+                instructions: vec![3],
+                ..Process::default()
+            }],
             sampled: Some(Sampled {
                 begun: 100,
                 ended: 400,

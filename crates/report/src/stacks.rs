@@ -1,14 +1,14 @@
 //! Profiles in the formats that flame graph tools read. Sampled ones have samples where exact ones have instructions.
 //!
 //! Both formats say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose own
-//! functions are not distinguished. Names are reduced to letters without a meaning for these tools
+//! functions are distinguished in samples alone. Names are reduced to letters without a meaning for these tools
 //! ([`frame`]), and symbols keep their compilers' suffixes. Where calls were not followed, a kernel path is
 //! a single function. What no function or process claims has a frame in brackets, so the counts add up to
 //! all instructions.
 
 use std::collections::BTreeMap;
 
-use model::Profile;
+use model::{Process, Profile};
 
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
@@ -76,7 +76,7 @@ fn print_samples(profile: &Profile, text: &mut String) {
     all.extend(profile.processes.iter().map(|process| Sample {
         who: frame(&process.name),
         id: process.id,
-        frames: vec![USER.to_owned()],
+        frames: user_path(process),
     }));
     let all_samples = sampled.slices.iter().flat_map(|slice| &slice.samples);
     let is_short = all_samples.map(|(_, samples)| u64::from(*samples)).sum::<u64>() <= MOST_SAMPLES;
@@ -141,7 +141,7 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
         for process in &profile.processes {
             let instructions = process.instructions.iter().copied().map(u128::from).sum();
             user = user.saturating_sub(instructions);
-            add(&process.name, process.id, vec![USER.into()], instructions);
+            add(&process.name, process.id, user_path(process), instructions);
         }
         add(OTHER_PROCESSES, 0, vec![USER.into()], user);
         add(FIRMWARE, 0, vec!["[firmware]".into()], all.firmware.into());
@@ -162,6 +162,14 @@ fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
     profile.stacks.iter().map(|stack| (path(&stack.functions), stack.instructions)).collect()
 }
 
+/// A path in user mode, the outermost function first.
+fn user_path(process: &Process) -> Vec<String> {
+    match &process.functions[..] {
+        [] => vec![USER.to_owned()],
+        functions => functions.iter().map(|name| frame(name)).collect(),
+    }
+}
+
 /// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, everything else as `_`, because tools use
 /// other signs to separate frames, counts, arguments, offsets and inlined functions. A kernel's symbols have
 /// no others. `[unknown]` would be replaced by the name of its object.
@@ -180,7 +188,7 @@ pub(crate) fn frame(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Count, Function, Instructions, Process, Sampled, Slice, Stack};
+    use model::{Count, Function, Instructions, Sampled, Slice, Stack};
     use proptest::prelude::*;
 
     use super::*;
@@ -215,6 +223,7 @@ mod tests {
                     id,
                     name: name.into(),
                     instructions: vec![count],
+                    functions: Vec::new(),
                 })
                 .collect(),
             stacks: stacks
@@ -288,7 +297,9 @@ mod tests {
 
     #[test]
     fn a_sample_is_printed_as_perf_does() {
-        let profiles = [profile(&[(&["a", "b"], 4_000_000_000)], &[("numa01", 77, 5)], &[])];
+        let processes = [("numa01", 77, 5), ("numa01", 78, 6)];
+        let mut profiles = [profile(&[(&["a", "b"], 4_000_000_000)], &processes, &[])];
+        profiles[0].processes[1].functions = vec!["main".into(), "touch<T>".into()];
         let script = perf_script(&profiles);
         let expected = "\
 kernel     0 [000] 0.000000009: 4000000000 instructions:
@@ -297,6 +308,10 @@ kernel     0 [000] 0.000000009: 4000000000 instructions:
 
 numa01    77 [000] 4.000000009:          5 instructions:
 \t               0 [user]+0x0 (numa01)
+
+numa01    78 [000] 4.000000014:          6 instructions:
+\t               0 touch_T_+0x0 (numa01)
+\t               0 main+0x0 (numa01)
 
 ";
         assert!(script.contains(expected), "{script}");

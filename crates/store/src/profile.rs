@@ -1,5 +1,6 @@
 //! Packs a profile: a format number, then [`Form`] and for a sampled profile [`Sampled`] in postcard's wire format
-//! (<https://postcard.jamesmunns.com>), packed by zstd. Names of functions in call paths are stored once.
+//! (<https://postcard.jamesmunns.com>), packed by zstd. Names of functions in call paths are stored once. If call paths in
+//! programs are known, they follow as indices into the names, those of each process in turn.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -11,15 +12,25 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::packed;
 
-/// The number of the format of exact profiles, and of that of sampled ones.
+/// The number of the format of exact profiles, of that of sampled ones, and of that of sampled ones with call paths in
+/// programs.
 const EXACT: u8 = 1;
 const SAMPLED: u8 = 2;
+const WITH_PROGRAMS: u8 = 3;
+
+/// A process without its call path.
+#[derive(Serialize, Deserialize)]
+struct Counted {
+    id: u32,
+    name: String,
+    instructions: Vec<u64>,
+}
 
 #[derive(Serialize, Deserialize)]
 struct Form {
     cpus: Vec<Instructions>,
     functions: Vec<Function>,
-    processes: Vec<Process>,
+    processes: Vec<Counted>,
     accesses: Vec<Accesses>,
     /// Names in call paths.
     names: Vec<String>,
@@ -35,7 +46,7 @@ struct Beginning {
     #[serde(rename = "functions")]
     _functions: Skipped<Function>,
     #[serde(rename = "processes")]
-    _processes: Skipped<Process>,
+    _processes: Skipped<Counted>,
     accesses: Vec<Accesses>,
 }
 
@@ -75,17 +86,28 @@ pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
         (stack.functions.iter().map(&mut place).collect::<Vec<_>>(), stack.instructions)
     });
     let stacks = stacks.collect();
+    let programs: Vec<Vec<u32>> = profile
+        .processes
+        .iter()
+        .map(|process| process.functions.iter().map(&mut place).collect())
+        .collect();
+    let processes = profile.processes.iter().map(|Process { id, name, instructions, .. }| {
+        Counted { id: *id, name: name.clone(), instructions: instructions.clone() }
+    });
     let form = Form {
         cpus: profile.cpus.clone(),
         functions: profile.functions.clone(),
-        processes: profile.processes.clone(),
+        processes: processes.collect(),
         accesses: profile.accesses.clone(),
         names,
         stacks,
     };
     let bytes = match &profile.sampled {
         None => postcard::to_extend(&form, vec![EXACT]),
-        Some(sampled) => postcard::to_extend(&(form, sampled), vec![SAMPLED]),
+        Some(sampled) if programs.iter().all(Vec::is_empty) => {
+            postcard::to_extend(&(form, sampled), vec![SAMPLED])
+        }
+        Some(sampled) => postcard::to_extend(&(form, sampled, programs), vec![WITH_PROGRAMS]),
     };
     let bytes = bytes.map_err(io::Error::other)?;
     packed::pack(&bytes, packed::LEVEL)
@@ -107,7 +129,7 @@ pub fn decode_accesses(packed: &[u8]) -> io::Result<Vec<Accesses>> {
 /// The format's number, and the bytes after it.
 fn format(bytes: &[u8]) -> io::Result<(u8, &[u8])> {
     match bytes {
-        [format @ (EXACT | SAMPLED), bytes @ ..] => Ok((*format, bytes)),
+        [format @ (EXACT | SAMPLED | WITH_PROGRAMS), bytes @ ..] => Ok((*format, bytes)),
         [other, ..] => Err(io::Error::other(format!("unknown format {other}"))),
         [] => Err(io::Error::other("no data")),
     }
@@ -117,11 +139,15 @@ fn parse(bytes: &[u8]) -> io::Result<Profile> {
     let (format, bytes) = format(bytes)?;
     let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     let (sampled, rest): (Option<Sampled>, _) = match format {
-        SAMPLED => {
+        EXACT => (None, rest),
+        _ => {
             let (sampled, rest) = postcard::take_from_bytes(rest).map_err(io::Error::other)?;
             (Some(sampled), rest)
         }
-        _ => (None, rest),
+    };
+    let (programs, rest): (Vec<Vec<u32>>, _) = match format {
+        WITH_PROGRAMS => postcard::take_from_bytes(rest).map_err(io::Error::other)?,
+        _ => (Vec::new(), rest),
     };
     if !rest.is_empty() {
         return Err(io::Error::other(format!("{} trailing bytes", rest.len())));
@@ -130,15 +156,20 @@ fn parse(bytes: &[u8]) -> io::Result<Profile> {
         let name = form.names.get(*place as usize).cloned();
         name.ok_or_else(|| io::Error::other(format!("there is no name {place}")))
     };
+    let path = |places: &[u32]| places.iter().map(name).collect::<io::Result<Vec<String>>>();
     let stacks = form.stacks.iter().map(|(places, instructions)| {
-        let functions = places.iter().map(name).collect::<io::Result<_>>()?;
-        Ok(Stack { functions, instructions: *instructions })
+        Ok(Stack { functions: path(places)?, instructions: *instructions })
+    });
+    let programs = programs.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+    let processes = form.processes.into_iter().zip(programs).map(|(process, places)| {
+        let Counted { id, name, instructions } = process;
+        Ok(Process { id, name, instructions, functions: path(places)? })
     });
     Ok(Profile {
         stacks: stacks.collect::<io::Result<_>>()?,
         cpus: form.cpus,
         functions: form.functions,
-        processes: form.processes,
+        processes: processes.collect::<io::Result<_>>()?,
         accesses: form.accesses,
         sampled,
         ..Profile::default()
@@ -169,7 +200,10 @@ mod tests {
                 functions: names.iter().map(|name| Function {
                     name: name.clone(), module: String::new(), counts: counts.clone(),
                 }).collect(),
-                processes: vec![Process { id: 7, name: names.concat(), instructions: vec![1] }],
+                processes: vec![Process {
+                    id: 7, name: names.concat(), instructions: vec![1],
+                    functions: if sampled.is_some() { names.clone() } else { Vec::new() },
+                }],
                 accesses: vec![Accesses {
                     cpu: 3, privilege: Privilege::User, target: Target::Node(node),
                     loads: 1, stores: 2,
@@ -197,7 +231,7 @@ mod tests {
         #[test]
         fn random_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
             let _ = decode(&bytes);
-            for format in [EXACT, SAMPLED] {
+            for format in [EXACT, SAMPLED, WITH_PROGRAMS] {
                 bytes[0] = format;
                 let _ = parse(&bytes);
             }

@@ -424,12 +424,13 @@ fn paths_of_parts_are_those_of_their_functions() {
         let mut boot = executed(&[("f", "", 1, 1)]);
         let functions = symbols.iter().map(|&symbol| symbol.to_owned()).collect();
         boot.profiles[0].stacks = vec![Stack { functions, instructions }];
-        let process = |id, instructions| Process {
+        let process = |id, instructions, functions: &[&str]| Process {
             id,
             name: "numa01".into(),
             instructions: vec![instructions],
+            functions: functions.iter().map(|&name| name.to_owned()).collect(),
         };
-        boot.profiles[0].processes = vec![process(7, 5), process(8, 6)];
+        boot.profiles[0].processes = vec![process(7, 5, &["main"]), process(8, 6, &[])];
         boot
     };
     let base = [boot(&["a", "f.isra.0"], 10), boot(&["a", "f", "f.cold"], 20)];
@@ -444,14 +445,16 @@ fn paths_of_parts_are_those_of_their_functions() {
         base,
         new,
     };
-    let user = path(&["numa01", "[user]"], 11.0, 11.0);
     let followed = of(&base, &new);
     assert!(followed.followed);
-    assert_eq!(followed.paths, [path(&["kernel", "a", "f"], 15.0, 18.0), user.clone()]);
+    let user = [path(&["numa01", "[user]"], 6.0, 6.0), path(&["numa01", "main"], 5.0, 5.0)];
+    assert_eq!(followed.paths[0], path(&["kernel", "a", "f"], 15.0, 18.0));
+    assert_eq!(followed.paths[1..], user);
 
     let mut flat = new;
     flat[0].profiles[0].stacks.clear();
     let flat = of(&base, &flat);
     assert!(!flat.followed);
+    let user = path(&["numa01", "[user]"], 11.0, 11.0);
     assert_eq!(flat.paths, [path(&["kernel", "f"], 1.0, 1.0), user]);
 }

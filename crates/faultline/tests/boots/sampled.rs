@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, NOT_SAMPLED, Outcome, Profile};
+use model::{Boot, NOT_SAMPLED, Outcome, Process, Profile};
 use serde_json::Value;
 
 use crate::common::{Bench, quoted};
@@ -74,6 +74,10 @@ fn samples_are_of_what_ran() {
             stack.functions.first().is_some_and(|first| first == "asm_exc_page_fault")
         });
         assert!(faults.map(|stack| stack.instructions).sum::<u64>() > all / 4);
+        let programs = boot.profiles.iter().flat_map(|profile| &profile.processes);
+        let alive: Vec<&Process> = programs.filter(|it| it.name != "[ended]").collect();
+        let known = alive.iter().filter(|it| !it.functions.is_empty()).count();
+        assert!(known > 0 && 2 * known >= alive.len(), "{alive:?}");
     }
     let text = bench.faultline(&["explain", "never", "always"]).expect(0).out;
     println!("{text}");

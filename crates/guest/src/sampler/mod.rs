@@ -10,6 +10,7 @@
 
 mod events;
 pub mod profile;
+mod programs;
 pub mod sources;
 
 use std::fs;

@@ -1,8 +1,10 @@
-//! Samples what runs on all CPUs, in the kernel with its call path, by perf_event_open(2). The kernel writes samples
-//! into a ring buffer of each CPU. At the sampler's ticks and at cuts they are counted by path and recorded.
+//! Samples what runs on all CPUs, with its call path in the kernel or in user mode, by perf_event_open(2). The kernel
+//! writes samples into a ring buffer of each CPU. At the sampler's ticks and at cuts they are counted by path and
+//! recorded.
 //!
-//! Paths are those of functions, so there are not many: addresses are replaced by the beginnings of functions, which
-//! `/proc/kallsyms` lists. Only the symbols of these functions are recorded, after the workloads.
+//! Paths are those of functions, so there are not many: the kernel's addresses are replaced by the beginnings of
+//! functions, which `/proc/kallsyms` lists. Only the symbols of these functions are recorded, after the workloads.
+//! Addresses in programs are replaced by names ([`Programs`]).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,18 +15,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flight::Event;
-use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_PROCESSES, Samples};
+use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_PROCESSES, MAX_USER_PATHS, Samples, UserPath};
 use flight::profile::MAX_DEPTH;
 use perf_event::data::Record;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, ReadFormat, SampleFlag, Sampler};
 
 use super::events::{MoreFiles, SOFTWARE, cpus, why};
+use super::programs::Programs;
 use crate::agent::symbols;
 use crate::recorder::Recorder;
 
-/// Space for a sample in a ring buffer: a path of about 25 functions.
-const SAMPLE: usize = 256;
+/// Space for a sample in a ring buffer: a path of about 50 functions, in the kernel and before it in user mode.
+const SAMPLE: usize = 512;
 /// The smallest and the largest ring buffer.
 const RING: [usize; 2] = [64 << 10, 1 << 20];
 /// The most records that are taken out of a buffer at once. More come at the next tick, if samples come faster than they
@@ -36,8 +39,10 @@ const SLICE: u64 = 1_000_000_000;
 /// `PERF_RECORD_MISC_CPUMODE_MASK`, `PERF_RECORD_MISC_USER`).
 const WHERE: u16 = 7;
 const USER: u16 = 2;
-/// Numbers from this one on separate parts of a call chain (`PERF_CONTEXT_MAX`).
+/// Numbers from this one on separate parts of a call chain (`PERF_CONTEXT_MAX`). After this one, functions are those of
+/// user mode (`PERF_CONTEXT_USER`).
 const CONTEXTS: u64 = -4095_i64 as u64;
+const USER_CONTEXT: u64 = -512_i64 as u64;
 /// Code farther behind the last symbol belongs to no function.
 const MAX_FUNCTION: u64 = 1 << 20;
 /// Stands for a process that ended before its name was read.
@@ -52,6 +57,7 @@ pub struct Profiler {
     due: u64,
     /// Names of processes, as far as they are known.
     names: HashMap<u32, String>,
+    programs: Programs,
     room: usize,
     unrecorded: u64,
     counts: Counts,
@@ -84,6 +90,7 @@ impl Profiler {
             frequency,
             due: 0,
             names: HashMap::new(),
+            programs: Programs::new(root),
             room: recorder.capacity() / 4,
             unrecorded: 0,
             counts: Counts { functions: symbols::functions(root), ..Counts::default() },
@@ -144,7 +151,7 @@ impl Profiler {
     }
 
     fn drain(&mut self) {
-        let mut in_user_mode = Vec::new();
+        let mut in_user_mode: Vec<(u32, Vec<u64>)> = Vec::new();
         if self.names.len() > MAX_PROCESSES {
             self.names.clear();
         }
@@ -153,7 +160,10 @@ impl Profiler {
                 let Some(record) = ring.next_record() else { break };
                 let is_user = record.misc() & WHERE == USER;
                 match record.parse_record() {
-                    Ok(Record::Sample(sample)) if is_user => in_user_mode.extend(sample.pid()),
+                    Ok(Record::Sample(sample)) if is_user => {
+                        let chain = sample.callchain().unwrap_or_default();
+                        in_user_mode.extend(sample.pid().map(|id| (id, chain.to_vec())));
+                    }
                     Ok(Record::Sample(sample)) => {
                         let ip = sample.ip().unwrap_or(0);
                         self.counts.add_kernel(ip, sample.callchain().unwrap_or_default());
@@ -161,6 +171,7 @@ impl Profiler {
                     Ok(Record::Comm(comm)) if comm.pid == comm.tid => {
                         let name = comm.comm_os().to_string_lossy().into_owned();
                         self.names.insert(comm.pid, name);
+                        self.programs.forget(comm.pid);
                     }
                     Ok(Record::Lost(lost)) => self.counts.add_lost(lost.lost),
                     Ok(_) => {}
@@ -168,13 +179,16 @@ impl Profiler {
                 }
             }
         }
-        for id in in_user_mode {
+        self.programs.begin_round();
+        for (id, chain) in in_user_mode {
             if let Entry::Vacant(new) = self.names.entry(id)
                 && let Some(name) = name(&self.root, id)
             {
                 new.insert(name);
             }
-            self.counts.add_user(id, self.names.get(&id).map_or(ENDED, String::as_str));
+            let addresses = chain.into_iter().filter(|address| *address < CONTEXTS);
+            let functions = self.programs.names(id, addresses);
+            self.counts.add_user(id, self.names.get(&id).map_or(ENDED, String::as_str), &functions);
         }
     }
 
@@ -201,7 +215,7 @@ fn ring(cpu: usize, frequency: u32, size: usize, cycles: bool) -> io::Result<Sam
     builder.any_pid().one_cpu(cpu).include_kernel().sample_frequency(frequency.into());
     // The library cannot read a record that ends with an empty call chain, so there is a field behind it.
     builder.sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT);
-    builder.read_format(ReadFormat::empty()).exclude_callchain_user(true).comm(true);
+    builder.read_format(ReadFormat::empty()).comm(true);
     // An idle CPU counts no cycles, but its clock runs on.
     builder.exclude_idle(!cycles);
     let mut ring = builder.build()?.sampled(size)?;
@@ -224,8 +238,12 @@ struct Counts {
     paths: HashMap<Vec<i64>, u32>,
     /// Functions in all paths.
     frames: usize,
-    /// The number of each name of a process.
-    processes: HashMap<String, u32>,
+    /// The number of each name of a function in programs.
+    user_functions: HashMap<String, u32>,
+    /// The number of each path in user mode: the process's name, and its functions' numbers.
+    user_paths: HashMap<(String, Vec<u32>), u32>,
+    /// Functions in all these paths.
+    user_frames: usize,
     kernel: BTreeMap<u32, u32>,
     user: BTreeMap<u32, u32>,
     /// What has not been recorded yet, without counts.
@@ -239,7 +257,8 @@ impl Counts {
     /// A sample in the kernel: the address, and the call chain, which begins with it and continues with return
     /// addresses.
     fn add_kernel(&mut self, ip: u64, chain: &[u64]) {
-        let mut callers = chain.iter().copied().filter(|address| *address < CONTEXTS);
+        let own_chain = chain.iter().copied().take_while(|address| *address != USER_CONTEXT);
+        let mut callers = own_chain.filter(|address| *address < CONTEXTS);
         let own = callers.next().unwrap_or(ip);
         // A call can be a function's last instruction, so that it returns to the next function.
         let callers = callers.map(|address| address.saturating_sub(1));
@@ -262,19 +281,47 @@ impl Counts {
         *self.kernel.entry(number).or_default() += 1;
     }
 
-    /// A sample in user mode.
-    fn add_user(&mut self, id: u32, name: &str) {
-        let number = match self.processes.get(name) {
-            Some(number) => *number,
-            None if self.processes.len() >= MAX_PROCESSES => return self.add_dropped(),
-            None => {
-                let number = self.processes.len() as u32;
-                self.new.processes.push((id, name.to_owned()));
-                self.processes.insert(name.to_owned(), number);
-                number
-            }
-        };
-        *self.user.entry(number).or_default() += 1;
+    /// A sample in user mode, with the names of its functions, the innermost first.
+    fn add_user(&mut self, id: u32, name: &str, functions: &[String]) {
+        // Without room for its path, the process counts as a whole.
+        let path = self.user_path(id, name, functions).or_else(|| self.user_path(id, name, &[]));
+        match path {
+            Some(number) => *self.user.entry(number).or_default() += 1,
+            None => self.add_dropped(),
+        }
+    }
+
+    /// The number of a path in user mode; `None` if there is no room for it.
+    fn user_path(&mut self, id: u32, name: &str, functions: &[String]) -> Option<u32> {
+        let numbers = functions.iter().rev().map(|name| self.user_function(name));
+        let path = (name.to_owned(), numbers.collect::<Option<Vec<u32>>>()?);
+        if let Some(number) = self.user_paths.get(&path) {
+            return Some(*number);
+        }
+        // The last places are for processes as a whole.
+        let most = MAX_USER_PATHS - if functions.is_empty() { 0 } else { MAX_PROCESSES };
+        if self.user_paths.len() >= most || self.user_frames + functions.len() > MAX_FRAMES {
+            return None;
+        }
+        let number = self.user_paths.len() as u32;
+        self.user_frames += functions.len();
+        let (name, functions) = path.clone();
+        self.new.processes.push(UserPath { id, name, functions });
+        self.user_paths.insert(path, number);
+        Some(number)
+    }
+
+    /// The number of a function in a program; `None` if there is no room for it.
+    fn user_function(&mut self, name: &str) -> Option<u32> {
+        if let Some(number) = self.user_functions.get(name) {
+            return Some(*number);
+        }
+        let number = self.user_functions.len();
+        (number < MAX_USER_PATHS).then(|| {
+            self.new.functions.push(name.to_owned());
+            self.user_functions.insert(name.to_owned(), number as u32);
+            number as u32
+        })
     }
 
     fn add_lost(&mut self, samples: u64) {
@@ -331,19 +378,30 @@ mod tests {
         let mut counts = counts();
         // The caller's last instruction is a call, so it returns to the beginning of the next function.
         counts.add_kernel(BASE + 0x110, &[KERNEL, BASE + 0x110, BASE + 0x100]);
-        counts.add_kernel(BASE + 0x120, &[KERNEL, BASE + 0x120, BASE + 0x80]);
+        counts.add_kernel(
+            BASE + 0x120,
+            &[KERNEL, BASE + 0x120, BASE + 0x80, USER_CONTEXT, 0x40_1000],
+        );
         counts.add_kernel(BASE + 0x200, &[]);
-        counts.add_user(7, "numa01");
-        counts.add_user(8, "numa01");
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        counts.add_user(7, "numa01", &names(&["touch", "main"]));
+        counts.add_user(8, "numa01", &names(&["touch", "main"]));
+        counts.add_user(8, "numa01", &names(&["main"]));
+        counts.add_user(9, "sh", &[]);
         counts.add_lost(3);
         let [first, second, third] = [0, 0x100, 0x200].map(|at| (BASE + at).cast_signed());
         assert_eq!(
             taken(&mut counts),
             Samples {
                 paths: vec![vec![first, second], vec![third]],
-                processes: vec![(7, "numa01".into())],
+                functions: names(&["main", "touch"]),
+                processes: vec![
+                    UserPath { id: 7, name: "numa01".into(), functions: vec![0, 1] },
+                    UserPath { id: 8, name: "numa01".into(), functions: vec![0] },
+                    UserPath { id: 9, name: "sh".into(), functions: vec![] },
+                ],
                 kernel: vec![(0, 2), (1, 1)],
-                user: vec![(0, 2)],
+                user: vec![(0, 2), (1, 1), (2, 1)],
                 lost: 3,
                 dropped: 0,
             }
@@ -371,11 +429,24 @@ mod tests {
         counts.add_kernel(BASE, &[]);
         counts.add_kernel(BASE + 0x100, &[]);
         counts.add_kernel(BASE, &[]);
-        for name in 0..=MAX_PROCESSES {
-            counts.add_user(7, &name.to_string());
+        let samples = taken(&mut counts);
+        assert_eq!((samples.kernel, samples.dropped, counts.dropped), (vec![(0, 2)], 1, 1));
+    }
+
+    #[test]
+    fn without_room_for_paths_processes_count_as_a_whole() {
+        let mut counts = counts();
+        let with_paths = MAX_USER_PATHS - MAX_PROCESSES;
+        for number in 0..=with_paths {
+            counts.add_user(7, "a", &[number.to_string()]);
+        }
+        for number in 1..=MAX_PROCESSES {
+            counts.add_user(7, &number.to_string(), &[]);
         }
         let samples = taken(&mut counts);
-        assert_eq!((samples.kernel, samples.dropped, counts.dropped), (vec![(0, 2)], 2, 2));
+        assert_eq!(samples.processes.len(), MAX_USER_PATHS);
+        let whole = UserPath { id: 7, name: "a".into(), functions: vec![] };
+        assert_eq!((&samples.processes[with_paths], samples.dropped), (&whole, 1));
     }
 
     #[test]
@@ -388,6 +459,7 @@ mod tests {
             frequency: 99,
             due: 0,
             names: HashMap::new(),
+            programs: Programs::default(),
             room: 60,
             unrecorded: 0,
             counts: counts(),

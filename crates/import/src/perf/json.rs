@@ -165,9 +165,9 @@ impl<'a> From<JsonSample<'a>> for Sample<'a> {
         let mut sample = Self::new(json.comm, process(json.pid), json.timestamp);
         for Frame { ip, symbol, dso } in json.callchain {
             let address = u64::from_str_radix(ip.trim_start_matches("0x"), 16).unwrap_or(0);
-            let is_kernel =
-                address >= KERNEL || dso.is_some_and(|object| object.starts_with("[kernel"));
-            sample.add(is_kernel, symbol.unwrap_or(UNKNOWN.into()));
+            let object = dso.unwrap_or_default();
+            let is_kernel = address >= KERNEL || object.starts_with("[kernel");
+            sample.add(is_kernel, symbol.unwrap_or(UNKNOWN.into()), &object);
         }
         sample
     }
@@ -214,6 +214,7 @@ mod tests {
 			{ "ip": "0xffffffff8126d0f4", "symbol": "do_anonymous_page", "dso": "[kernel.kallsyms]" },
 			{ "ip": "0x4011d6", "symbol": "touch", "dso": "usemem" } ] },
 		{ "timestamp": 1500000000, "pid": 7, "tid": 7, "comm": "a \"b\"", "callchain": [
+			{ "ip": "0x4011d6", "symbol": "touch", "dso": "a" },
 			{ "ip": "0x7f14dd1089b8" } ] },
 		{ "timestamp": 1600000000, "pid": 0, "tid": 0, "comm": "swapper", "callchain": [] },
 		{ "timestamp": 3000000000, "pid": -1, "tid": -1, "comm": ":-1", "callchain": [
@@ -232,6 +233,7 @@ mod tests {
         );
         let processes = profile.processes.iter().map(|it| (it.id, &*it.name, it.instructions[0]));
         assert_eq!(processes.collect::<Vec<_>>(), [(7, "a \"b\"", 1)]);
+        assert_eq!(profile.processes[0].functions, ["touch"]);
         let sampled = profile.sampled.unwrap();
         assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
         assert_eq!(sampled.seconds(), 2.0);

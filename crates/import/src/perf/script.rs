@@ -44,14 +44,14 @@ impl<'a> Reader<'a> {
             // First lines can be indented too, and `cc1` could be an address.
             self.end();
             // Without call chains, the function is on the same line.
-            if let Some((is_kernel, name)) = frame(rest) {
-                sample.add(is_kernel, name.into());
+            if let Some((is_kernel, name, object)) = frame(rest) {
+                sample.add(is_kernel, name.into(), object);
             }
             self.sample = Some((sample, event));
-        } else if let (true, Some((sample, _)), Some((is_kernel, name))) =
+        } else if let (true, Some((sample, _)), Some((is_kernel, name, object))) =
             (is_indented, &mut self.sample, frame(line))
         {
-            sample.add(is_kernel, name.into());
+            sample.add(is_kernel, name.into(), object);
         } else if !is_comment {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
@@ -107,8 +107,8 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_ascii_whitespace().map(|word| (word.as_ptr().addr() - line.as_ptr().addr(), word))
 }
 
-/// A function of a call chain, and whether it is one of the kernel: `ADDRESS NAME[+OFFSET] (OBJECT)`.
-fn frame(line: &str) -> Option<(bool, &str)> {
+/// A function of a call chain, whether it is one of the kernel, and its object: `ADDRESS NAME[+OFFSET] (OBJECT)`.
+fn frame(line: &str) -> Option<(bool, &str, &str)> {
     let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
     let (name, object) = rest.trim().rsplit_once(" (")?;
@@ -118,7 +118,7 @@ fn frame(line: &str) -> Option<(bool, &str)> {
         _ => name,
     };
     let is_kernel = address >= KERNEL || object.starts_with("[kernel");
-    Some((is_kernel, if name.trim().is_empty() { UNKNOWN } else { name.trim() }))
+    Some((is_kernel, if name.trim().is_empty() { UNKNOWN } else { name.trim() }, object))
 }
 
 #[cfg(test)]
@@ -137,6 +137,8 @@ usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
 
 V8 Worker  77 [000]  81.304715:   10101010 cpu-clock:
 \t          4011d6 [unknown] (/usr/bin/node)
+\t          4021d6 main+0x6 (/usr/bin/node)
+\t              80 [unknown] ([unknown])
 
 swapper     0 [001]  81.4:   10101010 cpu-clock:
 \tffffffff81a3b1c5 default_idle+0x5 ([kernel.kallsyms])
@@ -163,11 +165,12 @@ lost its head
         );
         let processes = profile.processes.iter().map(|it| (it.id, &*it.name, it.instructions[0]));
         assert_eq!(processes.collect::<Vec<_>>(), [(77, "V8 Worker", 1)]);
+        assert_eq!(profile.processes[0].functions, ["main", "[unknown]"]);
         let sampled = profile.sampled.unwrap();
         assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
         assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
         assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
-        assert_eq!(unread, Some((21, 1)));
+        assert_eq!(unread, Some((23, 1)));
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn processes(phase: &counted::Phase) -> Vec<Process> {
     let processes = processes.into_iter().map(|(process, instructions)| {
         let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(bytes).into_owned();
-        Process { id: process.id, name, instructions }
+        Process { id: process.id, name, instructions, functions: Vec::new() }
     });
     processes.collect()
 }

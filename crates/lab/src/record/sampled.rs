@@ -2,8 +2,9 @@
 //! processes that it did not list are ignored.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 
-use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_PROCESSES, Samples};
+use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_USER_PATHS, Samples, UserPath};
 use kernelfiles::kallsyms::Symbols;
 use model::{Process, Profile, Sampled, Slice, Stack};
 
@@ -17,6 +18,8 @@ const MAX_COUNTS: usize = 16 << 20;
 const MAX_NAMES: usize = 1 << 22;
 /// The longest name of a process, in characters; the kernel's `TASK_COMM_LEN` is 16.
 const MAX_NAME: usize = 64;
+/// The longest name of a function in a program, in characters.
+const MAX_FUNCTION: usize = 256;
 
 /// The samples of a boot.
 #[derive(Debug, Default)]
@@ -25,7 +28,9 @@ pub struct Sampling {
     frequency: u32,
     paths: Vec<Vec<u64>>,
     frames: usize,
-    processes: Vec<(u32, String)>,
+    functions: Vec<String>,
+    processes: Vec<UserPath>,
+    user_frames: usize,
     counts: usize,
     /// By the place of the span in which they were taken.
     spans: BTreeMap<usize, Vec<(u64, Samples)>>,
@@ -43,13 +48,20 @@ impl Sampling {
         self.frames += paths.iter().map(Vec::len).sum::<usize>();
         let unsigned = |path: Vec<i64>| path.into_iter().map(i64::cast_unsigned).collect();
         self.paths.extend(paths.into_iter().map(unsigned));
-        let short = |(id, name): (u32, String)| (id, name.chars().take(MAX_NAME).collect());
-        self.processes.extend(std::mem::take(&mut samples.processes).into_iter().map(short));
+        let functions = std::mem::take(&mut samples.functions);
+        self.functions.extend(functions.iter().map(|name| demangled(name)));
+        let processes = std::mem::take(&mut samples.processes);
+        self.user_frames += processes.iter().map(|it| it.functions.len()).sum::<usize>();
+        let short =
+            |it: UserPath| UserPath { name: it.name.chars().take(MAX_NAME).collect(), ..it };
+        self.processes.extend(processes.into_iter().map(short));
         self.counts += samples.kernel.len() + samples.user.len();
         self.spans.entry(span).or_default().push((time, samples));
         self.paths.len() <= MAX_PATHS
             && self.frames <= MAX_FRAMES
-            && self.processes.len() <= MAX_PROCESSES
+            && self.functions.len() <= MAX_USER_PATHS
+            && self.processes.len() <= MAX_USER_PATHS
+            && self.user_frames <= MAX_FRAMES
             && self.counts <= MAX_COUNTS
     }
 
@@ -96,10 +108,12 @@ impl Sampling {
         }
         let mut processes: BTreeMap<u32, u64> = BTreeMap::new();
         for (number, samples) in places(|it| &it.user) {
-            let is_known = (*number as usize) < self.processes.len();
-            if is_known && (processes.contains_key(number) || take(room, 1)) {
+            let Some(path) = self.processes.get(*number as usize) else { continue };
+            if processes.contains_key(number) || take(room, 1 + path.functions.len()) {
                 let sum = processes.entry(*number).or_default();
                 *sum = sum.saturating_add((*samples).into());
+            } else {
+                beyond = beyond.saturating_add((*samples).into());
             }
         }
         let place_of: BTreeMap<&[&str], u32> = stacks.keys().copied().zip(0..).collect();
@@ -124,10 +138,7 @@ impl Sampling {
             phase: id.phase.clone(),
             processes: processes
                 .iter()
-                .map(|(number, samples)| {
-                    let (id, name) = self.processes[*number as usize].clone();
-                    Process { id, name, instructions: vec![*samples] }
-                })
+                .map(|(number, samples)| self.process(&self.processes[*number as usize], *samples))
                 .collect(),
             stacks: stacks
                 .iter()
@@ -149,6 +160,35 @@ impl Sampling {
         };
         profile.sum_up(|name| modules.get(name).map_or(String::new(), |&module| module.to_owned()));
         Some(profile)
+    }
+
+    fn process(&self, path: &UserPath, samples: u64) -> Process {
+        let name = |number: &u32| self.functions.get(*number as usize);
+        Process {
+            id: path.id,
+            name: path.name.clone(),
+            instructions: vec![samples],
+            functions: path.functions.iter().filter_map(name).cloned().collect(),
+        }
+    }
+}
+
+/// The beginning of a function's name: as its programmer wrote it, if it is one of Rust.
+fn demangled(name: &str) -> String {
+    let mut short = Short(String::new());
+    // Without the crate's hash. The error is that there is no more room.
+    let _ = write!(short, "{:#}", rustc_demangle::demangle(name));
+    short.0
+}
+
+/// A text of [`MAX_FUNCTION`] characters at most. A short name can stand for a very long one.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_FUNCTION.saturating_sub(self.0.chars().count());
+        self.0.extend(text.chars().take(room));
+        if room == 0 { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -190,9 +230,13 @@ mod tests {
         assert!(sampling.add(0, 99, before));
         let first = Samples {
             paths: vec![vec![F, G], vec![0]],
-            processes: vec![(7, "p".into())],
+            functions: vec!["main".into(), "_ZN5guest5touch17h0123456789abcdefE".into()],
+            processes: vec![
+                UserPath { id: 7, name: "p".into(), functions: vec![0, 1, 9] },
+                UserPath { id: 8, name: "q".into(), functions: vec![] },
+            ],
             kernel: vec![(1, 2), (2, 1)],
-            user: vec![(0, 4)],
+            user: vec![(0, 3), (1, 1), (2, 9)],
             lost: 5,
             dropped: 6,
         };
@@ -208,6 +252,9 @@ mod tests {
         let sampled = a.sampled.as_ref().unwrap();
         assert_eq!((sampled.lost, sampled.dropped, sampled.seconds()), (5, 6, 100e-9));
         assert_eq!(a.since(150).unwrap().instructions().kernel, 2);
+        let programs = a.processes.iter().map(|it| (it.id, &*it.name, it.functions.join(";")));
+        let expected = [(7, "p", "main;guest::touch".to_owned()), (8, "q", String::new())];
+        assert_eq!(programs.collect::<Vec<_>>(), expected);
         assert_eq!((&*b.phase, b.instructions().kernel, b.processes.len()), ("b", 2, 0));
     }
 
@@ -220,6 +267,18 @@ mod tests {
         let mut sampling = Sampling::default();
         let paths = vec![vec![F; MAX_FRAMES + 1]];
         assert!(!sampling.add(0, 1, Samples { paths, ..Samples::default() }));
+        let functions = vec![String::new(); MAX_USER_PATHS + 1];
+        assert!(!Sampling::default().add(0, 1, Samples { functions, ..Samples::default() }));
+        let path = UserPath { functions: vec![0; MAX_FRAMES + 1], ..UserPath::default() };
+        let processes = vec![path];
+        assert!(!Sampling::default().add(0, 1, Samples { processes, ..Samples::default() }));
+    }
+
+    #[test]
+    fn long_names_of_functions_are_cut() {
+        assert_eq!(demangled("_ZN1a1b17h0123456789abcdefE"), "a::b");
+        assert_eq!(demangled("memset"), "memset");
+        assert_eq!(demangled(&"ä".repeat(1000)), "ä".repeat(MAX_FUNCTION));
     }
 
     #[test]
@@ -243,9 +302,16 @@ mod tests {
             paths in prop::collection::vec(prop::collection::vec(any::<i64>(), 0..4), 0..4),
             kernel in prop::collection::vec((0..6u32, any::<u32>()), 0..6),
             user in prop::collection::vec((0..3u32, any::<u32>()), 0..6),
+            names in prop::collection::vec("_R.*|_ZN.*", 0..2),
+            numbers in prop::collection::vec(0..3u32, 0..4),
         ) {
-            let processes = vec![(1, "a".into()), (2, "\n".into())];
-            let samples = Samples { paths, processes, kernel, user, lost: u64::MAX, dropped: 1 };
+            let processes = vec![
+                UserPath { id: 1, name: "a".into(), functions: numbers },
+                UserPath { id: 2, name: "\n".into(), functions: Vec::new() },
+            ];
+            let functions = names;
+            let samples =
+                Samples { paths, functions, processes, kernel, user, lost: u64::MAX, dropped: 1 };
             let mut sampling = Sampling::new("x".into(), 1);
             sampling.add(1, 150, samples);
             for profile in sampling.profiles(&spans(&["a"]), &symbols()) {

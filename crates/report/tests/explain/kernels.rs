@@ -158,7 +158,7 @@ fn profile(
 }
 
 fn process(id: u32, name: &str, instructions: u64) -> Process {
-    Process { id, name: name.into(), instructions: vec![instructions] }
+    Process { id, name: name.into(), instructions: vec![instructions], ..Process::default() }
 }
 
 fn chunk(iteration: u32, phase: &str, length: u64, new: bool, luck: &mut Luck) -> Chunk {

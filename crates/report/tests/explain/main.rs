@@ -267,7 +267,12 @@ fn hostile(more: u64) -> Boot {
         functions: vec!["--></svg>".into(), name.into()],
         instructions: 100 + more,
     };
-    let process = |name: &str| Process { id: 1, name: name.into(), instructions: vec![u64::MAX] };
+    let process = |name: &str| Process {
+        id: 1,
+        name: name.into(),
+        instructions: vec![u64::MAX],
+        ..Process::default()
+    };
     let profile = Profile {
         workload: WORKLOAD.into(),
         phase: "</style><img src=x onerror=alert(1)>".into(),

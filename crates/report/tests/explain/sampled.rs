@@ -22,7 +22,12 @@ fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
             stack(&["asm_exc_page_fault", "handle_mm_fault", "planted<b>"], planted + luck),
             stack(&["asm_exc_page_fault", "rare"], 1),
         ],
-        processes: vec![Process { id: 7, name: "numa\x1b01".into(), instructions: vec![100] }],
+        processes: vec![Process {
+            id: 7,
+            name: "numa\x1b01".into(),
+            instructions: vec![100],
+            ..Process::default()
+        }],
         sampled: Some(Sampled {
             event: "cpu-clock".into(),
             frequency: 99,

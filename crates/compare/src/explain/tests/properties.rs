@@ -16,8 +16,9 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         prop::collection::vec(count, 0..3),
     )
         .prop_map(|(name, module, counts)| Function { name, module, counts });
-    let process = (0..3u32, "[a-b]|\\PC{0,3}", prop::collection::vec(number(), 0..3))
-        .prop_map(|(id, name, instructions)| Process { id, name, instructions });
+    let process = (0..3u32, "[a-b]|\\PC{0,3}", prop::collection::vec(number(), 0..3)).prop_map(
+        |(id, name, instructions)| Process { id, name, instructions, ..Process::default() },
+    );
     let cpu = (number(), number(), number()).prop_map(|(user, kernel, firmware)| Instructions {
         user,
         kernel,
