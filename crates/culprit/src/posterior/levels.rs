@@ -15,6 +15,8 @@ const UNEQUAL: f64 = 0.2;
 /// Shares of boots that stray: they read as any boot of the range does, whatever their kernel. Outliers are
 /// such boots, and those of a rarer mode.
 const STRAY: [f64; 3] = [0.0, 0.04, 0.2];
+/// How likely each share is, in any unit: the larger, the less.
+const PRIOR: [f64; 3] = [1.0, 0.5, 0.2];
 /// The standard deviation, in spreads, by which the readings are smoothed to a density of stray boots.
 const SMOOTH: f64 = 1.0;
 /// Points at which the next reading is predicted.
@@ -141,22 +143,22 @@ impl Levels {
                 let terms = link.iter().enumerate();
                 terms.map(|(at, link)| link * high.by_shape[first + at] * third(first + at)).sum()
             };
-            sum += of_low * of_high(high, self.link(shape), self.first(shape));
+            sum += self.prior(shape) * of_low * of_high(high, self.link(shape), self.first(shape));
         }
-        (sum / self.shapes() as f64).ln()
-            + low.top
-            + high.top
-            + third.map_or(0.0, |third| third.top)
+        sum.ln() + low.top + high.top + third.map_or(0.0, |third| third.top)
     }
 
     /// The log-likelihood of all readings with one level.
     pub fn one_level(&self) -> f64 {
         let side = self.side(self.all.clone());
-        (side.by_shape.iter().sum::<f64>() / self.shapes() as f64).ln() + side.top
+        let by_shape = side.by_shape.iter().enumerate();
+        by_shape.map(|(shape, likely)| self.prior(shape) * likely).sum::<f64>().ln() + side.top
     }
 
-    fn shapes(&self) -> usize {
-        STRAY.len() * self.spreads.len()
+    /// The probability of a shape before the readings.
+    fn prior(&self, shape: usize) -> f64 {
+        let spreads = self.spreads.len();
+        PRIOR[shape / spreads] / PRIOR.iter().sum::<f64>() / spreads as f64
     }
 
     fn link(&self, shape: usize) -> &[f64] {
@@ -210,11 +212,12 @@ impl Predictor<'_> {
         let size = self.levels.grid.len();
         let mut weights = vec![0.0; self.levels.spreads.len() * size];
         let mut astray = 0.0;
-        for shape in 0..self.levels.shapes() {
+        for shape in 0..side.by_shape.len() {
             let first = self.levels.first(shape);
             let share = STRAY[first / self.levels.spreads.len()];
             let link = self.levels.link(shape).iter().enumerate();
-            let weight: f64 = link.map(|(at, link)| link * other.by_shape[first + at]).sum();
+            let others: f64 = link.map(|(at, link)| link * other.by_shape[first + at]).sum();
+            let weight = self.levels.prior(shape) * others;
             let of_spread = weights[(shape - first) * size..].iter_mut();
             for (sum, log) in of_spread.zip(&side.logs[shape * size..][..size]) {
                 if log - side.top > -20.0 {
