@@ -81,7 +81,8 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.option("-kernel", vm.image);
     arguments.option("-initrd", vm.initramfs);
     let parameters = boot_parameters(vm.engine);
-    let words = [&*parameters, disks::boot_parameters(vm), vm.cmdline];
+    let of_disks = disks::boot_parameters(vm);
+    let words = [&*parameters, &of_disks, vm.cmdline];
     let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
     arguments.option("-append", words.join(" "));
     arguments.console(console, &vm.directory.join(CONSOLE_FILE));

@@ -55,8 +55,17 @@ pub fn is_direct(image: &Path) -> bool {
 /// MiB of the nodes' memory for devices that cannot reach it (`swiotlb` in
 /// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no such
 /// buffers without disks, and gets none with them.
-pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
-    if pmem(vm) > 0 && vm.topology.memory() < ALL_LOW { "swiotlb=noforce" } else { "" }
+///
+/// RAM disks have their number and size here for kernels in which `brd` is built in (`drivers/block/brd.c`). A module
+/// gets them when it is loaded.
+pub fn boot_parameters(vm: &Vm<'_>) -> String {
+    let is_low = pmem(vm) > 0 && vm.topology.memory() < ALL_LOW;
+    let ram: Vec<&Disk> = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Ram).collect();
+    let brd = ram
+        .first()
+        .map(|first| format!("brd.rd_nr={} brd.rd_size={}", ram.len(), first.size.0 >> 10));
+    let words = is_low.then(|| "swiotlb=noforce".to_owned()).into_iter().chain(brd);
+    words.collect::<Vec<String>>().join(" ")
 }
 
 /// The total size of persistent memory, including the user space of an exact machine.
@@ -194,7 +203,7 @@ mod tests {
         -device nvme,drive=disk3,serial=disk3
         -object memory-backend-file,id=disk4,share=off,size=136314880,mem-path=/no/such,,directory/disk4.img
         -device nvdimm,slot=4,memdev=disk4,node=0
-        kernel: swiotlb=noforce
+        kernel: swiotlb=noforce brd.rd_nr=1 brd.rd_size=65536
         ");
     }
 
