@@ -52,6 +52,8 @@ const ENDED: &str = "[ended]";
 pub struct Profiler {
     root: PathBuf,
     rings: Vec<Sampler>,
+    /// Of each CPU, what processes map.
+    mappings: Vec<Sampler>,
     event: &'static str,
     frequency: u32,
     due: u64,
@@ -72,7 +74,7 @@ impl Profiler {
         recorder: &Recorder,
     ) -> Result<Self, String> {
         let cpus = cpus(root);
-        let _kept = MoreFiles::allow(cpus.len());
+        let _kept = MoreFiles::allow(2 * cpus.len());
         let between = interval.as_secs_f64().max(SLICE as f64 / 1e9);
         let size = (f64::from(frequency) * between) as usize * SAMPLE;
         let size = size.clamp(RING[0], RING[1]);
@@ -83,9 +85,11 @@ impl Profiler {
             Ok(rings) => ("cycles", rings),
             Err(_) => ("cpu-clock", rings(false).map_err(|error| why(&error, SOFTWARE))?),
         };
+        let mappings = cpus.iter().map(|cpu| mappings(*cpu)).collect::<io::Result<_>>();
         Ok(Self {
             root: root.into(),
             rings,
+            mappings: mappings.map_err(|error| why(&error, SOFTWARE))?,
             event,
             frequency,
             due: 0,
@@ -155,6 +159,18 @@ impl Profiler {
         if self.names.len() > MAX_PROCESSES {
             self.names.clear();
         }
+        self.programs.begin_round();
+        for ring in &mut self.mappings {
+            while let Some(record) = ring.next_record() {
+                match record.parse_record() {
+                    Ok(Record::Mmap(it)) => {
+                        self.programs.mapped(it.pid, it.addr..it.addr.saturating_add(it.len));
+                    }
+                    Ok(Record::Lost(_)) | Err(_) => self.programs.incomplete(),
+                    Ok(_) => {}
+                }
+            }
+        }
         for ring in &mut self.rings {
             for _ in 0..RECORDS {
                 let Some(record) = ring.next_record() else { break };
@@ -171,7 +187,6 @@ impl Profiler {
                     Ok(Record::Comm(comm)) if comm.pid == comm.tid => {
                         let name = comm.comm_os().to_string_lossy().into_owned();
                         self.names.insert(comm.pid, name);
-                        self.programs.forget(comm.pid);
                     }
                     Ok(Record::Lost(lost)) => self.counts.add_lost(lost.lost),
                     Ok(_) => {}
@@ -179,7 +194,6 @@ impl Profiler {
                 }
             }
         }
-        self.programs.begin_round();
         for (id, chain) in in_user_mode {
             if let Entry::Vacant(new) = self.names.entry(id)
                 && let Some(name) = name(&self.root, id)
@@ -219,6 +233,16 @@ fn ring(cpu: usize, frequency: u32, size: usize, cycles: bool) -> io::Result<Sam
     // An idle CPU counts no cycles, but its clock runs on.
     builder.exclude_idle(!cycles);
     let mut ring = builder.build()?.sampled(size)?;
+    ring.as_counter_mut().enable()?;
+    Ok(ring)
+}
+
+/// Starts to record what processes map on one CPU. These records have a buffer of their own, so that samples have room
+/// where programs start often.
+fn mappings(cpu: usize) -> io::Result<Sampler> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder.any_pid().one_cpu(cpu).include_kernel().mmap(true);
+    let mut ring = builder.build()?.sampled(RING[0])?;
     ring.as_counter_mut().enable()?;
     Ok(ring)
 }
@@ -455,6 +479,7 @@ mod tests {
         let mut profiler = Profiler {
             root: "/".into(),
             rings: Vec::new(),
+            mappings: Vec::new(),
             event: "cpu-clock",
             frequency: 99,
             due: 0,

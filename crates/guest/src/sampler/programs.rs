@@ -1,10 +1,14 @@
 //! Names the functions of programs on call paths in user mode: by `/proc/PID/maps` and the symbols of the mapped files.
 //! A path that the processor's frame pointers do not give ends early, so that programs without them have the innermost
 //! function alone.
+//!
+//! Mappings are read once a round, after the samples were taken, so they can have changed meanwhile. The kernel tells
+//! what was mapped. Addresses at which code was replaced since the last round have no names in this one.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,22 +27,36 @@ const MAX_NAME: usize = 256;
 #[derive(Default)]
 pub struct Programs {
     root: PathBuf,
-    /// The code of each process, and the number of the round in which it was read.
-    processes: HashMap<u32, (u64, Vec<Mapping>)>,
-    /// By device and inode.
-    files: HashMap<String, Arc<Code>>,
+    processes: HashMap<u32, Process>,
+    files: HashMap<FileId, Arc<Code>>,
     symbols: usize,
     round: u64,
+    /// Where each process mapped code in this round.
+    mapped: HashMap<u32, Vec<Range<u64>>>,
+    /// Whether the kernel could not tell all that was mapped.
+    incomplete: bool,
+}
+
+/// The code that a process has mapped.
+#[derive(Default)]
+struct Process {
+    /// The round in which it was read.
+    round: u64,
+    now: Vec<Mapping>,
+    /// When it was read before.
+    before: Vec<Mapping>,
 }
 
 /// A file's code in the memory of a process.
-#[derive(Clone)]
 struct Mapping {
     addresses: Range<u64>,
     /// Where in the file the code begins.
     offset: u64,
     code: Arc<Code>,
 }
+
+/// Device, inode, size, time of the last change, and its nanoseconds.
+type FileId = (u64, u64, u64, i64, i64);
 
 /// The functions of a file.
 #[derive(Debug, Default, PartialEq)]
@@ -57,83 +75,110 @@ impl Programs {
         Self { root: root.into(), ..Self::default() }
     }
 
-    /// Begins a round. In each, the mappings of a process are read once at most.
+    /// Begins a round.
     pub fn begin_round(&mut self) {
         self.round += 1;
+        self.mapped.clear();
+        self.incomplete = false;
         if self.processes.len() > MAX_PROCESSES {
             self.processes.clear();
         }
     }
 
-    /// The process runs another program from now on.
-    pub fn forget(&mut self, process: u32) {
-        self.processes.remove(&process);
+    /// The kernel tells that a process mapped code since the last round.
+    pub fn mapped(&mut self, process: u32, addresses: Range<u64>) {
+        self.mapped.entry(process).or_default().push(addresses);
+    }
+
+    /// The kernel had no room to tell all of it.
+    pub fn incomplete(&mut self) {
+        self.incomplete = true;
     }
 
     /// The names of the functions with these addresses, the innermost first, as far as they are code of the process.
     pub fn names(&mut self, process: u32, chain: impl Iterator<Item = u64>) -> Vec<String> {
+        if self.incomplete {
+            return Vec::new();
+        }
+        if self.processes.get(&process).is_none_or(|known| known.round < self.round) {
+            self.read(process);
+        }
+        let Some(known) = self.processes.get(&process) else { return Vec::new() };
+        let mapped = self.mapped.get(&process).map_or(&[][..], Vec::as_slice);
         let mut names = Vec::new();
         for address in chain.take(MAX_DEPTH) {
             // A call can be a function's last instruction, so that it returns to the next function.
             let address = address.saturating_sub(u64::from(!names.is_empty()));
-            let Some(name) = self.name(process, address) else { break };
+            let Some(name) = known.name(address, mapped) else { break };
             names.push(name);
         }
         names
     }
 
-    fn name(&mut self, process: u32, address: u64) -> Option<String> {
-        let known = self.processes.get(&process).and_then(|(_, code)| find(code, address));
-        if known.is_some() {
-            return known;
-        }
-        if self.processes.get(&process).is_some_and(|(round, _)| *round == self.round) {
-            return None;
-        }
-        let code = self.mappings(process);
-        let name = find(&code, address);
-        self.processes.insert(process, (self.round, code));
-        name
-    }
-
-    /// The code that a process has mapped; nothing if it has ended.
-    fn mappings(&mut self, process: u32) -> Vec<Mapping> {
+    /// Reads what a process has mapped. One that has ended keeps what it had.
+    fn read(&mut self, process: u32) {
         let directory = self.root.join(format!("proc/{process}"));
         let text = fs::read_to_string(directory.join("maps")).unwrap_or_default();
         let code = text.lines().filter_map(|line| {
-            let Line { addresses, offset, file, path } = Line::parse(line)?;
-            Some(Mapping { addresses, offset, code: self.code(file, path, &directory) })
+            let Line { addresses, offset, path } = Line::parse(line)?;
+            let name = format!("map_files/{:x}-{:x}", addresses.start, addresses.end);
+            Some(Mapping { code: self.code(path, &directory.join(name)), addresses, offset })
         });
-        code.collect()
+        let now: Vec<Mapping> = code.collect();
+        let known = self.processes.entry(process).or_default();
+        known.round = self.round;
+        if !now.is_empty() {
+            known.before = std::mem::replace(&mut known.now, now);
+        }
     }
 
-    fn code(&mut self, file: &str, path: &str, process: &Path) -> Arc<Code> {
-        let key = if path.starts_with('/') { file } else { path };
-        if let Some(known) = self.files.get(key) {
+    /// The code of a mapped file, which is opened by a link that leads to it even if it was renamed or deleted.
+    fn code(&mut self, path: &str, link: &Path) -> Arc<Code> {
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("unknown");
+        let name = format!("[{}]", name.trim_matches(['[', ']']));
+        // Opening something else than a file could wait.
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(link);
+        let Ok((id, file)) = file.and_then(|file| Ok((regular(&file)?, file))) else {
+            return Arc::new(Code { name, ..Code::default() });
+        };
+        if let Some(known) = self.files.get(&id) {
             return known.clone();
         }
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("unknown");
         let room = MAX_SYMBOLS[0].min(MAX_SYMBOLS[1].saturating_sub(self.symbols));
-        let inside = path.strip_prefix('/').filter(|_| self.files.len() < MAX_FILES);
-        let read = inside.and_then(|inside| {
-            let file = File::open(process.join("root").join(inside)).ok()?;
-            functions(&ReadCache::new(file), room)
-        });
+        let room = if self.files.len() < MAX_FILES { room } else { 0 };
+        let read = (room > 0).then(|| functions(&ReadCache::new(file), room)).flatten();
         let (segments, functions) = read.unwrap_or_default();
         self.symbols += functions.len();
-        let name = format!("[{}]", name.trim_matches(['[', ']']));
         let code = Arc::new(Code { name, segments, functions });
         if self.files.len() < MAX_FILES {
-            self.files.insert(key.to_owned(), code.clone());
+            self.files.insert(id, code.clone());
         }
         code
     }
 }
 
-fn find(code: &[Mapping], address: u64) -> Option<String> {
-    let mapping = code.iter().find(|it| it.addresses.contains(&address))?;
-    let place = address - mapping.addresses.start + mapping.offset;
-    Some(mapping.code.function(place).unwrap_or(&mapping.code.name).to_owned())
+/// Which file it is. Fails for anything but a regular file.
+fn regular(file: &File) -> std::io::Result<FileId> {
+    let it = file.metadata()?;
+    match it.is_file() {
+        true => Ok((it.dev(), it.ino(), it.size(), it.mtime(), it.mtime_nsec())),
+        false => Err(std::io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+impl Process {
+    /// The function at an address. `None` if there is no code, or if it was replaced in this round.
+    fn name(&self, address: u64, mapped: &[Range<u64>]) -> Option<String> {
+        let has = |mapping: &&Mapping| mapping.addresses.contains(&address);
+        let mapping = self.now.iter().find(has)?;
+        let was_there = self.before.iter().any(|it| has(&it));
+        let times = mapped.iter().filter(|it| it.contains(&address)).count();
+        if times + usize::from(was_there) > 1 {
+            return None;
+        }
+        let place = address - mapping.addresses.start + mapping.offset;
+        Some(mapping.code.function(place).unwrap_or(&mapping.code.name).to_owned())
+    }
 }
 
 impl Code {
@@ -151,8 +196,6 @@ impl Code {
 struct Line<'a> {
     addresses: Range<u64>,
     offset: u64,
-    /// Device and inode.
-    file: &'a str,
     path: &'a str,
 }
 
@@ -170,7 +213,6 @@ impl<'a> Line<'a> {
         mode.contains('x').then_some(Self {
             addresses: number(start)?..number(end)?,
             offset: number(offset)?,
-            file: &rest[..inode],
             path: path.strip_suffix(" (deleted)").unwrap_or(path),
         })
     }
@@ -235,10 +277,10 @@ mod tests {
     fn code_without_symbols_has_the_name_of_its_file() {
         let directory = tempfile::tempdir().unwrap();
         let process = directory.path().join("proc/7");
-        fs::create_dir_all(process.join("root")).unwrap();
-        fs::write(process.join("root/a b"), "no ELF file").unwrap();
+        fs::create_dir_all(process.join("map_files")).unwrap();
+        fs::write(process.join("map_files/401000-402000"), "no ELF file").unwrap();
         let maps = "00400000-00401000 r--p 00000000 fe:01 12 /a b\n\
-                    00401000-00402000 r-xp 00001000 fe:01 12                         /a b\n\
+                    00401000-00402000 r-xp 00001000 fe:01 12                         /a b (deleted)\n\
                     7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n\
                     7ffc00000000-7ffc00001000 r-xp 00000000 00:00 0                  [vdso]\n";
         fs::write(process.join("maps"), maps).unwrap();
@@ -254,7 +296,48 @@ mod tests {
         assert_eq!(names(&mut programs, 0x40_0000), [""; 0]);
         programs.begin_round();
         assert_eq!(names(&mut programs, 0x40_0000), ["[a b]"]);
-        // A process that has ended.
+        // A process that has ended has its code still; one that was never read has none.
+        fs::remove_file(process.join("maps")).unwrap();
+        programs.begin_round();
+        assert_eq!(names(&mut programs, 0x40_1000), ["[a b]"]);
         assert_eq!(programs.names(8, [1].into_iter()), [""; 0]);
+    }
+
+    #[test]
+    fn code_that_was_replaced_has_no_name_in_this_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = directory.path().join("proc/7");
+        fs::create_dir_all(&process).unwrap();
+        let maps = "1000-2000 r-xp 0 00:00 0 [a]\n3000-4000 r-xp 0 00:00 0 [b]\n";
+        fs::write(process.join("maps"), maps).unwrap();
+        let mut programs = Programs::new(directory.path());
+        let names = |programs: &mut Programs| {
+            [0x1000, 0x3000].map(|at| programs.names(7, [at].into_iter()).concat())
+        };
+        programs.begin_round();
+        // New code is known, unless other code was there before in the same round.
+        programs.mapped(7, 0x1000..0x2000);
+        programs.mapped(7, 0x3000..0x3800);
+        programs.mapped(7, 0x3000..0x4000);
+        programs.mapped(8, 0x1000..0x2000);
+        assert_eq!(names(&mut programs), ["[a]", ""]);
+        programs.begin_round();
+        assert_eq!(names(&mut programs), ["[a]", "[b]"]);
+        programs.begin_round();
+        programs.mapped(7, 0x1000..0x2000);
+        assert_eq!(names(&mut programs), ["", "[b]"]);
+        programs.begin_round();
+        programs.incomplete();
+        assert_eq!(names(&mut programs), ["", ""]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &link, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let code = Programs::default().code("/bin/a", &link);
+        assert_eq!(code.name, "[a]");
     }
 }
