@@ -73,10 +73,16 @@ impl Words {
         }
     }
 
-    /// The first byte that begins a unit of so many bytes, such as a huge page.
-    pub fn aligned(&self, unit: usize) -> usize {
-        let start = self.0.as_mut_ptr().addr();
-        start.next_multiple_of(unit) - start
+    /// Anonymous memory with so many bytes that begin a huge page, and where these are. What surrounds them gets no huge
+    /// pages: the stack of a thread beside it would share them.
+    pub fn huge(bytes: usize) -> io::Result<(Self, Range<usize>)> {
+        let words = Self::anonymous(bytes + HUGE)?;
+        let address = words.0.as_mut_ptr().addr();
+        let start = address.next_multiple_of(HUGE) - address;
+        for beside in [0..start, start + bytes..bytes + HUGE] {
+            words.advise(beside, libc::MADV_NOHUGEPAGE)?;
+        }
+        Ok((words, start..start + bytes))
     }
 
     /// Changes the protection of the pages (mprotect(2)). A write to read-only pages ends the process by a

@@ -4,16 +4,18 @@
 //! | phase | what happens |
 //! | --- | --- |
 //! | `fill` | memory is filled and fragmented |
-//! | `fault` | other memory is touched, which may have huge pages; the kernel compacts when it has none |
+//! | `fault` | other memory is touched, by one thread or several, which may have huge pages; the kernel compacts when it has none |
 //! | `compact` | all memory is compacted by `vm.compact_memory` |
 
 use std::fs;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::reporter::Reporter;
 use super::setting::Setting;
+use super::tasks::{MOST, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::{HUGE, PAGE, Words};
@@ -34,6 +36,8 @@ pub struct Options {
     /// The memory that is touched, in percent of the machine's memory.
     share: f64,
     rounds: u32,
+    /// Threads that touch memory.
+    tasks: usize,
     memory: u64,
 }
 
@@ -48,6 +52,7 @@ impl Workload for Options {
             every: given.within("every", 2, HUGE / PAGE)?,
             share: given.percent("share", 40.0, "no more memory than that is free")?,
             rounds: given.within("rounds", 1, 1_000_000)?,
+            tasks: given.within("tasks", 1, MOST)?,
             memory: given.value("memory")?,
         };
         match found.huge_pages() {
@@ -101,20 +106,24 @@ fn fault(options: &Options, reporter: &mut Reporter) -> Result<()> {
     let _enabled = Setting::new(ENABLED, "always")?;
     let _defrag = Setting::new(DEFRAG, "always")?;
     let pages = options.huge_pages();
-    let words = Words::anonymous((pages + 1) * HUGE).while_("mapping memory")?;
-    let first = words.aligned(HUGE);
+    let (words, range) = Words::huge(pages * HUGE).while_("mapping memory")?;
     let before = number("/proc/self/smaps_rollup", "AnonHugePages:")?;
     reporter.phase("fault")?;
-    let mut times = Vec::new();
-    for page in 0..pages {
-        let start = Instant::now();
-        words[(first + page * HUGE) / size_of::<u64>()].store(1, Relaxed);
-        times.push((start.elapsed().as_secs_f64() * 1e6, boot_time()));
-    }
+    let all = Mutex::new(Vec::new());
+    side_by_side(options.tasks, |task| {
+        let mut times = Vec::new();
+        for page in (task..pages).step_by(options.tasks) {
+            let start = Instant::now();
+            words[(range.start + page * HUGE) / size_of::<u64>()].store(1, Relaxed);
+            times.push((start.elapsed().as_secs_f64() * 1e6, boot_time()));
+        }
+        all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut times);
+        Ok(())
+    })?;
     reporter.phase("")?;
     let huge = number("/proc/self/smaps_rollup", "AnonHugePages:")?.saturating_sub(before);
     let share = 100.0 * (huge << 10) as f64 / (pages * HUGE) as f64;
-    for (time, ended) in times {
+    for (time, ended) in all.into_inner().unwrap_or_else(PoisonError::into_inner) {
         reporter.timed("Fault", "", time, ended)?;
     }
     reporter.sample("Huge", share)

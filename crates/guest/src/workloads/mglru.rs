@@ -8,19 +8,23 @@
 //! | `on-cyclic-110` | with the multi-generational LRU, 110 % of the limit is read in order, several times |
 //! | `off-random-80` | without it, pages of 80 % of the limit are read at random places |
 //!
+//! Threads can read it side by side: each its part in order, or its share of the pages at random.
+//!
 //! The kernel's own choice of LRU is restored afterwards.
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
 
 use super::cgroup::Memcg;
 use super::files;
 use super::random::Random;
 use super::reporter::Reporter;
 use super::setting::Setting;
+use super::tasks::{MOST, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::PAGE;
@@ -38,11 +42,13 @@ pub struct Options {
     /// The limit of the cgroup, in percent of the machine's memory.
     limit: f64,
     passes: u32,
+    /// Threads that read.
+    tasks: usize,
     memory: u64,
 }
 
-/// Reads as many pages as a file's first so many, each a page of its own or at random.
-type Test = fn(&File, u64, &mut Random) -> io::Result<()>;
+/// Reads as many pages as a part of a file's first so many has: these, or others at random.
+type Test = fn(&File, Range<u64>, u64, &mut Random) -> io::Result<()>;
 const TESTS: [(&str, Test); 2] = [("cyclic", cyclic), ("random", random)];
 
 impl Workload for Options {
@@ -54,6 +60,7 @@ impl Workload for Options {
             sets: list_within("sets", &given.text("sets")?, 1, 1000)?,
             limit: given.percent("limit", 80.0, "the machine needs the rest")?,
             passes: given.within("passes", 1, 1_000_000)?,
+            tasks: given.within("tasks", 1, MOST)?,
             memory: given.value("memory")?,
         };
         if found.sets.iter().any(|set| found.pages(*set) == 0) {
@@ -112,14 +119,22 @@ impl Options {
         let memcg = Memcg::limited("mglru", share_of(self.memory, self.limit))?;
         memcg.join()?;
         let file = File::open(path).while_(&name)?;
-        let mut random = Random(0);
-        read(&file, pages, &mut random).while_(&name)?;
+        let tasks = self.tasks as u64;
+        let randoms: Vec<Mutex<Random>> = (0..tasks).map(|task| Mutex::new(Random(task))).collect();
+        let pass = || {
+            side_by_side(self.tasks, |task| {
+                let at = |task: u64| pages * task / tasks;
+                let part = at(task as u64)..at(task as u64 + 1);
+                let mut random = randoms[task].lock().unwrap_or_else(PoisonError::into_inner);
+                read(&file, part, pages, &mut random).while_(&name)
+            })
+        };
+        pass()?;
         reporter.phase(label)?;
         let mut passes = Vec::new();
         for _ in 0..self.passes {
-            let (start, before) = (Instant::now(), refaults(&memcg)?);
-            read(&file, pages, &mut random).while_(&name)?;
-            let rate = pages as f64 / start.elapsed().as_secs_f64();
+            let before = refaults(&memcg)?;
+            let rate = pages as f64 / pass()?.as_secs_f64();
             passes.push((rate, refaults(&memcg)? - before, boot_time()));
         }
         reporter.phase("")?;
@@ -137,14 +152,15 @@ fn refaults(memcg: &Memcg) -> Result<u64> {
     memcg.stat("workingset_refault_file")
 }
 
-fn cyclic(file: &File, pages: u64, _: &mut Random) -> io::Result<()> {
+fn cyclic(file: &File, part: Range<u64>, _: u64, _: &mut Random) -> io::Result<()> {
     let mut page = [0; PAGE];
-    (0..pages).try_for_each(|number| file.read_exact_at(&mut page, number * PAGE as u64))
+    part.into_iter().try_for_each(|number| file.read_exact_at(&mut page, number * PAGE as u64))
 }
 
-fn random(file: &File, pages: u64, random: &mut Random) -> io::Result<()> {
+fn random(file: &File, part: Range<u64>, pages: u64, random: &mut Random) -> io::Result<()> {
     let mut page = [0; PAGE];
-    (0..pages).try_for_each(|_| file.read_exact_at(&mut page, random.below(pages) * PAGE as u64))
+    part.into_iter()
+        .try_for_each(|_| file.read_exact_at(&mut page, random.below(pages) * PAGE as u64))
 }
 
 #[cfg(test)]
@@ -168,8 +184,8 @@ mod tests {
         files::create(&path, 3 * PAGE as u64).unwrap();
         let file = File::open(&path).unwrap();
         for read in [cyclic, random] {
-            read(&file, 3, &mut Random(0)).unwrap();
+            read(&file, 1..3, 3, &mut Random(0)).unwrap();
         }
-        assert!(cyclic(&file, 4, &mut Random(0)).is_err());
+        assert!(cyclic(&file, 3..4, 4, &mut Random(0)).is_err());
     }
 }

@@ -21,7 +21,10 @@ use crate::clock::boot_time;
 use crate::words::Words;
 
 /// The largest number of tasks.
-const MOST: usize = 1000;
+pub const MOST: usize = 1000;
+
+/// The stack of a thread. It is smaller than a huge page, which the kernel would count beside those of a test.
+const STACK: usize = 256 << 10;
 
 /// What a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +119,13 @@ impl Tasks {
         let (start, work) = (&Barrier::new(self.count + 1), &work);
         thread::scope(|scope| {
             let task = |number| {
-                scope.spawn(move || {
+                thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
                     start.wait();
                     work(number)
                 })
             };
-            let tasks: Vec<_> = (0..self.count).map(task).collect();
+            let tasks: Vec<_> =
+                (0..self.count).map(task).collect::<io::Result<_>>().while_("a thread")?;
             start.wait();
             let started = Instant::now();
             for task in tasks {
@@ -163,6 +167,17 @@ impl Tasks {
         }
         Ok(started.elapsed())
     }
+}
+
+/// Lets so many threads work side by side, by their number; one alone works in this thread. Returns the time from their
+/// start to the end of the last one.
+pub fn side_by_side(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<Duration> {
+    if count > 1 {
+        return Tasks { by: By::Threads, count }.timed(work);
+    }
+    let start = Instant::now();
+    work(0)?;
+    Ok(start.elapsed())
 }
 
 /// Memory in which tasks store figures, also if they are processes.

@@ -8,6 +8,8 @@
 //! | `collapse` | base pages become huge pages by `MADV_COLLAPSE` |
 //! | `split` | each huge page is split, by `MADV_FREE` of a base page in it |
 //!
+//! Threads can do it side by side, each with its part of the memory; one of them unmaps it.
+//!
 //! The settings in `/sys/kernel/mm/transparent_hugepage` are changed for each of them and restored.
 
 use std::fs;
@@ -15,12 +17,13 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use super::reporter::Reporter;
 use super::setting::Setting;
+use super::tasks::{MOST, side_by_side};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, list, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::{HUGE, PAGE, Words};
@@ -35,6 +38,8 @@ pub struct Options {
     tests: Vec<(&'static str, Test)>,
     /// The folios of `touch`, in bytes.
     sizes: Vec<usize>,
+    /// Threads.
+    tasks: usize,
     /// Percent of the machine's memory.
     share: f64,
     rounds: u32,
@@ -56,14 +61,15 @@ impl Workload for Options {
         let found = Self {
             tests: given.chosen("tests", &TESTS)?,
             sizes: sizes.into_iter().map(|size| size << 10).collect(),
+            tasks: given.within("tasks", 1, MOST)?,
             share: given.percent("share", 70.0, "the memory has to fit")?,
             rounds: given.within("rounds", 1, 1_000_000)?,
             memory: given.value("memory")?,
         };
-        match found.bytes() {
-            0 => Err(refused("share", found.share, "less than a huge page")),
-            _ => Ok(found),
+        if found.bytes() / HUGE < found.tasks {
+            return Err(refused("share", found.share, "less than a huge page for each thread"));
         }
+        Ok(found)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
@@ -91,6 +97,17 @@ impl Options {
     fn huge_pages(&self) -> f64 {
         (self.bytes() / HUGE) as f64
     }
+
+    /// Lets each thread work on its part of the memory. Returns the time until the last one ends.
+    fn timed(
+        &self,
+        memory: &Memory,
+        work: impl Fn(Range<usize>) -> Result<()> + Sync,
+    ) -> Result<Duration> {
+        let pages = self.bytes() / HUGE;
+        let at = |thread: usize| memory.range.start + pages * thread / self.tasks * HUGE;
+        side_by_side(self.tasks, |thread| work(at(thread)..at(thread + 1)))
+    }
 }
 
 fn touch(options: &Options, reporter: &mut Reporter) -> Result<bool> {
@@ -104,9 +121,11 @@ fn touch(options: &Options, reporter: &mut Reporter) -> Result<bool> {
         for _ in 0..options.rounds {
             reporter.phase(&format!("touch-{name}"))?;
             let memory = Memory::new(options.bytes())?;
-            let start = Instant::now();
-            memory.fill();
-            let (touched, ended) = (start.elapsed().as_secs_f64(), boot_time());
+            let touch = |part| {
+                memory.fill(part);
+                Ok(())
+            };
+            let (touched, ended) = (options.timed(&memory, touch)?.as_secs_f64(), boot_time());
             reporter.phase(&format!("unmap-{name}"))?;
             let start = Instant::now();
             drop(memory);
@@ -134,11 +153,10 @@ fn collapse(options: &Options, reporter: &mut Reporter) -> Result<bool> {
         let memory = Memory::filled(options.bytes(), PAGE)?;
         let _settings = Settings::only(HUGE, Path::new(SETTINGS))?;
         reporter.phase("collapse")?;
-        let start = Instant::now();
-        for page in memory.huge_pages() {
-            memory.collapse(page).while_("MADV_COLLAPSE")?;
-        }
-        let (elapsed, ended) = (start.elapsed(), boot_time());
+        let collapse = |part| {
+            huge_pages(part).try_for_each(|page| memory.collapse(page).while_("MADV_COLLAPSE"))
+        };
+        let (elapsed, ended) = (options.timed(&memory, collapse)?, boot_time());
         reporter.phase("")?;
         let each = elapsed.as_secs_f64() * 1e6 / options.huge_pages();
         reporter.timed("collapse", "", each, ended)?;
@@ -151,12 +169,13 @@ fn split(options: &Options, reporter: &mut Reporter) -> Result<bool> {
         reporter.phase("fill")?;
         let memory = Memory::filled(options.bytes(), HUGE)?;
         reporter.phase("split")?;
-        let start = Instant::now();
-        for page in memory.huge_pages() {
-            let last = page.end - PAGE..page.end;
-            memory.words.advise(last, libc::MADV_FREE).while_("MADV_FREE")?;
-        }
-        let (elapsed, ended) = (start.elapsed(), boot_time());
+        let split = |part| {
+            huge_pages(part).try_for_each(|page| {
+                let last = page.end - PAGE..page.end;
+                memory.words.advise(last, libc::MADV_FREE).while_("MADV_FREE")
+            })
+        };
+        let (elapsed, ended) = (options.timed(&memory, split)?, boot_time());
         reporter.phase("")?;
         let each = elapsed.as_secs_f64() * 1e6 / options.huge_pages();
         reporter.timed("split", "", each, ended)?;
@@ -180,27 +199,22 @@ struct Memory {
 
 impl Memory {
     fn new(bytes: usize) -> Result<Self> {
-        let words = Words::anonymous(bytes + HUGE).while_("mapping memory")?;
-        let start = words.aligned(HUGE);
-        Ok(Self { words, range: start..start + bytes })
+        let (words, range) = Words::huge(bytes).while_("mapping memory")?;
+        Ok(Self { words, range })
     }
 
     /// Memory whose pages were written, in folios of this size.
     fn filled(bytes: usize, size: usize) -> Result<Self> {
         let _settings = Settings::only(size, Path::new(SETTINGS))?;
         let memory = Self::new(bytes)?;
-        memory.fill();
+        memory.fill(memory.range.clone());
         Ok(memory)
     }
 
-    /// Writes a word of each base page.
-    fn fill(&self) {
-        let pages = self.range.clone().step_by(PAGE);
+    /// Writes a word of each base page of a part.
+    fn fill(&self, part: Range<usize>) {
+        let pages = part.step_by(PAGE);
         pages.for_each(|byte| self.words[byte / size_of::<u64>()].store(1, Relaxed));
-    }
-
-    fn huge_pages(&self) -> impl Iterator<Item = Range<usize>> {
-        self.range.clone().step_by(HUGE).map(|start| start..start + HUGE)
     }
 
     /// Makes a huge page of base pages.
@@ -214,6 +228,10 @@ impl Memory {
         }
         self.words.advise(page, libc::MADV_COLLAPSE)
     }
+}
+
+fn huge_pages(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    part.step_by(HUGE).map(|start| start..start + HUGE)
 }
 
 /// The kernel's settings while folios of one size alone are allowed.
@@ -272,6 +290,25 @@ mod tests {
     }
 
     #[test]
+    fn threads_have_parts_of_the_memory() {
+        let options = options::<Options>("thp", &[("tasks", "3"), ("share", "0.5")]).unwrap();
+        let memory = Memory::new(options.bytes()).unwrap();
+        let parts = std::sync::Mutex::new(Vec::new());
+        let work = |part| {
+            parts.lock().unwrap().push(part);
+            Ok(())
+        };
+        options.timed(&memory, work).unwrap();
+        let mut parts: Vec<Range<usize>> = parts.into_inner().unwrap();
+        parts.sort_by_key(|part| part.start);
+        assert_eq!((parts.len(), parts[0].start), (3, memory.range.start));
+        assert_eq!(parts[2].end, memory.range.end);
+        assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start && !pair[0].is_empty()));
+        let error = super::super::tests::options::<Options>("thp", &[("tasks", "900")]);
+        assert!(error.is_err());
+    }
+
+    #[test]
     fn one_size_is_allowed_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -301,8 +338,8 @@ mod tests {
         let memory = Memory::new(2 * HUGE).unwrap();
         let first = &memory.words[memory.range.start / size_of::<u64>()];
         assert!(std::ptr::from_ref(first).addr().is_multiple_of(HUGE));
-        memory.fill();
-        assert_eq!(memory.huge_pages().count(), 2);
+        memory.fill(memory.range.clone());
+        assert_eq!(huge_pages(memory.range.clone()).count(), 2);
         memory.words.advise(memory.range.end - PAGE..memory.range.end, libc::MADV_FREE).unwrap();
     }
 }
