@@ -9,6 +9,7 @@
  *   1  the same with areas of 1 to PAGES pages, at random
  *   2  all areas are allocated, then all are freed
  *   3  like 0 while other areas are there, between which there are holes for one area each
+ *   4  like 0, with huge pages for areas that are large enough (vmalloc_huge(), Linux 5.18)
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -17,12 +18,13 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 
 #define MAX_AREAS 100000U
 #define MAX_PAGES 65536U
 
-enum { FIX_SIZE, RANDOM_SIZE, LONG_BUSY_LIST, FULL_FIT, TESTS };
+enum { FIX_SIZE, RANDOM_SIZE, LONG_BUSY_LIST, FULL_FIT, HUGE_FIX_SIZE, TESTS };
 
 static void **areas;
 static u64 done, spent_ns;
@@ -72,8 +74,17 @@ static void release(unsigned int first, unsigned int count, unsigned int step)
 	}
 }
 
+static void *allocate(unsigned long bytes, bool huge)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0)
+	if (huge)
+		return vmalloc_huge(bytes, GFP_KERNEL);
+#endif
+	return vmalloc(bytes);
+}
+
 /* Each area is freed before the next one is allocated. */
-static int one_by_one(unsigned int count, unsigned int pages, u64 *state)
+static int one_by_one(unsigned int count, unsigned int pages, u64 *state, bool huge)
 {
 	unsigned int i;
 	int error = 0;
@@ -84,7 +95,7 @@ static int one_by_one(unsigned int count, unsigned int pages, u64 *state)
 
 		if (state)
 			bytes = 1 + next_random(state) % pages;
-		area = vmalloc(bytes << PAGE_SHIFT);
+		area = allocate(bytes << PAGE_SHIFT, huge);
 		if (!area)
 			return -ENOMEM;
 		*area = 1;
@@ -109,10 +120,10 @@ static int run_test(unsigned int test, unsigned int pages, unsigned int count, u
 	begin = ktime_get_ns();
 	switch (test) {
 	case FIX_SIZE:
-		error = one_by_one(count, pages, NULL);
+		error = one_by_one(count, pages, NULL, false);
 		break;
 	case RANDOM_SIZE:
-		error = one_by_one(count, pages, &seed);
+		error = one_by_one(count, pages, &seed, false);
 		break;
 	case LONG_BUSY_LIST:
 		error = hold(count, bytes, 1);
@@ -121,7 +132,10 @@ static int run_test(unsigned int test, unsigned int pages, unsigned int count, u
 		break;
 	case FULL_FIT:
 		if (!error)
-			error = one_by_one(count, pages, NULL);
+			error = one_by_one(count, pages, NULL, false);
+		break;
+	case HUGE_FIX_SIZE:
+		error = one_by_one(count, pages, NULL, true);
 		break;
 	}
 	spent_ns = ktime_get_ns() - begin;
@@ -141,6 +155,8 @@ static int run(const char *text, const struct kernel_param *parameter)
 		return -EINVAL;
 	if (!areas)
 		return -ENODEV;
+	if (test == HUGE_FIX_SIZE && LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0))
+		return -EOPNOTSUPP;
 	done = spent_ns = 0;
 	return run_test(test, pages, count, seed);
 }

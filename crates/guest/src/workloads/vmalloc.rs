@@ -7,23 +7,27 @@
 //! | `random_size-16` | the same with areas of 1 to 16 pages |
 //! | `long_busy_list-16` | all areas are allocated, then all are freed |
 //! | `full_fit-16` | areas are allocated and freed that fit exactly into holes between others |
+//! | `huge_fix_size-512` | like `fix_size`, by `vmalloc_huge` |
 
 use std::fs;
 use std::io;
 
+use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
 use super::reporter::Reporter;
 use super::tasks::pin;
-use super::{Given, Result, While, Workload, list_within, refused, share_of};
+use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::PAGE;
 
 /// The module's control file.
 const RUN: &str = "/sys/module/timevmalloc/parameters/run";
 /// The tests and their numbers for the module.
-const TESTS: [(&str, u32); 4] =
-    [("fix_size", 0), ("random_size", 1), ("long_busy_list", 2), ("full_fit", 3)];
+const TESTS: [(&str, u32); 5] =
+    [("fix_size", 0), ("random_size", 1), ("long_busy_list", 2), ("full_fit", 3), (HUGE, 4)];
+/// A kernel before Linux 5.18 cannot do this test.
+const HUGE: &str = "huge_fix_size";
 
 /// The command line.
 pub struct Options {
@@ -59,7 +63,13 @@ impl Workload for Options {
 
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         pin(self.cpu).while_(format!("running on CPU {}", self.cpu))?;
+        let mut done = false;
         for &(name, test) in &self.tests {
+            if !is_supported(test).while_(name)? {
+                reporter.note(&format!("{name}: this kernel has no vmalloc_huge()"))?;
+                continue;
+            }
+            done = true;
             for &pages in &self.pages {
                 let label = format!("{name}-{pages}");
                 if !self.fits(pages) {
@@ -76,7 +86,19 @@ impl Workload for Options {
                 reporter.rates(name, &pages.to_string(), rounds)?;
             }
         }
-        Ok(())
+        match done {
+            true => Ok(()),
+            false => Err(WorkloadError::Unsupported("this kernel has no vmalloc_huge()")),
+        }
+    }
+}
+
+/// Whether the module can do a test: it tries with an area of one page.
+fn is_supported(test: u32) -> io::Result<bool> {
+    match time(test, 1, 1, 0) {
+        Ok(_) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
