@@ -37,6 +37,8 @@ pub struct PerfSamples {
     pub idle: u64,
     /// Samples that are left out because there are too many different call paths.
     pub dropped: u64,
+    /// Samples without a function, which count as those of programs: nothing tells whether the kernel ran.
+    pub nowhere: u64,
     /// Lines that belong to no sample: the first one's number, and how many there are.
     pub unread: Option<(usize, usize)>,
 }
@@ -81,6 +83,7 @@ struct Collector<'a> {
     times: Option<(u64, u64)>,
     idle: u64,
     dropped: u64,
+    nowhere: u64,
 }
 
 impl<'a> Collector<'a> {
@@ -102,6 +105,7 @@ impl<'a> Collector<'a> {
             }
             return;
         }
+        self.nowhere += u64::from(in_kernel.is_none());
         let mut own = (command, path);
         if !self.processes.contains_key(&own) && !self.has_room(own.1.len()) {
             // Without room for its path, the process counts as a whole.
@@ -148,8 +152,8 @@ impl<'a> Collector<'a> {
             ..Profile::default()
         };
         profile.sum_up(|_| String::new());
-        let (idle, dropped) = (self.idle, self.dropped);
-        PerfSamples { profile, idle, dropped, ..PerfSamples::default() }
+        let (idle, dropped, nowhere) = (self.idle, self.dropped, self.nowhere);
+        PerfSamples { profile, idle, dropped, nowhere, ..PerfSamples::default() }
     }
 }
 

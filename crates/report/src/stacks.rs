@@ -74,7 +74,7 @@ fn print_samples(profile: &Profile, text: &mut String) {
     let mut all: Vec<Sample> =
         paths.map(|(frames, _)| Sample { who: KERNEL.to_owned(), id: 0, frames }).collect();
     all.extend(profile.processes.iter().map(|process| Sample {
-        who: frame(&process.name),
+        who: process_frame(&process.name),
         id: process.id,
         frames: user_path(process),
     }));
@@ -141,7 +141,7 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
         for process in &profile.processes {
             let instructions = process.instructions.iter().copied().map(u128::from).sum();
             user = user.saturating_sub(instructions);
-            add(&process.name, process.id, user_path(process), instructions);
+            add(&process_frame(&process.name), process.id, user_path(process), instructions);
         }
         add(OTHER_PROCESSES, 0, vec![USER.into()], user);
         add(FIRMWARE, 0, vec!["[firmware]".into()], all.firmware.into());
@@ -160,6 +160,14 @@ fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
         if frames.is_empty() { vec![frame("")] } else { frames }
     };
     profile.stacks.iter().map(|stack| (path(&stack.functions), stack.instructions)).collect()
+}
+
+/// The outermost frame of a process. A program can be called `kernel`.
+fn process_frame(name: &str) -> String {
+    match name {
+        KERNEL | FIRMWARE => format!("{name}_"),
+        name => frame(name),
+    }
 }
 
 /// A path in user mode, the outermost function first.
@@ -279,7 +287,7 @@ mod tests {
         let profiles = [
             profile(
                 &[(&["asm_exc_page_fault", "handle_mm_fault.isra.0"], 70), (&["schedule"], 5)],
-                &[("numa01", 7, 10), ("numa01", 8, 10), ("V8 Worker", 9, 1)],
+                &[("numa01", 7, 10), ("numa01", 8, 10), ("V8 Worker", 9, 1), ("kernel", 10, 2)],
                 &[],
             ),
             profile(&[], &[], &[("schedule", 4), ("memset", 0)]),
@@ -291,6 +299,7 @@ mod tests {
             kernel;[other_functions] 6\n\
             kernel;asm_exc_page_fault;handle_mm_fault.isra.0 70\n\
             kernel;schedule 9\n\
+            kernel_;[user] 2\n\
             numa01;[user] 20\n";
         assert_eq!(collapsed(&profiles), expected);
     }

@@ -111,6 +111,8 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 fn frame(line: &str) -> Option<(bool, &str, &str)> {
     let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
+    // A file that is gone stands as `(/bin/a (deleted))`.
+    let rest = rest.find(" (deleted))").map_or(rest, |end| &rest[..end]);
     let (name, object) = rest.trim().rsplit_once(" (")?;
     let object = object.split(')').next()?;
     let name = match name.rsplit_once("+0x") {
@@ -136,7 +138,7 @@ usemem  1234/1236 [003]  81.204715:   10101010 cpu-clock:
 \t          4011d6 touch+0x26 (/usr/bin/usemem)
 
 V8 Worker  77 [000]  81.304715:   10101010 cpu-clock:
-\t          4011d6 [unknown] (/usr/bin/node)
+\t          4011d6 [unknown] (/memfd:node (deleted))
 \t          4021d6 main+0x6 (/usr/bin/node)
 \t              80 [unknown] ([unknown])
 
@@ -156,7 +158,8 @@ lost its head
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, others, idle, dropped, unread } = perf_script(TEXT, None);
+        let PerfSamples { profile, others, idle, dropped, nowhere, unread } =
+            perf_script(TEXT, None);
         let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
         let expected = [("do_anonymous_page;clear_page_erms", 2), ("ext4_read", 1)];
         assert_eq!(
@@ -170,7 +173,9 @@ lost its head
         assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
         assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
         assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
-        assert_eq!(unread, Some((23, 1)));
+        assert_eq!((nowhere, unread), (0, Some((23, 1))));
+        let bare = "usemem  1234 [003]  81.204715:   10101010 cpu-clock:\n";
+        assert_eq!(perf_script(bare, None).nowhere, 1);
     }
 
     #[test]

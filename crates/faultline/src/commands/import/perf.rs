@@ -155,7 +155,16 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
         let message = format!("{}: its samples are of {}: change --event", shown(), escape(&found));
         return Err(Failure::Usage(message));
     }
-    if samples.profile.instructions().total() == 0 {
+    let total = samples.profile.instructions().total();
+    if total > 0 && samples.nowhere == total {
+        let message = format!(
+            "{}: no sample has a function, so nothing tells the kernel from programs: print the fields `ip`, `sym` and \
+             `dso` too, as `perf script` does by default",
+            shown()
+        );
+        return Err(Failure::Usage(message));
+    }
+    if total == 0 {
         let message = format!(
             "{}: no sample is in it: it must be the output of `perf script` with command, process, time, event and \
              symbols, which it prints by default, or that of `perf data convert --to-json`",
@@ -168,7 +177,7 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
 
 /// Prints what was read of a file, and what was not.
 fn describe(path: &Path, samples: &PerfSamples) -> Result<(), Failure> {
-    let PerfSamples { profile, others, idle, dropped, unread } = samples;
+    let PerfSamples { profile, others, idle, dropped, nowhere, unread } = samples;
     let event = profile.sampled.as_ref().map_or("", |it| &it.event);
     let samples = profile.instructions().total() as usize;
     let mut text = format!(
@@ -188,6 +197,10 @@ fn describe(path: &Path, samples: &PerfSamples) -> Result<(), Failure> {
         if *samples > 0 {
             text.push_str(&format!("  left out: {} {why}\n", count(*samples as usize, "sample")));
         }
+    }
+    if *nowhere > 0 {
+        let samples = count(*nowhere as usize, "sample");
+        text.push_str(&format!("  without a function: {samples}, counted as those of programs\n"));
     }
     if let Some((first, lines)) = unread {
         text.push_str(&format!(
