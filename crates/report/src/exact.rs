@@ -114,6 +114,9 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 
 /// The change that a verdict is about, and its luck floor.
 pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
+    if let Some(lacking) = [0, column].into_iter().find(|side| row.value(*side).is_none()) {
+        return format!("no value of {}", escape(&comparison.variants[lacking].name));
+    }
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),

@@ -170,6 +170,17 @@ fn changes_within_luck_are_undecided_and_say_how_many_seeds_are_needed() {
 }
 
 #[test]
+fn a_row_that_one_kernel_lacks_names_the_kernel() {
+    let mut base = seeds(1.0, 5);
+    for boot in &mut base {
+        boot.samples.retain(|sample| sample.phase != "NUMA01");
+    }
+    let comparison = compared(5, &[("6.1", &base), ("6.12", &seeds(1.0, 5))]);
+    let words = words(&brief(&comparison));
+    assert!(words.contains("undecided instructions-kernel-NUMA01 no value of 6.1"), "{words}");
+}
+
+#[test]
 fn one_variant_has_no_verdicts() {
     let text = printed(&compared(5, &[("6.1", &seeds(1.0, 5))]));
     insta::assert_snapshot!(&text[..text.find("Min ").unwrap()]);
