@@ -24,10 +24,17 @@ use crate::words::PAGE;
 /// The module's control file.
 const RUN: &str = "/sys/module/timevmalloc/parameters/run";
 /// The tests and their numbers for the module.
-const TESTS: [(&str, u32); 5] =
-    [("fix_size", 0), ("random_size", 1), ("long_busy_list", 2), ("full_fit", 3), (HUGE, 4)];
+const TESTS: [(&str, u32); 5] = [
+    ("fix_size", 0),
+    ("random_size", 1),
+    ("long_busy_list", 2),
+    ("full_fit", 3),
+    (HUGE, HUGE_NUMBER),
+];
 /// A kernel before Linux 5.18 cannot do this test.
 const HUGE: &str = "huge_fix_size";
+const HUGE_NUMBER: u32 = 4;
+const NO_HUGE: &str = "this kernel has no vmalloc_huge()";
 
 /// The command line.
 pub struct Options {
@@ -63,13 +70,15 @@ impl Workload for Options {
 
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         pin(self.cpu).while_(format!("running on CPU {}", self.cpu))?;
-        let mut done = false;
-        for &(name, test) in &self.tests {
-            if !is_supported(test).while_(name)? {
-                reporter.note(&format!("{name}: this kernel has no vmalloc_huge()"))?;
-                continue;
+        let asks_for_huge = self.tests.iter().any(|(name, _)| *name == HUGE);
+        let lacks_huge = asks_for_huge && !has_huge().while_(HUGE)?;
+        if lacks_huge {
+            reporter.note(&format!("{HUGE}: {NO_HUGE}"))?;
+            if self.tests.iter().all(|(name, _)| *name == HUGE) {
+                return Err(WorkloadError::Unsupported(NO_HUGE));
             }
-            done = true;
+        }
+        for &(name, test) in self.tests.iter().filter(|(name, _)| !(lacks_huge && *name == HUGE)) {
             for &pages in &self.pages {
                 let label = format!("{name}-{pages}");
                 if !self.fits(pages) {
@@ -86,16 +95,13 @@ impl Workload for Options {
                 reporter.rates(name, &pages.to_string(), rounds)?;
             }
         }
-        match done {
-            true => Ok(()),
-            false => Err(WorkloadError::Unsupported("this kernel has no vmalloc_huge()")),
-        }
+        Ok(())
     }
 }
 
-/// Whether the module can do a test: it tries with an area of one page.
-fn is_supported(test: u32) -> io::Result<bool> {
-    match time(test, 1, 1, 0) {
+/// Whether the module can ask for huge pages: it tries with an area of one page.
+fn has_huge() -> io::Result<bool> {
+    match time(HUGE_NUMBER, 1, 1, 0) {
         Ok(_) => Ok(true),
         Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(false),
         Err(error) => Err(error),
