@@ -56,16 +56,21 @@ pub fn is_direct(image: &Path) -> bool {
 /// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no such
 /// buffers without disks, and gets none with them.
 ///
-/// RAM disks have their number and size here for kernels in which `brd` is built in (`drivers/block/brd.c`). A module
-/// gets them when it is loaded.
+/// RAM disks have their number and size here for kernels in which `brd` is built in. A module gets them when it is
+/// loaded.
 pub fn boot_parameters(vm: &Vm<'_>) -> String {
     let is_low = pmem(vm) > 0 && vm.topology.memory() < ALL_LOW;
-    let ram: Vec<&Disk> = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Ram).collect();
-    let brd = ram
-        .first()
-        .map(|first| format!("brd.rd_nr={} brd.rd_size={}", ram.len(), first.size.0 >> 10));
-    let words = is_low.then(|| "swiotlb=noforce".to_owned()).into_iter().chain(brd);
-    words.collect::<Vec<String>>().join(" ")
+    let swiotlb = is_low.then(|| "swiotlb=noforce".to_owned());
+    let brd = of_brd(vm.disks).into_iter().flatten().map(|parameter| format!("brd.{parameter}"));
+    swiotlb.into_iter().chain(brd).collect::<Vec<String>>().join(" ")
+}
+
+/// The parameters of `brd` for RAM disks, if there are any: it makes a given number of disks with the same size in KiB
+/// (`drivers/block/brd.c`).
+pub fn of_brd(disks: &[Disk]) -> Option<[String; 2]> {
+    let mut ram = disks.iter().filter(|disk| disk.kind == DiskKind::Ram);
+    let size = ram.next()?.size.0 >> 10;
+    Some([format!("rd_nr={}", 1 + ram.count()), format!("rd_size={size}")])
 }
 
 /// The total size of persistent memory, including the user space of an exact machine.

@@ -39,7 +39,7 @@ pub use pinned::Pinned;
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, FREQUENCY, Function, INSTRUCTIONS,
     Instructions, MAX_FREQUENCY, NOT_SAMPLED, Privilege, Process, Profile, Profiling, Sampled,
-    Slice, Stack, Target,
+    Slice, Stack, Target, USER,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;

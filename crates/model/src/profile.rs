@@ -15,6 +15,9 @@ pub const ACCESSES_SOURCE: &str = "accesses";
 pub const ACCESSES_COLUMNS: [&str; 4] =
     ["user-local", "user-remote", "kernel-local", "kernel-remote"];
 
+/// Stands for the functions of a program if they are not known.
+pub const USER: &str = "[user]";
+
 /// The beginning of a boot's note on samples of the profile that are missing.
 pub const NOT_SAMPLED: &str = "profile: ";
 /// Samples per second and CPU unless an experiment says otherwise. Not 100, so that samples do not run in step
@@ -283,6 +286,14 @@ impl Sampled {
     /// Its time in seconds.
     pub fn seconds(&self) -> f64 {
         self.ended.saturating_sub(self.begun) as f64 / 1e9
+    }
+}
+
+impl Process {
+    /// The frames of its call path, the outermost first: its functions, or [`USER`] if they are not known.
+    pub fn frames(&self) -> impl Iterator<Item = &str> {
+        let unknown = self.functions.is_empty().then_some(USER);
+        self.functions.iter().map(String::as_str).chain(unknown)
     }
 }
 

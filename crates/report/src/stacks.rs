@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Process, Profile};
+use model::{Process, Profile, USER};
 
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
-const USER: &str = "[user]";
 const OTHER_PROCESSES: &str = "[other_processes]";
 /// With more samples in a phase than a guest can take in hours, equal ones are printed as one with a larger period.
 const MOST_SAMPLES: u64 = 1 << 22;
@@ -172,10 +171,7 @@ fn process_frame(name: &str) -> String {
 
 /// A path in user mode, the outermost function first.
 fn user_path(process: &Process) -> Vec<String> {
-    match &process.functions[..] {
-        [] => vec![USER.to_owned()],
-        functions => functions.iter().map(|name| frame(name)).collect(),
-    }
+    process.frames().map(frame).collect()
 }
 
 /// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, everything else as `_`, because tools use

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Process, Profile, WorkloadUse};
+use model::{Boot, Profile, USER, WorkloadUse};
 
 use super::tally::Tally;
 use super::{Span, profiles, seeds};
@@ -70,18 +70,20 @@ fn sums<'a>(
 ) -> BTreeMap<Vec<&'a str>, i128> {
     let mut sums = BTreeMap::new();
     let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
-    let all = || boots.iter().flat_map(|boot| profiles(boot, used, span));
-    for stack in all().filter(|_| followed).flat_map(|profile| &profile.stacks) {
-        add(frames(&stack.functions), stack.instructions.into());
-    }
-    for process in all().filter(|_| followed).flat_map(|profile| &profile.processes) {
-        let instructions = process.instructions.iter().copied().map(i128::from).sum();
-        add(user_frames(process), instructions);
+    let all = boots.iter().flat_map(|boot| profiles(boot, used, span));
+    for profile in all.filter(|_| followed) {
+        for stack in &profile.stacks {
+            add(frames(&stack.functions), stack.instructions.into());
+        }
+        for process in &profile.processes {
+            let instructions = process.instructions.iter().copied().map(i128::from).sum();
+            add(std::iter::once(&*process.name).chain(process.frames()).collect(), instructions);
+        }
     }
     for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, span))) {
-        let functions = tally.functions.iter().filter(|_| !followed);
-        functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
         if !followed {
+            let functions = tally.functions.iter();
+            functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
             tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));
         }
         add(vec![FIRMWARE], tally.firmware);
@@ -92,17 +94,9 @@ fn sums<'a>(
 /// First frame of each path in the kernel.
 pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
-/// The only frame of a process whose functions are not distinguished.
-const USER: &str = "[user]";
 
 fn has_stacks(profile: &Profile) -> bool {
     !profile.stacks.is_empty()
-}
-
-fn user_frames(process: &Process) -> Vec<&str> {
-    let functions = process.functions.iter().map(String::as_str);
-    let unknown = process.functions.is_empty().then_some(USER);
-    std::iter::once(&*process.name).chain(functions).chain(unknown).collect()
 }
 
 /// The frames of a kernel path. A part of a function does not count as a call.

@@ -231,18 +231,18 @@ fn ring(cpu: usize, frequency: u32, size: usize, cycles: bool) -> io::Result<Sam
     builder.sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT);
     builder.read_format(ReadFormat::empty()).comm(true);
     // An idle CPU counts no cycles, but its clock runs on.
-    builder.exclude_idle(!cycles);
-    let mut ring = builder.build()?.sampled(size)?;
-    ring.as_counter_mut().enable()?;
-    Ok(ring)
+    started(builder.exclude_idle(!cycles), size)
 }
 
 /// Starts to record what processes map on one CPU. These records have a buffer of their own, so that samples have room
 /// where programs start often.
 fn mappings(cpu: usize) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::DUMMY);
-    builder.any_pid().one_cpu(cpu).include_kernel().mmap(true);
-    let mut ring = builder.build()?.sampled(RING[0])?;
+    started(builder.any_pid().one_cpu(cpu).include_kernel().mmap(true), RING[0])
+}
+
+fn started(builder: &Builder<'_>, size: usize) -> io::Result<Sampler> {
+    let mut ring = builder.build()?.sampled(size)?;
     ring.as_counter_mut().enable()?;
     Ok(ring)
 }

@@ -13,13 +13,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::cgroup::Memcg;
 use super::reporter::Reporter;
-use super::tasks::{Tasks, pin};
+use super::tasks::{MOST, Tasks, pin};
 use super::topology::Topology;
 use super::{Given, Result, While, Workload, list_within, refused, share_of};
 use crate::words::{PAGE, Words};
-
-/// The largest number of processes of a test, or of pairs.
-const MOST: usize = 1000;
 
 /// The command line.
 pub struct Options {

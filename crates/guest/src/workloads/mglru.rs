@@ -24,7 +24,7 @@ use super::files;
 use super::random::Random;
 use super::reporter::Reporter;
 use super::setting::Setting;
-use super::tasks::{MOST, side_by_side};
+use super::tasks::{MOST, share, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::PAGE;
@@ -48,7 +48,7 @@ pub struct Options {
 }
 
 /// Reads as many pages as a part of a file's first so many has: these, or others at random.
-type Test = fn(&File, Range<u64>, u64, &mut Random) -> io::Result<()>;
+type Test = fn(&File, Range<usize>, u64, &mut Random) -> io::Result<()>;
 const TESTS: [(&str, Test); 2] = [("cyclic", cyclic), ("random", random)];
 
 impl Workload for Options {
@@ -119,12 +119,11 @@ impl Options {
         let memcg = Memcg::limited("mglru", share_of(self.memory, self.limit))?;
         memcg.join()?;
         let file = File::open(path).while_(&name)?;
-        let tasks = self.tasks as u64;
-        let randoms: Vec<Mutex<Random>> = (0..tasks).map(|task| Mutex::new(Random(task))).collect();
+        let random = |task: usize| Mutex::new(Random(task as u64));
+        let randoms: Vec<Mutex<Random>> = (0..self.tasks).map(random).collect();
         let pass = || {
             side_by_side(self.tasks, |task| {
-                let at = |task: u64| pages * task / tasks;
-                let part = at(task as u64)..at(task as u64 + 1);
+                let part = share(pages as usize, task, self.tasks);
                 let mut random = randoms[task].lock().unwrap_or_else(PoisonError::into_inner);
                 read(&file, part, pages, &mut random).while_(&name)
             })
@@ -152,15 +151,14 @@ fn refaults(memcg: &Memcg) -> Result<u64> {
     memcg.stat("workingset_refault_file")
 }
 
-fn cyclic(file: &File, part: Range<u64>, _: u64, _: &mut Random) -> io::Result<()> {
+fn cyclic(file: &File, mut part: Range<usize>, _: u64, _: &mut Random) -> io::Result<()> {
     let mut page = [0; PAGE];
-    part.into_iter().try_for_each(|number| file.read_exact_at(&mut page, number * PAGE as u64))
+    part.try_for_each(|number| file.read_exact_at(&mut page, (number * PAGE) as u64))
 }
 
-fn random(file: &File, part: Range<u64>, pages: u64, random: &mut Random) -> io::Result<()> {
+fn random(file: &File, mut part: Range<usize>, pages: u64, random: &mut Random) -> io::Result<()> {
     let mut page = [0; PAGE];
-    part.into_iter()
-        .try_for_each(|_| file.read_exact_at(&mut page, random.below(pages) * PAGE as u64))
+    part.try_for_each(|_| file.read_exact_at(&mut page, random.below(pages) * PAGE as u64))
 }
 
 #[cfg(test)]

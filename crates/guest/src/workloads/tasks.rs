@@ -5,6 +5,7 @@
 use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::{self, PipeReader, Read, Write};
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::process;
 use std::str::FromStr;
@@ -180,6 +181,13 @@ pub fn side_by_side(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> 
     Ok(start.elapsed())
 }
 
+/// The share of `count` items of a thread, by its number: shares are consecutive, and differ by at most 1.
+pub fn share(count: usize, number: usize, threads: usize) -> Range<usize> {
+    let (part, more) = (count / threads, count % threads);
+    let start = number * part + number.min(more);
+    start..start + part + usize::from(number < more)
+}
+
 /// Memory in which tasks store figures, also if they are processes.
 pub fn figures(count: usize) -> io::Result<Words> {
     let file: File = memfd_create("figures", MemfdFlags::CLOEXEC)?.into();
@@ -222,6 +230,16 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for threads in 1..6 {
+            for count in 0..20 {
+                let shares = (0..threads).flat_map(|number| share(count, number, threads));
+                assert_eq!(shares.collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+            }
+        }
+    }
 
     #[test]
     fn tasks_are_numbers_of_threads_and_processes() {

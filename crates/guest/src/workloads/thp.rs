@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::reporter::Reporter;
 use super::setting::Setting;
-use super::tasks::{MOST, side_by_side};
+use super::tasks::{MOST, share, side_by_side};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, list, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::{HUGE, PAGE, Words};
@@ -104,9 +104,11 @@ impl Options {
         memory: &Memory,
         work: impl Fn(Range<usize>) -> Result<()> + Sync,
     ) -> Result<Duration> {
-        let pages = self.bytes() / HUGE;
-        let at = |thread: usize| memory.range.start + pages * thread / self.tasks * HUGE;
-        side_by_side(self.tasks, |thread| work(at(thread)..at(thread + 1)))
+        let at = |page| memory.range.start + page * HUGE;
+        side_by_side(self.tasks, |thread| {
+            let pages = share(self.bytes() / HUGE, thread, self.tasks);
+            work(at(pages.start)..at(pages.end))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use flight::job::{self, IMAGES_PATH, Identity, Mount};
-use machine::disks::{handle, image_file, is_direct, serial};
+use machine::disks::{handle, image_file, is_direct, of_brd, serial};
 use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
 
 use image::Extents;
@@ -148,14 +148,10 @@ pub fn modules(disks: &[Disk]) -> Vec<&'static str> {
     disks.iter().flat_map(of).collect()
 }
 
-/// The parameters of a module for these disks. `brd` makes a given number of disks with the same size in KiB
-/// (`drivers/block/brd.c`).
+/// The parameters of a module for these disks.
 pub fn parameters(module: &str, disks: &[Disk]) -> String {
-    let ram: Vec<&Disk> = disks.iter().filter(|disk| disk.kind == DiskKind::Ram).collect();
-    match (module, ram.first()) {
-        ("brd", Some(first)) => format!("rd_nr={} rd_size={}", ram.len(), first.size.0 >> 10),
-        _ => String::new(),
-    }
+    let brd = (module == "brd").then(|| of_brd(disks)).flatten();
+    brd.map_or(String::new(), |parameters| parameters.join(" "))
 }
 
 /// The disks as described to the agent. The kernel numbers RAM disks in order.

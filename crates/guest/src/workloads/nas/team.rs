@@ -9,6 +9,7 @@ use std::sync::{Barrier, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use super::memory::Element;
+use crate::workloads::tasks::share;
 
 /// The largest number of values that are summed at a time.
 const WIDEST: usize = 16;
@@ -142,28 +143,12 @@ impl Member<'_> {
     }
 }
 
-fn share(count: usize, number: usize, threads: usize) -> Range<usize> {
-    let (part, more) = (count / threads, count % threads);
-    let start = number * part + number.min(more);
-    start..start + part + usize::from(number < more)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::SeqCst;
 
     use super::*;
-
-    #[test]
-    fn shares_cover_everything_once() {
-        for threads in 1..6 {
-            for count in 0..20 {
-                let shares = (0..threads).flat_map(|number| share(count, number, threads));
-                assert_eq!(shares.collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
-            }
-        }
-    }
 
     #[test]
     fn sums_are_of_all_members_each_time() {
