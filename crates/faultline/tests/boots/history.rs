@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use kernels::Cache;
 use serde_json::Value;
@@ -200,8 +201,9 @@ fn search([early, side, late]: [Option<Change>; 3], more: &[&str]) -> Value {
     let range = ["culprit", "--tree", &tree, "--good", "v1", "--bad", "main", "--format", "json"];
     let workload = ["--workload", "autonuma", "--set", "programs=NUMA01", "--set", "scale=0.02"];
     let machine = ["--cpus", "2", "--memory", "512M"];
+    let begun = Instant::now();
     let said = bench.faultline(&[&range[..], &workload, &machine, more].concat()).expect(0);
-    println!("{}\n{}", said.err, said.out);
+    println!("{}\n{}\n{} s", said.err, said.out, begun.elapsed().as_secs());
     let found: Value = serde_json::from_str(&said.out).unwrap();
     assert!(found["commits"].as_u64().unwrap() >= 64);
     // The ends, and for each culprit as many as halve this history; the proofs are not among them.
