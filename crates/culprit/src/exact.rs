@@ -5,6 +5,7 @@
 //! that of the bad end, there are more steps. Then the line of first parents is divided until each part without a
 //! change beyond luck, or each single commit, stands alone. A merge that holds a step is searched in the same way.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
@@ -24,6 +25,8 @@ pub struct Exact<'a> {
     pub readings: &'a BTreeMap<Node, Vec<f64>>,
     /// Commits that cannot be read: they do not build, or do not complete a boot.
     pub unreadable: &'a FixedBitSet,
+    /// Commits whose readings cost nothing, since an earlier search kept them.
+    pub kept: &'a FixedBitSet,
     /// The commit that is read before any other but the ends: what comes after it is of another kind.
     pub parting: Option<Node>,
     /// Smaller changes count as none.
@@ -81,13 +84,13 @@ enum At {
 
 impl Exact<'_> {
     /// The commits that can still be the step, if there is one step: what the readings so far left.
-    pub fn left(&self) -> usize {
+    pub fn left(&self) -> Vec<Node> {
         let mut range = self.range();
         if range.commits.count_ones(..) > 1 {
             // It narrows the range until a reading is missing.
             let _ = self.single(&mut range);
         }
-        range.commits.count_ones(..)
+        range.commits.ones().collect()
     }
 
     /// What is to be read next, or the answer.
@@ -192,7 +195,8 @@ impl Exact<'_> {
         Ok(Some(Step { commits: vec![commit], before, after, change }))
     }
 
-    /// The commit whose reading halves `commits` best. Of equal ones, one that is read already.
+    /// The commit whose reading halves `commits` best. One that is read or kept already is preferred, if it rules out
+    /// at least half as many for certain.
     fn halving(&self, commits: &FixedBitSet) -> Option<Node> {
         let all = commits.count_ones(..);
         let share = |node: Node| {
@@ -200,11 +204,15 @@ impl Exact<'_> {
             own.min(all - own)
         };
         let nodes = commits.ones().filter(|node| !self.unreadable.contains(*node));
-        let ranked = nodes.map(|node| (share(node), self.readings.contains_key(&node), node));
-        ranked
-            .filter(|it| it.0 > 0)
-            .max_by_key(|it| (it.0, it.1, std::cmp::Reverse(it.2)))
-            .map(|it| it.2)
+        let ranked = nodes.map(|node| (share(node), node)).filter(|it| it.0 > 0);
+        let ranked: Vec<(usize, Node)> = ranked.collect();
+        let most = ranked.iter().map(|it| it.0).max()?;
+        let rank = |(share, node): &(usize, Node)| {
+            let has_enough = 2 * share >= most;
+            let is_read = has_enough && self.readings.contains_key(node);
+            (is_read, has_enough && self.kept.contains(*node), *share, Reverse(*node))
+        };
+        ranked.into_iter().max_by_key(rank).map(|it| it.1)
     }
 
     /// Whether a commit has the level of one end of a step or the other.

@@ -217,6 +217,9 @@ pub struct Findings {
     pub floor: Option<f64>,
     /// The steps, in the order of the history.
     pub culprits: Vec<Culprit>,
+    /// If the budget is used up: the commits that can be the step, if there is only one, with their probabilities.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<(Commit, f64)>,
     /// An older kernel, which shows whether the bad end only returns to its level: its name and level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<(String, Option<f64>)>,

@@ -29,8 +29,8 @@ pub enum Next {
     Read {
         /// The commit.
         node: Node,
-        /// How many commits hold the step with the wanted probability, if there is one step.
-        left: usize,
+        /// The commits that hold the step with the wanted probability, if there is one step, the likeliest first.
+        left: Vec<(Node, f64)>,
     },
     /// The steps, in the order of the history; none if there is none.
     Found(Vec<Likely>),
@@ -65,7 +65,7 @@ impl Measured<'_> {
     /// What is to be read next, or the answer; and the probability of each commit to be a step.
     pub fn next(&self) -> (Next, Vec<f64>) {
         let whole = self.weighed(0, self.history.bad());
-        let left = whole.weighed.likeliest(self.confidence).len();
+        let left = whole.weighed.likeliest(self.confidence);
         let mut posterior = vec![0.0; self.history.len()];
         let next = match self.steps(&whole, &mut posterior) {
             Ok(steps) => Next::Found(steps),

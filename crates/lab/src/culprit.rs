@@ -11,7 +11,7 @@ mod trial;
 
 use std::cmp::Reverse;
 
-use ::culprit::{Culprit, Findings};
+use ::culprit::{Commit, Culprit, Ending, Findings};
 use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
@@ -39,10 +39,11 @@ impl Lab {
         let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
         watch(Progress::Message(&plan));
         watch(Progress::Message(&cost(search, range.kernels(), Some(&self.store), &self.cache)?));
-        let mut seeker = Seeker::new(Trials::new(self, search, range))?;
+        let mut seeker = Seeker::new(Trials::new(self, search, range)?)?;
         let ending = seeker.seek(watch)?;
         let code = seeker.code();
-        let Seeker { mut trials, share, steps, posterior, without_effect, .. } = seeker;
+        let Seeker { mut trials, share, steps, left, posterior, without_effect, .. } = seeker;
+        watch(Progress::Message(&trials.effort()));
         let mut culprits = Vec::new();
         for Found { commits, ends: [before, after], levels } in steps {
             let (mut author, mut parents, mut with) = (None, Vec::new(), Vec::new());
@@ -58,9 +59,8 @@ impl Lab {
                 }
                 _ => {}
             }
-            let named = commits.into_iter().map(|(place, share)| (trials.commit(place), share));
             culprits.push(Culprit {
-                commits: named.collect(),
+                commits: named(&trials, commits),
                 parents,
                 before: trials.commit(before),
                 after: trials.commit(after),
@@ -100,9 +100,15 @@ impl Lab {
             boots: trials.boots(),
             tried: trials.tried(),
             floor: trials.change().and_then(|change| change.floor),
+            left: if ending == Ending::Budget { named(&trials, left) } else { Vec::new() },
             ending,
             culprits,
             reference,
         })
     }
+}
+
+/// Commits by their places.
+fn named(trials: &Trials<'_>, places: Vec<(usize, f64)>) -> Vec<(Commit, f64)> {
+    places.into_iter().map(|(place, share)| (trials.commit(place), share)).collect()
 }

@@ -40,7 +40,7 @@ use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
-pub use known::{already_done, usual_wall};
+pub use known::{already_done, are_alike, usual_wall};
 
 /// The surroundings of an experiment: the store, the kernels, the guest's programs.
 pub struct Lab {

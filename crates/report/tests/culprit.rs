@@ -65,6 +65,7 @@ fn found() -> Findings {
                 functions: Ok(vec!["handle_mm_fault".into()]),
             }),
         }],
+        left: Vec::new(),
         reference: Some(("v5.15".into(), Some(40.8))),
     }
 }

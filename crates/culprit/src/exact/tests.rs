@@ -5,6 +5,7 @@ struct World {
     history: History,
     steps: Vec<(Node, f64)>,
     unreadable: Vec<Node>,
+    kept: Vec<Node>,
     /// Half the spread of the seeds.
     luck: f64,
     parting: Option<Node>,
@@ -12,7 +13,8 @@ struct World {
 
 impl World {
     fn new(history: History, steps: &[(Node, f64)]) -> Self {
-        Self { history, steps: steps.to_vec(), unreadable: Vec::new(), luck: 0.0, parting: None }
+        let (unreadable, kept) = (Vec::new(), Vec::new());
+        Self { history, steps: steps.to_vec(), unreadable, kept, luck: 0.0, parting: None }
     }
 
     fn figure(&self, node: Node, seed: usize) -> f64 {
@@ -25,12 +27,14 @@ impl World {
     fn search(&self, all: bool) -> (Next, usize) {
         let mut unreadable = FixedBitSet::with_capacity(self.history.len());
         unreadable.extend(self.unreadable.iter().copied());
+        let kept = self.kept.iter().copied().collect();
         let mut readings = BTreeMap::new();
         loop {
             let search = Exact {
                 history: &self.history,
                 readings: &readings,
                 unreadable: &unreadable,
+                kept: &kept,
                 parting: self.parting,
                 least: 0.5,
                 seeds: 3,
@@ -67,6 +71,19 @@ fn each_single_step_is_found_with_about_log2_readings() {
         assert_eq!(answer, Next::Found(vec![step]));
         assert!(read <= 8, "{read} for {culprit}");
     }
+}
+
+#[test]
+fn commits_that_an_earlier_search_read_are_preferred() {
+    let mut world = World::new(History::linear(64), &[(50, 50.0)]);
+    let found = world.search(false);
+    assert_eq!(found.1, 8);
+    // 3 is too near to the good end to be worth a reading.
+    world.kept = vec![3];
+    assert_eq!(world.search(false), found);
+    // 40 and 50, then 45, which is new, and 49.
+    world.kept = vec![40, 49, 50];
+    assert_eq!(world.search(false), (found.0, 6));
 }
 
 #[test]

@@ -177,12 +177,12 @@ impl Fresh {
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
         let experiment = Experiment { variants: kernels.0, ..experiment };
-        let (id, experiment, all) = booted(trials.lab, &experiment, watch)?;
+        let (summary, experiment, all) = booted(trials.lab, &experiment, watch)?;
         let mut kept: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
         for boot in all.into_iter().filter(|kept| kept.boot.outcome.counts()) {
             kept.entry(boot.boot.variant.clone()).or_default().push(boot);
         }
-        Ok(Self { id: id.0, experiment, kept })
+        Ok(Self { id: summary.experiment.0, experiment, kept })
     }
 
     fn kernel(&self, name: &str) -> Option<&Pinned> {

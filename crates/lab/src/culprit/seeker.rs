@@ -13,8 +13,9 @@ use crate::boot::code::code_difference;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
-/// What a boot costs, and a boot with the build of a kernel that has few files to compile.
-const COSTS: [f64; 2] = [1.0, 2.0];
+/// What a boot costs; with the build of a kernel that differs in C files alone from one that was built; and with the
+/// build of another, for which headers, Makefiles or Kconfig make most files compiled again.
+const COSTS: [f64; 3] = [1.0, 2.0, 6.0];
 
 /// Boots of an end in measured mode that can be wanted to tell the ends apart.
 const MOST_BOOTS: u32 = 20;
@@ -34,8 +35,8 @@ enum Next {
     Try {
         place: usize,
         boots: u32,
-        /// How many commits can still be the culprit.
-        left: usize,
+        /// The places that can still be the culprit, with their probabilities.
+        left: Vec<(usize, f64)>,
     },
     End(Ending),
     Found(Vec<Found>),
@@ -49,6 +50,8 @@ pub struct Seeker<'a> {
     pub share: Option<f64>,
     /// The answer.
     pub steps: Vec<Found>,
+    /// The places that can be the culprit, if there is only one, with their probabilities.
+    pub left: Vec<(usize, f64)>,
     /// In measured mode, the probability of each commit to be a step.
     pub posterior: Vec<f64>,
     /// Commits that change nothing that a build reads.
@@ -65,6 +68,7 @@ impl<'a> Seeker<'a> {
             trials,
             share: Some(1.0),
             steps: Vec::new(),
+            left: Vec::new(),
             posterior: Vec::new(),
             without_effect: 0,
         })
@@ -97,7 +101,8 @@ impl<'a> Seeker<'a> {
         loop {
             let (place, boots) = match self.next(&groups) {
                 Next::Try { place, boots, left } => {
-                    self.trials.left = left;
+                    self.trials.left = left.len();
+                    self.left = left;
                     (place, boots)
                 }
                 Next::End(ending) => return Ok(ending),
@@ -150,14 +155,18 @@ impl<'a> Seeker<'a> {
     fn groups(&mut self) -> Contracted {
         let commits = &self.trials.history.commits;
         let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
-        let inputs = &self.trials.inputs;
-        let matters = |change| inputs.as_ref().is_none_or(|inputs| inputs.matter(change));
         let groups = Contracted::new(&parents, |commit, parent| {
             // The change of an option is no change of files.
-            self.changes[commit].get(parent).is_some_and(|files| !files.iter().any(matters))
+            let files = self.changes[commit].get(parent);
+            files.is_some_and(|files| !files.iter().any(|change| self.matters(change)))
         });
         self.without_effect = commits.len() - groups.groups.len();
         groups
+    }
+
+    /// Whether a build of these kernels can read a changed file.
+    fn matters(&self, change: &Change) -> bool {
+        self.trials.inputs.as_ref().is_none_or(|inputs| inputs.matter(change))
     }
 
     /// The ending if an end has no figure.
@@ -200,18 +209,21 @@ impl<'a> Seeker<'a> {
     ) -> Next {
         let place = |node| self.place(node, groups);
         let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
+        let is_kept = |node: &usize| self.trials.is_kept(place(*node));
         let search = Exact {
             history: &groups.history,
             least: self.trials.signal().least(base),
             readings,
             unreadable,
+            kept: &(0..groups.history.len()).filter(is_kept).collect(),
             parting: self.parting(groups),
             seeds: self.trials.search.experiment.boots as usize,
             all: self.trials.search.all,
         };
         match search.next() {
             exact::Next::Read(node, boots) => {
-                Next::Try { place: place(node), boots: boots as u32, left: search.left() }
+                let left = of_groups(groups, &alike(&search.left()));
+                Next::Try { place: place(node), boots: boots as u32, left }
             }
             exact::Next::NoDifference => Next::End(Ending::NoDifference),
             exact::Next::Hidden(..) => Next::End(Ending::Hidden),
@@ -233,14 +245,14 @@ impl<'a> Seeker<'a> {
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
         };
-        let is_built = |node| self.trials.trial(place(node)).is_some();
+        let costs = self.costs(groups);
         let is_unread = |node: &usize| !readings.contains_key(node) && !unreadable.contains(*node);
         let parting = self.parting(groups).filter(is_unread);
         let search = Measured {
             history: &groups.history,
             readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
             unreadable,
-            cost: &|node| COSTS[usize::from(!is_built(node))],
+            cost: &|node| costs[node],
             confidence: self.trials.search.confidence,
         };
         let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
@@ -254,11 +266,11 @@ impl<'a> Seeker<'a> {
                     Some(node) => (node, self.trials.search.experiment.boots),
                     None => (node, more),
                 };
-                Next::Try { place: place(node), boots, left }
+                Next::Try { place: place(node), boots, left: of_groups(groups, &left) }
             }
             measured::Next::Found(steps) => {
                 let found = |step: measured::Likely| Found {
-                    commits: step.commits.iter().map(|it| (groups.groups[it.0][0], it.1)).collect(),
+                    commits: of_groups(groups, &step.commits),
                     ends: step.ends.map(place),
                     levels: step.levels,
                 };
@@ -277,7 +289,7 @@ impl<'a> Seeker<'a> {
             MOST_BOOTS.. => Next::End(Ending::NoDifference),
             number => {
                 let boots = (2 * number).min(MOST_BOOTS);
-                Next::Try { place: fewer, boots, left: self.trials.left }
+                Next::Try { place: fewer, boots, left: self.left.clone() }
             }
         }
     }
@@ -308,12 +320,38 @@ impl<'a> Seeker<'a> {
         *tried.unwrap_or(&own[0])
     }
 
+    /// What a reading of each group costs.
+    fn costs(&self, groups: &Contracted) -> Vec<f64> {
+        let history = &groups.history;
+        let nodes = 0..history.len();
+        let is_built = |node: &usize| self.trials.trial(self.place(*node, groups)).is_some();
+        let built: Vec<usize> = nodes.clone().filter(is_built).collect();
+        let is_header = |change: &&Change| !change.path.ends_with(".c") && self.matters(change);
+        // A merge has the changes of the commits that it merges.
+        let is_wide = |node: &usize| match self.changes.get(groups.groups[*node][0]) {
+            Some(of_parents) if of_parents.len() == 1 => {
+                of_parents[0].iter().any(|it| is_header(&it))
+            }
+            _ => false,
+        };
+        let wide: FixedBitSet = nodes.clone().filter(is_wide).collect();
+        let is_near = |one: usize, other: usize| {
+            let mut apart = history.ancestors(one).clone();
+            apart.symmetric_difference_with(history.ancestors(other));
+            apart.is_disjoint(&wide)
+        };
+        let cost = |node: usize| match is_built(&node) {
+            true => COSTS[0],
+            false if built.iter().any(|other| is_near(node, *other)) => COSTS[1],
+            false => COSTS[2],
+        };
+        nodes.map(cost).collect()
+    }
+
     fn of_step(&self, step: &exact::Step, groups: &Contracted) -> Found {
-        let share = 1.0 / step.commits.len() as f64;
         let ends = [step.before, step.after].map(|node| self.place(node, groups));
         Found {
-            // The others of a group change nothing.
-            commits: step.commits.iter().map(|node| (groups.groups[*node][0], share)).collect(),
+            commits: of_groups(groups, &alike(&step.commits)),
             ends,
             levels: ends.map(|end| self.trials.level(end)),
         }
@@ -348,4 +386,14 @@ impl<'a> Seeker<'a> {
         }
         Ok(signals)
     }
+}
+
+/// The places of groups. The others of a group change nothing.
+fn of_groups(groups: &Contracted, nodes: &[(usize, f64)]) -> Vec<(usize, f64)> {
+    nodes.iter().map(|(node, share)| (groups.groups[*node][0], *share)).collect()
+}
+
+/// Each as likely as the others.
+fn alike(nodes: &[usize]) -> Vec<(usize, f64)> {
+    nodes.iter().map(|node| (*node, 1.0 / nodes.len() as f64)).collect()
 }

@@ -1,7 +1,7 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
 use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use stats::pooled_variance;
-use store::{Detail, ExperimentId};
+use store::{Detail, Store};
 
 use crate::culprit::options::{Changed, changed};
 use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
-use crate::run::{Lab, RunError, RunOptions};
+use crate::run::{Lab, RunError, RunOptions, RunSummary, are_alike};
 
 /// Failed boots of a commit that are made up for.
 const MOST_FAILED: u32 = 2;
@@ -61,6 +61,12 @@ pub struct Trials<'a> {
     pub inputs: Option<Inputs>,
     /// When the search began.
     pub begun: Instant,
+    /// Names of the kernels that were in the cache by then.
+    cached: BTreeSet<String>,
+    /// Short names of the commits whose boots were in the store by then.
+    kept: BTreeSet<String>,
+    /// Boots since then, without those of the proof.
+    booted: usize,
 }
 
 impl Trial {
@@ -75,13 +81,33 @@ impl Trial {
 
 impl<'a> Trials<'a> {
     /// The trials of a range, none so far.
-    pub fn new(lab: &'a mut Lab, search: &'a Search, range: &'a Range) -> Self {
+    ///
+    /// # Errors
+    /// When the cache or the store cannot be read.
+    pub fn new(lab: &'a mut Lab, search: &'a Search, range: &'a Range) -> Result<Self, RunError> {
+        let cached = lab.cache.list(&|_| ())?.into_iter().map(|kernel| kernel.name).collect();
+        let kept = kept(&lab.store, &search.experiment)?;
         let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
         let begun = Instant::now();
         let signal = Signal::Instructions(None);
-        Self { lab, search, range, history, signal, all, order, left, inputs, begun }
+        let booted = 0;
+        Ok(Self {
+            lab,
+            search,
+            range,
+            history,
+            signal,
+            all,
+            order,
+            left,
+            inputs,
+            begun,
+            cached,
+            kept,
+            booted,
+        })
     }
 
     /// The place of the bad end.
@@ -149,7 +175,10 @@ impl<'a> Trials<'a> {
         loop {
             let experiment = self.experiment(place, &kernel, boots + failed);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
-                Ok((_, experiment, kept)) => (Some(experiment), kept, None),
+                Ok((summary, experiment, kept)) => {
+                    self.booted += summary.boots;
+                    (Some(experiment), kept, None)
+                }
                 Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
                 Err(error) => return Err(error),
             };
@@ -310,6 +339,19 @@ impl<'a> Trials<'a> {
         self.all.values().map(|trial| trial.boots.len()).sum()
     }
 
+    /// Whether boots of a commit were in the store when the search began.
+    pub fn is_kept(&self, place: usize) -> bool {
+        self.kept.contains(self.commit(place).short())
+    }
+
+    /// How much of the search was done before it began: `3 of 7 kernels were in the cache; 9 new boots`.
+    pub fn effort(&self) -> String {
+        let kernels = self.all.values().filter_map(|trial| trial.kernel.as_ref().ok());
+        let cached = kernels.filter(|kernel| self.cached.contains(&kernel.name)).count();
+        let (all, boots) = (count(self.kernels(), "kernel"), count(self.booted, "new boot"));
+        format!("{cached} of {all} were in the cache; {boots}")
+    }
+
     /// The kernel of a commit, or why there is none.
     fn kernel(
         &self,
@@ -434,6 +476,21 @@ impl<'a> Trials<'a> {
     }
 }
 
+/// Short names of the commits of which the store has boots of this search's workload on its machine.
+fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeSet<String>, RunError> {
+    let prefix = format!("{}-", experiment.name);
+    let mut kept = BTreeSet::new();
+    for row in store.experiments()? {
+        if let Some(commit) = row.name.strip_prefix(&prefix)
+            && row.outcomes.contains_key("complete")
+            && are_alike(&store.experiment(row.id)?, experiment)
+        {
+            kept.insert(commit.to_owned());
+        }
+    }
+    Ok(kept)
+}
+
 /// The digest of the code and data that a kernel loads, or of its whole image if they cannot be read.
 fn loaded(kernel: &Kernel) -> String {
     let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
@@ -445,7 +502,7 @@ pub fn booted(
     lab: &mut Lab,
     experiment: &Experiment,
     watch: &mut Watch<'_>,
-) -> Result<(ExperimentId, Experiment, Vec<Kept>), RunError> {
+) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
     let summary = lab.run_locked(experiment, RunOptions::default(), watch)?;
     let stored = lab.store.experiment(summary.experiment)?;
     let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
@@ -455,5 +512,5 @@ pub fn booted(
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
-    Ok((summary.experiment, stored, kept))
+    Ok((summary, stored, kept))
 }

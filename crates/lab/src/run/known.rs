@@ -113,23 +113,27 @@ pub(super) fn done(
     Ok(done)
 }
 
+/// Whether two experiments do the same work on the same machine, with whatever kernels and settings.
+pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
+    let work = |it: &Experiment| -> Vec<_> {
+        it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
+    };
+    one.mode == other.mode
+        && one.machine.topology == other.machine.topology
+        && one.points() == other.points()
+        && one.profile == other.profile
+        && work(one) == work(other)
+}
+
 /// The mean time of the store's complete boots with the same workloads on the same machine; `None` if there are none.
 pub fn usual_wall(
     experiment: &Experiment,
     store: &Store,
 ) -> Result<Option<Duration>, store::Error> {
-    let work = |it: &Experiment| -> Vec<_> {
-        it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
-    };
     let mut walls = Vec::new();
     for row in store.experiments()? {
         let other = store.experiment(row.id)?;
-        let is_alike = other.mode == experiment.mode
-            && other.machine.topology == experiment.machine.topology
-            && other.points() == experiment.points()
-            && other.profile == experiment.profile
-            && work(&other) == work(experiment);
-        if is_alike {
+        if are_alike(&other, experiment) {
             let boots = store.boots(row.id, Detail::Summary)?;
             let complete = boots.iter().filter(|kept| kept.boot.outcome.counts());
             walls.extend(complete.map(|kept| kept.boot.host.wall));
