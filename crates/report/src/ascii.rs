@@ -62,6 +62,20 @@ pub fn fold(width: usize, first: &str, rest: &str, text: &str) -> String {
     lines(text, hanging(width, first, rest))
 }
 
+/// Lines of at most `width` letters. What continues a line begins two letters below its begin. Words that are too
+/// long stay whole.
+pub fn fitted(width: usize, text: &str) -> String {
+    let fit = |line: &str| {
+        let begin = &line[..line.len() - line.trim_start().len()];
+        let below = format!("{begin}  ");
+        match line.len() <= width {
+            true => format!("{line}\n"),
+            false => lines(line.trim_start(), hanging(width, begin, &below).break_words(false)),
+        }
+    };
+    text.lines().map(fit).collect()
+}
+
 fn hanging<'a>(width: usize, first: &'a str, rest: &'a str) -> Options<'a> {
     Options::new(width)
         .initial_indent(first)

@@ -6,13 +6,11 @@ mod page;
 use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried, short};
 use model::count;
 
-use crate::ascii::{cut, escape, excerpt};
+use crate::ascii::{WIDTH, escape, excerpt, fitted, fold};
 use crate::exact::{directed, more_or_less};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
-/// The longest subject in the table.
-const SUBJECT: usize = 72;
 /// The functions that a proof names at most.
 const FUNCTIONS: usize = 8;
 /// The commits of a set that are listed at most.
@@ -20,16 +18,22 @@ const LISTED: usize = 20;
 
 /// The findings as plain text: ASCII, without trailing spaces.
 pub fn culprit(found: &Findings) -> String {
+    text(found, WIDTH)
+}
+
+/// The findings as lines of at most `width` letters.
+fn text(found: &Findings, width: usize) -> String {
     let mut text = answer(found);
     for culprit in &found.culprits {
         text += &format!("\n{}", of_culprit(culprit, found));
     }
+    text += &left(found);
     text += &rest(found);
     text += &parts(found);
     text += &share(found);
     text += &reference(found);
-    text += &format!("\n{}\n{}", effort(found), table(found));
-    text
+    text += &format!("\n{}\n", effort(found));
+    fitted(width, &text) + &table(found, width)
 }
 
 /// The findings as JSON.
@@ -101,15 +105,8 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     let mut text = match culprit.only() {
         Some(commit) => format!("{}{}\n", named(commit), probability(culprit, found)),
         None => {
-            let mut text = format!("{}{}:\n", name(culprit), probability(culprit, found));
-            for (commit, share) in culprit.commits.iter().take(LISTED) {
-                let share = if found.exact { String::new() } else { of_hundred(*share) + "  " };
-                text += &format!("  {share}{}\n", named(commit));
-            }
-            if culprit.commits.len() > LISTED {
-                text += &format!("  and {} more\n", culprit.commits.len() - LISTED);
-            }
-            text
+            let (commits, of) = (&culprit.commits, probability(culprit, found));
+            format!("{}{of}:\n{}", name(culprit), listed(commits, found.exact))
         }
     };
     for other in &culprit.with {
@@ -132,6 +129,31 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
         text += &of_proof(proof, found.exact, is_option);
     }
     text
+}
+
+/// Commits of which one is the culprit, a line each.
+fn listed(commits: &[(Commit, f64)], exact: bool) -> String {
+    let line = |(commit, share): &(Commit, f64)| {
+        let share = if exact { String::new() } else { of_hundred(*share) + "  " };
+        format!("  {share}{}\n", named(commit))
+    };
+    let text: String = commits.iter().take(LISTED).map(line).collect();
+    match commits.len().saturating_sub(LISTED) {
+        0 => text,
+        more => text + &format!("  and {more} more\n"),
+    }
+}
+
+/// What can be the culprit when the budget is used up.
+fn left(found: &Findings) -> String {
+    if found.left.is_empty() {
+        return String::new();
+    }
+    let (what, of) = (numbered(&found.left), sum(&found.left, found.exact));
+    format!(
+        "\nIf there is one culprit, it is one of {what}{of}:\n{}",
+        listed(&found.left, found.exact)
+    )
 }
 
 /// One part of a proof. `by` is what hides small changes of its figure.
@@ -284,24 +306,32 @@ fn effort(found: &Findings) -> String {
     };
     let without = match found.commits {
         0 => String::new(),
-        _ => format!(", {} without effect on the build", found.without_effect),
+        _ => format!(": {} without effect on the build", found.without_effect),
     };
-    let mut text = format!(
-        "{what} from {good} to {bad}{without}; {} and {} before the proof",
+    let mut text = format!("{what} from {good} to {bad}{without}");
+    let sets = found.culprits.iter().map(|culprit| &culprit.commits);
+    let left: usize = sets.chain([&found.left]).map(Vec::len).sum();
+    if left > 0 {
+        let separator = if without.is_empty() { ":" } else { "," };
+        let read = (found.commits + found.options).saturating_sub(found.without_effect + left);
+        text += &format!("{separator} {read} ruled out by readings, {left} left");
+    }
+    text += &format!(
+        ".\n{} and {} before the proof",
         count(found.kernels, "kernel"),
         count(found.boots, "boot"),
     );
     if same > 0 {
-        text += &format!("; {} the same as another", count(same, "kernel"));
+        text += &format!("; {} the same as another, not booted", count(same, "kernel"));
     }
     if skipped > 0 {
         text += &format!("; {} without a figure", count(skipped, kind(found)));
     }
-    text + "\n"
+    text + ".\n"
 }
 
 /// The commits that were tried, in the order of the history.
-fn table(found: &Findings) -> String {
+fn table(found: &Findings, width: usize) -> String {
     let tried = in_order(found);
     let rows: Vec<[String; 5]> = tried
         .iter()
@@ -313,19 +343,18 @@ fn table(found: &Findings) -> String {
         })
         .collect();
     let head = ["place", kind(found), "level", "boots", "left"].map(String::from);
-    let width =
+    let widest =
         |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3, 4].map(width);
+    let widths = [0, 1, 2, 3, 4].map(widest);
     let line = |row: &[String; 5], last: &str| {
         let [place, commit, level, boots, left] = row;
         let [a, b, c, d, e] = widths;
-        format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  {last}\n")
+        let first = format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  ");
+        fold(width, &first, &" ".repeat(first.len()), last)
     };
     let mut text = line(&head, subjects(found));
     for (row, tried) in rows.iter().zip(tried) {
-        let subject = cut(&tried.commit.subject, SUBJECT);
-        text += line(row, &format!("{subject} {}", problem(tried))).trim_end();
-        text.push('\n');
+        text += &line(row, &format!("{} {}", excerpt(&tried.commit.subject), problem(tried)));
     }
     text
 }
@@ -354,20 +383,26 @@ fn problem(tried: &Tried) -> String {
 fn name(culprit: &Culprit) -> String {
     match culprit.only() {
         Some(commit) => named(commit),
-        None => {
-            let options = culprit.commits.iter().filter(|(commit, _)| commit.is_option()).count();
-            let commits = culprit.commits.len() - options;
-            let named = [(commits, "commit"), (options, "option")].into_iter();
-            let named = named.filter(|it| it.0 > 0).map(|(number, what)| count(number, what));
-            format!("One of {}", named.collect::<Vec<_>>().join(" and "))
-        }
+        None => format!("One of {}", numbered(&culprit.commits)),
     }
+}
+
+/// How many commits and options these are.
+fn numbered(all: &[(Commit, f64)]) -> String {
+    let options = all.iter().filter(|(commit, _)| commit.is_option()).count();
+    let named = [(all.len() - options, "commit"), (options, "option")].into_iter();
+    let named = named.filter(|it| it.0 > 0).map(|(number, what)| count(number, what));
+    named.collect::<Vec<_>>().join(" and ")
 }
 
 /// How likely it is in measured mode that the step is one of these commits.
 fn probability(culprit: &Culprit, found: &Findings) -> String {
-    let sum: f64 = culprit.commits.iter().map(|(_, probability)| probability).sum();
-    if found.exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
+    sum(&culprit.commits, found.exact)
+}
+
+fn sum(commits: &[(Commit, f64)], exact: bool) -> String {
+    let sum: f64 = commits.iter().map(|(_, probability)| probability).sum();
+    if exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
 }
 
 /// A probability in percent, which is never rounded to certainty.

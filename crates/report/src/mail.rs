@@ -8,7 +8,7 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Results};
+use compare::{Comparison, Explained, Kind, Results};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt, fold};
@@ -21,9 +21,10 @@ use crate::sweep;
 use crate::verdicts::Layout;
 
 pub use reproduce::Recipe;
+pub use subject::header;
 
 /// RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for [`guarded`].
-const WIDTH: usize = 77;
+pub const WIDTH: usize = 77;
 
 /// The layout of sentences in a mail.
 const LAYOUT: Layout = Layout { lines: hanging, marks: false };
@@ -64,7 +65,14 @@ pub fn mail(
         Some(reproduce::text(results, recipe)),
     ];
     let body = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-    format!("{}\n{}", subject::header(comparison), guarded(&body))
+    format!("{}\n{}", header(&subject::words(comparison)), guarded(&body))
+}
+
+/// The verdicts of a comparison and its tables of metrics.
+pub fn of_metrics(comparison: &Comparison) -> String {
+    let mut metrics = comparison.clone();
+    metrics.tables.retain(|table| table.kind == Kind::Metrics);
+    format!("{}\n{}", verdicts::text(&metrics), tables::text(&metrics))
 }
 
 /// Most phases whose function is named.
@@ -133,7 +141,7 @@ fn section(title: &str, notes: &[Note]) -> String {
 
 /// Puts a space before lines that a mailbox or a reader would misread: as the begin of a mail (`From `, the
 /// mbox format), or as quoted text.
-fn guarded(body: &str) -> String {
+pub fn guarded(body: &str) -> String {
     let guard = |line: &str| match line.starts_with("From ") || line.starts_with('>') {
         true => format!(" {line}\n"),
         false => format!("{line}\n"),

@@ -73,7 +73,7 @@ fn found() -> Findings {
 #[test]
 fn a_proven_culprit() {
     assert_snapshot!(report::culprit(&found()));
-    assert_snapshot!(report::culprit_mail(&found(), "faultline culprit --tree ~/linux"));
+    assert_snapshot!(report::culprit_mail(&found(), &[], "faultline culprit --tree ~/linux"));
     assert_snapshot!(report::bisect_log(&found()));
 }
 
@@ -93,7 +93,18 @@ fn several_steps_and_sets_of_commits() {
     proof.aligned = Some(Ok(Change { levels: [31.0, 31.2], floor: Some(0.75) }));
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
-    assert!(report::culprit_mail(&found, "").starts_with("Subject: truncate: "));
+    assert!(report::culprit_mail(&found, &[], "").starts_with("Subject: truncate: "));
+}
+
+#[test]
+fn a_used_up_budget_leaves_the_likeliest_commits() {
+    let mut found = found();
+    let left = [(40, 0.5), (41, 0.3), (39, 0.13)];
+    found.left = left.map(|(place, share)| (commit(place, "x"), share)).to_vec();
+    found.culprits.clear();
+    (found.ending, found.exact) = (Ending::Budget, false);
+    assert_snapshot!(report::culprit(&found));
+    assert!(report::culprit_page(&found).contains("one of 3 commits, probability 93.0 %:"));
 }
 
 /// One option after 63 commits.
@@ -112,13 +123,13 @@ fn an_option_is_named_with_its_values() {
     culprit.commits = vec![(option, 1.0)];
     culprit.with = vec!["CONFIG_HZ: 250 -> 1000".into()];
     (culprit.author, culprit.parents) = (None, Vec::new());
-    assert_snapshot!(report::culprit_mail(&found, "faultline culprit"));
+    assert_snapshot!(report::culprit_mail(&found, &[], "faultline culprit"));
     let page = report::culprit_page(&found);
     assert!(page.contains(">commit or option</th>") && page.contains("HZ: 250 -&gt; 1000"));
-    (found.commits, found.share) = (0, None);
+    (found.commits, found.without_effect, found.share) = (0, 0, None);
     let text = report::culprit(&found);
     assert!(text.contains("\nThe kernel's instructions in the phase do not change beyond luck, "));
-    assert!(text.contains("\n16 options from v6.1 with debian:6.1 to HEAD with debian:6.12; 4 "));
+    assert!(text.contains("debian:6.12: 15 ruled out by readings, 1 left.\n4 "));
     assert!(text.contains("place  option ") && text.contains("  change\n"), "{text}");
 }
 

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::culprit::Ending;
+use ::compare::Comparison;
+use ::culprit::{Ending, Findings, Proof};
 use kernels::Cache;
 use lab::search::Range;
-use lab::{Asked, Progress, Search, file, search};
+use lab::{Analysis, Asked, Lab, Progress, Question, Search, file, search};
 use model::{Build, Mode, Variant, count};
+use store::ExperimentId;
 
 use super::run::{described, laboratory, on_interrupt, text, workload};
 use super::{existing_store, write_out};
@@ -55,7 +57,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     let found = found?;
     let text = match args.format {
         CulpritFormat::Text => report::culprit(&found),
-        CulpritFormat::Mail => report::culprit_mail(&found, &command()),
+        CulpritFormat::Mail => report::culprit_mail(&found, &proofs(&lab, &found)?, &command()),
         CulpritFormat::Json => report::culprit_json(&found),
         CulpritFormat::Html => report::culprit_page(&found),
     };
@@ -67,6 +69,16 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         Ending::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// The comparison of each proof.
+fn proofs(lab: &Lab, found: &Findings) -> Result<Vec<Comparison>, Failure> {
+    let proofs = found.culprits.iter().filter_map(|culprit| culprit.proof.as_ref());
+    let compared = |proof: &Proof| {
+        let id = ExperimentId(proof.experiment);
+        Ok(Analysis::of(&lab.store, &[id], &Question::default())?.comparison)
+    };
+    proofs.map(compared).collect()
 }
 
 /// The search of a file, or the one that options describe.

@@ -1,15 +1,24 @@
 //! The findings as a mail, and as a log of `git bisect`.
 
+use compare::Comparison;
 use culprit::{Commit, Culprit, Findings, Tried};
 
-use super::{culprit, kind, name, percent};
-use crate::ascii::escape;
+use super::{kind, name, percent, text};
+use crate::ascii::{escape, fitted};
+use crate::mail::{WIDTH, guarded, header, of_metrics};
 
-/// The findings as a mail: subject, the answer, the commits tried, and the lines that trackers read.
-/// `command` repeats the search.
-pub fn culprit_mail(found: &Findings, command: &str) -> String {
-    let mut text = format!("Subject: {}\n\n{}", escape(&subject(found)), culprit(found));
-    text += &format!("\nTo reproduce:\n  {command}\n");
+/// The findings as a mail: subject, the answer, the commits tried, the verdicts on the proofs, and the lines that
+/// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
+/// search.
+pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> String {
+    let mut body = text(found, WIDTH);
+    let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
+    for (culprit, comparison) in proven.zip(proofs) {
+        let title = format!("Measured afresh, {}:", name(culprit));
+        body += &format!("\n{}\n{}", fitted(WIDTH, &title), of_metrics(comparison));
+    }
+    body += &format!("\nTo reproduce:\n    {command}\n");
+    let mut text = format!("{}\n{}", header(&subject(found)), guarded(&body));
     // Steps to the other side offset a part of the change.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
     let same = found.culprits.iter().filter(|step| step.change() * whole > 0.0);

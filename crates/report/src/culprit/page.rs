@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, effort, in_order, kind, of_culprit, of_hundred, parts, percent, problem, reference,
-    rest, share, subjects, value,
+    answer, effort, in_order, kind, left, of_culprit, of_hundred, parts, percent, problem,
+    reference, rest, share, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -38,6 +38,9 @@ pub fn culprit_page(found: &Findings) -> String {
         (probabilities(found))
         @for culprit in &found.culprits {
             pre class="step" { (of_culprit(culprit, found)) }
+        }
+        @if !found.left.is_empty() {
+            pre class="step" { (left(found).trim()) }
         }
         @for note in notes.iter().map(|note| note.trim()).filter(|note| !note.is_empty()) {
             p class="note" { (note) }

@@ -4,7 +4,7 @@ use compare::{Comparison, Row, Table, Verdict, along};
 use model::{Better, Mode, count};
 
 use super::clipped;
-use crate::ascii::fold;
+use crate::ascii::{escape, fold};
 use crate::exact;
 use crate::table::decimal;
 
@@ -22,13 +22,14 @@ struct Found<'a> {
 }
 
 /// The header, folded as RFC 5322 allows where it is long.
-pub fn header(comparison: &Comparison) -> String {
+pub fn header(words: &str) -> String {
     // Text that looks like an encoded word would be decoded (RFC 2047).
-    let words = words(comparison).replace("=?", "=\\u{3f}");
+    let words = escape(words).replace("=?", "=\\u{3f}");
     fold(WIDTH, "Subject: ", " ", &words)
 }
 
-fn words(comparison: &Comparison) -> String {
+/// What a comparison found, in a few words.
+pub fn words(comparison: &Comparison) -> String {
     if !comparison.points.is_empty() {
         return of_sweep(comparison);
     }
