@@ -23,7 +23,7 @@ pub fn culprit(found: &Findings) -> String {
 
 /// The findings as lines of at most `width` letters.
 fn text(found: &Findings, width: usize) -> String {
-    let mut text = answer(found);
+    let mut text = answer(found) + &steps(found);
     for culprit in &found.culprits {
         text += &format!("\n{}", of_culprit(culprit, found));
     }
@@ -234,14 +234,43 @@ fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
     text
 }
 
-/// What no step has.
+/// Several steps by size, and what no step has: together the whole change. Empty if there is one step.
+fn steps(found: &Findings) -> String {
+    let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
+        return String::new();
+    };
+    if found.culprits.len() < 2 {
+        return String::new();
+    }
+    let called = |step: &Culprit| match step.only() {
+        Some(commit) => named(commit),
+        None => format!("one of {}", numbered(&step.commits)),
+    };
+    let mut rows: Vec<(f64, String)> =
+        found.culprits.iter().map(|step| (step.change(), called(step))).collect();
+    rows.sort_by(|one, other| other.0.abs().total_cmp(&one.0.abs()));
+    rows.push((rest, "in no step".into()));
+    rows.push((bad - good, "the whole change".into()));
+    let row = |(change, name): (f64, String)| {
+        let size = like(change.abs(), good);
+        let sign = if change < 0.0 { '-' } else { '+' };
+        [format!("{sign}{size}"), format!("{:.0} %", 100.0 * change / (bad - good)), name]
+    };
+    let rows: Vec<[String; 3]> = rows.into_iter().map(row).collect();
+    let widest = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let [a, b] = [0, 1].map(widest);
+    let line =
+        |[change, share, name]: &[String; 3]| format!("  {change:>a$}  {share:>b$}  {name}\n");
+    format!("\nSteps by size:\n{}", rows.iter().map(line).collect::<String>())
+}
+
+/// What a single step lacks of the whole change.
 fn rest(found: &Findings) -> String {
     let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
         return String::new();
     };
     let floor = found.floor.unwrap_or(0.0).max(0.05 * (bad - good).abs());
-    let matters = found.culprits.len() > 1 || rest.abs() > floor;
-    if found.ending != Ending::Found || !matters {
+    if found.culprits.len() != 1 || rest.abs() <= floor {
         return String::new();
     }
     let share = 100.0 * rest / (bad - good);

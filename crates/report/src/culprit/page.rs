@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{
     answer, effort, in_order, kind, left, of_culprit, of_hundred, parts, percent, problem,
-    reference, rest, share, subjects, value,
+    reference, rest, share, steps, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -36,6 +36,9 @@ pub fn culprit_page(found: &Findings) -> String {
         }
         (drawing(found))
         (probabilities(found))
+        @if found.culprits.len() > 1 {
+            pre class="step" { (steps(found).trim()) }
+        }
         @for culprit in &found.culprits {
             pre class="step" { (of_culprit(culprit, found)) }
         }
