@@ -29,7 +29,8 @@ pub struct BuildArgs {
 /// With which configuration and compiler a kernel is built.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigArgs {
-    /// Configuration: a file, or a kernel such as debian:6.12 [default: a small one for VMs]
+    /// Configuration: a file, or a kernel such as debian:6.12; debian:6.12+vm has the drivers of the default [default:
+    /// a small one for VMs]
     #[arg(long, value_name = "FILE|KERNEL")]
     pub kconfig: Option<String>,
     /// File with options that replace those of the configuration; may be repeated

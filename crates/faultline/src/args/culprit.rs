@@ -65,7 +65,7 @@ pub struct CulpritArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
     /// Configuration of the good end, if it is another than that of the bad end: a file, or a kernel such as
-    /// debian:6.1 [default: that of --kconfig]
+    /// debian:6.1 or debian:6.1+vm [default: that of --kconfig]
     #[arg(long, value_name = "FILE|KERNEL")]
     pub good_config: Option<String>,
     /// Configuration of the bad end, likewise

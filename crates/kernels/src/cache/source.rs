@@ -392,14 +392,16 @@ impl Cache {
         match build.config.as_deref() {
             _ if build.text.is_some() => requested.base.clone_from(&build.text),
             None => {}
-            Some(kernel) if kernel.starts_with("debian:") || self.get(kernel)?.is_some() => {
-                let kernel = self.obtain(kernel, say)?;
-                let Some(text) = crate::text(&kernel, "config")? else {
-                    return Err(Error::Config(format!(
-                        "{} came without a configuration",
-                        kernel.name
-                    )));
-                };
+            Some(name) if name.starts_with("debian:") || self.get(full(name))?.is_some() => {
+                let kernel = self.obtain(full(name), say)?;
+                let wrong = |problem: &str| Error::Config(format!("{}{problem}", kernel.name));
+                let mut text = crate::text(&kernel, "config")?
+                    .ok_or_else(|| wrong(" came without a configuration"))?;
+                if full(name) != name {
+                    let none =
+                        || wrong("'s configuration does not have the menus that `+vm` replaces");
+                    text = config::lean(&text).ok_or_else(none)?;
+                }
                 requested.base = Some(text);
                 requested
                     .options
@@ -481,6 +483,11 @@ impl Cache {
         fs::create_dir_all(&directory).doing("create", &directory)?;
         super::lock_file(&self.lock_of_builds(), "Waiting for another build", say)
     }
+}
+
+/// The name of a packaged kernel whose configuration is asked for, whole or lean.
+fn full(name: &str) -> &str {
+    name.strip_suffix(config::LEAN).unwrap_or(name)
 }
 
 /// The changes to a source: reverts, picks and patches, in this order.

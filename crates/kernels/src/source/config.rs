@@ -9,6 +9,14 @@ use kernelfiles::config;
 const SMALL: &str = include_str!("vm.config");
 /// The comment before the options of the small configuration that must be there.
 const NEEDED: &str = "# needed";
+/// What ends the name of a packaged configuration whose networking, drivers and file systems are those of the small
+/// one.
+pub(crate) const LEAN: &str = "+vm";
+/// The menus with these, by the comments before and after them (`scripts/kconfig/confdata.c`).
+const MENUS: [[&str; 2]; 2] = [
+    ["# Networking options", "# end of Device Drivers"],
+    ["# File systems", "# end of File systems"],
+];
 /// The options that drivers and file systems need, by the name of their module.
 const MODULES: [(&str, &[&str]); 12] = [
     ("virtio_pci", &["VIRTIO_MENU", "VIRTIO_PCI"]),
@@ -59,12 +67,7 @@ impl Requested {
             name.is_none_or(|name| !last.contains_key(name))
         };
         let mut text: String = base.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
-        for (name, value) in last {
-            text += &match value {
-                "n" => format!("# CONFIG_{name} is not set\n"),
-                value => format!("CONFIG_{name}={value}\n"),
-            };
-        }
+        text.extend(last.into_iter().map(|(name, value)| line(name, value)));
         text
     }
 
@@ -92,6 +95,41 @@ fn needed() -> Vec<(&'static str, &'static str)> {
     let (_, part) = SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
     let part = part.split("\n\n").next().unwrap_or_default();
     config::parse(part).into_iter().collect()
+}
+
+/// A configuration with the networking, drivers and file systems of the small one. `None` if it does not have their
+/// menus.
+pub(crate) fn lean(text: &str) -> Option<String> {
+    let small = config::parse(SMALL);
+    let (mut lean, mut menus, mut end) = (String::new(), 0, None);
+    for line in text.lines() {
+        if let Some([_, last]) = MENUS.iter().find(|[first, _]| *first == line) {
+            (end, menus) = (Some(*last), menus + 1);
+        }
+        match config::parse(line).into_iter().next() {
+            // Numbers and texts get their defaults.
+            Some((name, "y" | "m" | "n")) if end.is_some() && !small.contains_key(name) => {
+                lean += &format!("# CONFIG_{name} is not set\n");
+            }
+            _ if end.is_some() => {}
+            _ => lean += &format!("{line}\n"),
+        }
+        if end == Some(line) {
+            end = None;
+        }
+    }
+    let own = config::parse(&lean);
+    let missing = small.into_iter().filter(|(name, _)| !own.contains_key(name));
+    let missing: String = missing.map(|(name, value)| line(name, value)).collect();
+    (menus == MENUS.len() && end.is_none()).then(|| lean + &missing)
+}
+
+/// An option as configurations have it.
+fn line(name: &str, value: &str) -> String {
+    match value {
+        "n" => format!("# CONFIG_{name} is not set\n"),
+        value => format!("CONFIG_{name}={value}\n"),
+    }
 }
 
 /// The options of a fragment: lines `CONFIG_X=y` and `# CONFIG_X is not set`. The error is the first line
@@ -170,6 +208,25 @@ mod tests {
         let lost = self::requested(None, &[]).lost("CONFIG_64BIT=y\n");
         assert!(lost.contains(&"CONFIG_PVH=y (it has n)".to_owned()), "{lost:?}");
         assert!(!lost.iter().any(|it| it.contains("64BIT") || it.contains("LRU_GEN")), "{lost:?}");
+    }
+
+    #[test]
+    fn a_lean_configuration_has_the_drivers_of_the_small_one() {
+        let packaged = "CONFIG_SWAP=y\nCONFIG_HZ=250\n# CONFIG_IKCONFIG is not set\nCONFIG_NET=y\n\n#\n\
+                        # Networking options\n#\nCONFIG_INET=y\nCONFIG_UNIX=m\nCONFIG_SIZE=5\n\
+                        # end of Networking options\nCONFIG_BT=m\n# Device Drivers\n# CONFIG_TTY is not set\n\
+                        CONFIG_USB=y\n# end of Device Drivers\n# File systems\nCONFIG_XFS_FS=y\n\
+                        # end of File systems\nCONFIG_KFENCE=y\n";
+        let lean = lean(packaged).unwrap();
+        let lean = config::parse(&lean);
+        let names = [
+            "SWAP", "HZ", "IKCONFIG", "KFENCE", "UNIX", "TTY", "INET", "BT", "USB", "XFS_FS",
+            "PROC_FS", "SIZE",
+        ];
+        let has = names.map(|name| lean.get(name).copied().unwrap_or("-"));
+        assert_eq!(has, ["y", "250", "n", "y", "y", "y", "n", "n", "n", "n", "y", "-"]);
+        assert_eq!(super::lean("CONFIG_SWAP=y\n# Device Drivers\n"), None);
+        assert_eq!(super::lean(&packaged.replace("# end of File systems", "")), None);
     }
 
     #[test]
