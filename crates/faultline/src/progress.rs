@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -25,6 +27,8 @@ pub struct Display {
     /// The running boots.
     running: BTreeMap<Running, (String, ProgressBar)>,
     left: Option<Duration>,
+    /// The boots that were stored since it exists.
+    pub kept: Arc<AtomicUsize>,
 }
 
 impl Display {
@@ -36,7 +40,8 @@ impl Display {
             false => ProgressDrawTarget::stderr(),
         };
         let bars = MultiProgress::with_draw_target(target);
-        Self { bars, plain, boots: 0, running: BTreeMap::new(), left: None }
+        let (running, kept) = (BTreeMap::new(), Arc::default());
+        Self { bars, plain, boots: 0, running, left: None, kept }
     }
 
     /// Shows one piece of progress.
@@ -59,6 +64,7 @@ impl Display {
             Progress::Replayed(Replayed { boot, .. }) => self.end(Running::Replay(*boot)),
             Progress::Kept { number, variant, outcome, wall, left } => {
                 self.end(Running::Boot(number));
+                self.kept.fetch_add(1, Relaxed);
                 self.left = left;
                 let left = left.map_or(String::new(), |left| format!(", {} left", span(left)));
                 let wall = span(wall);

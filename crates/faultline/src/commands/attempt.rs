@@ -52,7 +52,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     if let Some(directory) = &args.save {
         return save(&experiment, &archive, directory);
     }
-    on_interrupt()?;
+    on_interrupt(&display)?;
     let summary = stages(&mut lab, &experiment, args, &mut display)?;
     print(&answer(&lab, &summary, &named)?)?;
     let failed = summary.failed + summary.failed_before;

@@ -1,6 +1,7 @@
 //! `faultline culprit`: searches the commit or the option at which a figure changed.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         return plan(store, &search, &range);
     }
     let mut lab = laboratory(store)?;
-    on_interrupt()?;
+    on_interrupt(&display)?;
     let found = lab.culprit(&search, &range, &mut |progress| display.show(progress));
     display.finish();
     let found = found?;
@@ -138,7 +139,11 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
 
 /// The command as it was given.
 fn command() -> String {
-    let words = std::env::args_os().skip(1).map(|word| report::shell_word(word.as_encoded_bytes()));
+    let quoted = |word: OsString| match word.as_encoded_bytes() {
+        [b'-', b'-', name @ ..] if !name.is_empty() => format!("--{}", report::shell_word(name)),
+        word => report::shell_word(word),
+    };
+    let words = std::env::args_os().skip(1).map(quoted);
     ["faultline".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -5,15 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, exit};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{
-    Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, workloads,
-};
+use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
@@ -42,13 +40,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
-    let kept = on_interrupt()?;
-    let summary = lab.run(&experiment, options(&args), &mut |progress| {
-        if let Progress::Kept { .. } = progress {
-            kept.fetch_add(1, Relaxed);
-        }
-        display.show(progress);
-    });
+    on_interrupt(&display)?;
+    let summary = lab.run(&experiment, options(&args), &mut |progress| display.show(progress));
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
@@ -63,21 +56,19 @@ fn options(args: &RunArgs) -> RunOptions {
     RunOptions { retry_failed: args.retry_failed, verify, jobs }
 }
 
-/// Handles Ctrl-C: prints how many boots are in the store, and exits. The returned counter is theirs. The
-/// machines end with this process, and the next run stores what they recorded.
-pub fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
-    let kept = Arc::new(AtomicUsize::new(0));
-    let boots = Arc::clone(&kept);
+/// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next
+/// run stores what they recorded.
+pub fn on_interrupt(display: &Display) -> Result<(), Failure> {
+    let kept = Arc::clone(&display.kept);
     let end = move || {
-        let boots = count(boots.load(Relaxed), "boot");
+        let boots = count(kept.load(Relaxed), "boot");
         eprintln!(
             "\nfaultline: interrupted. This run stored {boots}. Run the same command again to continue; it \
              also stores what unfinished boots recorded."
         );
         exit(INTERRUPTED);
     };
-    ctrlc::set_handler(end).map_err(|error| Failure::Host(error.to_string()))?;
-    Ok(kept)
+    ctrlc::set_handler(end).map_err(|error| Failure::Host(error.to_string()))
 }
 
 /// The message for `faultline run` without arguments.
