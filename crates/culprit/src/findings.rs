@@ -145,6 +145,15 @@ pub struct Change {
     pub floor: Option<f64>,
 }
 
+/// The change of the kernel's instructions in a phase, of which a function has a share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// What is counted, such as `kernel instructions in phase touch`.
+    pub signal: String,
+    /// From the good end to the bad end.
+    pub change: Change,
+}
+
 impl Change {
     /// By how much the figure rises.
     pub fn change(&self) -> f64 {
@@ -193,6 +202,11 @@ pub struct Findings {
     /// The share of the change of its phase that a function holds; 1 for other figures. `None` if the phase does not
     /// change beyond luck.
     pub share: Option<f64>,
+    /// If the figure is that of a function: the kernel's instructions in its phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Whether times of emulated machines were measured, which are not performance.
+    pub emulated: bool,
     /// Commits in the range.
     pub commits: usize,
     /// Changes of options after them, on the code of the bad end.

@@ -91,6 +91,8 @@ impl Lab {
             exact: search.experiment.mode == Mode::Exact,
             signal: trials.signal().to_string(),
             share,
+            phase: trials.phase(),
+            emulated: trials.is_emulated(),
             commits: range.commits,
             options: range.options(),
             code,

@@ -63,17 +63,18 @@ pub fn fold(width: usize, first: &str, rest: &str, text: &str) -> String {
 }
 
 /// Lines of at most `width` letters. What continues a line begins two letters below its begin. Words that are too
-/// long stay whole.
+/// long stay whole, and so do percentages.
 pub fn fitted(width: usize, text: &str) -> String {
+    const TIED: &str = "\u{a0}%";
     let fit = |line: &str| {
         let begin = &line[..line.len() - line.trim_start().len()];
         let below = format!("{begin}  ");
-        match line.len() <= width {
+        match line.chars().count() <= width {
             true => format!("{line}\n"),
             false => lines(line.trim_start(), hanging(width, begin, &below).break_words(false)),
         }
     };
-    text.lines().map(fit).collect()
+    text.replace(" %", TIED).lines().map(fit).collect::<String>().replace(TIED, " %")
 }
 
 fn hanging<'a>(width: usize, first: &'a str, rest: &'a str) -> Options<'a> {

@@ -3,11 +3,12 @@
 mod mail;
 mod page;
 
-use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried, short};
+use culprit::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried, short};
 use model::count;
 
 use crate::ascii::{WIDTH, escape, excerpt, fitted, fold};
-use crate::exact::{directed, more_or_less};
+use crate::exact::{NOT_MODELLED, directed, more_or_less};
+use crate::table::EMULATED;
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
@@ -30,8 +31,8 @@ fn text(found: &Findings, width: usize) -> String {
     text += &left(found);
     text += &rest(found);
     text += &parts(found);
-    text += &share(found);
     text += &reference(found);
+    text += &limits(found);
     text += &format!("\n{}\n", effort(found));
     fitted(width, &text) + &table(found, width)
 }
@@ -57,7 +58,7 @@ fn answer(found: &Findings) -> String {
     };
     let base = found.levels().map_or(0.0, |levels| levels[0]);
     let floor =
-        found.floor.map_or(String::new(), |floor| format!(", {by} floor {}", like(floor, base)));
+        found.floor.map_or(String::new(), |floor| format!(", {by} {}", self::floor(floor, base)));
     let answer = match &found.ending {
         Ending::Found => match &found.culprits[..] {
             [one] if one.only().is_some() => {
@@ -84,7 +85,7 @@ fn answer(found: &Findings) -> String {
             "Not found: the time budget is used up. Run the same command again to continue.".into()
         }
     };
-    format!("{answer}\n{whole}{floor}\n")
+    format!("{answer}\n{whole}{floor}\n{}", share(found))
 }
 
 /// What the range consists of.
@@ -162,7 +163,7 @@ fn line(what: &str, change: &Change, by: &str) -> String {
         None => "too few boots to judge".to_owned(),
         Some(floor) => {
             let word = if change.is_beyond() { "beyond" } else { "within" };
-            format!("{word} {by}, floor {}", like(floor, change.levels[0]))
+            format!("{word} {by}, {}", self::floor(floor, change.levels[0]))
         }
     };
     let [before, after] = change.levels.map(value);
@@ -175,7 +176,9 @@ fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
         false => ["its parent", "reverted", "reverting it"],
         true => ["the change before", "set back", "setting it back"],
     };
-    let mut text = format!("  Measured afresh (experiment {}):\n", proof.experiment);
+    // In exact mode the seeds are those of the search.
+    let how = if exact { "with all seeds" } else { "afresh" };
+    let mut text = format!("  Measured {how} (experiment {}):\n", proof.experiment);
     match &proof.step {
         Some(step) => text += &line(&format!("{parent} and it"), step, by),
         None => text += &format!("    no figure of both it and {parent}\n"),
@@ -295,16 +298,33 @@ fn parts(found: &Findings) -> String {
     )
 }
 
-/// What the figure does not have.
+/// What the change of a function means for its phase.
 fn share(found: &Findings) -> String {
-    match found.share {
-        Some(share) if share < 0.95 => format!(
-            "\nThis function holds {:.0} % of the change of the kernel's instructions in the phase; --all searches all of \
-             it.\n",
-            100.0 * share
+    let Some(Phase { signal, change }) = &found.phase else { return String::new() };
+    let [before, after] = change.levels.map(value);
+    let floor = change.floor.map_or(String::new(), |floor| {
+        format!(", {} {}", by(found.exact), self::floor(floor, change.levels[0]))
+    });
+    let meaning = match found.share {
+        Some(share) if share < 0.95 => {
+            format!("the function has {:.0} % of that; --all searches all of it", 100.0 * share)
+        }
+        Some(share) => format!("the function has {:.0} % of that", 100.0 * share),
+        None => "not beyond luck, but the function's cost is".into(),
+    };
+    let percent = percent(change.levels);
+    format!("{}: {before} -> {after} ({percent}{floor}); {meaning}\n", escape(signal))
+}
+
+/// What the figures do not show.
+fn limits(found: &Findings) -> String {
+    match (found.exact, found.emulated) {
+        (true, _) => format!(
+            "\nInstructions were counted, not time. Not modelled: {}.\n",
+            NOT_MODELLED.join(", ")
         ),
-        Some(_) => String::new(),
-        None => "\nThe kernel's instructions in the phase do not change beyond luck, but this function's cost does.\n".into(),
+        (false, true) => format!("\n{EMULATED}\n"),
+        (false, false) => String::new(),
     }
 }
 
@@ -366,7 +386,10 @@ fn table(found: &Findings, width: usize) -> String {
         .iter()
         .map(|tried| {
             let level = tried.level().map_or("-".into(), value);
-            let number = tried.figures.len().to_string();
+            let number = match tried.same_as {
+                Some(_) => "-".to_owned(),
+                None => tried.figures.len().to_string(),
+            };
             let left = tried.left.to_string();
             [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
         })
@@ -450,6 +473,14 @@ fn named(commit: &Commit) -> String {
 /// A figure with the digits that matter.
 fn value(value: f64) -> String {
     like(value, value)
+}
+
+/// What luck or noise can cause, as a share of a level if that is not zero.
+fn floor(floor: f64, level: f64) -> String {
+    match 100.0 * floor / level.abs() {
+        share if share.is_finite() => format!("floor {share:.2} %"),
+        _ => format!("floor {}", value(floor)),
+    }
 }
 
 /// A difference with the digits of the figures that it is of.

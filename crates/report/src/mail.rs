@@ -8,7 +8,7 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Kind, Results};
+use compare::{Comparison, Explained, Results};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt, fold};
@@ -68,11 +68,19 @@ pub fn mail(
     format!("{}\n{}", header(&subject::words(comparison)), guarded(&body))
 }
 
-/// The verdicts of a comparison and its tables of metrics.
-pub fn of_metrics(comparison: &Comparison) -> String {
-    let mut metrics = comparison.clone();
-    metrics.tables.retain(|table| table.kind == Kind::Metrics);
-    format!("{}\n{}", verdicts::text(&metrics), tables::text(&metrics))
+/// The verdicts of a comparison, and the rows of its tables that have one.
+pub fn verdicts_and_rows(comparison: &Comparison) -> String {
+    let mut judged = comparison.clone();
+    for table in &mut judged.tables {
+        table.rows.retain(|row| row.cells.iter().any(|cell| cell.verdict.is_some()));
+    }
+    judged.tables.retain(|table| !table.rows.is_empty());
+    format!("{}\n{}", verdicts::text(comparison), tables::text(&judged))
+}
+
+/// What was compared: kernels, machine and workload.
+pub fn compared(comparison: &Comparison) -> String {
+    section("What was compared:", &notes::all(comparison))
 }
 
 /// Most phases whose function is named.

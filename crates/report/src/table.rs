@@ -24,7 +24,7 @@ const HUGE: f64 = 1e15;
 /// Printed where there is no table.
 pub const NOTHING: &str = "No complete boot has a measurement: there is nothing to compare.";
 /// Printed under every table with times.
-const EMULATED: &str = "Times under emulation (TCG) are not performance.";
+pub const EMULATED: &str = "Times under emulation (TCG) are not performance.";
 /// Printed under a table with a row of this name; no other rows are models.
 const MODELS: [(&str, &str); 2] = [
     (

@@ -1,6 +1,6 @@
 //! What a search for a commit found, as text, mail, page, JSON and log of `git bisect`.
 
-use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
+use culprit::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried};
 use insta::assert_snapshot;
 
 fn commit(place: usize, subject: &str) -> Commit {
@@ -31,6 +31,11 @@ fn found() -> Findings {
         exact: true,
         signal: "instructions of handle_mm_fault per entry in phase touch".into(),
         share: Some(0.76),
+        phase: Some(Phase {
+            signal: "kernel instructions in phase touch".into(),
+            change: Change { levels: [162_345_678.0, 170_296_884.0], floor: Some(1_266_000.0) },
+        }),
+        emulated: false,
         commits: 63,
         options: 0,
         code: None,
@@ -128,7 +133,7 @@ fn an_option_is_named_with_its_values() {
     assert!(page.contains(">commit or option</th>") && page.contains("HZ: 250 -&gt; 1000"));
     (found.commits, found.without_effect, found.share) = (0, 0, None);
     let text = report::culprit(&found);
-    assert!(text.contains("\nThe kernel's instructions in the phase do not change beyond luck, "));
+    assert!(text.replace("\n  ", " ").contains("; not beyond luck, but the function's cost is\n"));
     assert!(text.contains("debian:6.12: 15 ruled out by readings, 1 left.\n4 "));
     assert!(text.contains("place  option ") && text.contains("  change\n"), "{text}");
 }
@@ -213,8 +218,8 @@ fn a_page_of_measured_mode_has_intervals_and_probabilities() {
     let same = Change { levels: [1e6, 1e6], floor: Some(1000.0) };
     counted.culprits[0].proof.as_mut().unwrap().instructions = Some(same);
     let text = report::culprit(&counted);
-    assert!(text.contains("(0.00 %; within luck, floor 1000)"), "{text}");
-    assert!(text.contains("beyond noise, floor 0.75"), "{text}");
+    assert!(text.contains("(0.00 %; within luck, floor 0.10 %)"), "{text}");
+    assert!(text.contains("beyond noise, floor 2.42 %"), "{text}");
     // Exact mode has no probabilities.
     let exact = report::culprit_page(&found());
     assert!(exact.contains("class=\"interval\"") && !exact.contains("class=\"likely\""));

@@ -112,8 +112,7 @@ impl<'a> Seeker<'a> {
                     return Ok(Ending::Found);
                 }
             };
-            if self.trials.search.budget.is_some_and(|budget| self.trials.begun.elapsed() >= budget)
-            {
+            if self.trials.search.budget.is_some_and(|budget| self.trials.spent() >= budget) {
                 return Ok(Ending::Budget);
             }
             let before = self.trials.len();

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ::culprit::{Tried, level, reach};
+use ::culprit::{Change, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
-use model::{Build, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
+use model::{Build, Execution, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use stats::pooled_variance;
 use store::{Detail, Store};
 
@@ -59,23 +59,27 @@ pub struct Trials<'a> {
     pub left: usize,
     /// The files that builds of these kernels read; `None` if that is not known of one of them.
     pub inputs: Option<Inputs>,
-    /// When the search began.
-    pub begun: Instant,
-    /// Names of the kernels that were in the cache by then.
+    /// Names of the kernels that were in the cache when the search began.
     cached: BTreeSet<String>,
     /// Short names of the commits whose boots were in the store by then.
     kept: BTreeSet<String>,
     /// Boots since then, without those of the proof.
     booted: usize,
+    /// How long kernels took that were not in the cache or were booted, and how often.
+    spent: Duration,
+    worked: u32,
 }
 
 impl Trial {
     /// Reads the figures of its boots.
     fn read(&mut self, signal: &Signal) {
-        if let Some(experiment) = &self.experiment {
-            let figures = self.boots.iter().filter_map(|kept| signal.of_boot(experiment, kept));
-            self.figures = figures.filter(|figure| figure.is_finite()).collect();
-        }
+        self.figures = self.figures_of(signal);
+    }
+
+    fn figures_of(&self, signal: &Signal) -> Vec<f64> {
+        let Some(experiment) = &self.experiment else { return Vec::new() };
+        let figures = self.boots.iter().filter_map(|kept| signal.of_boot(experiment, kept));
+        figures.filter(|figure| figure.is_finite()).collect()
     }
 }
 
@@ -90,9 +94,8 @@ impl<'a> Trials<'a> {
         let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
-        let begun = Instant::now();
         let signal = Signal::Instructions(None);
-        let booted = 0;
+        let (booted, spent, worked) = (0, Duration::ZERO, 0);
         Ok(Self {
             lab,
             search,
@@ -103,10 +106,11 @@ impl<'a> Trials<'a> {
             order,
             left,
             inputs,
-            begun,
             cached,
             kept,
             booted,
+            spent,
+            worked,
         })
     }
 
@@ -164,7 +168,32 @@ impl<'a> Trials<'a> {
         boots: u32,
         watch: &mut Watch<'_>,
     ) -> Result<(), RunError> {
+        let (begun, booted, tried) = (Instant::now(), self.booted, self.len());
+        self.build_and_boot(place, boots, watch)?;
+        let is_cached = |kernel: &Kernel| self.cached.contains(&kernel.name);
+        let was_there =
+            tried == self.len() || self.all[&place].kernel.as_ref().is_ok_and(is_cached);
+        if self.booted > booted || !was_there {
+            self.spent += begun.elapsed();
+            self.worked += 1;
+        }
+        Ok(())
+    }
+
+    fn build_and_boot(
+        &mut self,
+        place: usize,
+        boots: u32,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let is_new = !self.all.contains_key(&place);
         let same_as = self.build(place, watch)?.same_as;
+        if let Some(same) = same_as.filter(|_| is_new) {
+            let [one, other] = [place, same].map(|it| self.commit(it).short().to_owned());
+            watch(Progress::Message(&format!(
+                "{one} has the code and data of {other}: not booted"
+            )));
+        }
         let place = same_as.unwrap_or(place);
         let trial = &self.all[&place];
         let Ok(kernel) = trial.kernel.clone() else { return Ok(()) };
@@ -329,6 +358,25 @@ impl<'a> Trials<'a> {
         Difference::of(self.figures(0), self.figures(self.bad()))
     }
 
+    /// The change of the kernel's instructions between the ends in the phase of a function that is the figure.
+    pub fn phase(&self) -> Option<Phase> {
+        let Signal::Function(_, phase) = &self.signal else { return None };
+        let signal = Signal::Instructions(phase.clone());
+        let ends =
+            [0, self.bad()].map(|end| self.trial(end).map(|trial| trial.figures_of(&signal)));
+        let [Some(good), Some(bad)] = ends else { return None };
+        let Difference { base, new, floor } = Difference::of(&good, &bad)?;
+        let floor = floor.map(|floor| floor.max(signal.least(base)));
+        Some(Phase { signal: signal.to_string(), change: Change { levels: [base, new], floor } })
+    }
+
+    /// Whether the boots were emulated without exact mode, so that their times are not performance.
+    pub fn is_emulated(&self) -> bool {
+        let mut boots = self.all.values().flat_map(|trial| &trial.boots);
+        self.search.experiment.mode == Mode::Measured
+            && boots.any(|kept| kept.boot.facts.execution == Some(Execution::Tcg))
+    }
+
     /// Number of kernels that were built or found in the cache.
     pub fn kernels(&self) -> usize {
         self.all.values().filter(|trial| trial.kernel.is_ok()).count()
@@ -360,7 +408,9 @@ impl<'a> Trials<'a> {
     ) -> Result<Result<Kernel, String>, RunError> {
         let number = self.all.len() + 1;
         let (commit, left) = (self.commit(place), self.left);
-        let time = self.time_left().map_or(String::new(), |time| format!(", about {time} min"));
+        let time = self
+            .time_left()
+            .map_or(String::new(), |time| format!(", about {time} min before the proof"));
         watch(Progress::Message(&format!("kernel {number}, {left} left{time}: {commit}")));
         self.obtain(self.variant_at(place), watch)
     }
@@ -372,11 +422,16 @@ impl<'a> Trials<'a> {
         Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
     }
 
-    /// Minutes until one commit is left, at the pace of the kernels so far, if each halves the commits.
+    /// Minutes until one commit is left, at the pace of the new kernels so far, if each halves the commits.
     fn time_left(&self) -> Option<u64> {
-        let kernels = self.all.len() as u64;
-        let halvings = u64::from(self.left.max(2).next_power_of_two().ilog2());
-        (kernels > 1).then(|| (self.begun.elapsed().as_secs() * halvings / kernels).div_ceil(60))
+        let halvings = self.left.max(2).next_power_of_two().ilog2();
+        let each = self.spent.checked_div(self.worked)?;
+        Some((each * halvings).as_secs().div_ceil(60))
+    }
+
+    /// How long this search took so far. What was kept from earlier ones does not count.
+    pub fn spent(&self) -> Duration {
+        self.spent
     }
 
     /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.

@@ -1,11 +1,11 @@
 //! The findings as a mail, and as a log of `git bisect`.
 
 use compare::Comparison;
-use culprit::{Commit, Culprit, Findings, Tried};
+use culprit::{Commit, Culprit, Findings, Phase, Tried};
 
 use super::{kind, name, percent, text};
 use crate::ascii::{escape, fitted};
-use crate::mail::{WIDTH, guarded, header, of_metrics};
+use crate::mail::{WIDTH, compared, guarded, header, verdicts_and_rows};
 
 /// The findings as a mail: subject, the answer, the commits tried, the verdicts on the proofs, and the lines that
 /// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
@@ -14,9 +14,10 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
     let mut body = text(found, WIDTH);
     let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
     for (culprit, comparison) in proven.zip(proofs) {
-        let title = format!("Measured afresh, {}:", name(culprit));
-        body += &format!("\n{}\n{}", fitted(WIDTH, &title), of_metrics(comparison));
+        let title = format!("Proof of {}:", name(culprit));
+        body += &format!("\n{}\n{}", fitted(WIDTH, &title), verdicts_and_rows(comparison));
     }
+    body.extend(proofs.first().map(|comparison| format!("\n{}", compared(comparison))));
     body += &format!("\nTo reproduce:\n    {command}\n");
     let mut text = format!("{}\n{}", header(&subject(found)), guarded(&body));
     // Steps to the other side offset a part of the change.
@@ -33,6 +34,12 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
 
 fn subject(found: &Findings) -> String {
     let (workload, signal) = (&found.workload, &found.signal);
+    let change = |step: &Culprit| match &found.phase {
+        Some(Phase { signal, change }) if found.share.is_some() => {
+            format!("{} {signal}", percent(change.levels))
+        }
+        _ => format!("{} {signal}", percent(step.levels)),
+    };
     match &found.culprits[..] {
         [] => format!("{workload}: no {} found that changed {signal}", kind(found)),
         [step] => {
@@ -41,7 +48,7 @@ fn subject(found: &Findings) -> String {
                 Some(commit) => format!("since {commit}"),
                 None => format!("since {}", name(step).to_lowercase()),
             };
-            format!("{workload}: {} {signal} {since}", percent(step.levels))
+            format!("{workload}: {} {since}", change(step))
         }
         steps => format!("{workload}: {signal} changed in {} steps", steps.len()),
     }
@@ -74,7 +81,10 @@ pub fn bisect_log(found: &Findings) -> String {
     if let Some(commit) = step.only() {
         // Commits that were ruled out without a reading are unknown to git.
         text += &line("bad", commit);
-        text.extend(step.parents.iter().map(|parent| format!("git bisect good {parent}\n")));
+        let is_told = |parent: &str| text.contains(&format!("\ngit bisect good {parent}\n"));
+        let untold = step.parents.iter().filter(|parent| !is_told(parent));
+        let untold: String = untold.map(|it| format!("git bisect good {it}\n")).collect();
+        text += &untold;
         text += &format!("# first bad commit: [{}] {}\n", commit.id, escape(&commit.subject));
     }
     text

@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, effort, in_order, kind, left, of_culprit, of_hundred, parts, percent, problem,
-    reference, rest, share, steps, subjects, value,
+    answer, effort, in_order, kind, left, limits, of_culprit, of_hundred, parts, percent, problem,
+    reference, rest, steps, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -28,7 +28,7 @@ pub fn culprit_page(found: &Findings) -> String {
     let title = format!("{}: {good} to {bad}", escape(&found.workload));
     let lines = answer(found);
     let (head, lead) = lines.split_once('\n').unwrap_or((&lines, ""));
-    let notes = [rest(found), parts(found), share(found), reference(found), effort(found)];
+    let notes = [rest(found), parts(found), reference(found), limits(found), effort(found)];
     let body = html! {
         header {
             h1 { (head) }
