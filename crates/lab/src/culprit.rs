@@ -3,6 +3,7 @@
 //! an interrupted search.
 
 mod cost;
+mod effort;
 mod options;
 mod proof;
 pub mod search;

@@ -112,7 +112,7 @@ impl<'a> Seeker<'a> {
                     return Ok(Ending::Found);
                 }
             };
-            if self.trials.search.budget.is_some_and(|budget| self.trials.spent() >= budget) {
+            if self.trials.search.budget.is_some_and(|budget| self.trials.effort.spent >= budget) {
                 return Ok(Ending::Budget);
             }
             let before = self.trials.len();
@@ -208,7 +208,8 @@ impl<'a> Seeker<'a> {
     ) -> Next {
         let place = |node| self.place(node, groups);
         let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-        let is_kept = |node: &usize| self.trials.is_kept(place(*node));
+        let is_kept =
+            |node: &usize| self.trials.effort.is_kept(self.trials.commit(place(*node)).short());
         let search = Exact {
             history: &groups.history,
             least: self.trials.signal().least(base),

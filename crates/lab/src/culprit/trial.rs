@@ -1,21 +1,22 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ::culprit::{Change, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
 use model::{Build, Execution, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use stats::pooled_variance;
-use store::{Detail, Store};
+use store::Detail;
 
+use crate::culprit::effort::Effort;
 use crate::culprit::options::{Changed, changed};
 use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
-use crate::run::{Lab, RunError, RunOptions, RunSummary, are_alike};
+use crate::run::{Lab, RunError, RunOptions, RunSummary};
 
 /// Failed boots of a commit that are made up for.
 const MOST_FAILED: u32 = 2;
@@ -59,15 +60,8 @@ pub struct Trials<'a> {
     pub left: usize,
     /// The files that builds of these kernels read; `None` if that is not known of one of them.
     pub inputs: Option<Inputs>,
-    /// Names of the kernels that were in the cache when the search began.
-    cached: BTreeSet<String>,
-    /// Short names of the commits whose boots were in the store by then.
-    kept: BTreeSet<String>,
-    /// Boots since then, without those of the proof.
-    booted: usize,
-    /// How long kernels took that were not in the cache or were booted, and how often.
-    spent: Duration,
-    worked: u32,
+    /// What was kept, and what the search has cost.
+    pub effort: Effort,
 }
 
 impl Trial {
@@ -89,29 +83,12 @@ impl<'a> Trials<'a> {
     /// # Errors
     /// When the cache or the store cannot be read.
     pub fn new(lab: &'a mut Lab, search: &'a Search, range: &'a Range) -> Result<Self, RunError> {
-        let cached = lab.cache.list(&|_| ())?.into_iter().map(|kernel| kernel.name).collect();
-        let kept = kept(&lab.store, &search.experiment)?;
+        let effort = Effort::of(lab, &search.experiment)?;
         let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = history.commits.len() - 1;
         let signal = Signal::Instructions(None);
-        let (booted, spent, worked) = (0, Duration::ZERO, 0);
-        Ok(Self {
-            lab,
-            search,
-            range,
-            history,
-            signal,
-            all,
-            order,
-            left,
-            inputs,
-            cached,
-            kept,
-            booted,
-            spent,
-            worked,
-        })
+        Ok(Self { lab, search, range, history, signal, all, order, left, inputs, effort })
     }
 
     /// The place of the bad end.
@@ -168,14 +145,13 @@ impl<'a> Trials<'a> {
         boots: u32,
         watch: &mut Watch<'_>,
     ) -> Result<(), RunError> {
-        let (begun, booted, tried) = (Instant::now(), self.booted, self.len());
+        let (begun, booted, tried) = (Instant::now(), self.effort.booted, self.len());
         self.build_and_boot(place, boots, watch)?;
-        let is_cached = |kernel: &Kernel| self.cached.contains(&kernel.name);
+        let is_cached = |kernel: &Kernel| self.effort.is_cached(kernel);
         let was_there =
             tried == self.len() || self.all[&place].kernel.as_ref().is_ok_and(is_cached);
-        if self.booted > booted || !was_there {
-            self.spent += begun.elapsed();
-            self.worked += 1;
+        if self.effort.booted > booted || !was_there {
+            self.effort.add(begun.elapsed());
         }
         Ok(())
     }
@@ -205,7 +181,7 @@ impl<'a> Trials<'a> {
             let experiment = self.experiment(place, &kernel, boots + failed);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
                 Ok((summary, experiment, kept)) => {
-                    self.booted += summary.boots;
+                    self.effort.booted += summary.boots;
                     (Some(experiment), kept, None)
                 }
                 Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
@@ -387,17 +363,9 @@ impl<'a> Trials<'a> {
         self.all.values().map(|trial| trial.boots.len()).sum()
     }
 
-    /// Whether boots of a commit were in the store when the search began.
-    pub fn is_kept(&self, place: usize) -> bool {
-        self.kept.contains(self.commit(place).short())
-    }
-
-    /// How much of the search was done before it began: `3 of 7 kernels were in the cache; 9 new boots`.
+    /// How much of the search was done before it began.
     pub fn effort(&self) -> String {
-        let kernels = self.all.values().filter_map(|trial| trial.kernel.as_ref().ok());
-        let cached = kernels.filter(|kernel| self.cached.contains(&kernel.name)).count();
-        let (all, boots) = (count(self.kernels(), "kernel"), count(self.booted, "new boot"));
-        format!("{cached} of {all} were in the cache; {boots}")
+        self.effort.text(self.all.values().filter_map(|trial| trial.kernel.as_ref().ok()))
     }
 
     /// The kernel of a commit, or why there is none.
@@ -408,9 +376,9 @@ impl<'a> Trials<'a> {
     ) -> Result<Result<Kernel, String>, RunError> {
         let number = self.all.len() + 1;
         let (commit, left) = (self.commit(place), self.left);
-        let time = self
-            .time_left()
-            .map_or(String::new(), |time| format!(", about {time} min before the proof"));
+        let time = self.effort.time_left(left);
+        let time =
+            time.map_or(String::new(), |time| format!(", about {time} min before the proof"));
         watch(Progress::Message(&format!("kernel {number}, {left} left{time}: {commit}")));
         self.obtain(self.variant_at(place), watch)
     }
@@ -420,18 +388,6 @@ impl<'a> Trials<'a> {
         let done = self.trial(place)?.boots.len();
         let more = count((boots as usize).saturating_sub(done), "more boot");
         Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
-    }
-
-    /// Minutes until one commit is left, at the pace of the new kernels so far, if each halves the commits.
-    fn time_left(&self) -> Option<u64> {
-        let halvings = self.left.max(2).next_power_of_two().ilog2();
-        let each = self.spent.checked_div(self.worked)?;
-        Some((each * halvings).as_secs().div_ceil(60))
-    }
-
-    /// How long this search took so far. What was kept from earlier ones does not count.
-    pub fn spent(&self) -> Duration {
-        self.spent
     }
 
     /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
@@ -529,21 +485,6 @@ impl<'a> Trials<'a> {
         experiment.boots = boots;
         experiment
     }
-}
-
-/// Short names of the commits of which the store has boots of this search's workload on its machine.
-fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeSet<String>, RunError> {
-    let prefix = format!("{}-", experiment.name);
-    let mut kept = BTreeSet::new();
-    for row in store.experiments()? {
-        if let Some(commit) = row.name.strip_prefix(&prefix)
-            && row.outcomes.contains_key("complete")
-            && are_alike(&store.experiment(row.id)?, experiment)
-        {
-            kept.insert(commit.to_owned());
-        }
-    }
-    Ok(kept)
 }
 
 /// The digest of the code and data that a kernel loads, or of its whole image if they cannot be read.
