@@ -2,8 +2,9 @@
 
 mod mail;
 mod page;
+mod proof;
 
-use culprit::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried, short};
+use culprit::{Commit, Culprit, Ending, Findings, Phase, Tried, short};
 use model::count;
 
 use crate::ascii::{WIDTH, escape, excerpt, fitted, fold};
@@ -12,8 +13,6 @@ use crate::table::EMULATED;
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
-/// The functions that a proof names at most.
-const FUNCTIONS: usize = 8;
 /// The commits of a set that are listed at most.
 const LISTED: usize = 20;
 
@@ -127,7 +126,7 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     );
     if let Some(proof) = &culprit.proof {
         let is_option = culprit.only().is_some_and(Commit::is_option);
-        text += &of_proof(proof, found.exact, is_option);
+        text += &proof::text(proof, found.exact, is_option);
     }
     text
 }
@@ -155,86 +154,6 @@ fn left(found: &Findings) -> String {
         "\nIf there is one culprit, it is one of {what}{of}:\n{}",
         listed(&found.left, found.exact)
     )
-}
-
-/// One part of a proof. `by` is what hides small changes of its figure.
-fn line(what: &str, change: &Change, by: &str) -> String {
-    let beyond = match change.floor {
-        None => "too few boots to judge".to_owned(),
-        Some(floor) => {
-            let word = if change.is_beyond() { "beyond" } else { "within" };
-            format!("{word} {by}, {}", self::floor(floor, change.levels[0]))
-        }
-    };
-    let [before, after] = change.levels.map(value);
-    format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
-}
-
-fn of_proof(proof: &Proof, exact: bool, is_option: bool) -> String {
-    let by = by(exact);
-    let [parent, reverted, reverting] = match is_option {
-        false => ["its parent", "reverted", "reverting it"],
-        true => ["the change before", "set back", "setting it back"],
-    };
-    // In exact mode the seeds are those of the search.
-    let how = if exact { "with all seeds" } else { "afresh" };
-    let mut text = format!("  Measured {how} (experiment {}):\n", proof.experiment);
-    match &proof.step {
-        Some(step) => text += &line(&format!("{parent} and it"), step, by),
-        None => text += &format!("    no figure of both it and {parent}\n"),
-    }
-    match &proof.reverted {
-        Ok(change) => {
-            text += &line(&format!("the bad end and that with it {reverted}"), change, by);
-            if let Some(step) = &proof.step {
-                let back = -100.0 * change.change() / step.change();
-                text += &format!("    {reverting} takes {back:.0} % of the step back\n");
-            }
-        }
-        Err(why) => text += &format!("    not {reverted}: {}\n", escape(why)),
-    }
-    if let Some(instructions) = &proof.instructions {
-        text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
-        if !instructions.is_beyond() {
-            text += "    instructions do not change: layout or caches, not this code path\n";
-        }
-    }
-    match &proof.aligned {
-        None => {}
-        Some(Err(why)) => {
-            text += &format!("    not measured with aligned functions: {}\n", escape(why))
-        }
-        Some(Ok(change)) => {
-            text += &line("with all functions aligned to 64 bytes", change, by);
-            let step = proof.step.map_or(0.0, |step| step.change().abs());
-            let meaning = match change.floor {
-                _ if change.is_beyond() => "then the step remains: not the place of functions",
-                Some(floor) if floor < step => {
-                    "then the step is gone: it is the place of functions"
-                }
-                _ => "too few boots to say whether the step remains then",
-            };
-            text += &format!("    {meaning}\n");
-        }
-    }
-    text += &match &proof.functions {
-        Err(why) => format!("    which functions it changes is not known: {}\n", escape(why)),
-        Ok(functions) if functions.is_empty() => {
-            "    it changes the code of no function\n".to_owned()
-        }
-        Ok(functions) => {
-            let first: Vec<String> =
-                functions.iter().take(FUNCTIONS).map(|name| escape(name)).collect();
-            let more = functions.len().saturating_sub(FUNCTIONS);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!(
-                "    it changes the code of {}: {}{more}\n",
-                count(functions.len(), "function"),
-                first.join(", ")
-            )
-        }
-    };
-    text
 }
 
 /// Several steps by size, and what no step has: together the whole change. Empty if there is one step.
