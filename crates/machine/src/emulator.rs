@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -68,10 +69,18 @@ impl Emulator {
 
 fn ask<const N: usize>(path: &Path, arguments: [&str; N]) -> Result<Output, Error> {
     let output = Command::new(path).args(arguments.map(OsStr::new)).stdin(Stdio::null()).output();
-    output.map_err(|error| match error.kind() {
+    let output = output.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::NoEmulator(path.to_owned()),
         _ => Error::Emulator { path: path.to_owned(), error },
-    })
+    })?;
+    match output.status.signal() {
+        None => Ok(output),
+        // It says nothing about this QEMU.
+        Some(_) => {
+            let error = io::Error::other(output.status.to_string());
+            Err(Error::Emulator { path: path.to_owned(), error })
+        }
+    }
 }
 
 /// Version and its first number from `QEMU emulator version 10.0.2 (Debian ...)`.
@@ -108,6 +117,7 @@ mod tests {
             ("echo 'QEMU emulator version 6.2.0'", "version 7.0 or newer"),
             ("echo 'bash 5.2'", "is not QEMU"),
             ("[ $1 = --version ] && echo 'QEMU emulator version 9.1.0 (rhel)'", "ivshmem-plain"),
+            ("kill -KILL $$", "cannot be started: signal: 9"),
         ];
         for (body, complaint) in cases {
             let error = Emulator::at(&script(directory.path(), body)).unwrap_err();

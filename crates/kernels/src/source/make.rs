@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -334,7 +335,7 @@ impl Workshop<'_> {
         if let Some(problem) = failed.of_host.take() {
             return Err(Error::Tool { tool: "make", problem });
         }
-        if failed.last.is_empty() {
+        if failed.last.is_empty() || status.signal().is_some() {
             return Err(Error::Tool { tool: "make", problem: status.to_string() });
         }
         Ok(Some(failed))
