@@ -152,6 +152,7 @@ impl Lab {
         check_tracepoints(experiment, kernels)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
+        self.store.set_invalid_aside(id)?;
         let failed_before = match options.retry_failed {
             true => 0,
             false => self.store.failed(id)?.len(),

@@ -122,6 +122,24 @@ impl Store {
         })
     }
 
+    /// Marks boots that the host spoilt as superseded, so that they are repeated. They remain as evidence. Fails when
+    /// the store fails, or a row of them is damaged.
+    pub fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error> {
+        self.write(|transaction| {
+            let mut sums = ExperimentSums::read(transaction, experiment)?;
+            let invalid = sums.boots.iter_mut().filter(|entry| entry.is_invalid());
+            let mut any = false;
+            for entry in invalid {
+                *entry = supersede(transaction, entry)?;
+                any = true;
+            }
+            if any {
+                sums.keep(transaction, experiment, None)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts. Fails
     /// as [`Store::keep_boot`] does, and when the row of the failed boot is damaged.
     pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {

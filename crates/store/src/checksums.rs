@@ -113,6 +113,11 @@ impl BootEntry {
     pub fn is_failed(&self) -> bool {
         self.is_done() && self.outcome != "complete"
     }
+
+    /// Whether it is done, and says nothing about the kernel. Older stores have another word for it.
+    pub fn is_invalid(&self) -> bool {
+        self.is_done() && matches!(&*self.outcome, "invalid" | "spoilt")
+    }
 }
 
 impl StoreSums {

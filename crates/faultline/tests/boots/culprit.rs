@@ -1,7 +1,8 @@
 //! Searches a commit with real boots. The repository stands in for a kernel's: its Makefile copies a packaged
 //! kernel, so building takes no time.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -188,6 +189,38 @@ fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
     }
     println!("{kills} kills, {ends} searches ended between them, {kept} boots kept");
     assert_eq!(search(&bench, &tree, &more).expect(0).out, answer);
+}
+
+/// A boot that the host spoils three times says nothing about a commit: the search ends, and the next one repeats it.
+#[test]
+fn boots_that_the_host_spoilt_are_repeated_by_the_next_search() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let (tree, culprit) = changed_once(&bench);
+    let more = ["--phase", "protect", "--no-proof", "--format", "json"];
+    // Only boots, and no queries of QEMU, have the option `-display`.
+    let killed = bench.path("killed");
+    let script = format!(
+        "#!/bin/sh\nreal=$(PATH=${{PATH#*:}} command -v qemu-system-x86_64)\n\
+         case \"$*\" in *-display*) [ ! -e {0} ] || kill -KILL $$ ;; esac\nexec \"$real\" \"$@\"\n",
+        killed.display()
+    );
+    let emulator = bench.write("qemu-system-x86_64", &script);
+    fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
+    let searching = || {
+        let mut command = searching(&bench, &tree, &more);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", bench.directory.path().display()));
+        bench.said(command)
+    };
+    fs::write(&killed, "").unwrap();
+    let said = searching().expect(1);
+    assert!(said.err.contains("every boot was invalid because of the host"), "{}", said.err);
+    fs::remove_file(&killed).unwrap();
+    let found: Value = serde_json::from_str(&searching().expect(0).out).unwrap();
+    assert_eq!(found["culprits"][0]["commits"][0][0]["id"], culprit);
 }
 
 #[test]

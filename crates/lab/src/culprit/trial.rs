@@ -8,7 +8,9 @@ use std::time::Instant;
 use ::culprit::{Change, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
-use model::{Build, Execution, Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
+use model::{
+    Build, Execution, Experiment, Kept, Kernel, Mode, Outcome, Pinned, Source, Variant, count,
+};
 use stats::pooled_variance;
 use store::Detail;
 
@@ -493,7 +495,8 @@ fn loaded(kernel: &Kernel) -> String {
     bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
 }
 
-/// Runs an experiment, and reads it as it ran and its boots with what figures need.
+/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt ends
+/// the search: it says nothing about the kernel, and the next search repeats it.
 pub fn booted(
     lab: &mut Lab,
     experiment: &Experiment,
@@ -508,5 +511,10 @@ pub fn booted(
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
+    for Kept { boot, .. } in &kept {
+        if let Outcome::Invalid(how) = &boot.outcome {
+            return Err(RunError::Invalid { variant: boot.variant.clone(), how: how.clone() });
+        }
+    }
     Ok((summary, stored, kept))
 }

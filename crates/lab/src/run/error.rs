@@ -100,6 +100,16 @@ pub enum RunError {
     /// The files of an interrupted run cannot be handled.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
+    /// The host spoilt a boot of a search, also when it was repeated.
+    #[error(
+        "{variant}: every boot was invalid because of the host: {how}. Run the same command again to continue"
+    )]
+    Invalid {
+        /// The variant.
+        variant: String,
+        /// What the host did.
+        how: String,
+    },
     /// Two boots with the same inputs differ.
     #[error(
         "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \

@@ -201,6 +201,27 @@ fn a_boot_kept_aside_is_not_done() {
 }
 
 #[test]
+fn invalid_boots_are_set_aside_and_others_are_not() {
+    let (_file, mut store, id) = StoreFile::with_numa();
+    let outcomes = [
+        Outcome::Complete,
+        Outcome::Invalid("signal 9".into()),
+        Outcome::Panicked("BUG".into()),
+        Outcome::Invalid("signal 9".into()),
+    ];
+    for (replicate, outcome) in (0..).zip(outcomes) {
+        store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
+    }
+    for _ in 0..2 {
+        store.set_invalid_aside(id).unwrap();
+        assert_eq!(store.done(id).unwrap(), [("6.1".into(), 0), ("6.1".into(), 2)]);
+        let boots = store.boots(id, Detail::Summary).unwrap();
+        let aside: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
+        assert_eq!(aside, [false, true, false, true]);
+    }
+}
+
+#[test]
 fn the_same_definition_is_the_same_experiment() {
     let (_file, mut store) = StoreFile::opened();
     let numa = experiment("numa");
