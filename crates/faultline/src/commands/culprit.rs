@@ -29,6 +29,9 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     // What would fail only at the end of a long search is checked first.
     kernels::subjects(&search.build.patches)?;
     for path in [&args.output, &args.bisect_log].into_iter().flatten() {
+        if path.is_dir() {
+            return Err(Failure::Usage(format!("{}: it is a directory", path.display())));
+        }
         let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
         if directory.is_some_and(|directory| !directory.is_dir()) {
             let path = path.display();
@@ -107,7 +110,7 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     }
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });
-    let name = format!("culprit-{}", used.manifest.name);
+    let name = search::name(&used.manifest.name);
     let build = args.config.build(Some(tree));
     let mode = if exact { Mode::Exact } else { Mode::Measured };
     Ok(Search {

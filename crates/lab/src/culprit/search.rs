@@ -19,6 +19,11 @@ pub fn is_confidence(Share(confidence): Share) -> bool {
     (0.5..1.0).contains(&confidence)
 }
 
+/// What the experiments of a search for a workload's figure are called, before the name of the commit.
+pub fn name(workload: &str) -> String {
+    format!("culprit-{workload}")
+}
+
 /// A search for the commit at which a workload's figure changed.
 #[derive(Clone, Debug)]
 pub struct Search {

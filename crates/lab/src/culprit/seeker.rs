@@ -165,7 +165,8 @@ impl<'a> Seeker<'a> {
 
     /// Whether a build of these kernels can read a changed file.
     fn matters(&self, change: &Change) -> bool {
-        self.trials.inputs.as_ref().is_none_or(|inputs| inputs.matter(change))
+        let inputs = self.trials.inputs.as_ref().filter(|_| self.trials.kernels() > 0);
+        inputs.is_none_or(|inputs| inputs.matter(change))
     }
 
     /// The ending if an end has no figure.

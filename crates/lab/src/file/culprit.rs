@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::mode::BootsForm;
 use super::variants::VariantForm;
 use super::{Checked, FileError, FileForm, build, fault, read};
-use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence};
+use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence, name};
 
 /// What is searched.
 #[derive(Default, Deserialize)]
@@ -116,7 +116,7 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
     }
     Ok(Search {
         experiment: Experiment {
-            name: format!("culprit-{}", experiment.name),
+            name: name(&experiment.workloads[0].manifest.name),
             variants: Vec::new(),
             sequential: None,
             boots,

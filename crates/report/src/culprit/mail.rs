@@ -26,10 +26,16 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
     for commit in same.filter_map(Culprit::only).filter(|commit| !commit.is_option()) {
         let (short, id) = (commit.short(), &commit.id);
         // As git prints it: the line is to be copied into a commit.
-        let subject: String = commit.subject.chars().filter(|it| !it.is_control()).collect();
+        let subject: String = commit.subject.chars().filter(|it| is_shown(*it)).collect();
         text += &format!("\nFixes: {short} (\"{subject}\")\n#regzbot introduced: {id}\n");
     }
     text
+}
+
+/// Whether a letter neither moves the cursor nor turns the direction of text (Unicode's bidirectional controls).
+fn is_shown(letter: char) -> bool {
+    let turns = matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !letter.is_control() && !turns
 }
 
 fn subject(found: &Findings) -> String {

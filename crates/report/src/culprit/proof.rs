@@ -4,7 +4,7 @@ use culprit::{Change, Proof};
 use model::count;
 
 use super::{by, floor, percent, value};
-use crate::ascii::escape;
+use crate::ascii::{escape, excerpt};
 
 /// The functions that a proof names at most.
 const FUNCTIONS: usize = 8;
@@ -44,7 +44,7 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
                 text += &format!("    {reverting} takes {back:.0} % of the step back\n");
             }
         }
-        Err(why) => text += &format!("    not {reverted}: {}\n", escape(why)),
+        Err(why) => text += &format!("    not {reverted}: {}\n", excerpt(why)),
     }
     if let Some(instructions) = &proof.instructions {
         text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
