@@ -73,6 +73,8 @@ pub fn verdicts_and_rows(comparison: &Comparison) -> String {
     let mut judged = comparison.clone();
     for table in &mut judged.tables {
         table.rows.retain(|row| row.cells.iter().any(|cell| cell.verdict.is_some()));
+        let rows = &table.rows;
+        table.units.retain(|(name, _)| rows.iter().any(|row| row.metric.starts_with(name)));
     }
     judged.tables.retain(|table| !table.rows.is_empty());
     format!("{}\n{}", verdicts::text(comparison), tables::text(&judged))
