@@ -1,5 +1,8 @@
 //! What a search for a commit found, as text, mail, page, JSON and log of `git bisect`.
 
+mod common;
+
+use common::{blocks, compared};
 use culprit::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried};
 use insta::assert_snapshot;
 
@@ -99,6 +102,19 @@ fn several_steps_and_sets_of_commits() {
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
     assert!(report::culprit_mail(&found, &[], "").starts_with("Subject: truncate: "));
+}
+
+#[test]
+fn the_mail_has_the_rows_of_a_proof_that_have_a_verdict() {
+    let [parent, culprit] = [(1.0, 1), (1.5, 2)].map(|(scale, seed)| blocks(4, scale, seed));
+    let proof = compared(&[("parent", &parent), ("culprit", &culprit)]);
+    let mail = report::culprit_mail(&found(), &[proof], "faultline culprit");
+    let (_, proof) = mail.split_once("\nProof of 282828282828 (\"mm: add").unwrap();
+    let (proof, compared) = proof.split_once("\nWhat was compared:\n").unwrap();
+    assert!(proof.contains("\nVerdicts on culprit against parent: margin 1 %, "), "{proof}");
+    assert!(proof.contains("\nAmean ") && !proof.contains("\nMin "), "{proof}");
+    assert!(compared.contains("\nTo reproduce:\n    faultline culprit\n"), "{compared}");
+    assert!(mail.lines().all(|line| line.len() < 78), "{mail}");
 }
 
 #[test]
