@@ -25,8 +25,8 @@ pub struct Exact<'a> {
     pub readings: &'a BTreeMap<Node, Vec<f64>>,
     /// Commits that cannot be read: they do not build, or do not complete a boot.
     pub unreadable: &'a FixedBitSet,
-    /// Commits whose readings cost nothing, since an earlier search kept them.
-    pub kept: &'a FixedBitSet,
+    /// Commits that an earlier search booted, in the order of these numbers. Often they need no new boots.
+    pub kept: &'a BTreeMap<Node, i64>,
     /// The commit that is read before any other but the ends: what comes after it is of another kind.
     pub parting: Option<Node>,
     /// Smaller changes count as none.
@@ -83,14 +83,16 @@ enum At {
 }
 
 impl Exact<'_> {
-    /// The commits that can still be the step, if there is one step: what the readings so far left.
-    pub fn left(&self) -> Vec<Node> {
+    /// The commits that can still be the step: what the readings so far left. None if they do not fit one step.
+    pub fn left(&self) -> Option<Vec<Node>> {
         let mut range = self.range();
         if range.commits.count_ones(..) > 1 {
             // It narrows the range until a reading is missing.
-            let _ = self.single(&mut range);
+            if let Ok(None) = self.single(&mut range) {
+                return None;
+            }
         }
-        range.commits.ones().collect()
+        Some(range.commits.ones().collect())
     }
 
     /// What is to be read next, or the answer.
@@ -196,7 +198,8 @@ impl Exact<'_> {
     }
 
     /// The commit whose reading halves `commits` best. One that is read or kept already is preferred, if it rules out
-    /// at least half as many for certain.
+    /// at least half as many for certain. Of those that are kept it is the first: a search that was interrupted has its
+    /// own boots there, and takes the same way again.
     fn halving(&self, commits: &FixedBitSet) -> Option<Node> {
         let all = commits.count_ones(..);
         let share = |node: Node| {
@@ -210,7 +213,8 @@ impl Exact<'_> {
         let rank = |(share, node): &(usize, Node)| {
             let has_enough = 2 * share >= most;
             let is_read = has_enough && self.readings.contains_key(node);
-            (is_read, has_enough && self.kept.contains(*node), *share, Reverse(*node))
+            let kept = self.kept.get(node).filter(|_| has_enough);
+            (is_read, kept.map(|number| Reverse(*number)), *share, Reverse(*node))
         };
         ranked.into_iter().max_by_key(rank).map(|it| it.1)
     }

@@ -113,7 +113,7 @@ impl Culprit {
     }
 }
 
-/// The culprit and its parent measured afresh, and the culprit reverted on the bad end. The parent of an option's
+/// The culprit and its parent measured again, and the culprit reverted on the bad end. The parent of an option's
 /// change is the change before it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {

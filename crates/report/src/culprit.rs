@@ -61,9 +61,9 @@ fn answer(found: &Findings) -> String {
     let answer = match &found.ending {
         Ending::Found => match &found.culprits[..] {
             [one] if one.only().is_some() => {
-                format!("Culprit: {}{}", name(one), probability(one, found))
+                format!("Culprit: {}{}", name(one), probability(&one.commits, found.exact))
             }
-            [one] => name(one) + &probability(one, found),
+            [one] => name(one) + &probability(&one.commits, found.exact),
             steps => format!("{} steps", steps.len()),
         },
         Ending::Drift => format!(
@@ -103,9 +103,11 @@ fn by(exact: bool) -> &'static str {
 
 fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
     let mut text = match culprit.only() {
-        Some(commit) => format!("{}{}\n", named(commit), probability(culprit, found)),
+        Some(commit) => {
+            format!("{}{}\n", named(commit), probability(&culprit.commits, found.exact))
+        }
         None => {
-            let (commits, of) = (&culprit.commits, probability(culprit, found));
+            let (commits, of) = (&culprit.commits, probability(&culprit.commits, found.exact));
             format!("{}{of}:\n{}", name(culprit), listed(commits, found.exact))
         }
     };
@@ -149,7 +151,7 @@ fn left(found: &Findings) -> String {
     if found.left.is_empty() {
         return String::new();
     }
-    let (what, of) = (numbered(&found.left), sum(&found.left, found.exact));
+    let (what, of) = (numbered(&found.left), probability(&found.left, found.exact));
     format!(
         "\nIf there is one culprit, it is one of {what}{of}:\n{}",
         listed(&found.left, found.exact)
@@ -282,7 +284,8 @@ fn effort(found: &Findings) -> String {
     if left > 0 {
         let separator = if without.is_empty() { ":" } else { "," };
         let read = (found.commits + found.options).saturating_sub(found.without_effect + left);
-        text += &format!("{separator} {read} ruled out by readings, {left} left");
+        let how = if found.exact { "ruled out by" } else { "unlikely by the" };
+        text += &format!("{separator} {read} {how} readings, {left} left");
     }
     text += &format!(
         ".\n{} and {} before the proof",
@@ -321,7 +324,11 @@ fn table(found: &Findings, width: usize) -> String {
         let [place, commit, level, boots, left] = row;
         let [a, b, c, d, e] = widths;
         let first = format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  ");
-        fold(width, &first, &" ".repeat(first.len()), last)
+        match first.len() <= 3 * width / 4 {
+            true => fold(width, &first, &" ".repeat(first.len()), last),
+            // Names of options can be long.
+            false => format!("{}\n{}", first.trim_end(), fold(width, "    ", "    ", last)),
+        }
     };
     let mut text = line(&head, subjects(found));
     for (row, tried) in rows.iter().zip(tried) {
@@ -367,11 +374,7 @@ fn numbered(all: &[(Commit, f64)]) -> String {
 }
 
 /// How likely it is in measured mode that the step is one of these commits.
-fn probability(culprit: &Culprit, found: &Findings) -> String {
-    sum(&culprit.commits, found.exact)
-}
-
-fn sum(commits: &[(Commit, f64)], exact: bool) -> String {
+fn probability(commits: &[(Commit, f64)], exact: bool) -> String {
     let sum: f64 = commits.iter().map(|(_, probability)| probability).sum();
     if exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
 }

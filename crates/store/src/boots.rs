@@ -58,12 +58,12 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that are done: all except interrupted and superseded ones. Fails
+    /// Variant and replicate of the boots that are done: all except interrupted, invalid and superseded ones. Fails
     /// when the store fails.
     pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
             let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
-            let done = boots.filter(BootEntry::is_done);
+            let done = boots.filter(|entry| entry.is_done() && !entry.is_invalid());
             Ok(done.map(|entry| (entry.variant, entry.replicate)).collect())
         })
     }
@@ -127,15 +127,13 @@ impl Store {
     pub fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, experiment)?;
-            let invalid = sums.boots.iter_mut().filter(|entry| entry.is_invalid());
-            let mut any = false;
-            for entry in invalid {
+            if !sums.boots.iter().any(BootEntry::is_invalid) {
+                return Ok(());
+            }
+            for entry in sums.boots.iter_mut().filter(|entry| entry.is_invalid()) {
                 *entry = supersede(transaction, entry)?;
-                any = true;
             }
-            if any {
-                sums.keep(transaction, experiment, None)?;
-            }
+            sums.keep(transaction, experiment, None)?;
             Ok(())
         })
     }

@@ -27,7 +27,7 @@ impl World {
     fn search(&self, all: bool) -> (Next, usize) {
         let mut unreadable = FixedBitSet::with_capacity(self.history.len());
         unreadable.extend(self.unreadable.iter().copied());
-        let kept = self.kept.iter().copied().collect();
+        let kept = self.kept.iter().copied().zip(1..).collect();
         let mut readings = BTreeMap::new();
         loop {
             let search = Exact {
@@ -82,8 +82,13 @@ fn commits_that_an_earlier_search_read_are_preferred() {
     world.kept = vec![3];
     assert_eq!(world.search(false), found);
     // 40 and 50, then 45, which is new, and 49.
-    world.kept = vec![40, 49, 50];
-    assert_eq!(world.search(false), (found.0, 6));
+    world.kept = vec![40, 50, 49];
+    assert_eq!(world.search(false), (found.0.clone(), 6));
+    // 20 is taken before 42, which was read after it: as before an interruption.
+    for kept in [vec![20], vec![20, 42]] {
+        world.kept = kept;
+        assert_eq!(world.search(false), (found.0.clone(), 9));
+    }
 }
 
 #[test]

@@ -74,10 +74,10 @@ pub struct CulpritArgs {
     /// Measured mode: how sure the answer is to be, in percent [default: 95]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub confidence: Option<Share>,
-    /// Try no further commit when this much time has passed, such as 2h [default: no limit]
+    /// Try no further commit when new kernels and boots have taken this long, such as 2h [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
-    /// Do not measure the culprit afresh, and do not revert it
+    /// Do not measure the culprit again, and do not revert it
     #[arg(long)]
     pub no_proof: bool,
     /// Print the range and about how many kernels and boots it takes, and build nothing

@@ -392,12 +392,13 @@ impl Cache {
         match build.config.as_deref() {
             _ if build.text.is_some() => requested.base.clone_from(&build.text),
             None => {}
-            Some(name) if name.starts_with("debian:") || self.get(full(name))?.is_some() => {
-                let kernel = self.obtain(full(name), say)?;
+            Some(name) if name.starts_with("debian:") || self.get(self.full(name)?)?.is_some() => {
+                let full = self.full(name)?;
+                let kernel = self.obtain(full, say)?;
                 let wrong = |problem: &str| Error::Config(format!("{}{problem}", kernel.name));
                 let mut text = crate::text(&kernel, "config")?
                     .ok_or_else(|| wrong(" came without a configuration"))?;
-                if full(name) != name {
+                if full != name {
                     let none =
                         || wrong("'s configuration does not have the menus that `+vm` replaces");
                     text = config::lean(&text).ok_or_else(none)?;
@@ -460,6 +461,14 @@ impl Cache {
         Ok(requested)
     }
 
+    /// The name of the kernel whose configuration is asked for, whole or lean.
+    fn full<'a>(&self, name: &'a str) -> Result<&'a str, Error> {
+        Ok(match name.strip_suffix(config::LEAN) {
+            Some(full) if name.starts_with("debian:") || self.get(name)?.is_none() => full,
+            _ => name,
+        })
+    }
+
     /// The directory in which kernels are built.
     pub(super) fn builds(&self) -> PathBuf {
         self.root.join("build")
@@ -483,11 +492,6 @@ impl Cache {
         fs::create_dir_all(&directory).doing("create", &directory)?;
         super::lock_file(&self.lock_of_builds(), "Waiting for another build", say)
     }
-}
-
-/// The name of a packaged kernel whose configuration is asked for, whole or lean.
-fn full(name: &str) -> &str {
-    name.strip_suffix(config::LEAN).unwrap_or(name)
 }
 
 /// The changes to a source: reverts, picks and patches, in this order.

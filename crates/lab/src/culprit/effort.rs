@@ -1,6 +1,6 @@
 //! What a search found kept when it began, and what it has cost since.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::{Experiment, Kernel, count};
@@ -12,13 +12,13 @@ use crate::run::{Lab, RunError, are_alike};
 pub struct Effort {
     /// Names of the kernels in the cache when it began.
     cached: BTreeSet<String>,
-    /// Short names of the commits of which the store had boots by then.
-    kept: BTreeSet<String>,
+    /// Short names of the commits of which the store had boots by then, with their first experiment.
+    kept: BTreeMap<String, i64>,
     /// Boots since then, without those of the proof.
     pub booted: usize,
-    /// How long kernels took that were not in the cache or were booted.
+    /// How long builds and boots took.
     pub spent: Duration,
-    /// Their number.
+    /// The number of kernels of these.
     kernels: u32,
 }
 
@@ -37,9 +37,9 @@ impl Effort {
         })
     }
 
-    /// Whether boots of a commit, by its short name, were in the store.
-    pub fn is_kept(&self, commit: &str) -> bool {
-        self.kept.contains(commit)
+    /// The first experiment that booted a commit, by its short name, if the store had it.
+    pub fn kept(&self, commit: &str) -> Option<i64> {
+        self.kept.get(commit).copied()
     }
 
     /// Whether a kernel was in the cache.
@@ -47,10 +47,10 @@ impl Effort {
         self.cached.contains(&kernel.name)
     }
 
-    /// Adds the time of a kernel that was built or booted.
-    pub fn add(&mut self, spent: Duration) {
+    /// Adds the time of builds and boots of a kernel, which may be one more.
+    pub fn add(&mut self, spent: Duration, is_new: bool) {
         self.spent += spent;
-        self.kernels += 1;
+        self.kernels += u32::from(is_new);
     }
 
     /// Minutes until one of `left` commits is left, at the pace of the kernels so far, if each halves them.
@@ -69,16 +69,17 @@ impl Effort {
     }
 }
 
-/// Short names of the commits of which the store has boots of this workload on this machine.
-fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeSet<String>, RunError> {
+/// Short names of the commits of which the store has boots of this workload on this machine, with whatever
+/// configuration: often their kernels or boots serve again.
+fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeMap<String, i64>, RunError> {
     let prefix = format!("{}-", experiment.name);
-    let mut kept = BTreeSet::new();
+    let mut kept = BTreeMap::new();
     for row in store.experiments()? {
         if let Some(commit) = row.name.strip_prefix(&prefix)
             && row.outcomes.contains_key("complete")
             && are_alike(&store.experiment(row.id)?, experiment)
         {
-            kept.insert(commit.to_owned());
+            kept.entry(commit.to_owned()).or_insert(row.id.0);
         }
     }
     Ok(kept)

@@ -1,4 +1,4 @@
-//! Measures a culprit and its parent afresh, and reverts the culprit on the bad end.
+//! Measures a culprit and its parent again, and reverts the culprit on the bad end.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub fn prove(
         None => return Ok(None),
     };
     let boots = boots(trials, levels);
-    watch(Progress::Message(&format!("Measuring {} and its parent afresh", commit.short())));
+    watch(Progress::Message(&format!("Measuring {} and its parent again", commit.short())));
     let pair = [(PARENT, before), (CULPRIT, trials.variant_at(place))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {

@@ -51,9 +51,9 @@ pub struct Search {
     pub first_parent: bool,
     /// Measured mode: how sure the answer is to be.
     pub confidence: f64,
-    /// No further commit is tried after this time.
+    /// No further commit is tried when new kernels and boots have taken this long.
     pub budget: Option<Duration>,
-    /// Whether the culprits are measured afresh and reverted.
+    /// Whether the culprits are measured again and reverted.
     pub prove: bool,
 }
 

@@ -13,8 +13,8 @@ use crate::boot::code::code_difference;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
-/// What a boot costs; with the build of a kernel that differs in C files alone from one that was built; and with the
-/// build of another, for which headers, Makefiles or Kconfig make most files compiled again.
+/// What a reading costs: a boot; with the build of a kernel that differs from a built one in C files only; with another
+/// build, which compiles most files again.
 const COSTS: [f64; 3] = [1.0, 2.0, 6.0];
 
 /// Boots of an end in measured mode that can be wanted to tell the ends apart.
@@ -35,7 +35,8 @@ enum Next {
     Try {
         place: usize,
         boots: u32,
-        /// The places that can still be the culprit, with their probabilities.
+        /// The places that can still be the culprit, with their probabilities. Empty if there is not one culprit, or
+        /// it is not known whether there is any.
         left: Vec<(usize, f64)>,
     },
     End(Ending),
@@ -101,7 +102,9 @@ impl<'a> Seeker<'a> {
         loop {
             let (place, boots) = match self.next(&groups) {
                 Next::Try { place, boots, left } => {
-                    self.trials.left = left.len();
+                    if !left.is_empty() {
+                        self.trials.left = left.len();
+                    }
                     self.left = left;
                     (place, boots)
                 }
@@ -209,21 +212,23 @@ impl<'a> Seeker<'a> {
     ) -> Next {
         let place = |node| self.place(node, groups);
         let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-        let is_kept =
-            |node: &usize| self.trials.effort.is_kept(self.trials.commit(place(*node)).short());
+        let kept = |node| {
+            let number = self.trials.effort.kept(self.trials.commit(place(node)).short())?;
+            Some((node, number))
+        };
         let search = Exact {
             history: &groups.history,
             least: self.trials.signal().least(base),
             readings,
             unreadable,
-            kept: &(0..groups.history.len()).filter(is_kept).collect(),
+            kept: &(0..groups.history.len()).filter_map(kept).collect(),
             parting: self.parting(groups),
             seeds: self.trials.search.experiment.boots as usize,
             all: self.trials.search.all,
         };
         match search.next() {
             exact::Next::Read(node, boots) => {
-                let left = of_groups(groups, &alike(&search.left()));
+                let left = of_groups(groups, &alike(&search.left().unwrap_or_default()));
                 Next::Try { place: place(node), boots: boots as u32, left }
             }
             exact::Next::NoDifference => Next::End(Ending::NoDifference),
@@ -327,13 +332,16 @@ impl<'a> Seeker<'a> {
         let nodes = 0..history.len();
         let is_built = |node: &usize| self.trials.trial(self.place(*node, groups)).is_some();
         let built: Vec<usize> = nodes.clone().filter(is_built).collect();
-        let is_header = |change: &&Change| !change.path.ends_with(".c") && self.matters(change);
-        // A merge has the changes of the commits that it merges.
-        let is_wide = |node: &usize| match self.changes.get(groups.groups[*node][0]) {
-            Some(of_parents) if of_parents.len() == 1 => {
-                of_parents[0].iter().any(|it| is_header(&it))
+        let is_shared = |change: &Change| !change.path.ends_with(".c") && self.matters(change);
+        let is_wide = |node: &usize| {
+            let place = groups.groups[*node][0];
+            // A merge has the changes of the commits that it merges.
+            let is_merge = self.trials.history.commits[place].places.len() > 1;
+            match self.changes.get(place).and_then(|of_parents| of_parents.first()) {
+                Some(files) => !is_merge && files.iter().any(is_shared),
+                // The change of an option.
+                None => place > 0,
             }
-            _ => false,
         };
         let wide: FixedBitSet = nodes.clone().filter(is_wide).collect();
         let is_near = |one: usize, other: usize| {

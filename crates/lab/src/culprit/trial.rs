@@ -153,7 +153,7 @@ impl<'a> Trials<'a> {
         let was_there =
             tried == self.len() || self.all[&place].kernel.as_ref().is_ok_and(is_cached);
         if self.effort.booted > booted || !was_there {
-            self.effort.add(begun.elapsed());
+            self.effort.add(begun.elapsed(), tried < self.len());
         }
         Ok(())
     }
@@ -339,6 +339,10 @@ impl<'a> Trials<'a> {
     /// The change of the kernel's instructions between the ends in the phase of a function that is the figure.
     pub fn phase(&self) -> Option<Phase> {
         let Signal::Function(_, phase) = &self.signal else { return None };
+        if self.search.asked.function.is_some() {
+            // Its share of the phase is not known.
+            return None;
+        }
         let signal = Signal::Instructions(phase.clone());
         let ends =
             [0, self.bad()].map(|end| self.trial(end).map(|trial| trial.figures_of(&signal)));
@@ -495,8 +499,15 @@ fn loaded(kernel: &Kernel) -> String {
     bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
 }
 
-/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt ends
-/// the search: it says nothing about the kernel, and the next search repeats it.
+/// Whether QEMU ended by a fault of its own. A commit at which it does so each time has no reading.
+fn is_crash(how: &str) -> bool {
+    ["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"]
+        .iter()
+        .any(|it| how.contains(it))
+}
+
+/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt each
+/// time ends the search: it says nothing about the kernel, and the next search repeats it.
 pub fn booted(
     lab: &mut Lab,
     experiment: &Experiment,
@@ -512,7 +523,9 @@ pub fn booted(
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
     for Kept { boot, .. } in &kept {
-        if let Outcome::Invalid(how) = &boot.outcome {
+        if let Outcome::Invalid(how) = &boot.outcome
+            && !is_crash(how)
+        {
             return Err(RunError::Invalid { variant: boot.variant.clone(), how: how.clone() });
         }
     }

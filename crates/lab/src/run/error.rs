@@ -102,7 +102,7 @@ pub enum RunError {
     Salvage(#[from] SalvageError),
     /// The host spoilt a boot of a search, also when it was repeated.
     #[error(
-        "{variant}: every boot was invalid because of the host: {how}. Run the same command again to continue"
+        "{variant}: a boot was invalid each time, because of the host: {how}. Run the same command again to continue"
     )]
     Invalid {
         /// The variant.

@@ -3,7 +3,7 @@
 use compare::Comparison;
 use culprit::{Commit, Culprit, Findings, Phase, Tried};
 
-use super::{kind, name, percent, text};
+use super::{kind, name, percent, rest, text};
 use crate::ascii::{escape, fitted};
 use crate::mail::{WIDTH, compared, guarded, header, verdicts_and_rows};
 
@@ -41,7 +41,7 @@ fn is_shown(letter: char) -> bool {
 fn subject(found: &Findings) -> String {
     let (workload, signal) = (&found.workload, &found.signal);
     let change = |step: &Culprit| match &found.phase {
-        Some(Phase { signal, change }) if found.share.is_some() => {
+        Some(Phase { signal, change }) if found.share.is_some() && rest(found).is_empty() => {
             format!("{} {signal}", percent(change.levels))
         }
         _ => format!("{} {signal}", percent(step.levels)),

@@ -32,7 +32,7 @@ pub fn culprit_page(found: &Findings) -> String {
     let body = html! {
         header {
             h1 { (head) }
-            p class="lead" { (lead) }
+            @for line in lead.lines() { p class="lead" { (line) } }
         }
         (drawing(found))
         (probabilities(found))

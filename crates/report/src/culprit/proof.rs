@@ -30,7 +30,7 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
         true => ["the change before", "set back", "setting it back"],
     };
     // In exact mode the seeds are those of the search.
-    let how = if exact { "with all seeds" } else { "afresh" };
+    let how = if exact { "with all seeds" } else { "again" };
     let mut text = format!("  Measured {how} (experiment {}):\n", proof.experiment);
     match &proof.step {
         Some(step) => text += &line(&format!("{parent} and it"), step, by),
