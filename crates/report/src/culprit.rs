@@ -308,10 +308,7 @@ fn table(found: &Findings, width: usize) -> String {
         .iter()
         .map(|tried| {
             let level = tried.level().map_or("-".into(), value);
-            let number = match tried.same_as {
-                Some(_) => "-".to_owned(),
-                None => tried.figures.len().to_string(),
-            };
+            let number = booted(tried).map_or("-".into(), |number| number.to_string());
             let left = tried.left.to_string();
             [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
         })
@@ -346,6 +343,11 @@ fn in_order(found: &Findings) -> Vec<&Tried> {
     let mut tried: Vec<&Tried> = found.tried.iter().collect();
     tried.sort_by_key(|tried| tried.commit.place);
     tried
+}
+
+/// The number of its boots; `None` if those of another commit count.
+fn booted(tried: &Tried) -> Option<usize> {
+    tried.same_as.is_none().then_some(tried.figures.len())
 }
 
 /// Why a commit has no figure of its own.

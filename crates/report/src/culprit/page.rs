@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, effort, in_order, kind, left, limits, of_culprit, of_hundred, parts, percent, problem,
-    reference, rest, steps, subjects, value,
+    answer, booted, effort, in_order, kind, left, limits, of_culprit, of_hundred, parts, percent,
+    problem, reference, rest, steps, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -209,7 +209,7 @@ fn table(found: &Findings) -> Markup {
                         td { (tried.commit.place) }
                         th scope="row" { code { (tried.commit.short()) } }
                         td { (tried.level().map_or("\u{2013}".into(), value)) }
-                        td { (tried.figures.len()) }
+                        td { (booted(tried).map_or("\u{2013}".into(), |number| number.to_string())) }
                         td { (tried.left) }
                         td class="text" { (escape(&tried.commit.subject)) " " small { (problem(tried)) } }
                     }
