@@ -522,6 +522,8 @@ pub fn booted(
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
+    // Boots in parallel are stored as they end.
+    kept.sort_by_key(|kept| kept.boot.replicate);
     for Kept { boot, .. } in &kept {
         if let Outcome::Invalid(how) = &boot.outcome
             && !is_crash(how)
