@@ -67,7 +67,7 @@ impl Requested {
             name.is_none_or(|name| !last.contains_key(name))
         };
         let mut text: String = base.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
-        text.extend(last.into_iter().map(|(name, value)| line(name, value)));
+        text.extend(last.into_iter().map(|(name, value)| assignment(name, value)));
         text
     }
 
@@ -109,7 +109,7 @@ pub(crate) fn lean(text: &str) -> Option<String> {
         match config::parse(line).into_iter().next() {
             // Numbers and texts get their defaults.
             Some((name, "y" | "m" | "n")) if end.is_some() && !small.contains_key(name) => {
-                lean += &format!("# CONFIG_{name} is not set\n");
+                lean += &assignment(name, "n");
             }
             _ if end.is_some() => {}
             _ => lean += &format!("{line}\n"),
@@ -120,12 +120,12 @@ pub(crate) fn lean(text: &str) -> Option<String> {
     }
     let own = config::parse(&lean);
     let missing = small.into_iter().filter(|(name, _)| !own.contains_key(name));
-    let missing: String = missing.map(|(name, value)| line(name, value)).collect();
+    let missing: String = missing.map(|(name, value)| assignment(name, value)).collect();
     (menus == MENUS.len() && end.is_none()).then(|| lean + &missing)
 }
 
 /// An option as configurations have it.
-fn line(name: &str, value: &str) -> String {
+fn assignment(name: &str, value: &str) -> String {
     match value {
         "n" => format!("# CONFIG_{name} is not set\n"),
         value => format!("CONFIG_{name}={value}\n"),
