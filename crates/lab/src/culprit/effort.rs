@@ -18,8 +18,8 @@ pub struct Effort {
     pub booted: usize,
     /// How long builds and boots took.
     pub spent: Duration,
-    /// The number of kernels of these.
-    kernels: u32,
+    /// The number of kernels that were built.
+    built: u32,
 }
 
 impl Effort {
@@ -33,7 +33,7 @@ impl Effort {
             kept: kept(&lab.store, experiment)?,
             booted: 0,
             spent: Duration::ZERO,
-            kernels: 0,
+            built: 0,
         })
     }
 
@@ -47,16 +47,17 @@ impl Effort {
         self.cached.contains(&kernel.name)
     }
 
-    /// Adds the time of builds and boots of a kernel, which may be one more.
-    pub fn add(&mut self, spent: Duration, is_new: bool) {
+    /// Adds the time of builds and boots of a kernel.
+    pub fn add(&mut self, spent: Duration, is_built: bool) {
         self.spent += spent;
-        self.kernels += u32::from(is_new);
+        self.built += u32::from(is_built);
     }
 
-    /// Minutes until one of `left` commits is left, at the pace of the kernels so far, if each halves them.
+    /// Minutes until one of `left` commits is left, if each kernel halves them and takes as long as those that were
+    /// built so far; `None` if none was, since a kernel from the cache tells nothing about a build.
     pub fn time_left(&self, left: usize) -> Option<u64> {
         let halvings = left.max(2).next_power_of_two().ilog2();
-        let each = self.spent.checked_div(self.kernels)?;
+        let each = self.spent.checked_div(self.built)?;
         Some((each * halvings).as_secs().div_ceil(60))
     }
 

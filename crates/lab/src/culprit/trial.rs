@@ -150,10 +150,9 @@ impl<'a> Trials<'a> {
         let (begun, booted, tried) = (Instant::now(), self.effort.booted, self.len());
         self.build_and_boot(place, boots, watch)?;
         let is_cached = |kernel: &Kernel| self.effort.is_cached(kernel);
-        let was_there =
-            tried == self.len() || self.all[&place].kernel.as_ref().is_ok_and(is_cached);
-        if self.effort.booted > booted || !was_there {
-            self.effort.add(begun.elapsed(), tried < self.len());
+        let is_built = tried < self.len() && !self.all[&place].kernel.as_ref().is_ok_and(is_cached);
+        if self.effort.booted > booted || is_built {
+            self.effort.add(begun.elapsed(), is_built);
         }
         Ok(())
     }
