@@ -2,6 +2,7 @@
 //! follows from the history and the figures so far, and kernels and boots are kept. So the same command continues
 //! an interrupted search.
 
+mod boots;
 mod cost;
 mod effort;
 mod options;

@@ -7,7 +7,8 @@ use culprit::{Change, Proof};
 use model::{Experiment, Kept, Mode, Pinned, Variant};
 
 use crate::boot::code::code_difference;
-use crate::culprit::trial::{Trials, booted};
+use crate::culprit::boots::booted;
+use crate::culprit::trial::Trials;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 

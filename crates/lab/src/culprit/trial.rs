@@ -8,17 +8,15 @@ use std::time::Instant;
 use ::culprit::{Change, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, Unbuilt, image};
-use model::{
-    Build, Execution, Experiment, Kept, Kernel, Mode, Outcome, Pinned, Source, Variant, count,
-};
+use model::{Build, Execution, Experiment, Kept, Kernel, Mode, Pinned, Variant, count};
 use stats::pooled_variance;
-use store::Detail;
 
+use crate::culprit::boots::booted;
 use crate::culprit::effort::Effort;
 use crate::culprit::options::{Changed, changed};
 use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
-use crate::run::{Lab, RunError, RunOptions, RunSummary};
+use crate::run::{Lab, RunError};
 
 /// Failed boots of a commit that are made up for.
 const MOST_FAILED: u32 = 2;
@@ -496,39 +494,4 @@ impl<'a> Trials<'a> {
 fn loaded(kernel: &Kernel) -> String {
     let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
     bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())
-}
-
-/// Whether QEMU ended by a fault of its own. A commit at which it does so each time has no reading.
-fn is_crash(how: &str) -> bool {
-    ["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"]
-        .iter()
-        .any(|it| how.contains(it))
-}
-
-/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt each
-/// time ends the search: it says nothing about the kernel, and the next search repeats it.
-pub fn booted(
-    lab: &mut Lab,
-    experiment: &Experiment,
-    watch: &mut Watch<'_>,
-) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
-    let summary = lab.run_locked(experiment, RunOptions::default(), watch)?;
-    let stored = lab.store.experiment(summary.experiment)?;
-    let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-    let detail = match experiment.mode {
-        Mode::Measured => Detail::Ends(&counters),
-        Mode::Exact => Detail::Profiles(&counters),
-    };
-    let mut kept = lab.store.boots(summary.experiment, detail)?;
-    kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
-    // Boots in parallel are stored as they end.
-    kept.sort_by_key(|kept| kept.boot.replicate);
-    for Kept { boot, .. } in &kept {
-        if let Outcome::Invalid(how) = &boot.outcome
-            && !is_crash(how)
-        {
-            return Err(RunError::Invalid { variant: boot.variant.clone(), how: how.clone() });
-        }
-    }
-    Ok((summary, stored, kept))
 }
