@@ -25,6 +25,7 @@
 
 mod out_of_tree;
 mod own;
+mod requested;
 mod source;
 mod usage;
 mod userspace;

@@ -1,6 +1,5 @@
 //! Keeps kernels that were built from source, and builds those that are missing.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,31 +11,17 @@ use super::{Cache, own};
 use crate::aliases::Aliases;
 use crate::assemble::{INPUTS, Parts, digest, file_digest};
 use crate::error::Doing;
-use crate::own::MAX_CONFIG;
-use crate::source::config::{self, Requested};
+use crate::source::config::Requested;
 use crate::source::git::Tree;
 use crate::source::inputs::Inputs;
 use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
-use crate::{Error, debian, headers, input};
+use crate::{Error, debian, headers};
 
 /// Changes whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
-/// Options of packaged configurations that need files or programs which a build here does not have, and
-/// debug information, which doubles the time of a build.
-const NOT_PACKAGED: [(&str, &str); 8] = [
-    ("SYSTEM_TRUSTED_KEYS", "\"\""),
-    ("SYSTEM_REVOCATION_KEYS", "\"\""),
-    ("MODULE_SIG_KEY", "\"\""),
-    // It wants signed modules.
-    ("SECURITY_LOCKDOWN_LSM", "n"),
-    ("MODULE_SIG", "n"),
-    ("DEBUG_INFO_NONE", "y"),
-    ("LOCALVERSION_AUTO", "n"),
-    ("BUILD_SALT", "\"\""),
-];
 
 /// The files of a source after its patches.
 struct Patched {
@@ -368,105 +353,6 @@ impl Cache {
         known.set(&tree, &origin);
         known.write()?;
         Ok((tree, origin))
-    }
-
-    /// Checks the programs that a build needs and the files of its configuration. Nothing is fetched.
-    ///
-    /// # Errors
-    /// When a program is missing, or a file cannot be read.
-    pub fn check_request(&self, build: &Build) -> Result<(), Error> {
-        make::check_programs(&build.compiler)?;
-        let config = build.config.clone().filter(|it| !it.starts_with("debian:"));
-        self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
-    }
-
-    /// The requested configuration.
-    fn requested(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
-        let text = |path: &Path| {
-            let bytes =
-                input::read(path, MAX_CONFIG).map_err(|error| Error::Config(error.to_string()))?;
-            own::config_text(&bytes)
-                .map_err(|problem| Error::Config(format!("{}: {problem}", path.display())))
-        };
-        let mut requested = Requested::default();
-        match build.config.as_deref() {
-            _ if build.text.is_some() => requested.base.clone_from(&build.text),
-            None => {}
-            Some(name) if name.starts_with("debian:") || self.get(self.full(name)?)?.is_some() => {
-                let full = self.full(name)?;
-                let kernel = self.obtain(full, say)?;
-                let wrong = |problem: &str| Error::Config(format!("{}{problem}", kernel.name));
-                let mut text = crate::text(&kernel, "config")?
-                    .ok_or_else(|| wrong(" came without a configuration"))?;
-                if full != name {
-                    let none =
-                        || wrong("'s configuration does not have the menus that `+vm` replaces");
-                    text = config::lean(&text).ok_or_else(none)?;
-                }
-                requested.base = Some(text);
-                requested
-                    .options
-                    .extend(NOT_PACKAGED.map(|(name, value)| (name.into(), value.into())));
-            }
-            Some(path) => {
-                let text = text(Path::new(path))?;
-                if kernelfiles::config::parse(&text).is_empty() {
-                    return Err(Error::Config(format!("{path}: it has no line CONFIG_NAME=VALUE")));
-                }
-                requested.base = Some(text);
-            }
-        }
-        for module in &build.modules {
-            let options = config::of_module(module).ok_or_else(|| {
-                Error::Config(format!(
-                    "the option of the module {module} is not known: give it with `set`"
-                ))
-            });
-            match options {
-                Ok(options) => requested.options.extend(options),
-                // The user's own options may be those of the module, and so may those of the configuration.
-                Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
-                Err(_) if build.with_modules && build.config.is_some() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        if build.headers || build.with_modules {
-            requested
-                .options
-                .extend(["MODULES", "MODULE_UNLOAD"].map(|it| (it.into(), "y".into())));
-        }
-        let mut own = Vec::new();
-        for path in &build.fragments {
-            let wrong = |problem| Error::Config(format!("{}: {problem}", path.display()));
-            own.extend(config::fragment(&text(path)?).map_err(wrong)?);
-        }
-        for (name, value) in &build.set {
-            own.push(config::option(name, value).map_err(Error::Config)?);
-        }
-        let last: BTreeMap<_, _> = own.iter().map(|(name, value)| (name, value)).collect();
-        if let Some((name, _)) = last.into_iter().find(|(_, value)| *value == "m")
-            && !build.with_modules
-        {
-            return Err(Error::Config(format!(
-                "CONFIG_{name}=m is not built: set `modules = true` in [build] (--build-modules), or CONFIG_{name}=y"
-            )));
-        }
-        requested.options.extend(own);
-        let gives_debug_information = |(name, value): &(String, String)| {
-            name.starts_with("DEBUG_INFO") && name != "DEBUG_INFO_NONE" && value == "y"
-        };
-        if requested.options.iter().any(gives_debug_information) {
-            requested.options.retain(|(name, _)| name != "DEBUG_INFO_NONE");
-        }
-        Ok(requested)
-    }
-
-    /// The name of the kernel whose configuration is asked for, whole or lean.
-    fn full<'a>(&self, name: &'a str) -> Result<&'a str, Error> {
-        Ok(match name.strip_suffix(config::LEAN) {
-            Some(full) if name.starts_with("debian:") || self.get(name)?.is_none() => full,
-            _ => name,
-        })
     }
 
     /// The directory in which kernels are built.

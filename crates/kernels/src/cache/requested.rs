@@ -1,0 +1,139 @@
+//! Reads the configuration that a build asks for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use model::Build;
+
+use super::{Cache, own};
+use crate::own::MAX_CONFIG;
+use crate::source::config::{self, Requested};
+use crate::source::make;
+use crate::{Error, input};
+
+/// Options of packaged configurations that need files or programs which a build here does not have, and
+/// debug information, which doubles the time of a build.
+const NOT_PACKAGED: [(&str, &str); 8] = [
+    ("SYSTEM_TRUSTED_KEYS", "\"\""),
+    ("SYSTEM_REVOCATION_KEYS", "\"\""),
+    ("MODULE_SIG_KEY", "\"\""),
+    // It wants signed modules.
+    ("SECURITY_LOCKDOWN_LSM", "n"),
+    ("MODULE_SIG", "n"),
+    ("DEBUG_INFO_NONE", "y"),
+    ("LOCALVERSION_AUTO", "n"),
+    ("BUILD_SALT", "\"\""),
+];
+
+impl Cache {
+    /// Checks the programs that a build needs and the files of its configuration. Nothing is fetched.
+    ///
+    /// # Errors
+    /// When a program is missing, or a file cannot be read.
+    pub fn check_request(&self, build: &Build) -> Result<(), Error> {
+        make::check_programs(&build.compiler)?;
+        let config = build.config.clone().filter(|it| !it.starts_with("debian:"));
+        self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
+    }
+
+    /// The requested configuration.
+    pub(super) fn requested(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
+        let mut requested = self.base_config(build, say)?;
+        for module in &build.modules {
+            let options = config::of_module(module).ok_or_else(|| {
+                Error::Config(format!(
+                    "the option of the module {module} is not known: give it with `set`"
+                ))
+            });
+            match options {
+                Ok(options) => requested.options.extend(options),
+                // The user's own options may be those of the module, and so may those of the configuration.
+                Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
+                Err(_) if build.with_modules && build.config.is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if build.headers || build.with_modules {
+            requested
+                .options
+                .extend(["MODULES", "MODULE_UNLOAD"].map(|it| (it.into(), "y".into())));
+        }
+        requested.options.extend(own_options(build)?);
+        let gives_debug_information = |(name, value): &(String, String)| {
+            name.starts_with("DEBUG_INFO") && name != "DEBUG_INFO_NONE" && value == "y"
+        };
+        if requested.options.iter().any(gives_debug_information) {
+            requested.options.retain(|(name, _)| name != "DEBUG_INFO_NONE");
+        }
+        Ok(requested)
+    }
+
+    /// The configuration that the options are added to, and what a build here changes in a packaged one.
+    fn base_config(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
+        let mut requested = Requested::default();
+        match build.config.as_deref() {
+            _ if build.text.is_some() => requested.base.clone_from(&build.text),
+            None => {}
+            Some(name) if name.starts_with("debian:") || self.get(self.full(name)?)?.is_some() => {
+                let full = self.full(name)?;
+                let kernel = self.obtain(full, say)?;
+                let wrong = |problem: &str| Error::Config(format!("{}{problem}", kernel.name));
+                let mut text = crate::text(&kernel, "config")?
+                    .ok_or_else(|| wrong(" came without a configuration"))?;
+                if full != name {
+                    let none =
+                        || wrong("'s configuration does not have the menus that `+vm` replaces");
+                    text = config::lean(&text).ok_or_else(none)?;
+                }
+                requested.base = Some(text);
+                requested
+                    .options
+                    .extend(NOT_PACKAGED.map(|(name, value)| (name.into(), value.into())));
+            }
+            Some(path) => {
+                let text = text(Path::new(path))?;
+                if kernelfiles::config::parse(&text).is_empty() {
+                    return Err(Error::Config(format!("{path}: it has no line CONFIG_NAME=VALUE")));
+                }
+                requested.base = Some(text);
+            }
+        }
+        Ok(requested)
+    }
+
+    /// The name of the kernel whose configuration is asked for, whole or lean.
+    fn full<'a>(&self, name: &'a str) -> Result<&'a str, Error> {
+        Ok(match name.strip_suffix(config::LEAN) {
+            Some(full) if name.starts_with("debian:") || self.get(name)?.is_none() => full,
+            _ => name,
+        })
+    }
+}
+
+/// The user's own options: those of the fragments, then single ones.
+fn own_options(build: &Build) -> Result<Vec<(String, String)>, Error> {
+    let mut own = Vec::new();
+    for path in &build.fragments {
+        let wrong = |problem| Error::Config(format!("{}: {problem}", path.display()));
+        own.extend(config::fragment(&text(path)?).map_err(wrong)?);
+    }
+    for (name, value) in &build.set {
+        own.push(config::option(name, value).map_err(Error::Config)?);
+    }
+    let last: BTreeMap<_, _> = own.iter().map(|(name, value)| (name, value)).collect();
+    if let Some((name, _)) = last.into_iter().find(|(_, value)| *value == "m")
+        && !build.with_modules
+    {
+        return Err(Error::Config(format!(
+            "CONFIG_{name}=m is not built: set `modules = true` in [build] (--build-modules), or CONFIG_{name}=y"
+        )));
+    }
+    Ok(own)
+}
+
+/// The text of a file with options.
+fn text(path: &Path) -> Result<String, Error> {
+    let bytes = input::read(path, MAX_CONFIG).map_err(|error| Error::Config(error.to_string()))?;
+    own::config_text(&bytes)
+        .map_err(|problem| Error::Config(format!("{}: {problem}", path.display())))
+}
