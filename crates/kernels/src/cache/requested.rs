@@ -13,7 +13,7 @@ use crate::{Error, input};
 
 /// Options of packaged configurations that need files or programs which a build here does not have, and
 /// debug information, which doubles the time of a build.
-const NOT_PACKAGED: [(&str, &str); 8] = [
+const NOT_PACKAGED: [(&str, &str); 9] = [
     ("SYSTEM_TRUSTED_KEYS", "\"\""),
     ("SYSTEM_REVOCATION_KEYS", "\"\""),
     ("MODULE_SIG_KEY", "\"\""),
@@ -21,6 +21,8 @@ const NOT_PACKAGED: [(&str, &str); 8] = [
     ("SECURITY_LOCKDOWN_LSM", "n"),
     ("MODULE_SIG", "n"),
     ("DEBUG_INFO_NONE", "y"),
+    // Before 5.18 it is the option that the user sees.
+    ("DEBUG_INFO", "n"),
     ("LOCALVERSION_AUTO", "n"),
     ("BUILD_SALT", "\"\""),
 ];
@@ -48,6 +50,7 @@ impl Cache {
             match options {
                 Ok(options) => requested.options.extend(options),
                 // The user's own options may be those of the module, and so may those of the configuration.
+                Err(_) if build.text.is_some() => {}
                 Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
                 Err(_) if build.with_modules && build.config.is_some() => {}
                 Err(error) => return Err(error),
@@ -63,7 +66,10 @@ impl Cache {
             name.starts_with("DEBUG_INFO") && name != "DEBUG_INFO_NONE" && value == "y"
         };
         if requested.options.iter().any(gives_debug_information) {
-            requested.options.retain(|(name, _)| name != "DEBUG_INFO_NONE");
+            let is_none = |(name, value): &(String, String)| {
+                name == "DEBUG_INFO_NONE" || (name == "DEBUG_INFO" && value == "n")
+            };
+            requested.options.retain(|option| !is_none(option));
         }
         Ok(requested)
     }

@@ -41,7 +41,8 @@ const PMEM: [&str; 12] = [
 pub const EVENTS: &str = "events";
 /// Options that some versions lack, or that others make needless (a kernel with another tracer has no default
 /// ones). Their absence is not an error.
-const OF_SOME_VERSIONS: [&str; 3] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ENABLE_DEFAULT_TRACERS"];
+const OF_SOME_VERSIONS: [&str; 4] =
+    ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ENABLE_DEFAULT_TRACERS", "DEBUG_INFO_NONE"];
 
 /// Options and their values, in order.
 pub(crate) type Options = Vec<(String, String)>;
