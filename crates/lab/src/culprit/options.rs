@@ -12,6 +12,8 @@ const LEFT_OUT: [&str; 9] = [
     "MODULE_SIG_KEY", "SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS", "IKCONFIG",
 ];
 const NOT_SET: &str = "n";
+/// The option that allows modules.
+const MODULES: &str = "CONFIG_MODULES";
 
 /// An option that has another value in the bad configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,14 @@ pub struct Changed {
     pub option: String,
     /// Its values before and after.
     pub values: [String; 2],
+}
+
+impl Changed {
+    /// Whether it is a number or a text that is listed only where another option is on.
+    fn is_of_another(&self) -> bool {
+        let [before, after] = self.values.each_ref().map(|it| &**it);
+        (before == NOT_SET && !is_state(after)) || (after == NOT_SET && !is_state(before))
+    }
 }
 
 impl fmt::Display for Changed {
@@ -44,16 +54,21 @@ impl Options {
     /// The way from the good to the bad configuration. First come the options that are turned on or get another
     /// value, in the order of the menus, in which an option stands before those that depend on it. Then those
     /// that are turned off, in the opposite order. So an option that is turned on finds what it depends on, and of
-    /// a choice there is always an option that one of the configurations has.
+    /// a choice there is always an option that one of the configurations has. Modules are allowed before anything
+    /// becomes a module, and until nothing is one: without them Kconfig builds modules in.
+    ///
+    /// A number or a text that only one configuration lists changes with the option that it belongs to.
     pub fn between(good: String, bad: String) -> Self {
         let all = in_order(&good, &bad);
         let mut changes = changed(&good, &bad);
         let is_left_out = |it: &Changed| {
             LEFT_OUT.iter().any(|name| it.option["CONFIG_".len()..].starts_with(name))
         };
-        changes.retain(|it| !is_left_out(it));
-        let place =
-            |it: &Changed| all.iter().position(|name| *name == it.option).unwrap_or(0) as i64;
+        changes.retain(|it| !is_left_out(it) && !it.is_of_another());
+        let place = |it: &Changed| match &*it.option {
+            MODULES => -1,
+            option => all.iter().position(|name| name == option).unwrap_or(0) as i64,
+        };
         changes.sort_by_cached_key(|it| match it.values[1] == NOT_SET {
             true => (1, -place(it)),
             false => (0, place(it)),
@@ -66,10 +81,10 @@ impl Options {
         self.with(self.changes.iter().take(number))
     }
 
-    /// The configuration with all changes but one.
-    pub fn without(&self, place: usize) -> String {
-        let others = self.changes.iter().enumerate().filter(|(other, _)| *other != place);
-        self.with(others.map(|(_, change)| change))
+    /// The configuration with all changes but those of some options.
+    pub fn without(&self, set_back: &[Changed]) -> String {
+        let is_kept = |change: &&Changed| !set_back.iter().any(|it| it.option == change.option);
+        self.with(self.changes.iter().filter(is_kept))
     }
 
     fn with<'a>(&'a self, changes: impl Iterator<Item = &'a Changed>) -> String {
@@ -79,28 +94,43 @@ impl Options {
             let name = &option["CONFIG_".len()..];
             let is_changed = changed.contains(option.as_str());
             let (own, other) = if is_changed { (&bad, &good) } else { (&good, &bad) };
-            match (own.get(name).copied(), other.get(name).copied()) {
-                // A number or a text that is not listed gets its default when it appears.
-                (None, Some(value)) if !matches!(value, "y" | "m" | NOT_SET) => String::new(),
-                (None | Some(NOT_SET), _) => format!("# {option} is not set\n"),
-                (Some(value), _) => format!("{option}={value}\n"),
+            let value = match (own.get(name).copied(), other.get(name).copied()) {
+                // Its default would be a value that neither end has.
+                (None, Some(value)) if !is_state(value) => value,
+                (own, _) => own.unwrap_or(NOT_SET),
+            };
+            match value {
+                NOT_SET => format!("# {option} is not set\n"),
+                value => format!("{option}={value}\n"),
             }
         };
         self.all.iter().map(line).collect()
     }
 }
 
+/// Whether a value is that of an option which is on, off or a module.
+fn is_state(value: &str) -> bool {
+    matches!(value, "y" | "m" | NOT_SET)
+}
+
 /// What differs between two finished configurations.
 pub fn changed(before: &str, after: &str) -> Vec<Changed> {
     let (before, after) = (config::parse(before), config::parse(after));
-    let value =
-        |config: &Config<'_>, name: &str| config.get(name).copied().unwrap_or(NOT_SET).to_owned();
     let all = config::differences(&before, &after).into_iter();
     all.map(|it| Changed {
         option: format!("CONFIG_{}", it.option),
-        values: [&before, &after].map(|config| value(config, it.option)),
+        values: [&before, &after].map(|config| of(config, it.option)),
     })
     .collect()
+}
+
+/// The value of an option in a finished configuration.
+pub fn value(finished: &str, option: &str) -> String {
+    of(&config::parse(finished), option.trim_start_matches("CONFIG_"))
+}
+
+fn of(config: &Config<'_>, name: &str) -> String {
+    config.get(name).copied().unwrap_or(NOT_SET).to_owned()
 }
 
 /// The options of both configurations. Their lines are in the order of the menus.
@@ -142,20 +172,20 @@ mod tests {
     fn what_is_turned_on_comes_before_what_is_turned_off() {
         let changes: Vec<String> = way(GOOD, BAD).changes.iter().map(Changed::to_string).collect();
         let expected = [
-            "CONFIG_HZ_1000: n -> y",
-            "CONFIG_HZ: 250 -> 1000",
-            "CONFIG_NEW: n -> m",
-            "CONFIG_NEW_NAME: n -> \"a b\"",
-            "CONFIG_OLD_SIZE: 14 -> n",
-            "CONFIG_OLD_CHILD: y -> n",
-            "CONFIG_OLD: y -> n",
-            "CONFIG_HZ_250: y -> n",
+            "CONFIG_HZ_1000: n -> y", "CONFIG_HZ: 250 -> 1000", "CONFIG_NEW: n -> m",
+            "CONFIG_OLD_CHILD: y -> n", "CONFIG_OLD: y -> n", "CONFIG_HZ_250: y -> n",
         ];
         assert_eq!(changes, expected);
         assert_eq!(way(GOOD, GOOD).changes, []);
+        let modules = "CONFIG_KVM=m\nCONFIG_MODULES=y\n";
+        let none = "# CONFIG_KVM is not set\n# CONFIG_MODULES is not set\n";
+        let options =
+            |good, bad| way(good, bad).changes.into_iter().map(|it| it.option).collect::<Vec<_>>();
+        assert_eq!(options(none, modules), ["CONFIG_MODULES", "CONFIG_KVM"]);
+        assert_eq!(options(modules, none), ["CONFIG_KVM", "CONFIG_MODULES"]);
     }
 
-    /// An option that only one of the two lists has no default of its own on the way.
+    /// A number or a text that only one of the two lists has that value on all of the way.
     #[test]
     fn each_step_adds_one_change_and_the_last_is_the_bad_configuration() {
         let way = way(GOOD, BAD);
@@ -165,15 +195,19 @@ mod tests {
             names.map(|name| parsed.get(name).copied().unwrap_or("-").to_owned())
         };
         let named = "\"-good\"";
-        assert_eq!(lines(&way.first(0)), ["n", "n", "-", "14", "y", named]);
-        assert_eq!(lines(&way.first(3)), ["m", "n", "-", "14", "y", named]);
-        assert_eq!(lines(&way.first(8)), ["m", "n", "\"a b\"", "-", "n", named]);
-        assert_eq!(lines(&way.without(2)), ["n", "n", "\"a b\"", "-", "n", named]);
-        for step in 1..8 {
+        let text = "\"a b\"";
+        assert_eq!(lines(&way.first(0)), ["n", "n", text, "14", "y", named]);
+        assert_eq!(lines(&way.first(3)), ["m", "n", text, "14", "y", named]);
+        assert_eq!(lines(&way.first(6)), ["m", "n", text, "14", "n", named]);
+        let [new, old] = [&way.changes[2..3], &way.changes[3..5]];
+        assert_eq!(lines(&way.without(new)), ["n", "n", text, "14", "n", named]);
+        assert_eq!(changed(&way.first(6), &way.without(old)).len(), 2);
+        for step in 1..7 {
             let changed = changed(&way.first(step - 1), &way.first(step));
             assert_eq!(changed, [way.changes[step - 1].clone()]);
         }
-        let rest = changed(&way.first(8), BAD);
-        assert_eq!(rest.iter().map(|it| &*it.option).collect::<Vec<_>>(), ["CONFIG_LOCALVERSION"]);
+        let rest = changed(&way.first(6), BAD);
+        let options: Vec<&str> = rest.iter().map(|it| &*it.option).collect();
+        assert_eq!(options, ["CONFIG_LOCALVERSION", "CONFIG_OLD_SIZE"]);
     }
 }

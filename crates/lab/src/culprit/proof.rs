@@ -64,7 +64,10 @@ pub fn prove(
     }
     .map(String::from);
     if why.is_none() {
-        why = kernels.add(trials, REVERTED, trials.without(place), watch)?;
+        why = match trials.without(place, watch)? {
+            Ok(variant) => kernels.add(trials, REVERTED, variant, watch)?,
+            Err(why) => Some(why),
+        };
         if why.is_none() {
             kernels.add(trials, BAD, trials.variant_at(trials.bad()), watch)?;
         }

@@ -13,7 +13,7 @@ use stats::pooled_variance;
 
 use crate::culprit::boots::booted;
 use crate::culprit::effort::Effort;
-use crate::culprit::options::{Changed, changed};
+use crate::culprit::options::{Changed, changed, value};
 use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
@@ -428,37 +428,47 @@ impl<'a> Trials<'a> {
     pub fn variant_at(&self, place: usize) -> Variant {
         let commits = self.range.commits;
         match &self.range.options {
-            Some(options) if place > commits => {
-                self.variant_with(options.first(place - commits), BTreeMap::new())
-            }
+            Some(options) if place > commits => self.variant_with(options.first(place - commits)),
             _ => self.variant(&self.history.commits[place].id),
         }
     }
 
-    /// The bad end without the change at a place: without the commit, or with the option set back.
-    pub fn without(&self, place: usize) -> Variant {
+    /// The bad end without the change at a place: without the commit, or with the option set back, and with it the
+    /// options that changed with it. The error is why Kconfig does not allow that.
+    pub fn without(
+        &self,
+        place: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Variant, String>, RunError> {
         let commits = self.range.commits;
         let Some(options) = self.range.options.as_ref().filter(|_| place > commits) else {
             let mut variant = self.variant_at(self.bad());
             if let Some(build) = &mut variant.build {
                 build.revert = vec![self.history.commits[place].id.clone()];
             }
-            return variant;
+            return Ok(Ok(variant));
         };
-        let number = place - commits - 1;
-        let Changed { option, values: [before, after] } = &options.changes[number];
-        // A number or a text that was not there cannot be asked for.
-        let is_value = before != "n" || matches!(&**after, "y" | "m");
-        let set = is_value.then(|| (option.clone(), before.clone())).into_iter().collect();
-        self.variant_with(options.without(number), set)
+        let own = &options.changes[place - commits - 1];
+        let mut set_back = self.changed(place, watch)?;
+        set_back.push(own.clone());
+        let variant = self.variant_with(options.without(&set_back));
+        let finished = match self.finished(&variant, watch)? {
+            Ok(finished) => finished,
+            Err(why) => return Ok(Err(why.problem().to_owned())),
+        };
+        let has = value(&finished, &own.option);
+        Ok(match has == own.values[0] {
+            true => Ok(variant),
+            false => Err(format!("with the other options Kconfig keeps {}={has}", own.option)),
+        })
     }
 
     /// The last commit with a configuration between those of the ends.
-    fn variant_with(&self, text: String, set: BTreeMap<String, String>) -> Variant {
+    fn variant_with(&self, text: String) -> Variant {
         let mut variant = self.variant(&self.history.commits[self.range.commits].id);
         let what = format!("options of {}", self.search.configs().join(" and "));
         if let Some(build) = &mut variant.build {
-            let fragments = Vec::new();
+            let (fragments, set) = (Vec::new(), BTreeMap::new());
             **build =
                 Build { config: Some(what), text: Some(text), fragments, set, ..(**build).clone() };
         }
@@ -467,14 +477,21 @@ impl<'a> Trials<'a> {
 
     /// The options that change at a place. Others can change with one, if one depends on the other.
     pub fn changed(&self, place: usize, watch: &mut Watch<'_>) -> Result<Vec<Changed>, RunError> {
-        let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
-        let finished =
-            |place| self.search.configuration(&self.variant_at(place), &self.lab.cache, &say);
-        Ok(match (finished(place - 1)?, finished(place)?) {
+        let [before, after] = [place - 1, place].map(|it| self.variant_at(it));
+        Ok(match (self.finished(&before, watch)?, self.finished(&after, watch)?) {
             (Ok(before), Ok(after)) => changed(&before, &after),
             _ => Vec::new(),
         })
+    }
+
+    fn finished(
+        &self,
+        variant: &Variant,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<String, Unbuilt>, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
+        Ok(self.search.configuration(variant, &self.lab.cache, &say)?)
     }
 
     /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
