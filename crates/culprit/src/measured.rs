@@ -81,13 +81,18 @@ impl Measured<'_> {
         }
         match part.weighed.next {
             posterior::Next::Read(node) => Err(part.nodes[node]),
-            posterior::Next::NoDifference => Ok(Vec::new()),
+            posterior::Next::NoDifference => {
+                part.nodes[1..].iter().for_each(|node| posterior[*node] = 0.0);
+                Ok(Vec::new())
+            }
             posterior::Next::Found(_) => Ok(vec![self.likely(part)]),
             posterior::Next::Misfit => {
                 let [low, high] = part.ends();
                 let Some(middle) = self.middle(low, high) else {
                     return Ok(vec![self.likely(part)]);
                 };
+                // They are those of one step.
+                part.nodes[1..].iter().for_each(|node| posterior[*node] = 0.0);
                 let mut steps = self.steps(&self.weighed(low, middle), posterior)?;
                 steps.extend(self.steps(&self.weighed(middle, high), posterior)?);
                 Ok(steps)
@@ -99,9 +104,14 @@ impl Measured<'_> {
     fn weighed(&self, low: Node, high: Node) -> Part {
         let (history, nodes) = self.history.part(low, high);
         let mut unreadable = FixedBitSet::with_capacity(nodes.len());
-        unreadable.extend((0..nodes.len()).filter(|it| self.unreadable.contains(nodes[*it])));
-        let place =
-            |(node, figure): &(Node, f64)| Some((nodes.iter().position(|it| it == node)?, *figure));
+        // A branch that forked before `low` lacks the steps before `low`, so its levels are not those of the part.
+        let is_lost =
+            |it: &usize| self.unreadable.contains(nodes[*it]) || !self.history.has(nodes[*it], low);
+        unreadable.extend((0..nodes.len()).filter(is_lost));
+        let place = |(node, figure): &(Node, f64)| {
+            let place = nodes.iter().position(|it| it == node)?;
+            (!unreadable.contains(place)).then_some((place, *figure))
+        };
         let readings: Vec<(Node, f64)> = self.readings.iter().filter_map(place).collect();
         let noisy = Noisy {
             history: &history,
@@ -149,13 +159,28 @@ mod tests {
 
     /// A range in which each commit's boots scatter about 100 and its steps, with a standard deviation of 1.
     fn search(commits: usize, steps: &[(Node, f64)]) -> (Vec<Likely>, Vec<f64>, usize) {
-        let history = History::linear(commits);
+        search_in(&History::linear(commits), steps, &[])
+    }
+
+    /// `read` are commits that are read before the search chooses any.
+    fn search_in(
+        history: &History,
+        steps: &[(Node, f64)],
+        read: &[Node],
+    ) -> (Vec<Likely>, Vec<f64>, usize) {
         let unreadable = FixedBitSet::with_capacity(history.len());
         let mut random = fastrand::Rng::with_seed(7);
         let mut readings: Vec<(Node, f64)> = Vec::new();
+        let mut figure = |node: Node| {
+            // Twelve uniform deviates less six: nearly normal.
+            let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+            let steps = steps.iter().filter(|(step, _)| history.has(node, *step));
+            100.0 + steps.map(|step| step.1).sum::<f64>() + noise
+        };
+        readings.extend(read.iter().map(|node| (*node, figure(*node))));
         loop {
             let measured = Measured {
-                history: &history,
+                history,
                 readings: &readings,
                 unreadable: &unreadable,
                 cost: &|_| 1.0,
@@ -163,12 +188,7 @@ mod tests {
             };
             match measured.next() {
                 (Next::Found(found), posterior) => return (found, posterior, readings.len()),
-                (Next::Read { node, .. }, _) => {
-                    // Twelve uniform deviates less six: nearly normal.
-                    let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
-                    let steps = steps.iter().filter(|(step, _)| history.has(node, *step));
-                    readings.push((node, 100.0 + steps.map(|step| step.1).sum::<f64>() + noise));
-                }
+                (Next::Read { node, .. }, _) => readings.push((node, figure(node))),
             }
             assert!(readings.len() < 400, "{steps:?}");
         }
@@ -182,6 +202,24 @@ mod tests {
         assert!((posterior.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(found[0].commits[0].1 > 0.9 && read < 60, "{read} {found:?}");
         assert!((found[0].levels[1] - found[0].levels[0] - 4.0).abs() < 1.0, "{found:?}");
+    }
+
+    /// Its commits lack the steps of the line that are before the half.
+    #[test]
+    fn a_branch_that_forked_before_a_half_is_no_step_in_it() {
+        // 0 - 1 - ... - 20 - 51 - ... - 60
+        //  \- 21 - ... - 50 -/
+        let mut parents: Vec<Vec<Node>> =
+            (0..=60).map(|node: usize| node.checked_sub(1).into_iter().collect()).collect();
+        (parents[21], parents[51]) = (vec![0], vec![20, 50]);
+        let (found, posterior, read) = search_in(
+            &History::new(parents),
+            &[(3, 6.0), (8, 6.0)],
+            &[0, 60, 30, 40, 50].repeat(6),
+        );
+        let commits: Vec<Node> = found.iter().map(|step| step.commits[0].0).collect();
+        assert_eq!(commits, [3, 8], "{read} {found:?}");
+        assert!(posterior[21..].iter().sum::<f64>() < 0.05);
     }
 
     #[test]
