@@ -125,15 +125,38 @@ pub struct Proof {
     pub step: Option<Change>,
     /// The change from the bad end to the bad end without the culprit; the error is why that has no figure.
     pub reverted: Result<Change, String>,
-    /// In measured mode, the change of the kernel's instructions from parent to culprit.
+    /// In measured mode, the change of the kernel's instructions from parent to culprit; the error is why they are
+    /// not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<Change>,
+    pub instructions: Option<Result<Change, String>>,
     /// If those do not change, the change from parent to culprit with all functions aligned alike; the error is
     /// why that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aligned: Option<Result<Change, String>>,
     /// The functions whose code the culprit changes; the error is why they are not known.
     pub functions: Result<Vec<String>, String>,
+}
+
+impl Proof {
+    /// The share of the step that remains with all functions aligned alike: 1 if it does not differ from the whole
+    /// step beyond noise, 0 if it differs from it and not from nothing. `None` if the boots do not tell.
+    pub fn remains(&self) -> Option<f64> {
+        let (step, aligned) = (self.step?, self.aligned.as_ref()?.as_ref().ok()?);
+        let is_whole =
+            (step.change() - aligned.change()).abs() <= step.floor?.hypot(aligned.floor?);
+        let share = aligned.change() / step.change();
+        match (aligned.is_beyond() && share > 0.0, is_whole) {
+            (true, true) => Some(1.0),
+            (true, false) => Some(share),
+            (false, true) => None,
+            (false, false) => Some(0.0),
+        }
+    }
+
+    /// Whether the step was there again, and is not only the place of functions.
+    pub fn confirms(&self) -> bool {
+        self.step.is_some_and(|step| step.is_beyond()) && self.remains() != Some(0.0)
+    }
 }
 
 /// A difference between two kernels, each with several boots.
@@ -253,5 +276,36 @@ impl Findings {
     pub fn rest(&self) -> Option<f64> {
         let [good, bad] = self.levels()?;
         Some(bad - good - self.culprits.iter().map(Culprit::change).sum::<f64>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_a_step_that_remains_needs_boots_that_tell() {
+        let remains = |[step, floor]: [f64; 2], [aligned, of_aligned]: [f64; 2]| {
+            let change =
+                |change, floor| Change { levels: [100.0, 100.0 + change], floor: Some(floor) };
+            let proof = Proof {
+                experiment: 1,
+                parent: String::new(),
+                step: Some(change(step, floor)),
+                reverted: Err(String::new()),
+                instructions: None,
+                aligned: Some(Ok(change(aligned, of_aligned))),
+                functions: Ok(Vec::new()),
+            };
+            (proof.remains(), proof.confirms())
+        };
+        assert_eq!(remains([6.0, 0.5], [6.2, 0.5]), (Some(1.0), true));
+        assert_eq!(remains([6.0, 0.5], [3.0, 0.5]), (Some(0.5), true));
+        assert_eq!(remains([6.0, 0.5], [0.2, 0.5]), (Some(0.0), false));
+        assert_eq!(remains([-6.0, 0.5], [0.2, 0.5]), (Some(0.0), false));
+        // The other way round is not that step.
+        assert_eq!(remains([3.0, 0.5], [-1.0, 0.8]), (Some(0.0), false));
+        // The interval of what remains holds nothing and the whole step.
+        assert_eq!(remains([2.0, 1.3], [1.7, 1.8]), (None, true));
     }
 }

@@ -95,9 +95,9 @@ fn several_steps_and_sets_of_commits() {
     found.culprits[0].levels = [31.0, 37.0];
     let proof = found.culprits[0].proof.as_mut().unwrap();
     proof.reverted = Err("revert aaaaaaaaaaaa does not apply: mm/memory.c:12".into());
-    proof.step = Some(Change { levels: [31.0, 37.0], floor: None });
+    proof.step = Some(Change { levels: [31.0, 37.0], floor: Some(1.5) });
     proof.functions = Ok(Vec::new());
-    proof.instructions = Some(Change { levels: [1e6, 1e6], floor: Some(1000.0) });
+    proof.instructions = Some(Ok(Change { levels: [1e6, 1e6], floor: Some(1000.0) }));
     proof.aligned = Some(Ok(Change { levels: [31.0, 31.2], floor: Some(0.75) }));
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
@@ -232,7 +232,7 @@ fn a_page_of_measured_mode_has_intervals_and_probabilities() {
     let mut counted = found();
     counted.exact = false;
     let same = Change { levels: [1e6, 1e6], floor: Some(1000.0) };
-    counted.culprits[0].proof.as_mut().unwrap().instructions = Some(same);
+    counted.culprits[0].proof.as_mut().unwrap().instructions = Some(Ok(same));
     let text = report::culprit(&counted);
     assert!(text.contains("(0.00 %; within luck, floor 0.10 %)"), "{text}");
     assert!(text.contains("beyond noise, floor 2.42 %"), "{text}");

@@ -7,6 +7,7 @@ use culprit::{Change, Proof};
 use model::{Experiment, Kept, Mode, Pinned, Variant};
 
 use crate::boot::code::code_difference;
+use crate::boot::error::BootError;
 use crate::culprit::boots::booted;
 use crate::culprit::trial::Trials;
 use crate::run::RunError;
@@ -109,9 +110,19 @@ fn layout(
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
     watch(Progress::Message("Counting the instructions of both"));
-    let counted = Fresh::measure(trials, exact, built, watch)?;
-    proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
-    if proof.instructions.is_none_or(|change| change.is_beyond()) {
+    let counted = match Fresh::measure(trials, exact, built, watch) {
+        Err(error) if is_not_exact(&error) => Err(error.to_string()),
+        counted => {
+            let change = counted?.change(PARENT, CULPRIT, &Signal::Instructions(None));
+            change.ok_or("no boot of both is complete".into())
+        }
+    };
+    proof.instructions = Some(counted);
+    if proof
+        .instructions
+        .as_ref()
+        .is_some_and(|it| !matches!(it, Ok(change) if !change.is_beyond()))
+    {
         return Ok(());
     }
     watch(Progress::Message("Measuring both with all functions aligned to 64 bytes"));
@@ -129,6 +140,14 @@ fn layout(
     let change = Fresh::measure(trials, aligned, kernels, watch)?.change(PARENT, CULPRIT, signal);
     proof.aligned = change.map(Ok);
     Ok(())
+}
+
+/// Whether exact mode does not have such a machine.
+fn is_not_exact(error: &RunError) -> bool {
+    let (RunError::Machine(error) | RunError::Boot(BootError::Machine(error))) = error else {
+        return false;
+    };
+    matches!(error, machine::Error::HostDisk { .. } | machine::Error::OldForExact { .. })
 }
 
 /// Boots that a step of this size needs. In measured mode it depends on the spread of the boots so far.

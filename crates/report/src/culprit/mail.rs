@@ -22,7 +22,9 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
     let mut text = format!("{}\n{}", header(&subject(found)), guarded(&body));
     // Steps to the other side offset a part of the change.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
+    let is_shown_again = |step: &&Culprit| step.proof.as_ref().is_none_or(|proof| proof.confirms());
     let same = found.culprits.iter().filter(|step| step.change() * whole > 0.0);
+    let same = same.filter(is_shown_again);
     for commit in same.filter_map(Culprit::only).filter(|commit| !commit.is_option()) {
         let (short, id) = (commit.short(), &commit.id);
         // As git prints it: the line is to be copied into a commit.

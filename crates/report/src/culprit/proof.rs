@@ -39,17 +39,23 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
     match &proof.reverted {
         Ok(change) => {
             text += &line(&format!("the bad end and that with it {reverted}"), change, by);
-            if let Some(step) = &proof.step {
+            if let Some(step) = proof.step.filter(Change::is_beyond) {
                 let back = -100.0 * change.change() / step.change();
                 text += &format!("    {reverting} takes {back:.0} % of the step back\n");
             }
         }
         Err(why) => text += &format!("    not {reverted}: {}\n", excerpt(why)),
     }
-    if let Some(instructions) = &proof.instructions {
-        text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
-        if !instructions.is_beyond() {
-            text += "    instructions do not change: layout or caches, not this code path\n";
+    match &proof.instructions {
+        None => {}
+        Some(Err(why)) => {
+            text += &format!("    kernel instructions not counted: {}\n", excerpt(why))
+        }
+        Some(Ok(instructions)) => {
+            text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
+            if !instructions.is_beyond() {
+                text += "    the code path is not longer: layout or caches, waiting, or slower instructions\n";
+            }
         }
     }
     match &proof.aligned {
@@ -59,15 +65,12 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
         }
         Some(Ok(change)) => {
             text += &line("with all functions aligned to 64 bytes", change, by);
-            let step = proof.step.map_or(0.0, |step| step.change().abs());
-            let meaning = match change.floor {
-                _ if change.is_beyond() => "then the step remains: not the place of functions",
-                Some(floor) if floor < step => {
-                    "then the step is gone: it is the place of functions"
-                }
-                _ => "too few boots to say whether the step remains then",
+            text += &match proof.remains() {
+                Some(0.0) => "    then the step is gone: it is the place of functions\n".to_owned(),
+                Some(1.0) => "    then the step remains: not the place of functions\n".to_owned(),
+                Some(share) => format!("    then {:.0} % of the step remains\n", 100.0 * share),
+                None => "    too few boots to say whether the step remains then\n".to_owned(),
             };
-            text += &format!("    {meaning}\n");
         }
     }
     text += &match &proof.functions {
