@@ -98,7 +98,11 @@ impl Lab {
             commits: range.commits,
             options: range.options(),
             code,
-            posterior,
+            // Without a step it is no commit's.
+            posterior: match ending {
+                Ending::Found | Ending::Budget => posterior,
+                _ => Vec::new(),
+            },
             without_effect,
             kernels: trials.kernels(),
             boots: trials.boots(),

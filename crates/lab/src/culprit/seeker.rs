@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::culprit::{Contracted, Ending, Exact, Measured, exact, level, measured};
+use ::culprit::{Contracted, Ending, Exact, History, Measured, exact, level, measured};
 use compare::{Signal, VariantBoots, explain};
 use fixedbitset::FixedBitSet;
 use kernels::Change;
@@ -90,11 +90,8 @@ impl<'a> Seeker<'a> {
             let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
             if signals.len() == 0 {
-                let commit = self.trials.commit(end).short().to_owned();
-                return Err(RunError::NoFigure {
-                    commit,
-                    figure: self.trials.signal().to_string(),
-                });
+                let figure = self.trials.signal().to_string();
+                return Err(RunError::NoFigure { end: self.name(end), figure });
             }
         }
         watch(Progress::Message(&format!("Figure: {}", self.trials.signal())));
@@ -157,12 +154,30 @@ impl<'a> Seeker<'a> {
     fn groups(&mut self) -> Contracted {
         let commits = &self.trials.history.commits;
         let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
-        let groups = Contracted::new(&parents, |commit, parent| {
+        let is_without_effect = |commit: usize, parent: usize| {
             // The change of an option is no change of files.
             let files = self.changes[commit].get(parent);
             files.is_some_and(|files| !files.iter().any(|change| self.matters(change)))
-        });
-        self.without_effect = commits.len() - groups.groups.len();
+        };
+        let groups = Contracted::new(&parents, is_without_effect);
+        let without_effect = commits.len() - groups.groups.len();
+        let whole = History::new(parents.clone());
+        let same = match self.trials.search.experiment.mode {
+            Mode::Exact => Vec::new(),
+            Mode::Measured => self.trials.same(&whole),
+        };
+        let groups = match same.is_empty() {
+            true => groups,
+            // Otherwise each boot of their kernel would count once for each of them.
+            false => Contracted::new(&parents, |commit, parent| {
+                let before = parents[commit][parent];
+                let is_within = |[first, last]: &[usize; 2]| {
+                    whole.has(before, *first) && whole.has(*last, commit)
+                };
+                is_without_effect(commit, parent) || same.iter().any(is_within)
+            }),
+        };
+        self.without_effect = without_effect;
         groups
     }
 
@@ -175,7 +190,13 @@ impl<'a> Seeker<'a> {
     /// The ending if an end has no figure.
     fn no_end(&self, end: usize) -> Ending {
         let problem = self.trials.problem(end).unwrap_or_default();
-        Ending::NoEnd(format!("{} {problem}", self.trials.commit(end).short()))
+        Ending::NoEnd(format!("{} {problem}", self.name(end)))
+    }
+
+    /// An end as the user named it.
+    fn name(&self, end: usize) -> String {
+        let [good, bad] = self.trials.search.ends();
+        if end == 0 { good } else { bad }
     }
 
     /// The level of the bad end's code with the good end's configuration, if both differ.
@@ -248,6 +269,10 @@ impl<'a> Seeker<'a> {
         unreadable: &FixedBitSet,
     ) -> (Next, Vec<f64>) {
         let place = |node| self.place(node, groups);
+        let has_problem = |end: &usize| self.trials.problem(*end).is_some();
+        if let Some(end) = [0, self.trials.bad()].into_iter().find(has_problem) {
+            return (Next::End(self.no_end(end)), Vec::new());
+        }
         let each = |(node, figures): (usize, Vec<f64>)| {
             figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
         };
@@ -265,7 +290,8 @@ impl<'a> Seeker<'a> {
         let (next, posterior) = search.next();
         let next = match next {
             measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
-            _ if !differ => self.more_of_ends(),
+            // A stray boot of an end later on, which the model allows for, must not end the search.
+            _ if !differ && self.trials.len() == 2 => self.more_of_ends(),
             measured::Next::Read { node, left } => {
                 let more = self.trials.figures(place(node)).len() as u32 + 1;
                 let (node, boots) = match parting {

@@ -18,7 +18,7 @@ use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 
-/// Failed boots of a commit that are made up for.
+/// Failed boots of a commit that are made up for, if they are more than a third of its boots.
 const MOST_FAILED: u32 = 2;
 
 /// A commit that was tried.
@@ -175,7 +175,7 @@ impl<'a> Trials<'a> {
         if trial.problem.is_some() || trial.boots.len() >= boots as usize {
             return Ok(());
         }
-        let mut failed = 0;
+        let (mut failed, most_failed) = (0, MOST_FAILED.max(boots / 3));
         loop {
             let experiment = self.experiment(place, &kernel, boots + failed);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
@@ -190,7 +190,7 @@ impl<'a> Trials<'a> {
                 kept.into_iter().partition(|kept| kept.boot.outcome.counts());
             let lost = others.len() as u32;
             let is_enough = complete.len() >= boots as usize;
-            if !is_enough && why.is_none() && lost > failed && lost <= MOST_FAILED {
+            if !is_enough && why.is_none() && lost > failed && lost <= most_failed {
                 failed = lost;
                 continue;
             }
@@ -210,6 +210,25 @@ impl<'a> Trials<'a> {
     pub fn trial(&self, place: usize) -> Option<&Trial> {
         let trial = self.all.get(&place)?;
         trial.same_as.map_or(Some(trial), |same| self.all.get(&same))
+    }
+
+    /// Commits that give the same kernel, each with a descendant, if no kernel between them is another.
+    pub fn same(&self, whole: &culprit::History) -> Vec<[usize; 2]> {
+        let is_ordered = |[first, last]: &[usize; 2]| {
+            let is_another = |other: usize| {
+                whole.has(other, *first)
+                    && whole.has(*last, other)
+                    && self.all[&other].loaded != self.all[first].loaded
+            };
+            // If the ends give the same kernel, nothing is searched.
+            let are_ends = [*first, *last] == [0, self.bad()];
+            whole.has(*last, *first) && !are_ends && !self.all.keys().copied().any(is_another)
+        };
+        let pair = |(place, trial): (&usize, &Trial)| {
+            let same = trial.same_as?;
+            Some([same.min(*place), same.max(*place)])
+        };
+        self.all.iter().filter_map(pair).filter(is_ordered).collect()
     }
 
     /// The figures of a commit's boots.
@@ -302,8 +321,26 @@ impl<'a> Trials<'a> {
     ) -> Result<Option<f64>, RunError> {
         let mut experiment = self.search.experiment.clone();
         experiment.name = format!("{}-reference", experiment.name);
-        experiment.variants = vec![Variant { name: name.into(), ..self.variant(name) }];
-        let (_, experiment, kept) = booted(self.lab, &experiment, watch)?;
+        let variant = self.variant(name);
+        let measured = match self.obtain(variant.clone(), watch)? {
+            Err(why) => Err(why),
+            Ok(kernel) => {
+                let kernel = Pinned::from(&*kernel.name);
+                experiment.variants =
+                    vec![Variant { name: name.into(), kernel, build: None, ..variant }];
+                match booted(self.lab, &experiment, watch) {
+                    Err(RunError::Unsupported { why, .. }) => Err(why),
+                    measured => Ok(measured?),
+                }
+            }
+        };
+        let (_, experiment, kept) = match measured {
+            Ok(measured) => measured,
+            Err(why) => {
+                watch(Progress::Message(&format!("{name}: {why}")));
+                return Ok(None);
+            }
+        };
         let complete = kept.iter().filter(|kept| kept.boot.outcome.counts());
         let figures: Vec<f64> =
             complete.filter_map(|kept| self.signal.of_boot(&experiment, kept)).collect();

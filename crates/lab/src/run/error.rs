@@ -79,12 +79,10 @@ pub enum RunError {
         known: String,
     },
     /// An end of a search does not have the figure that was asked for.
-    #[error(
-        "{commit} has no {figure}: no boot of it has this phase, or enters this function there"
-    )]
+    #[error("{end} has no {figure}: no boot of it has this phase, or enters this function there")]
     NoFigure {
-        /// The commit.
-        commit: String,
+        /// The end, as the user named it.
+        end: String,
         /// The figure.
         figure: String,
     },
