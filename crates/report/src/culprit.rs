@@ -296,7 +296,9 @@ fn effort(found: &Findings) -> String {
         text += &format!("; {} the same as another, not booted", count(same, "kernel"));
     }
     if skipped > 0 {
-        text += &format!("; {} without a figure", count(skipped, kind(found)));
+        let skipped =
+            count(skipped, kind(found)).replace("commit or options", "commits or options");
+        text += &format!("; {skipped} without a figure");
     }
     text + ".\n"
 }

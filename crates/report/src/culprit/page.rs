@@ -134,7 +134,7 @@ fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
     let mut points: Vec<[f64; 2]> = steps.flatten().collect();
     match (found.exact, &points[..]) {
         (false, [[_, first], .., [_, last]]) => {
-            let ends = [[0.0, *first], [found.commits as f64, *last]];
+            let ends = [[0.0, *first], [(found.commits + found.options) as f64, *last]];
             points.extend(ends);
         }
         _ => points.extend(
@@ -169,16 +169,16 @@ fn probabilities(found: &Findings) -> Markup {
     let commits = found.posterior.iter().enumerate().filter(|(_, share)| **share >= 0.001);
     html! {
         figure class="history" {
-            h2 { "Probability of each commit to be the step" }
+            h2 { "Probability of each " (kind(found)) " to be the step" }
             svg viewBox={ "0 0 " (px(WIDTH)) " " (px(LIKELY[0] + BELOW)) } role="img" {
-                title { "How likely each commit is a step" }
+                title { "How likely each " (kind(found)) " is a step" }
                 (left_axis(&down, ACROSS[0], ACROSS[1]))
                 (bottom_axis(&across, LIKELY[1], LIKELY[0]))
                 @for (place, share) in commits {
                     @let top = down.at(*share);
                     rect class="likely" x=(px(across.at(place as f64) - width / 2.0)) y=(px(top)) width=(px(width))
                         height=(px(LIKELY[0] - top)) {
-                        title { "commit " (place) ": " (of_hundred(*share)) }
+                        title { (kind(found)) " " (place) ": " (of_hundred(*share)) }
                     }
                 }
             }
