@@ -46,7 +46,8 @@ pub fn prove(
         None => return Ok(None),
     };
     let boots = boots(trials, levels);
-    watch(Progress::Message(&format!("Measuring {} and its parent again", commit.short())));
+    let before_it = if commit.is_option() { "the change before" } else { "its parent" };
+    watch(Progress::Message(&format!("Measuring {} and {before_it} again", commit.short())));
     let pair = [(PARENT, before), (CULPRIT, trials.variant_at(place))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {
