@@ -163,10 +163,11 @@ fn config(difference: &ConfigDifference, baseline: &str) -> Note {
         None => "not known".to_owned(),
         Some(0) => format!("the same as {baseline}"),
         Some(differing) => {
+            let differ = if differing == 1 { "differs" } else { "differ" };
             let differing = count(differing, "option");
             let relevant = relevant(difference);
             format!(
-                "{differing} differ from {baseline}; of memory management and scheduling: \
+                "{differing} {differ} from {baseline}; of memory management and scheduling: \
                  {relevant}"
             )
         }
