@@ -13,7 +13,7 @@ use std::time::Instant;
 use culprit::History;
 use fastrand::Rng;
 use rayon::prelude::*;
-use search::{Outcome, Rules, Search, git_bisect, search};
+use search::{Outcome, Rules, Search, Steps, all_steps, git_bisect, search};
 use world::{Boots, World};
 
 /// Searches of each kind, unless told.
@@ -78,6 +78,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\n256 commits, steps of 3 at random places, by their number\n{HEAD}");
     for steps in [0, 2, 3] {
         bench.row(&format!("{steps} steps"), &Kind { steps, ..Kind::new(&lines[1], 3.0) });
+    }
+    println!(
+        "\nThe same divided into halves where one step does not fit, and with merges; percent"
+    );
+    println!("                         readings   named   right   found  budget");
+    for (name, histories) in [("256 commits", &lines[1]), ("1024 with merges", &merged)] {
+        for steps in [1, 2, 3] {
+            bench.steps(&format!("{name}, {steps}"), &Kind { steps, ..Kind::new(histories, 3.0) });
+        }
     }
     bench.costs(&lines[1]);
     bench.git(&lines);
@@ -194,6 +203,23 @@ impl Bench {
             shares[3],
         );
         readings / bound
+    }
+
+    /// Prints how many steps searches of a kind name, how many of these are steps, and how many steps they find.
+    fn steps(&self, name: &str, kind: &Kind) {
+        let one = |number| kind.search(number, |world, rng| all_steps(world, kind.rules, rng));
+        let found: Vec<Steps> = (0..self.searches).into_par_iter().map(one).collect();
+        let sum = |of: fn(&Steps) -> usize| found.iter().map(of).sum::<usize>() as f64;
+        let all = found.len() as f64;
+        let ended = sum(|it| usize::from(it.ended));
+        println!(
+            "{name:<24}{:>9.1}{:>8.2}{:>8.1}{:>8.1}{:>8.1}",
+            sum(|it| it.readings) / all,
+            sum(|it| it.named) / ended,
+            100.0 * sum(|it| it.right) / sum(|it| it.named),
+            100.0 * sum(|it| it.found) / (ended * kind.steps as f64),
+            100.0 * (1.0 - ended / all),
+        );
     }
 
     /// What it saves to know what builds cost.

@@ -1,7 +1,7 @@
 //! Searches in simulated ranges: ours, and that of `git bisect run`.
 
 use culprit::posterior::Next;
-use culprit::{Node, Noisy};
+use culprit::{Measured, Node, Noisy, measured};
 use fastrand::Rng;
 
 use crate::world::World;
@@ -91,6 +91,51 @@ pub fn search(world: &World, rules: Rules, rng: &mut Rng) -> Search {
         }
     }
     found
+}
+
+/// The answer of a search that is divided into halves where one step does not fit.
+pub struct Steps {
+    pub readings: usize,
+    /// The steps that it named, and how many of these were steps.
+    pub named: usize,
+    pub right: usize,
+    /// The steps of the range that it named.
+    pub found: usize,
+    /// Whether it ended within the readings that it may use.
+    pub ended: bool,
+}
+
+pub fn all_steps(world: &World, rules: Rules, rng: &mut Rng) -> Steps {
+    let mut readings: Vec<(Node, f64)> = Vec::new();
+    while readings.len() < rules.most {
+        let search = Measured {
+            history: world.history,
+            readings: &readings,
+            unreadable: &world.unreadable,
+            cost: &|_| 1.0,
+            confidence: CONFIDENCE,
+        };
+        match search.next().0 {
+            measured::Next::Read { node, .. } => readings.push((node, world.read(node, rng))),
+            measured::Next::Found(steps) => {
+                let named: Vec<Vec<Node>> = steps
+                    .iter()
+                    .map(|step| step.commits.iter().map(|(commit, _)| *commit).collect())
+                    .collect();
+                let is_right = |set: &&Vec<Node>| set.iter().any(|commit| world.is_step(*commit));
+                let is_found =
+                    |(step, _): &&(Node, f64)| named.iter().any(|set| set.contains(step));
+                return Steps {
+                    readings: readings.len(),
+                    named: named.len(),
+                    right: named.iter().filter(is_right).count(),
+                    found: world.steps.iter().filter(is_found).count(),
+                    ended: true,
+                };
+            }
+        }
+    }
+    Steps { readings: readings.len(), named: 0, right: 0, found: 0, ended: false }
 }
 
 /// `git bisect run` with a script that reads a kernel `each` times and compares the mean with the middle
