@@ -118,12 +118,9 @@ fn layout(
             change.ok_or("no boot of both is complete".into())
         }
     };
+    let is_layout = counted.as_ref().is_ok_and(|change| !change.is_beyond());
     proof.instructions = Some(counted);
-    if proof
-        .instructions
-        .as_ref()
-        .is_some_and(|it| !matches!(it, Ok(change) if !change.is_beyond()))
-    {
+    if !is_layout {
         return Ok(());
     }
     watch(Progress::Message("Measuring both with all functions aligned to 64 bytes"));

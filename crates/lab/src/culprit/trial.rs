@@ -18,7 +18,7 @@ use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 
-/// Failed boots of a commit that are made up for, if they are more than a third of its boots.
+/// Failed boots of a commit that are made up for; of many boots a third.
 const MOST_FAILED: u32 = 2;
 
 /// A commit that was tried.
