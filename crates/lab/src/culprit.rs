@@ -10,6 +10,7 @@ mod proof;
 pub mod search;
 mod seeker;
 mod trial;
+mod variants;
 
 use std::cmp::Reverse;
 

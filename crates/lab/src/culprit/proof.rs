@@ -10,6 +10,7 @@ use crate::boot::code::code_difference;
 use crate::boot::error::BootError;
 use crate::culprit::boots::booted;
 use crate::culprit::trial::Trials;
+use crate::culprit::variants::of_kernel;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
@@ -174,8 +175,7 @@ impl Kernels {
     ) -> Result<Option<String>, RunError> {
         Ok(match trials.obtain(variant.clone(), watch)? {
             Ok(kernel) => {
-                let kernel = Pinned::from(&*kernel.name);
-                self.0.push(Variant { name: name.into(), kernel, build: None, ..variant });
+                self.0.push(Variant { name: name.into(), ..of_kernel(variant, &kernel) });
                 None
             }
             Err(why) => Some(why),

@@ -1,20 +1,19 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
 use ::culprit::{Change, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
-use kernels::{Commit, History, Inputs, Unbuilt, image};
-use model::{Build, Execution, Experiment, Kept, Kernel, Mode, Pinned, Variant, count};
+use kernels::{Commit, History, Inputs, image};
+use model::{Execution, Experiment, Kept, Kernel, Mode, Variant, count};
 use stats::pooled_variance;
 
 use crate::culprit::boots::booted;
 use crate::culprit::effort::Effort;
-use crate::culprit::options::{Changed, changed, value};
 use crate::culprit::search::{Range, Search};
+use crate::culprit::variants::of_kernel;
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 
@@ -325,9 +324,8 @@ impl<'a> Trials<'a> {
         let measured = match self.obtain(variant.clone(), watch)? {
             Err(why) => Err(why),
             Ok(kernel) => {
-                let kernel = Pinned::from(&*kernel.name);
                 experiment.variants =
-                    vec![Variant { name: name.into(), kernel, build: None, ..variant }];
+                    vec![Variant { name: name.into(), ..of_kernel(variant, &kernel) }];
                 match booted(self.lab, &experiment, watch) {
                     Err(RunError::Unsupported { why, .. }) => Err(why),
                     measured => Ok(measured?),
@@ -430,115 +428,13 @@ impl<'a> Trials<'a> {
         Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
     }
 
-    /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
-    pub fn obtain(
-        &self,
-        mut variant: Variant,
-        watch: &mut Watch<'_>,
-    ) -> Result<Result<Kernel, String>, RunError> {
-        let experiment = &self.search.experiment;
-        let Some(mut build) = variant.build.take() else { unreachable!("commits are built") };
-        let mut obtained = self.lab.built(experiment, &variant, &build, watch)?;
-        let is_of_patch = obtained.unbuilt.as_ref().is_some_and(Unbuilt::is_of_patch);
-        if is_of_patch && !build.patches.is_empty() {
-            build.patches.clear();
-            obtained = self.lab.built(experiment, &variant, &build, watch)?;
-        }
-        Ok(match obtained.unbuilt {
-            None => Ok(obtained.kernel),
-            Some(unbuilt) => Err(unbuilt.problem().to_owned()),
-        })
-    }
-
-    /// A variant that is built from a commit.
-    pub fn variant(&self, commit: &str) -> Variant {
-        let build = self.search.build();
-        Variant {
-            name: culprit::short(commit).into(),
-            kernel: Pinned::from(format!("git:{commit}").as_str()),
-            build: Some(Box::new(build)),
-            ..self.search.variant.clone()
-        }
-    }
-
-    /// What is built at a place: a commit, or the last commit with the changes of options up to this one.
-    pub fn variant_at(&self, place: usize) -> Variant {
-        let commits = self.range.commits;
-        match &self.range.options {
-            Some(options) if place > commits => self.variant_with(options.first(place - commits)),
-            _ => self.variant(&self.history.commits[place].id),
-        }
-    }
-
-    /// The bad end without the change at a place: without the commit, or with the option set back, and with it the
-    /// options that changed with it. The error is why Kconfig does not allow that.
-    pub fn without(
-        &self,
-        place: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Result<Variant, String>, RunError> {
-        let commits = self.range.commits;
-        let Some(options) = self.range.options.as_ref().filter(|_| place > commits) else {
-            let mut variant = self.variant_at(self.bad());
-            if let Some(build) = &mut variant.build {
-                build.revert = vec![self.history.commits[place].id.clone()];
-            }
-            return Ok(Ok(variant));
-        };
-        let own = &options.changes[place - commits - 1];
-        let mut set_back = self.changed(place, watch)?;
-        set_back.push(own.clone());
-        let variant = self.variant_with(options.without(&set_back));
-        let finished = match self.finished(&variant, watch)? {
-            Ok(finished) => finished,
-            Err(why) => return Ok(Err(why.problem().to_owned())),
-        };
-        let has = value(&finished, &own.option);
-        Ok(match has == own.values[0] {
-            true => Ok(variant),
-            false => Err(format!("with the other options Kconfig keeps {}={has}", own.option)),
-        })
-    }
-
-    /// The last commit with a configuration between those of the ends.
-    fn variant_with(&self, text: String) -> Variant {
-        let mut variant = self.variant(&self.history.commits[self.range.commits].id);
-        let what = format!("options of {}", self.search.configs().join(" and "));
-        if let Some(build) = &mut variant.build {
-            let (fragments, set) = (Vec::new(), BTreeMap::new());
-            **build =
-                Build { config: Some(what), text: Some(text), fragments, set, ..(**build).clone() };
-        }
-        variant
-    }
-
-    /// The options that change at a place. Others can change with one, if one depends on the other.
-    pub fn changed(&self, place: usize, watch: &mut Watch<'_>) -> Result<Vec<Changed>, RunError> {
-        let [before, after] = [place - 1, place].map(|it| self.variant_at(it));
-        Ok(match (self.finished(&before, watch)?, self.finished(&after, watch)?) {
-            (Ok(before), Ok(after)) => changed(&before, &after),
-            _ => Vec::new(),
-        })
-    }
-
-    fn finished(
-        &self,
-        variant: &Variant,
-        watch: &mut Watch<'_>,
-    ) -> Result<Result<String, Unbuilt>, RunError> {
-        let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
-        Ok(self.search.configuration(variant, &self.lab.cache, &say)?)
-    }
-
     /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
     fn experiment(&self, place: usize, kernel: &Kernel, boots: u32) -> Experiment {
         let mut experiment = self.search.experiment.clone();
         let commit = self.commit(place);
         let name = if commit.is_option() { &kernel.name } else { commit.short() };
         experiment.name = format!("{}-{name}", experiment.name);
-        let kernel = Pinned::from(&*kernel.name);
-        experiment.variants = vec![Variant { kernel, build: None, ..self.variant_at(place) }];
+        experiment.variants = vec![of_kernel(self.variant_at(place), kernel)];
         experiment.boots = boots;
         experiment
     }
