@@ -74,29 +74,28 @@ impl Measured<'_> {
         (next, posterior)
     }
 
-    /// The steps in a part, whose commits get their probabilities; the error is what is to be read.
+    /// The steps in a part; the error is what is to be read. Its commits get their probabilities, unless it has no step
+    /// or is divided: then those of one step are no commit's.
     fn steps(&self, part: &Part, posterior: &mut [f64]) -> Result<Vec<Likely>, Node> {
+        let middle = match part.weighed.next {
+            posterior::Next::NoDifference => return Ok(Vec::new()),
+            posterior::Next::Misfit => {
+                let [low, high] = part.ends();
+                self.middle(low, high).map(|middle| [low, middle, high])
+            }
+            _ => None,
+        };
+        if let Some([low, middle, high]) = middle {
+            let mut steps = self.steps(&self.weighed(low, middle), posterior)?;
+            steps.extend(self.steps(&self.weighed(middle, high), posterior)?);
+            return Ok(steps);
+        }
         for (node, probability) in part.nodes.iter().zip(&part.weighed.posterior).skip(1) {
             posterior[*node] = *probability;
         }
         match part.weighed.next {
             posterior::Next::Read(node) => Err(part.nodes[node]),
-            posterior::Next::NoDifference => {
-                part.nodes[1..].iter().for_each(|node| posterior[*node] = 0.0);
-                Ok(Vec::new())
-            }
-            posterior::Next::Found(_) => Ok(vec![self.likely(part)]),
-            posterior::Next::Misfit => {
-                let [low, high] = part.ends();
-                let Some(middle) = self.middle(low, high) else {
-                    return Ok(vec![self.likely(part)]);
-                };
-                // They are those of one step.
-                part.nodes[1..].iter().for_each(|node| posterior[*node] = 0.0);
-                let mut steps = self.steps(&self.weighed(low, middle), posterior)?;
-                steps.extend(self.steps(&self.weighed(middle, high), posterior)?);
-                Ok(steps)
-            }
+            _ => Ok(vec![self.likely(part)]),
         }
     }
 

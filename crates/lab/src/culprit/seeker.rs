@@ -161,21 +161,20 @@ impl<'a> Seeker<'a> {
         };
         let groups = Contracted::new(&parents, is_without_effect);
         let without_effect = commits.len() - groups.groups.len();
-        let whole = History::new(parents.clone());
-        let same = match self.trials.search.experiment.mode {
-            Mode::Exact => Vec::new(),
-            Mode::Measured => self.trials.same(&whole),
-        };
-        let groups = match same.is_empty() {
-            true => groups,
-            // Otherwise each boot of their kernel would count once for each of them.
-            false => Contracted::new(&parents, |commit, parent| {
-                let before = parents[commit][parent];
-                let is_within = |[first, last]: &[usize; 2]| {
-                    whole.has(before, *first) && whole.has(*last, commit)
-                };
-                is_without_effect(commit, parent) || same.iter().any(is_within)
-            }),
+        let groups = match self.trials.search.experiment.mode {
+            Mode::Exact => groups,
+            // A boot of a kernel must not count once for each commit that gives it.
+            Mode::Measured => {
+                let whole = History::new(parents.clone());
+                let same = self.trials.same(&whole);
+                Contracted::new(&parents, |commit, parent| {
+                    let before = parents[commit][parent];
+                    let is_within = |[first, last]: &[usize; 2]| {
+                        whole.has(before, *first) && whole.has(*last, commit)
+                    };
+                    is_without_effect(commit, parent) || same.iter().any(is_within)
+                })
+            }
         };
         self.without_effect = without_effect;
         groups
