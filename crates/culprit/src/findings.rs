@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(remains([-6.0, 0.5], [0.2, 0.5]), (Some(0.0), false));
         // The other way round is not that step.
         assert_eq!(remains([3.0, 0.5], [-1.0, 0.8]), (Some(0.0), false));
-        // The interval of what remains holds nothing and the whole step.
+        // What remains can be nothing or the whole step.
         assert_eq!(remains([2.0, 1.3], [1.7, 1.8]), (None, true));
     }
 }

@@ -12,7 +12,7 @@ use crate::run::{Lab, RunError, are_alike};
 pub struct Effort {
     /// Names of the kernels in the cache when it began.
     cached: BTreeSet<String>,
-    /// Short names of the commits of which the store had boots by then, with their first experiment.
+    /// The first experiment of each commit that the store had boots of by then, by the short name.
     kept: BTreeMap<String, i64>,
     /// Boots since then, without those of the proof.
     pub booted: usize,
@@ -70,8 +70,8 @@ impl Effort {
     }
 }
 
-/// Short names of the commits of which the store has boots of this workload on this machine, with whatever
-/// configuration: often their kernels or boots serve again.
+/// The commits that the store has boots of, by the short name, each with its first experiment. The boots are of this
+/// workload on this machine. Their configuration can be another, but often their kernels or boots serve again.
 fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeMap<String, i64>, RunError> {
     let prefix = format!("{}-", experiment.name);
     let mut kept = BTreeMap::new();
