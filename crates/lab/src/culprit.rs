@@ -53,7 +53,8 @@ impl Lab {
             match commits[..] {
                 [(only, _)] if only > range.commits => {
                     let own = trials.commit(only).id;
-                    let changed = trials.changed(only, watch)?.into_iter();
+                    let changed =
+                        search.changed(range, only, &trials.lab.cache, watch)?.into_iter();
                     with = changed.filter(|it| it.option != own).map(|it| it.to_string()).collect();
                 }
                 [(only, _)] => {

@@ -36,20 +36,21 @@ pub fn prove(
     levels: [f64; 2],
     watch: &mut Watch<'_>,
 ) -> Result<Option<Proof>, RunError> {
-    let (history, signal) = (trials.history, &trials.signal().clone());
+    let (search, range, history) = (trials.search, trials.range, trials.history);
+    let signal = &trials.signal().clone();
     let commit = trials.commit(place);
     let parents = &history.commits[place].parents;
     let (parent, before) = match parents.first() {
-        Some(parent) => (parent, trials.variant(parent)),
+        Some(parent) => (parent, search.variant(parent)),
         None if commit.is_option() => {
-            (&history.commits[place - 1].id, trials.variant_at(place - 1))
+            (&history.commits[place - 1].id, search.variant_at(range, place - 1))
         }
         None => return Ok(None),
     };
     let boots = boots(trials, levels);
     let before_it = if commit.is_option() { "the change before" } else { "its parent" };
     watch(Progress::Message(&format!("Measuring {} and {before_it} again", commit.short())));
-    let pair = [(PARENT, before), (CULPRIT, trials.variant_at(place))];
+    let pair = [(PARENT, before), (CULPRIT, search.variant_at(range, place))];
     let mut kernels = Kernels::default();
     for (name, variant) in pair.clone() {
         kernels.add(trials, name, variant, watch)?;
@@ -67,16 +68,16 @@ pub fn prove(
     }
     .map(String::from);
     if why.is_none() {
-        why = match trials.without(place, watch)? {
+        why = match search.without(range, place, &trials.lab.cache, watch)? {
             Ok(variant) => kernels.add(trials, REVERTED, variant, watch)?,
             Err(why) => Some(why),
         };
         if why.is_none() {
-            kernels.add(trials, BAD, trials.variant_at(trials.bad()), watch)?;
+            kernels.add(trials, BAD, search.variant_at(range, trials.bad()), watch)?;
         }
     }
-    let name = format!("{}-{}-proof", trials.search.experiment.name, commit.short());
-    let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };
+    let name = format!("{}-{}-proof", search.experiment.name, commit.short());
+    let experiment = Experiment { name, boots, ..search.experiment.clone() };
     let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
     let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
         (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
@@ -173,7 +174,7 @@ impl Kernels {
         variant: Variant,
         watch: &mut Watch<'_>,
     ) -> Result<Option<String>, RunError> {
-        Ok(match trials.obtain(variant.clone(), watch)? {
+        Ok(match trials.lab.kernel_of(trials.search, variant.clone(), watch)? {
             Ok(kernel) => {
                 self.0.push(Variant { name: name.into(), ..of_kernel(variant, &kernel) });
                 None

@@ -165,9 +165,14 @@ impl Range {
         Ok(Self { history, commits, options })
     }
 
+    /// The place of the bad end.
+    pub fn bad(&self) -> usize {
+        self.history.commits.len() - 1
+    }
+
     /// Number of changes of options.
     pub fn options(&self) -> usize {
-        self.history.commits.len() - 1 - self.commits
+        self.bad() - self.commits
     }
 
     /// The place of the bad end's code with the good end's configuration, if both code and options change.
@@ -190,7 +195,7 @@ impl Range {
     /// About how many kernels a search of one step tries: the two ends, the one between commits and options, one for
     /// each halving, and one with the culprit reverted.
     pub fn kernels(&self) -> u32 {
-        3 + u32::from(self.parting().is_some()) + (self.history.commits.len() - 1).ilog2()
+        3 + u32::from(self.parting().is_some()) + self.bad().ilog2()
     }
 }
 

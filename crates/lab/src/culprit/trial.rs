@@ -85,14 +85,14 @@ impl<'a> Trials<'a> {
         let effort = Effort::of(lab, &search.experiment)?;
         let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
-        let left = history.commits.len() - 1;
+        let left = range.bad();
         let signal = Signal::Instructions(None);
         Ok(Self { lab, search, range, history, signal, all, order, left, inputs, effort })
     }
 
     /// The place of the bad end.
     pub fn bad(&self) -> usize {
-        self.history.commits.len() - 1
+        self.range.bad()
     }
 
     /// Reads another figure from all boots.
@@ -320,8 +320,8 @@ impl<'a> Trials<'a> {
     ) -> Result<Option<f64>, RunError> {
         let mut experiment = self.search.experiment.clone();
         experiment.name = format!("{}-reference", experiment.name);
-        let variant = self.variant(name);
-        let measured = match self.obtain(variant.clone(), watch)? {
+        let variant = self.search.variant(name);
+        let measured = match self.lab.kernel_of(self.search, variant.clone(), watch)? {
             Err(why) => Err(why),
             Ok(kernel) => {
                 experiment.variants =
@@ -418,7 +418,7 @@ impl<'a> Trials<'a> {
         let time =
             time.map_or(String::new(), |time| format!(", about {time} min before the proof"));
         watch(Progress::Message(&format!("kernel {number}, {left} left{time}: {commit}")));
-        self.obtain(self.variant_at(place), watch)
+        self.lab.kernel_of(self.search, self.search.variant_at(self.range, place), watch)
     }
 
     /// A line about further boots of a commit; `None` if its kernel was not booted yet.
@@ -434,7 +434,7 @@ impl<'a> Trials<'a> {
         let commit = self.commit(place);
         let name = if commit.is_option() { &kernel.name } else { commit.short() };
         experiment.name = format!("{}-{name}", experiment.name);
-        experiment.variants = vec![of_kernel(self.variant_at(place), kernel)];
+        experiment.variants = vec![of_kernel(self.search.variant_at(self.range, place), kernel)];
         experiment.boots = boots;
         experiment
     }

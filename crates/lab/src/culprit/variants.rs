@@ -3,52 +3,33 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use kernels::Unbuilt;
+use kernels::{Cache, Unbuilt};
 use model::{Build, Kernel, Pinned, Variant};
 
 use crate::culprit::options::{Changed, changed, value};
-use crate::culprit::trial::Trials;
-use crate::run::RunError;
+use crate::culprit::search::{Range, Search};
 use crate::run::watch::{Progress, Watch};
+use crate::run::{Lab, RunError};
 
-impl Trials<'_> {
-    /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
-    pub fn obtain(
-        &self,
-        mut variant: Variant,
-        watch: &mut Watch<'_>,
-    ) -> Result<Result<Kernel, String>, RunError> {
-        let experiment = &self.search.experiment;
-        let Some(mut build) = variant.build.take() else { unreachable!("commits are built") };
-        let mut obtained = self.lab.built(experiment, &variant, &build, watch)?;
-        let is_of_patch = obtained.unbuilt.as_ref().is_some_and(Unbuilt::is_of_patch);
-        if is_of_patch && !build.patches.is_empty() {
-            build.patches.clear();
-            obtained = self.lab.built(experiment, &variant, &build, watch)?;
-        }
-        Ok(match obtained.unbuilt {
-            None => Ok(obtained.kernel),
-            Some(unbuilt) => Err(unbuilt.problem().to_owned()),
-        })
-    }
-
+impl Search {
     /// A variant that is built from a commit.
     pub fn variant(&self, commit: &str) -> Variant {
-        let build = self.search.build();
         Variant {
             name: culprit::short(commit).into(),
             kernel: Pinned::from(format!("git:{commit}").as_str()),
-            build: Some(Box::new(build)),
-            ..self.search.variant.clone()
+            build: Some(Box::new(self.build())),
+            ..self.variant.clone()
         }
     }
 
     /// What is built at a place: a commit, or the last commit with the changes of options up to this one.
-    pub fn variant_at(&self, place: usize) -> Variant {
-        let commits = self.range.commits;
-        match &self.range.options {
-            Some(options) if place > commits => self.variant_with(options.first(place - commits)),
-            _ => self.variant(&self.history.commits[place].id),
+    pub fn variant_at(&self, range: &Range, place: usize) -> Variant {
+        let commits = range.commits;
+        match &range.options {
+            Some(options) if place > commits => {
+                self.variant_with(range, options.first(place - commits))
+            }
+            _ => self.variant(&range.history.commits[place].id),
         }
     }
 
@@ -56,22 +37,24 @@ impl Trials<'_> {
     /// options that changed with it. The error is why Kconfig does not allow that.
     pub fn without(
         &self,
+        range: &Range,
         place: usize,
+        cache: &Cache,
         watch: &mut Watch<'_>,
     ) -> Result<Result<Variant, String>, RunError> {
-        let commits = self.range.commits;
-        let Some(options) = self.range.options.as_ref().filter(|_| place > commits) else {
-            let mut variant = self.variant_at(self.bad());
+        let commits = range.commits;
+        let Some(options) = range.options.as_ref().filter(|_| place > commits) else {
+            let mut variant = self.variant_at(range, range.bad());
             if let Some(build) = &mut variant.build {
-                build.revert = vec![self.history.commits[place].id.clone()];
+                build.revert = vec![range.history.commits[place].id.clone()];
             }
             return Ok(Ok(variant));
         };
         let own = &options.changes[place - commits - 1];
-        let mut set_back = self.changed(place, watch)?;
+        let mut set_back = self.changed(range, place, cache, watch)?;
         set_back.push(own.clone());
-        let variant = self.variant_with(options.without(&set_back));
-        let finished = match self.finished(&variant, watch)? {
+        let variant = self.variant_with(range, options.without(&set_back));
+        let finished = match self.finished(&variant, cache, watch)? {
             Ok(finished) => finished,
             Err(why) => return Ok(Err(why.problem().to_owned())),
         };
@@ -83,9 +66,9 @@ impl Trials<'_> {
     }
 
     /// The last commit with a configuration between those of the ends.
-    fn variant_with(&self, text: String) -> Variant {
-        let mut variant = self.variant(&self.history.commits[self.range.commits].id);
-        let what = format!("options of {}", self.search.configs().join(" and "));
+    fn variant_with(&self, range: &Range, text: String) -> Variant {
+        let mut variant = self.variant(&range.history.commits[range.commits].id);
+        let what = format!("options of {}", self.configs().join(" and "));
         if let Some(build) = &mut variant.build {
             let (fragments, set) = (Vec::new(), BTreeMap::new());
             **build =
@@ -95,9 +78,15 @@ impl Trials<'_> {
     }
 
     /// The options that change at a place. Others can change with one, if one depends on the other.
-    pub fn changed(&self, place: usize, watch: &mut Watch<'_>) -> Result<Vec<Changed>, RunError> {
-        let [before, after] = [place - 1, place].map(|it| self.variant_at(it));
-        Ok(match (self.finished(&before, watch)?, self.finished(&after, watch)?) {
+    pub fn changed(
+        &self,
+        range: &Range,
+        place: usize,
+        cache: &Cache,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Changed>, RunError> {
+        let [before, after] = [place - 1, place].map(|it| self.variant_at(range, it));
+        Ok(match (self.finished(&before, cache, watch)?, self.finished(&after, cache, watch)?) {
             (Ok(before), Ok(after)) => changed(&before, &after),
             _ => Vec::new(),
         })
@@ -106,11 +95,34 @@ impl Trials<'_> {
     fn finished(
         &self,
         variant: &Variant,
+        cache: &Cache,
         watch: &mut Watch<'_>,
     ) -> Result<Result<String, Unbuilt>, RunError> {
         let watch = RefCell::new(watch);
         let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
-        Ok(self.search.configuration(variant, &self.lab.cache, &say)?)
+        Ok(self.configuration(variant, cache, &say)?)
+    }
+}
+
+impl Lab {
+    /// The kernel of a variant of a search, or why there is none: with the patches if they apply, otherwise without.
+    pub fn kernel_of(
+        &self,
+        search: &Search,
+        mut variant: Variant,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Kernel, String>, RunError> {
+        let Some(mut build) = variant.build.take() else { unreachable!("commits are built") };
+        let mut obtained = self.built(&search.experiment, &variant, &build, watch)?;
+        let is_of_patch = obtained.unbuilt.as_ref().is_some_and(Unbuilt::is_of_patch);
+        if is_of_patch && !build.patches.is_empty() {
+            build.patches.clear();
+            obtained = self.built(&search.experiment, &variant, &build, watch)?;
+        }
+        Ok(match obtained.unbuilt {
+            None => Ok(obtained.kernel),
+            Some(unbuilt) => Err(unbuilt.problem().to_owned()),
+        })
     }
 }
 
