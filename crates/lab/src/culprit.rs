@@ -41,7 +41,7 @@ impl Lab {
         let _lock = lock(&self.scratch)?;
         let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
         watch(Progress::Message(&plan));
-        watch(Progress::Message(&cost(search, range.kernels(), Some(&self.store), &self.cache)?));
+        watch(Progress::Message(&cost(search, range, Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range)?)?;
         let ending = seeker.seek(watch)?;
         let code = seeker.code();

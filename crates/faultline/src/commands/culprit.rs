@@ -161,8 +161,7 @@ fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCo
         range.parting().map_or("", |_| ", the bad end's code with the good end's options");
     let boots = search.experiment.boots;
     // Without a store no boot is known.
-    let cost =
-        lab::cost(search, range.kernels(), existing_store(store).ok().as_ref(), &Cache::open()?)?;
+    let cost = lab::cost(search, range, existing_store(store).ok().as_ref(), &Cache::open()?)?;
     let text = format!(
         "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving, one with the culprit reverted; \
          fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n{cost}\n",

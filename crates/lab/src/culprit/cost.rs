@@ -7,22 +7,28 @@ use model::{Experiment, Mode};
 use store::Store;
 
 use super::proof::FEWEST;
-use super::search::Search;
+use super::search::{Range, Search};
 use crate::run::usual_wall;
 
-/// About how many boots a search of one step takes with this number of kernels, and how long. Kernels and boots that
-/// are kept from an earlier search take no time.
+/// About how many boots a search of one step in this range takes, and how long. Kernels and boots that are kept from
+/// an earlier search take no time.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub fn cost(
     search: &Search,
-    kernels: u32,
+    range: &Range,
     store: Option<&Store>,
     cache: &Cache,
 ) -> Result<String, store::Error> {
+    let kernels = range.kernels();
     let boot = store.map(|store| usual_wall(&search.experiment, store)).transpose()?.flatten();
-    Ok(text(boots(search, kernels), kernels, boot, cache.usual_build()))
+    let build = match range.options() {
+        0 => cache.usual_build().ok_or("how long a build takes is not known yet"),
+        // Another option can change every file, so the last build says little.
+        _ => Err("a build with another option can take as long as a first one"),
+    };
+    Ok(text(boots(search, kernels), kernels, boot, build))
 }
 
 /// Boots, and what is to be said before their number. Measured mode needs as many as the noise makes necessary.
@@ -41,23 +47,22 @@ fn text(
     (about, boots): (&str, u32),
     kernels: u32,
     boot: Option<Duration>,
-    build: Option<Duration>,
+    build: Result<Duration, &str>,
 ) -> String {
     let line = format!("{about} {boots} boots");
-    let [boot_s, build_s] = [boot, build].map(|it| it.unwrap_or_default().as_secs());
+    let [boot_s, build_s] = [boot, build.ok()].map(|it| it.unwrap_or_default().as_secs());
     let all = span(boot.unwrap_or_default() * boots + build.unwrap_or_default() * kernels);
     match (boot, build) {
-        (Some(_), Some(_)) => format!(
+        (Some(_), Ok(_)) => format!(
             "{line}, {about} {all}: the last build took {build_s} s, a boot of this workload {boot_s} s"
         ),
-        (Some(_), None) => format!(
-            "{line}, {about} {all} and the builds: a boot of this workload took {boot_s} s; how long a build takes is \
-             not known yet"
+        (Some(_), Err(why)) => format!(
+            "{line}, {about} {all} and the builds: a boot of this workload took {boot_s} s; {why}"
         ),
-        (None, Some(_)) => format!(
+        (None, Ok(_)) => format!(
             "{line}; builds: {about} {all}, the last took {build_s} s; how long a boot takes is not known yet"
         ),
-        (None, None) => format!("{line}; how long boots and builds take is not known yet"),
+        (None, Err(why)) => format!("{line}; how long a boot takes is not known yet; {why}"),
     }
 }
 
@@ -77,16 +82,16 @@ mod tests {
     fn only_what_is_known_is_estimated() {
         let of = |boot: Option<u64>, build: Option<u64>| {
             let [boot, build] = [boot, build].map(|it| it.map(Duration::from_secs));
-            text(("about", 24), 7, boot, build)
+            text(("about", 24), 7, boot, build.ok_or("builds are long"))
         };
         assert_eq!(
             [of(Some(10), Some(60)), of(Some(600), None), of(None, Some(60)), of(None, None)],
             [
                 "about 24 boots, about 11 min: the last build took 60 s, a boot of this workload 10 s",
-                "about 24 boots, about 4 h and the builds: a boot of this workload took 600 s; how long a build \
-                 takes is not known yet",
+                "about 24 boots, about 4 h and the builds: a boot of this workload took 600 s; builds are \
+                 long",
                 "about 24 boots; builds: about 7 min, the last took 60 s; how long a boot takes is not known yet",
-                "about 24 boots; how long boots and builds take is not known yet",
+                "about 24 boots; how long a boot takes is not known yet; builds are long",
             ]
         );
     }
