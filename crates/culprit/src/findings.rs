@@ -263,6 +263,11 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Number of commits and changes of options between the ends.
+    pub fn changes(&self) -> usize {
+        self.commits + self.options
+    }
+
     /// The levels of the two ends.
     pub fn levels(&self) -> Option<[f64; 2]> {
         let [good, bad] = self.ends.each_ref().map(|end| {

@@ -80,15 +80,19 @@ pub fn figures(comparison: &Comparison) -> String {
 }
 
 /// A table with some of its rows, and their units.
-fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
+pub(crate) fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
     let is_of = |name: &str, row: &Row| {
         row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
+    // A metric can be called as the label of another one is: the longest name is the row's.
+    let own = |row: &Row| {
+        let named = whole.units.iter().filter(|(name, _)| is_of(name, row));
+        named.max_by_key(|(name, _)| name.len())
+    };
     // Some of mmtests' names of rows are just a number.
-    let nameless = |row: &Row| !whole.units.iter().any(|(name, _)| is_of(name, row));
-    let units = whole.units.iter().filter(|(name, unit)| {
-        rows.iter().any(|row| is_of(name, row) || (nameless(row) && row.unit == *unit))
-    });
+    let has =
+        |row: &Row, unit: &(String, String)| own(row).map_or(row.unit == unit.1, |own| own == unit);
+    let units = whole.units.iter().filter(|unit| rows.iter().any(|row| has(row, unit)));
     let units = units.cloned().collect();
     Table { rows, units, ..whole.clone() }
 }
@@ -188,4 +192,30 @@ fn few_notes(comparison: &Comparison) -> Vec<Note> {
             false => note,
         };
     notes::all(comparison).into_iter().filter(tells).map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use compare::Statistic;
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_unit_of_the_longest_name() {
+        let row = Row {
+            section: None,
+            metric: "Elapsed-max-4".into(),
+            unit: "ms".into(),
+            better: None,
+            statistic: Statistic::Amean,
+            cells: Vec::new(),
+            decimals: 2,
+        };
+        let units = [("Elapsed", "s"), ("Elapsed-max", "ms"), ("El", "h")];
+        let units = units.map(|(name, unit)| (name.into(), unit.into())).to_vec();
+        let whole = Table { units, ..Table::default() };
+        assert_eq!(with_rows(&whole, vec![row.clone()]).units, whole.units[1..2]);
+        let row = Row { metric: "4".into(), ..row };
+        assert_eq!(with_rows(&whole, vec![row]).units, whole.units[1..2]);
+    }
 }

@@ -283,7 +283,7 @@ fn effort(found: &Findings) -> String {
     let left: usize = sets.chain([&found.left]).map(Vec::len).sum();
     if left > 0 {
         let separator = if without.is_empty() { ":" } else { "," };
-        let read = (found.commits + found.options).saturating_sub(found.without_effect + left);
+        let read = found.changes().saturating_sub(found.without_effect + left);
         let how = if found.exact { "ruled out by" } else { "unlikely by the" };
         text += &format!("{separator} {read} {how} readings, {left} left");
     }

@@ -12,6 +12,7 @@ use compare::{Comparison, Explained, Results};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt, fold};
+use crate::brief::with_rows;
 use crate::cross_check;
 use crate::exact;
 use crate::explain::view;
@@ -72,9 +73,8 @@ pub fn mail(
 pub fn verdicts_and_rows(comparison: &Comparison) -> String {
     let mut judged = comparison.clone();
     for table in &mut judged.tables {
-        table.rows.retain(|row| row.cells.iter().any(|cell| cell.verdict.is_some()));
-        let rows = &table.rows;
-        table.units.retain(|(name, _)| rows.iter().any(|row| row.metric.starts_with(name)));
+        let rows = table.rows.iter().filter(|row| row.is_judged()).cloned().collect();
+        *table = with_rows(table, rows);
     }
     judged.tables.retain(|table| !table.rows.is_empty());
     format!("{}\n{}", verdicts::text(comparison), tables::text(&judged))

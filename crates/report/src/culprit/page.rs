@@ -134,7 +134,7 @@ fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
     let mut points: Vec<[f64; 2]> = steps.flatten().collect();
     match (found.exact, &points[..]) {
         (false, [[_, first], .., [_, last]]) => {
-            let ends = [[0.0, *first], [(found.commits + found.options) as f64, *last]];
+            let ends = [[0.0, *first], [found.changes() as f64, *last]];
             points.extend(ends);
         }
         _ => points.extend(
@@ -148,7 +148,7 @@ fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
 
 /// The places of the commits.
 fn across(found: &Findings) -> Scale {
-    Scale::between([0.0, (found.commits + found.options) as f64], ACROSS)
+    Scale::between([0.0, found.changes() as f64], ACROSS)
 }
 
 /// The ends of the interval of a level.
@@ -164,8 +164,7 @@ fn probabilities(found: &Findings) -> Markup {
     }
     let across = across(found);
     let down = Scale::between([0.0, 1.0], LIKELY);
-    let width =
-        (0.8 * (ACROSS[1] - ACROSS[0]) / (found.commits + found.options) as f64).clamp(1.0, 12.0);
+    let width = (0.8 * (ACROSS[1] - ACROSS[0]) / found.changes() as f64).clamp(1.0, 12.0);
     let commits = found.posterior.iter().enumerate().filter(|(_, share)| **share >= 0.001);
     html! {
         figure class="history" {
