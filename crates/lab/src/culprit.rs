@@ -39,7 +39,11 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<Findings, RunError> {
         let _lock = lock(&self.scratch)?;
-        let plan = format!("{}: about {} kernels to try", range.between(search), range.kernels());
+        let plan = format!(
+            "{}: about {} kernels to try",
+            range.between(search),
+            range.kernels(search.prove)
+        );
         watch(Progress::Message(&plan));
         watch(Progress::Message(&cost(search, range, Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range)?)?;

@@ -38,6 +38,10 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
             return Err(Failure::Usage(format!("{path}: its directory does not exist")));
         }
     }
+    if args.bisect_log.is_some() && args.bisect_log == args.output {
+        let why = "--output and --bisect-log name the same file: give each its own";
+        return Err(Failure::Usage(why.into()));
+    }
     let display = RefCell::new(Display::new(args.quiet));
     let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
     let cache = Cache::open()?;
@@ -104,6 +108,10 @@ fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
     if exact && args.confidence.is_some() {
         return Err(Failure::Usage("--confidence needs --mode measured".into()));
     }
+    if args.config.kconfig.is_some() && args.good_config.is_some() && args.bad_config.is_some() {
+        let why = "--kconfig has no effect beside --good-config and --bad-config: leave it out";
+        return Err(Failure::Usage(why.into()));
+    }
     let confidence = args.confidence.unwrap_or(search::CONFIDENCE);
     if !search::is_confidence(confidence) {
         return Err(Failure::Usage("--confidence must be at least 50 and below 100".into()));
@@ -159,14 +167,15 @@ fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCo
     };
     let parting =
         range.parting().map_or("", |_| ", the bad end's code with the good end's options");
+    let reverted = if search.prove { ", one with the culprit reverted" } else { "" };
     let boots = search.experiment.boots;
     // Without a store no boot is known.
     let cost = lab::cost(search, range, existing_store(store).ok().as_ref(), &Cache::open()?)?;
     let text = format!(
-        "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving, one with the culprit reverted; \
+        "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving{reverted}; \
          fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n{cost}\n",
         range.between(search),
-        range.kernels(),
+        range.kernels(search.prove),
         match search.experiment.mode {
             Mode::Exact => "1 or a few of each kernel",
             Mode::Measured => "as many as the noise needs",

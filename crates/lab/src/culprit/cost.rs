@@ -21,7 +21,7 @@ pub fn cost(
     store: Option<&Store>,
     cache: &Cache,
 ) -> Result<String, store::Error> {
-    let kernels = range.kernels();
+    let kernels = range.kernels(search.prove);
     let boot = store.map(|store| usual_wall(&search.experiment, store)).transpose()?.flatten();
     let build = match range.options() {
         0 => cache.usual_build().ok_or("how long a build takes is not known yet"),
@@ -35,7 +35,7 @@ pub fn cost(
 fn boots(search: &Search, kernels: u32) -> (&'static str, u32) {
     let Experiment { mode, boots, .. } = search.experiment;
     // One boot of each kernel but the ends and the revert, and the proof with four kernels.
-    let sought = 2 * boots + kernels.saturating_sub(3);
+    let sought = 2 * boots + kernels.saturating_sub(2 + u32::from(search.prove));
     let proof = |fewest: u32| if search.prove { 4 * boots.max(fewest) } else { 0 };
     match mode {
         Mode::Exact => ("about", sought + proof(FEWEST[0])),

@@ -193,9 +193,9 @@ impl Range {
     }
 
     /// About how many kernels a search of one step tries: the two ends, the one between commits and options, one for
-    /// each halving, and one with the culprit reverted.
-    pub fn kernels(&self) -> u32 {
-        3 + u32::from(self.parting().is_some()) + self.bad().ilog2()
+    /// each halving, and if the culprit is proven, one with it reverted.
+    pub fn kernels(&self, proves: bool) -> u32 {
+        2 + u32::from(proves) + u32::from(self.parting().is_some()) + self.bad().ilog2()
     }
 }
 

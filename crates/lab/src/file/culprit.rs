@@ -78,11 +78,20 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
     let [_] = &experiment.workloads[..] else {
         return fault(place, "a search runs one workload", "leave the others out");
     };
+    let settings = |it: &Variant| (it.cmdline.clone(), it.settings.clone(), it.modules.clone());
+    if experiment.variants.iter().any(|it| settings(it) != settings(&experiment.variants[0])) {
+        let hint = "keep those of one variant: a search has the settings of the first";
+        return fault(place, "the variants have different settings", hint);
+    }
     let first = experiment.variants[0].clone();
     let Some(build) = first.build else {
         let hint = "make it a commit, such as kernel = \"git:v6.12\", or leave variants out";
         return fault(place, "the kernel of the first variant is not built from source", hint);
     };
+    if !(build.revert.is_empty() && build.pick.is_empty() && build.patches.is_empty()) {
+        let hint = "leave them out; with_patch in [culprit] has patches that commits need to build";
+        return fault(place, "a search takes no revert, pick or patches of a variant", hint);
+    }
     let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
     let config = |name: Option<String>| name.map(|name| build::config(directory, &name));
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
@@ -127,10 +136,7 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         build: model::Build {
             config: config(wanted.good_config).or_else(|| build.config.clone()),
             tree: Some(tree.clone()),
-            revert: Vec::new(),
-            pick: Vec::new(),
             patches: with_patch,
-            first: None,
             ..*build
         },
         tree,
@@ -210,6 +216,17 @@ mod tests {
         assert_eq!(wrong(&with("")), "a search needs the good end");
         let packaged = with("variant = [{ kernel = '6.1' }]\nculprit = { good = 'a' }\n");
         assert!(wrong(&packaged).contains("is not built from source"));
+        let of_source = |more: &str| {
+            with(&format!(
+                "variant = [{{ kernel = 'git:v1', {more} }}]\nculprit = {{ good = 'a' }}\n"
+            ))
+        };
+        for more in ["revert = ['main']", "pick = ['main']", "patches = ['a.patch']"] {
+            assert!(wrong(&of_source(more)).contains("takes no revert, pick or patches"), "{more}");
+        }
+        let matrix =
+            "[matrix]\nkernel = ['git:v1']\nthp = ['always', 'never']\n[culprit]\ngood = 'a'\n";
+        assert_eq!(wrong(&with(matrix)), "the variants have different settings");
         let unsure = with("culprit = { good = 'a', confidence = '30%' }\n");
         assert_eq!(wrong(&unsure), "`confidence` is out of range");
         let no_tree = format!("name = 'a'\n{REST}culprit = {{ good = 'a' }}\n");
