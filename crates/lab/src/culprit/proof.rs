@@ -79,10 +79,6 @@ pub fn prove(
     let name = format!("{}-{}-proof", search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..search.experiment.clone() };
     let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
-    let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
-        (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
-        _ => Err("one of the two kernels cannot be built".into()),
-    };
     let mut proof = Proof {
         experiment: fresh.id,
         parent: parent.clone(),
@@ -91,13 +87,19 @@ pub fn prove(
             Some(why) => Err(why),
             None => fresh.change(BAD, REVERTED, signal).ok_or("no boot of it is complete".into()),
         },
-        functions: functions.map(|it| it.functions.into_iter().map(|it| it.name).collect()),
+        functions: Ok(Vec::new()),
         instructions: None,
         aligned: None,
     };
     if experiment.mode == Mode::Measured && proof.step.is_some_and(|step| step.is_beyond()) {
         layout(trials, &mut proof, (experiment, pair, built, signal), watch)?;
     }
+    // In measured mode the symbols are read where instructions are counted.
+    let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
+        (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
+        _ => Err("one of the two kernels cannot be built".into()),
+    };
+    proof.functions = functions.map(|it| it.functions.into_iter().map(|it| it.name).collect());
     Ok(Some(proof))
 }
 
