@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use stats::{Mode, modes};
 
 use crate::level;
 
@@ -71,6 +72,12 @@ impl Tried {
     /// The mean of its figures.
     pub fn level(&self) -> Option<f64> {
         level(&self.figures)
+    }
+
+    /// The groups in which its figures lie; empty if there is only one.
+    pub fn groups(&self) -> Vec<Mode> {
+        let found = modes(&self.figures).filter(|found| found.count() > 1);
+        found.map_or(Vec::new(), |found| found.modes)
     }
 }
 

@@ -31,6 +31,7 @@ fn text(found: &Findings, width: usize) -> String {
     text += &rest(found);
     text += &parts(found);
     text += &reference(found);
+    text += &groups(found);
     text += &limits(found);
     text += &format!("\n{}\n", effort(found));
     fitted(width, &text) + &table(found, width)
@@ -53,7 +54,7 @@ fn answer(found: &Findings) -> String {
             value(levels[1]),
             percent(levels)
         ),
-        None => format!("{signal}: no figure of both ends"),
+        None => "no figure of both ends".into(),
     };
     let base = found.levels().map_or(0.0, |levels| levels[0]);
     let floor =
@@ -178,7 +179,7 @@ fn steps(found: &Findings) -> String {
     let row = |(change, name): (f64, String)| {
         let size = like(change.abs(), good);
         let sign = if change < 0.0 { '-' } else { '+' };
-        [format!("{sign}{size}"), format!("{:.0} %", 100.0 * change / (bad - good)), name]
+        [format!("{sign}{size}"), of_whole(change, [good, bad]), name]
     };
     let rows: Vec<[String; 3]> = rows.into_iter().map(row).collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -197,8 +198,8 @@ fn rest(found: &Findings) -> String {
     if found.culprits.len() != 1 || rest.abs() <= floor {
         return String::new();
     }
-    let share = 100.0 * rest / (bad - good);
-    format!("\nIn no step: {} ({share:.0} % of the whole change)\n", value(rest))
+    let share = of_whole(rest, [good, bad]);
+    format!("\nIn no step: {} ({share} of the whole change)\n", value(rest))
 }
 
 /// How the change divides into code and options.
@@ -209,10 +210,14 @@ fn parts(found: &Findings) -> String {
     if !matches!(found.ending, Ending::Found | Ending::Drift) {
         return String::new();
     }
-    let share = |part: f64| format!("{:.0} %", 100.0 * part / (bad - good));
+    let share = |part: f64| {
+        let hidden = found.floor.is_some_and(|floor| part.abs() <= floor);
+        let within = if hidden { format!(" (within {})", by(found.exact)) } else { String::new() };
+        of_whole(part, [good, bad]) + &within
+    };
     format!(
-        "\nThe code of the bad end with the options of the good end: {}. The code has {} of the change, the options \
-         {}.\n",
+        "\nThe code of the bad end with the options of the good end: {}. Changed first, the code has {} of the \
+         change, and the options have {}.\n",
         value(code),
         share(code - good),
         share(bad - code)
@@ -235,6 +240,24 @@ fn share(found: &Findings) -> String {
     };
     let percent = percent(change.levels);
     format!("{}: {before} -> {after} ({percent}{floor}); {meaning}\n", escape(signal))
+}
+
+/// Kernels whose boots lie in groups, in measured mode.
+fn groups(found: &Findings) -> String {
+    let of_kernel = |tried: &&Tried| {
+        let groups = tried.groups();
+        let each = groups.iter().map(|group| format!("{} about {}", group.n, value(group.centre)));
+        let each = each.collect::<Vec<_>>().join(", ");
+        (!groups.is_empty()).then(|| format!("  {}: {each}\n", tried.commit.short()))
+    };
+    let kernels: String = in_order(found).iter().filter_map(of_kernel).collect();
+    if found.exact || kernels.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nBoots of one kernel lie in groups:\n{kernels}A step that only changes how often each comes is found less \
+         surely than the probabilities say.\n"
+    )
 }
 
 /// What the figures do not show.
@@ -298,7 +321,7 @@ fn effort(found: &Findings) -> String {
     if skipped > 0 {
         let skipped =
             count(skipped, kind(found)).replace("commit or options", "commits or options");
-        text += &format!("; {skipped} without a figure");
+        text += &format!("; {skipped} without a reading");
     }
     text + ".\n"
 }
@@ -394,6 +417,12 @@ fn named(commit: &Commit) -> String {
         true => format!("{}: {subject}", commit.id),
         false => format!("{} (\"{subject}\")", commit.short()),
     }
+}
+
+/// A part of the change between the two ends in percent.
+fn of_whole(part: f64, [good, bad]: [f64; 2]) -> String {
+    // A zero has no sign.
+    format!("{} %", (100.0 * part / (bad - good)).round() + 0.0)
 }
 
 /// A figure with the digits that matter.

@@ -221,6 +221,21 @@ fn measured() -> Findings {
 }
 
 #[test]
+fn boots_in_groups_are_told() {
+    let mut found = measured();
+    let groups = "Boots of one kernel lie in groups";
+    assert!(!report::culprit(&found).contains(groups));
+    found.tried[1].figures =
+        vec![106.2, 106.6, 100.7, 100.5, 99.7, 106.6, 107.0, 105.6, 100.1, 106.0, 99.9, 106.4];
+    let text = report::culprit(&found);
+    assert!(text.contains(groups), "{text}");
+    assert!(text.contains(": 5 about 100.10, 7 about 106.40\n"), "{text}");
+    assert!(report::culprit_page(&found).contains(groups));
+    found.exact = true;
+    assert!(!report::culprit(&found).contains(groups));
+}
+
+#[test]
 fn a_page_of_measured_mode_has_intervals_and_probabilities() {
     let page = report::culprit_page(&measured());
     let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/culprit-measured.html");

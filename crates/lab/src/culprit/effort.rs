@@ -61,12 +61,12 @@ impl Effort {
         Some((each * halvings).as_secs().div_ceil(60))
     }
 
-    /// How much of a search's kernels was there: `3 of 7 kernels were in the cache; 9 new boots`.
+    /// How much of a search's kernels was there: `3 of 7 kernels in the cache; 9 new boots`.
     pub fn text<'a>(&self, kernels: impl Iterator<Item = &'a Kernel>) -> String {
         let is_cached: Vec<bool> = kernels.map(|kernel| self.is_cached(kernel)).collect();
         let cached = is_cached.iter().filter(|is_cached| **is_cached).count();
         let (all, boots) = (count(is_cached.len(), "kernel"), count(self.booted, "new boot"));
-        format!("{cached} of {all} were in the cache; {boots}")
+        format!("{cached} of {all} in the cache; {boots}")
     }
 }
 

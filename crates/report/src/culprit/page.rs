@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, booted, effort, in_order, kind, left, limits, of_culprit, of_hundred, parts, percent,
-    problem, reference, rest, steps, subjects, value,
+    answer, booted, effort, groups, in_order, kind, left, limits, of_culprit, of_hundred, parts,
+    percent, problem, reference, rest, steps, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -29,6 +29,7 @@ pub fn culprit_page(found: &Findings) -> String {
     let lines = answer(found);
     let (head, lead) = lines.split_once('\n').unwrap_or((&lines, ""));
     let notes = [rest(found), parts(found), reference(found), limits(found), effort(found)];
+    let groups = groups(found);
     let body = html! {
         header {
             h1 { (head) }
@@ -44,6 +45,9 @@ pub fn culprit_page(found: &Findings) -> String {
         }
         @if !found.left.is_empty() {
             pre class="step" { (left(found).trim()) }
+        }
+        @if !groups.is_empty() {
+            pre class="step" { (groups.trim()) }
         }
         @for note in notes.iter().map(|note| note.trim()).filter(|note| !note.is_empty()) {
             p class="note" { (note) }
@@ -181,8 +185,10 @@ fn probabilities(found: &Findings) -> Markup {
                     }
                 }
             }
-            figcaption {
-                small { "Commits that change nothing that is built have none." }
+            @if found.commits > 0 {
+                figcaption {
+                    small { "Commits that change nothing that is built have none." }
+                }
             }
         }
     }
