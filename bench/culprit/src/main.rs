@@ -51,8 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("\n256 commits, by boots and shift\n{HEAD}");
-    for boots in [Boots::Bimodal, Boots::RareMode, Boots::Outliers] {
-        for shift in [1.0, 2.0, 3.0, 4.0] {
+    let kinds =
+        [Boots::Bimodal, Boots::RareMode, Boots::Outliers].map(|it| (it, [1.0, 2.0, 3.0, 4.0]));
+    for (boots, shifts) in kinds.into_iter().chain([(Boots::Half, [3.0, 4.0, 6.0, 8.0])]) {
+        for shift in shifts {
             let name = format!("{}, {shift}", boots.name());
             bench.row(&name, &Kind { boots, ..Kind::new(&lines[1], shift) });
         }

@@ -17,6 +17,8 @@ pub enum Boots {
     RareMode,
     /// One boot of 20 is eight standard deviations of the others higher.
     Outliers,
+    /// A step moves one boot of two, the others stay.
+    Half,
 }
 
 impl Boots {
@@ -26,13 +28,14 @@ impl Boots {
             Self::Bimodal => "bimodal 50:50",
             Self::RareMode => "bimodal 80:20",
             Self::Outliers => "outliers 95:5",
+            Self::Half => "half of boots step",
         }
     }
 
     /// The probability of the higher mode and its distance in standard deviations of a mode.
     const fn mode(self) -> [f64; 2] {
         match self {
-            Self::Normal => [0.0, 0.0],
+            Self::Normal | Self::Half => [0.0, 0.0],
             Self::Bimodal => [0.5, 4.0],
             Self::RareMode => [0.2, 4.0],
             Self::Outliers => [0.05, 8.0],
@@ -61,7 +64,8 @@ impl Boots {
         let term = |it: f64| if it > 0.0 { -it * it.log2() } else { 0.0 };
         let points = (0..8000).map(|point| -20.0 + step * f64::from(point));
         let told = points.map(|at| {
-            let [low, high] = [self.density(at), self.density(at - shift)];
+            let [low, moved] = [self.density(at), self.density(at - shift)];
+            let high = if self == Self::Half { 0.5 * (low + moved) } else { moved };
             term(0.5 * (low + high)) - 0.5 * (term(low) + term(high))
         });
         step * told.sum::<f64>()
@@ -104,7 +108,8 @@ impl<'a> World<'a> {
 
     /// One reading of a kernel.
     pub fn read(&self, node: Node, rng: &mut Rng) -> f64 {
-        let has = |step: &&(Node, f64)| self.history.has(node, step.0);
+        let moves = self.boots != Boots::Half || rng.bool();
+        let has = |step: &&(Node, f64)| moves && self.history.has(node, step.0);
         let level: f64 = self.steps.iter().filter(has).map(|step| step.1).sum();
         100.0 + level + self.boots.draw(rng)
     }

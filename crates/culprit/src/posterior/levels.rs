@@ -12,13 +12,15 @@ const MOST_LEVELS: usize = 400;
 const MOST_SPREADS: usize = 10;
 /// The spreads of the two sides differ about by this factor, as a logarithm.
 const UNEQUAL: f64 = 0.2;
-/// Shares of boots that stray: they read as any boot of the range does, whatever their kernel. Outliers are
-/// such boots, and those of a rarer mode.
-const STRAY: [f64; 3] = [0.0, 0.04, 0.2];
-/// How likely each share is, in any unit: the larger, the less.
-const PRIOR: [f64; 3] = [1.0, 0.5, 0.2];
+/// Shares of boots that stray: they read anywhere where boots of the range do, whatever their kernel. Outliers are
+/// such boots, and those of another mode.
+const STRAY: [f64; 5] = [0.0, 0.04, 0.2, 0.4, 0.6];
+/// How likely each share is, in any unit.
+const PRIOR: [f64; 5] = [1.0, 0.5, 0.2, 0.05, 0.05];
+/// The probability that the step changes the share.
+const CHANGES: f64 = 0.4;
 /// The standard deviation, in spreads, by which the readings are smoothed to a density of stray boots.
-const SMOOTH: f64 = 1.0;
+const SMOOTH: f64 = 0.5;
 /// Points at which the next reading is predicted.
 const POINTS: usize = 48;
 
@@ -32,10 +34,27 @@ fn normal(deviation: f64, spread: f64) -> f64 {
     (-0.5 * square).exp() / (std::f64::consts::TAU.sqrt() * spread)
 }
 
-/// The density of the readings, smoothed.
-fn pooled(at: f64, all: &[f64], spread: f64) -> f64 {
-    let sum: f64 = all.iter().map(|reading| normal(at - reading, SMOOTH * spread)).sum();
-    sum / all.len() as f64
+/// The density of stray boots: about as high in each mode of the readings, however many are there.
+struct Stray {
+    /// The readings with their weights, which sum to 1.
+    weighted: Vec<(f64, f64)>,
+    spread: f64,
+}
+
+impl Stray {
+    fn new(all: &[f64], spread: f64) -> Self {
+        let spread = SMOOTH * spread;
+        let alike: Vec<(f64, f64)> = all.iter().map(|it| (*it, 1.0)).collect();
+        let even = Self { weighted: alike, spread };
+        let weights: Vec<f64> = all.iter().map(|it| even.density(*it).recip()).collect();
+        let sum: f64 = weights.iter().sum();
+        let weighted = all.iter().zip(weights).map(|(it, weight)| (*it, weight / sum)).collect();
+        Self { weighted, spread }
+    }
+
+    fn density(&self, at: f64) -> f64 {
+        self.weighted.iter().map(|(it, weight)| weight * normal(at - it, self.spread)).sum()
+    }
 }
 
 /// The readings of each kernel, and how likely each level, spread and tail makes them.
@@ -46,10 +65,10 @@ pub struct Levels {
     /// stray boots, then the same with the next share of them, and so on.
     logs: Vec<Vec<f64>>,
     all: Vec<f64>,
-    /// The readings, and the spread with which they are smoothed.
-    readings: Vec<f64>,
+    stray: Stray,
+    /// The spread of boots of one kernel.
     spread: f64,
-    /// The probability of the spread of one side given that of the other.
+    /// The probability of the shape of one side given that of the other.
     linked: Vec<f64>,
 }
 
@@ -81,8 +100,9 @@ impl Levels {
         let spreads = spread.grid(count);
         let linked = linked(&spreads);
         let flat: Vec<f64> = all().collect();
+        let stray = Stray::new(&flat, spread.middle);
         let logs = readings.iter().map(|of_kernel| {
-            let stray = |reading: &f64| (*reading, pooled(*reading, &flat, spread.middle));
+            let stray = |reading: &f64| (*reading, stray.density(*reading));
             let of_kernel: Vec<(f64, f64)> = of_kernel.iter().map(stray).collect();
             log_likelihood(&of_kernel, &grid, &spreads)
         });
@@ -91,7 +111,7 @@ impl Levels {
         for of_kernel in &logs {
             add(&mut all, of_kernel);
         }
-        Self { spreads, grid, logs, all, readings: flat, spread: spread.middle, linked }
+        Self { spreads, grid, logs, all, stray, spread: spread.middle, linked }
     }
 
     /// For each set of kernels, the side of those outside it and that of those inside it.
@@ -138,12 +158,10 @@ impl Levels {
     pub fn together(&self, low: &Side, high: &Side, third: Option<&Side>) -> f64 {
         let mut sum = 0.0;
         for (shape, of_low) in low.by_shape.iter().enumerate() {
-            let of_high = |high: &Side, link: &[f64], first: usize| -> f64 {
-                let third = |at: usize| third.map_or(1.0, |third| third.by_shape[at]);
-                let terms = link.iter().enumerate();
-                terms.map(|(at, link)| link * high.by_shape[first + at] * third(first + at)).sum()
-            };
-            sum += self.prior(shape) * of_low * of_high(high, self.link(shape), self.first(shape));
+            let third = |at: usize| third.map_or(1.0, |third| third.by_shape[at]);
+            let link = self.link(shape).iter().enumerate();
+            let of_high: f64 = link.map(|(at, link)| link * high.by_shape[at] * third(at)).sum();
+            sum += self.prior(shape) * of_low * of_high;
         }
         sum.ln() + low.top + high.top + third.map_or(0.0, |third| third.top)
     }
@@ -162,13 +180,8 @@ impl Levels {
     }
 
     fn link(&self, shape: usize) -> &[f64] {
-        let spreads = self.spreads.len();
-        &self.linked[shape % spreads * spreads..][..spreads]
-    }
-
-    /// The first shape with the same share of stray boots.
-    fn first(&self, shape: usize) -> usize {
-        shape / self.spreads.len() * self.spreads.len()
+        let shapes = STRAY.len() * self.spreads.len();
+        &self.linked[shape * shapes..][..shapes]
     }
 
     /// Where readings are predicted.
@@ -178,8 +191,7 @@ impl Levels {
         let points: Vec<f64> = (0..POINTS)
             .map(|point| low + (high - low) * point as f64 / (POINTS - 1) as f64)
             .collect();
-        let stray = |point: &f64| pooled(*point, &self.readings, self.spread);
-        let stray: Vec<f64> = points.iter().map(stray).collect();
+        let stray = points.iter().map(|point| self.stray.density(*point)).collect();
         let mut densities = Vec::with_capacity(self.spreads.len() * self.grid.len() * POINTS);
         for spread in &self.spreads {
             for level in &self.grid {
@@ -213,12 +225,12 @@ impl Predictor<'_> {
         let mut weights = vec![0.0; self.levels.spreads.len() * size];
         let mut astray = 0.0;
         for shape in 0..side.by_shape.len() {
-            let first = self.levels.first(shape);
-            let share = STRAY[first / self.levels.spreads.len()];
-            let link = self.levels.link(shape).iter().enumerate();
-            let others: f64 = link.map(|(at, link)| link * other.by_shape[first + at]).sum();
+            let spreads = self.levels.spreads.len();
+            let share = STRAY[shape / spreads];
+            let link = self.levels.link(shape).iter().zip(&other.by_shape);
+            let others: f64 = link.map(|(link, other)| link * other).sum();
             let weight = self.levels.prior(shape) * others;
-            let of_spread = weights[(shape - first) * size..].iter_mut();
+            let of_spread = weights[shape % spreads * size..].iter_mut();
             for (sum, log) in of_spread.zip(&side.logs[shape * size..][..size]) {
                 if log - side.top > -20.0 {
                     let weight = weight * (log - side.top).exp();
@@ -338,15 +350,27 @@ fn log_likelihood(readings: &[(f64, f64)], grid: &[f64], spreads: &[f64]) -> Vec
     logs
 }
 
-/// A row for each spread of one side. It sums to 1 over the spreads of the other side.
+/// A row for each shape of one side. It sums to 1 over the shapes of the other side.
 fn linked(spreads: &[f64]) -> Vec<f64> {
-    let row = |one: &f64| {
+    let of_spreads = |one: f64| -> Vec<f64> {
         let weight = |other: &f64| (-0.5 * ((one / other).ln() / UNEQUAL).powi(2)).exp();
         let weights: Vec<f64> = spreads.iter().map(weight).collect();
         let sum: f64 = weights.iter().sum();
-        weights.into_iter().map(move |weight| weight / sum)
+        weights.into_iter().map(|weight| weight / sum).collect()
     };
-    spreads.iter().flat_map(row).collect()
+    let of_shares = |one: usize| {
+        let others = PRIOR.iter().sum::<f64>() - PRIOR[one];
+        (0..PRIOR.len()).map(move |other| match other == one {
+            true => 1.0 - CHANGES,
+            false => CHANGES * PRIOR[other] / others,
+        })
+    };
+    let shapes = (0..STRAY.len()).flat_map(|share| spreads.iter().map(move |it| (share, *it)));
+    let row = |(share, spread)| {
+        let of_spreads = of_spreads(spread);
+        of_shares(share).flat_map(move |it| of_spreads.clone().into_iter().map(move |of| it * of))
+    };
+    shapes.flat_map(row).collect()
 }
 
 fn add(sum: &mut [f64], other: &[f64]) {

@@ -272,3 +272,17 @@ proptest! {
         }
     }
 }
+
+/// Half of the boots with the step 7 read 6 higher. One such boot of commit 9 is among five, and four of twelve boots
+/// after it read as those without the step.
+#[test]
+fn a_step_of_half_of_the_boots_is_not_named_too_early() {
+    let mut readings = of(0, &[99.6, 100.8, 99.2, 100.3, 101.0, 99.9, 100.1, 98.9]);
+    readings.extend(of(6, &[99.8]));
+    readings.extend(of(9, &[101.0, 107.9, 101.1, 99.7, 99.6]));
+    readings.extend(of(10, &[108.1, 99.4, 106.1, 107.1]));
+    readings.extend(of(12, &[106.2, 106.6, 100.7, 100.5, 99.7, 106.6, 107.0, 105.6]));
+    let found = Range::linear(12).weigh(&readings);
+    assert!(found.posterior[10] < 0.9, "{:?}", found.posterior);
+    assert!(matches!(found.next, Next::Read(_)), "{:?}", found.next);
+}
