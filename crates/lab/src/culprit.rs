@@ -39,11 +39,8 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<Findings, RunError> {
         let _lock = lock(&self.scratch)?;
-        let plan = format!(
-            "{}: about {} kernels to try",
-            range.between(search),
-            range.kernels(search.prove)
-        );
+        let (between, kernels) = (range.between(search), range.kernels(search.prove));
+        let plan = format!("{between}: about {kernels} kernels to try");
         watch(Progress::Message(&plan));
         watch(Progress::Message(&cost(search, range, Some(&self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range)?)?;

@@ -79,38 +79,39 @@ pub fn prove(
     let name = format!("{}-{}-proof", search.experiment.name, commit.short());
     let experiment = Experiment { name, boots, ..search.experiment.clone() };
     let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
-    let mut proof = Proof {
-        experiment: fresh.id,
-        parent: parent.clone(),
-        step: fresh.change(PARENT, CULPRIT, signal),
-        reverted: match why {
-            Some(why) => Err(why),
-            None => fresh.change(BAD, REVERTED, signal).ok_or("no boot of it is complete".into()),
-        },
-        functions: Ok(Vec::new()),
-        instructions: None,
-        aligned: None,
+    let step = fresh.change(PARENT, CULPRIT, signal);
+    let [instructions, aligned] = match experiment.mode {
+        Mode::Measured if step.is_some_and(|step| step.is_beyond()) => {
+            layout(trials, (experiment, pair, built, signal), watch)?
+        }
+        _ => [None, None],
     };
-    if experiment.mode == Mode::Measured && proof.step.is_some_and(|step| step.is_beyond()) {
-        layout(trials, &mut proof, (experiment, pair, built, signal), watch)?;
-    }
     // In measured mode the symbols are read where instructions are counted.
     let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
         (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
         _ => Err("one of the two kernels cannot be built".into()),
     };
-    proof.functions = functions.map(|it| it.functions.into_iter().map(|it| it.name).collect());
-    Ok(Some(proof))
+    Ok(Some(Proof {
+        experiment: fresh.id,
+        parent: parent.clone(),
+        step,
+        reverted: match why {
+            Some(why) => Err(why),
+            None => fresh.change(BAD, REVERTED, signal).ok_or("no boot of it is complete".into()),
+        },
+        functions: functions.map(|it| it.functions.into_iter().map(|it| it.name).collect()),
+        instructions,
+        aligned,
+    }))
 }
 
-/// Tells a change of the code path from one of layout or caches: whether the kernel executes other instructions,
-/// and if not, whether the step remains when all functions are aligned alike.
+/// Tells a change of the code path from one of layout or caches: the change of the kernel's instructions, and if there
+/// is none, the change when all functions are aligned alike. `None` is what was not tried.
 fn layout(
     trials: &mut Trials<'_>,
-    proof: &mut Proof,
     (measured, pair, built, signal): (Experiment, [(&str, Variant); 2], Kernels, &Signal),
     watch: &mut Watch<'_>,
-) -> Result<(), RunError> {
+) -> Result<[Option<Result<Change, String>>; 2], RunError> {
     let name = |what: &str| format!("{}-{what}", measured.name);
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
@@ -123,9 +124,8 @@ fn layout(
         }
     };
     let is_layout = counted.as_ref().is_ok_and(|change| !change.is_beyond());
-    proof.instructions = Some(counted);
     if !is_layout {
-        return Ok(());
+        return Ok([Some(counted), None]);
     }
     watch(Progress::Message("Measuring both with all functions aligned to 64 bytes"));
     let mut kernels = Kernels::default();
@@ -134,14 +134,12 @@ fn layout(
             build.set.insert(ALIGNED.into(), "y".into());
         }
         if let Some(why) = kernels.add(trials, name, variant, watch)? {
-            proof.aligned = Some(Err(why));
-            return Ok(());
+            return Ok([Some(counted), Some(Err(why))]);
         }
     }
     let aligned = Experiment { name: name("aligned"), ..measured };
     let change = Fresh::measure(trials, aligned, kernels, watch)?.change(PARENT, CULPRIT, signal);
-    proof.aligned = change.map(Ok);
-    Ok(())
+    Ok([Some(counted), change.map(Ok)])
 }
 
 /// Whether exact mode does not have such a machine.
