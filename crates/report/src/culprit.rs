@@ -244,6 +244,9 @@ fn share(found: &Findings) -> String {
 
 /// Kernels whose boots lie in groups, in measured mode.
 fn groups(found: &Findings) -> String {
+    if found.exact {
+        return String::new();
+    }
     let of_kernel = |tried: &&Tried| {
         let groups = tried.groups();
         let each = groups.iter().map(|group| format!("{} about {}", group.n, value(group.centre)));
@@ -251,8 +254,8 @@ fn groups(found: &Findings) -> String {
         (!groups.is_empty()).then(|| format!("  {}: {each}\n", tried.commit.short()))
     };
     let kernels: String = in_order(found).iter().filter_map(of_kernel).collect();
-    if found.exact || kernels.is_empty() {
-        return String::new();
+    if kernels.is_empty() {
+        return kernels;
     }
     format!(
         "\nBoots of one kernel lie in groups:\n{kernels}A step that only changes how often each comes is found less \
