@@ -6,13 +6,16 @@
 //! Anything that the kernel does not support is skipped.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fastrand::Rng;
-use memmap2::MmapMut;
+use memmap2::{Advice, MmapMut};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::system::sysinfo;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Periodic timers with a shorter period than this have a random phase after the wait: the tick, the folding
@@ -25,6 +28,16 @@ const THREADS: usize = 24;
 const MOUNTS: usize = 24;
 /// The largest number of pages and files on each CPU that are kept while the iteration runs.
 const KEPT: usize = 64;
+
+/// While the iteration runs, pages hold at most the free memory divided by this, and a file as much again. That is
+/// too little to change what a workload can do.
+const SHARE: u64 = 128;
+const PAGE: usize = 4096;
+/// Pages that are mapped at once.
+const CHUNK: usize = 64;
+static ZEROES: [u8; CHUNK * PAGE] = [0; CHUNK * PAGE];
+/// The largest number of page faults on each CPU that only count.
+const FAULTS: usize = 4096;
 
 /// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. The settings of a variant stay in the inode
 /// and dentry caches until memory is short, where shrinkers and RCU handle them.
@@ -54,10 +67,15 @@ pub struct Kept {
     pages: Vec<MmapMut>,
     files: Vec<PathBuf>,
     mounts: Vec<PathBuf>,
+    threads: Vec<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
+        for (sender, thread) in self.threads.drain(..) {
+            drop(sender);
+            let _ = thread.join();
+        }
         self.files.iter().for_each(remove);
         self.mounts.iter().for_each(end_mount);
     }
@@ -71,8 +89,12 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
     let Ok(allowed) = sched_getaffinity(None) else { return kept };
     let mut cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
     rng.shuffle(&mut cpus);
+    let memory = sysinfo();
+    let free = memory.freeram as u64 * u64::from(memory.mem_unit) / SHARE;
+    let pages = free as usize / PAGE / cpus.len().max(1);
     for &cpu in &cpus {
         run_on(cpu);
+        move_counters(&mut rng, pages, &mut kept);
         take_pages(&mut rng, &mut kept.pages);
         make_files(&mut rng, &mut kept.files);
         (0..rng.usize(..THREADS)).for_each(|_| start_thread());
@@ -101,6 +123,43 @@ fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
         (0..rng.usize(..PAGES)).map_while(|_| MmapMut::map_anon(1).ok()).collect();
     keep_some(rng, &mut pages).for_each(drop);
     kept.append(&mut pages);
+}
+
+/// Moves the kernel's counters, such as those of `/proc/meminfo` and `/proc/vmstat`, by small amounts and by large
+/// ones alike: what it costs to print a counter depends on the number of its digits. Holds free memory, memory of a
+/// file and sleeping threads, and lets pages be faulted in and freed.
+fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
+    for chunk in chunks(any_size(rng, pages)) {
+        let Ok(chunk) = MmapMut::map_anon(chunk * PAGE) else { break };
+        // khugepaged leaves it alone.
+        let _ = chunk.advise(Advice::NoHugePage);
+        kept.pages.push(chunk);
+    }
+    let path: PathBuf = format!("/tmp/{:016x}", rng.u64(..)).into();
+    if let Ok(mut file) = File::create(&path) {
+        kept.files.push(path);
+        let written = |chunk: usize| file.write_all(&ZEROES[..chunk * PAGE]).is_ok();
+        let _ = chunks(any_size(rng, pages)).all(written);
+    }
+    for _ in 0..any_size(rng, THREADS) {
+        let (sender, receiver) = channel();
+        // It sleeps until the sender is dropped.
+        let sleep = move || receiver.recv().unwrap_or_default();
+        if let Ok(thread) = thread::Builder::new().stack_size(16 << 10).spawn(sleep) {
+            kept.threads.push((sender, thread));
+        }
+    }
+    (0..any_size(rng, FAULTS)).for_each(|_| drop(MmapMut::map_anon(1)));
+}
+
+/// A number from 1 to `most`, or 0 if that is 0, of which each order of magnitude is equally likely.
+fn any_size(rng: &mut Rng, most: usize) -> usize {
+    ((most as f64 + 1.0).powf(rng.f64()) as usize).min(most)
+}
+
+/// Divides pages into chunks.
+fn chunks(pages: usize) -> impl Iterator<Item = usize> {
+    (0..pages).step_by(CHUNK).map(move |first| CHUNK.min(pages - first))
 }
 
 /// Creates files, and removes most of them in another order.
@@ -177,9 +236,27 @@ mod tests {
         }
     }
 
+    /// From 1 to 1,000,000 one in six has each number of digits.
+    #[test]
+    fn sizes_have_any_number_of_digits() {
+        let mut rng = Rng::with_seed(1);
+        let mut digits = [0; 7];
+        for _ in 0..6000 {
+            let size = any_size(&mut rng, 999_999);
+            assert!((1..1_000_000).contains(&size));
+            digits[size.ilog10() as usize] += 1;
+        }
+        assert!(digits[..6].iter().all(|count| (900..1100).contains(count)), "{digits:?}");
+        assert_eq!((any_size(&mut rng, 0), any_size(&mut rng, 1)), (0, 1));
+        assert_eq!(chunks(150).collect::<Vec<_>>(), [64, 64, 22]);
+        assert_eq!(chunks(0).count(), 0);
+    }
+
     #[test]
     fn kept_objects_are_released_at_the_end() {
         let mut kept = Kept::default();
+        move_counters(&mut Rng::with_seed(2), 100, &mut kept);
+        assert!(!kept.pages.is_empty() && !kept.threads.is_empty());
         make_files(&mut Rng::with_seed(1), &mut kept.files);
         take_pages(&mut Rng::with_seed(1), &mut kept.pages);
         let files = kept.files.clone();
