@@ -6,12 +6,22 @@
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
 //! standardization, with the mean of both sides as the standard. There are two exceptions:
 //!
-//! - A function counts by `i`, unchanged, if its entries cannot be made equal: it was entered on one side
-//!   only, or in parts, or its entries differ between the sides by more than luck explains, as with larger
-//!   batches.
+//! - A function counts by `i`, unchanged, if its entries cannot be made equal: all seeds of one side entered it and
+//!   none of the other, or it was entered in parts, or its entries differ between the sides by more than luck
+//!   explains, as with larger batches.
 //! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all
 //!   seeds. Such functions are few, and hold all remaining luck. They are found by the spread of their cost
 //!   within the sides. A difference between the sides counts only if it is beyond doubt.
+//!
+//! A seed that did not enter a function has no cost an entry. It gets the mean cost over the entries of both
+//! sides, so that such seeds make no difference between the sides: the mean of its own side would be as far
+//! from the other side's as the few entries happen to be, without any spread. A function that some seeds
+//! enter, at random costs, then has a wide spread, and counts the same in all seeds. A real change of it is
+//! visible in the total and in the list of functions alone.
+//!
+//! With few seeds, luck alone can put a function on one side only: one that half of the boots enter is in all
+//! seeds of one side and in none of the other in `2 / 4^n` of cases. So there is no floor with fewer than
+//! [`FEWEST_FOR_LISTS`] seeds a side. `bench/stats-calibration` has the rates of false verdicts.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +29,10 @@ use model::{Boot, WorkloadUse};
 
 use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
-use crate::luck::{Difference, Seeds, ascending, estimate, mean};
+use crate::luck::{FEWEST_FOR_LISTS, Seeds, ascending, estimate, mean};
 
 /// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` where a boot
-/// has no functions counted. `wanted` seeds make a side complete.
+/// has no functions counted. `wanted` seeds make a side complete, if they are enough.
 pub fn at_equal_entries(
     used: &WorkloadUse,
     sides: [&VariantBoots<'_>; 2],
@@ -38,7 +48,7 @@ pub fn at_equal_entries(
             .iter()
             .zip(&sums[side])
             .map(|(it, sum)| (it.seed, Some(sum / f64::from(it.iterations))));
-        Seeds::new(figures, wanted)
+        Seeds::new(figures, wanted.max(FEWEST_FOR_LISTS))
     }))
 }
 
@@ -64,8 +74,11 @@ pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Opt
 /// A cost per entry is luck if its coefficient of variation over seeds exceeds this.
 const STEADY: f64 = 0.01;
 /// The level of the tests whether the sides differ in the entries of a function, or in a cost that is luck.
-/// It is small because there are thousands of functions.
-const NO_DOUBT: f64 = 1e-4;
+/// It is small because a table has thousands of functions, and costs need not be normal.
+const NO_DOUBT: f64 = 1e-6;
+/// The same for entries that differ by a factor of [`FAR`] or more.
+const FAR_APART: f64 = 1e-4;
+const FAR: f64 = 2.0;
 
 /// What a boot executed in a phase.
 struct Counted<'a> {
@@ -92,31 +105,32 @@ impl<'a> Counted<'a> {
 /// The contribution of a function to the figure of each seed, on both sides.
 fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
     let all = || executed.iter().flatten();
-    let as_it_is = || each(executed, |it| it.instructions as f64);
-    let entries = each(executed, |it| it.entries as f64);
-    let is_entered = executed.iter().all(|side| side.iter().any(|it| it.entries > 0));
+    let seeds = executed.each_ref().map(Vec::len);
+    let entered = executed.each_ref().map(|side| side.iter().filter(|it| it.entries > 0).count());
+    let is_of_one_side = entered == [seeds[0], 0] || entered == [0, seeds[1]];
     let in_parts = all().any(|it| it.part_entries > 0);
-    if !is_entered || in_parts || differ_in_entries(&entries) {
-        return as_it_is();
+    let entries = each(executed, |it| it.entries as f64);
+    let cannot_be_equal = in_parts
+        || is_of_one_side
+        || entered == [0, 0]
+        || entered == seeds && differ_in_entries(&entries);
+    if cannot_be_equal {
+        return each(executed, |it| it.instructions as f64);
     }
     let mean = |[base, new]: &[Vec<f64>; 2]| -> f64 {
         (mean(base).unwrap_or(0.0) + mean(new).unwrap_or(0.0)) / 2.0
     };
     let standard = mean(&entries);
-    let shares = [0, 1].map(|side| {
-        // A seed without an entry gets the mean cost of its side.
-        let sum = executed[side]
-            .iter()
-            .fold((0, 0), |sum, it| (sum.0 + it.instructions, sum.1 + it.entries));
-        let of_all = sum.0 as f64 / sum.1 as f64;
-        let cost = |it: &Executed| match it.entries {
-            0 => of_all,
+    let sum = all().fold((0, 0), |sum, it| (sum.0 + it.instructions, sum.1 + it.entries));
+    let shares = executed.each_ref().map(|side| {
+        let cost = side.iter().map(|it| match it.entries {
+            0 => sum.0 as f64 / sum.1 as f64,
             entries => it.instructions as f64 / entries as f64,
-        };
-        executed[side].iter().map(|it| cost(it) * standard).collect::<Vec<f64>>()
+        });
+        cost.map(|cost| cost * standard).collect::<Vec<f64>>()
     });
     let mean = mean(&shares);
-    if spread(&shares) <= STEADY * mean || is_sure(&shares) {
+    if spread(&shares) <= STEADY * mean || is_sure(&shares, NO_DOUBT) {
         return shares;
     }
     shares.map(|side| vec![mean; side.len()])
@@ -126,19 +140,16 @@ fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64
     executed.each_ref().map(|side| side.iter().map(figure).collect())
 }
 
-/// Whether the sides differ in entries by more than luck explains: beyond doubt, or by more than a factor of
-/// 2 and beyond luck.
+/// Whether the sides differ in entries by more than luck explains.
 fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
-    let [base, new] = entries;
-    let Some(difference) = Difference::of(base, new) else { return true };
-    let ratio = difference.new / difference.base;
-    let is_far = !(0.5..=2.0).contains(&ratio) && difference.beyond_luck() == Some(true);
-    is_far || is_sure(entries)
+    let [base, new] = entries.each_ref().map(|side| mean(side).unwrap_or(0.0));
+    let is_far = !(1.0 / FAR..=FAR).contains(&(new / base));
+    is_sure(entries, if is_far { FAR_APART } else { NO_DOUBT })
 }
 
-/// Whether the means of the sides differ beyond doubt.
-fn is_sure([base, new]: &[Vec<f64>; 2]) -> bool {
-    estimate(base, new).is_some_and(|it| it.p_apart(0.0) < NO_DOUBT)
+/// Whether the means of the sides differ, at this level.
+fn is_sure([base, new]: &[Vec<f64>; 2], level: f64) -> bool {
+    estimate(base, new).is_some_and(|it| it.p_apart(0.0) < level)
 }
 
 /// The standard deviation within the sides.
@@ -154,7 +165,8 @@ fn spread(sides: &[Vec<f64>; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{boot, columns, executing, manifest, used, variant};
+    use crate::luck::{Difference, LEVEL};
+    use crate::testing::{boot, columns, deviations, executing, manifest, used, variant};
 
     /// A boot with these functions: name, entries, instructions.
     fn seed(replicate: u32, functions: &[(&str, u64, u64)]) -> Boot {
@@ -237,12 +249,64 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_without_an_entry_gets_the_mean_cost() {
+    fn a_seed_without_an_entry_gets_the_mean_cost_of_both_sides() {
         let boots = |rare: [u64; 5]| -> Vec<Boot> {
             let boot = |(it, rare): (u32, u64)| seed(it, &[("f", 1, 10), ("rare", rare, 7 * rare)]);
             (0..).zip(rare).map(boot).collect()
         };
         assert_eq!(change(&boots([0, 1, 2, 1, 0]), &boots([2, 0, 1, 0, 3])).change(), 0.0);
+        // Luck also decides that no seed of a side enters it.
+        assert_eq!(change(&boots([0, 1, 2, 1, 0]), &boots([0; 5])).change(), 0.0);
+    }
+
+    /// One seed of each side makes a call, at its own cost.
+    #[test]
+    fn a_rare_call_of_any_cost_is_no_change() {
+        let side = |place: u32, cost: u64| -> Vec<Boot> {
+            let boot = |it: u32| {
+                let rare = u64::from(it == place);
+                seed(it, &[("steady", 100, 100_000), ("rare", rare, rare * cost)])
+            };
+            (0..5).map(boot).collect()
+        };
+        let difference = change(&side(3, 60), &side(1, 4900));
+        assert_eq!((difference.change(), difference.beyond_luck()), (0.0, Some(false)));
+        // A cost that hardly varies counts, with the spread that seeds without a call leave.
+        let difference = change(&side(3, 4900), &side(1, 4950));
+        assert!((difference.change() - 2.0).abs() < 1e-6, "{difference:?}");
+        assert_eq!(difference.beyond_luck(), Some(false));
+    }
+
+    /// Two boots in five make one more call, on 50 to 499 pages.
+    #[test]
+    fn luck_in_rare_calls_exceeds_the_floor_as_rarely_as_stated() {
+        const TRIALS: usize = 1000;
+        let mut deviations = deviations();
+        let mut uniform = move || (deviations.next().unwrap() * 1e6).rem_euclid(1.0);
+        for seeds in [5, 8] {
+            let mut side = || -> Vec<Boot> {
+                let mut boot = |it: u32| {
+                    let steady = 100_000 + (20.0 * uniform()) as u64;
+                    let rare = u64::from(uniform() < 0.4);
+                    let pages = 50 + (450.0 * uniform()) as u64;
+                    seed(it, &[("steady", 100, steady), ("rare", rare, 10 * rare * pages)])
+                };
+                (0..seeds).map(&mut boot).collect()
+            };
+            let is_false = |_: &usize| change(&side(), &side()).beyond_luck() == Some(true);
+            let share = (0..TRIALS).filter(is_false).count() as f64 / TRIALS as f64;
+            assert!(share < LEVEL + 4.0 * (LEVEL / TRIALS as f64).sqrt(), "{share} of {seeds}");
+        }
+    }
+
+    /// Half of the boots enter it: then 3 seeds a side tell nothing.
+    #[test]
+    fn few_seeds_have_no_floor() {
+        let boots = |seeds: u32, rare: u64| -> Vec<Boot> {
+            (0..seeds).map(|it| seed(it, &[("f", 1, 10), ("rare", rare, 7 * rare)])).collect()
+        };
+        assert_eq!(change(&boots(3, 1), &boots(3, 0)).beyond_luck(), None);
+        assert_eq!(change(&boots(4, 1), &boots(4, 0)).beyond_luck(), Some(true));
     }
 
     #[test]

@@ -7,10 +7,10 @@ use super::counters;
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
-use crate::Difference;
 use crate::equal;
 use crate::growth::Growth;
 use crate::luck::{Entry, listed};
+use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The difference in one phase, or in all phases together.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,8 +125,9 @@ pub fn section(
 
 fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<Difference> {
     let seeds = equal::instructions(sides.seeds.each_ref().map(|side| side.iter()))?;
+    let enough = seeds.iter().all(|side| side.len() >= FEWEST_FOR_LISTS as usize);
     let seeds = seeds.map(|side| side.into_iter().map(Some).collect());
-    Some(Sides { seeds, complete: sides.complete }.difference()?.of_total())
+    Some(Sides { seeds, complete: sides.complete && enough }.difference()?.of_total())
 }
 
 fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
