@@ -1,12 +1,17 @@
 //! The grid: machines, kernels, workloads, and differences that do not matter.
 
 use std::fmt::Write;
+use std::path::Path;
 
 /// A difference that does not matter: its name, and its addition to a variant.
 type Harmless = (&'static str, &'static str);
 
 /// Where the patches are.
 const PATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/planted");
+/// Where the sources and manifests of the grid's own workloads are.
+pub const OWN_WORKLOADS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
+/// Their names: system calls that only some boots make, and reads of files in `/proc` and `/sys`.
+const OWN: [&str; 2] = ["rare", "files"];
 /// Seeds of each variant.
 pub const SEEDS: u32 = 5;
 /// Variants besides the plain one in a cell.
@@ -43,7 +48,7 @@ const fn cell(kernel: &'static str, machine: [u32; 3], workloads: &'static [&'st
 }
 
 /// The cells. The first few already have most kernels, machines and workloads.
-pub const CELLS: [Cell; 16] = [
+pub const CELLS: [Cell; 20] = [
     cell("debian:6.1", [1, 1, 384], &["truncate", "pagealloc", "stutter"]),
     cell("debian:6.12", [4, 4, 1024], &["autonuma", "truncate"]),
     cell("debian:newest", [2, 1, 512], &["nas", "pagealloc", "paralleldd"]),
@@ -65,6 +70,10 @@ pub const CELLS: [Cell; 16] = [
     cell("debian:6.1", [4, 3, 768], &["autonuma", "paralleldd"]),
     cell("debian:newest", [8, 4, 1024], &["autonuma", "pagealloc"]),
     cell("debian:6.12", [4, 1, 512], &["paralleldd", "nas", "stutter"]),
+    cell("debian:6.12", [1, 1, 512], &["files", "rare"]),
+    cell("debian:newest", [1, 1, 384], &["files", "rare"]),
+    cell("debian:6.1", [2, 2, 512], &["files", "rare"]),
+    cell("debian:5.10", [1, 1, 256], &["files", "rare"]),
 ];
 
 impl Cell {
@@ -75,10 +84,17 @@ impl Cell {
         format!("{kernel}-{cpus}-{nodes}-{memory}-{}", self.workloads[0])
     }
 
-    /// The experiment. The cell with number `number` takes some of the differences in turn.
-    pub fn experiment(&self, number: usize) -> String {
+    /// The grid's own workloads in it.
+    pub fn own(&self) -> impl Iterator<Item = &'static str> {
+        self.workloads.iter().copied().filter(|name| OWN.contains(name))
+    }
+
+    /// The experiment. The cell with number `number` takes some of the differences in turn. `programs` has the
+    /// programs of the grid's own workloads.
+    pub fn experiment(&self, number: usize, programs: &Path) -> String {
         let [cpus, nodes, memory] = self.machine;
-        let workloads: String = self.workloads.iter().map(|name| workload(name)).collect();
+        let workloads: String =
+            self.workloads.iter().map(|name| workload(name, programs)).collect();
         let disk = match self.workloads.iter().any(|name| NEED_DISK.contains(name)) {
             true => format!(
                 "[[machine.disk]]\nkind = \"pmem\"\nsize = \"{memory}M\"\nfilesystem = \"ext4\"\n"
@@ -109,7 +125,14 @@ impl Cell {
 const NEED_DISK: [&str; 3] = ["truncate", "paralleldd", "stutter"];
 
 /// A workload with parameters for a few seconds.
-fn workload(name: &str) -> String {
+fn workload(name: &str, programs: &Path) -> String {
+    if OWN.contains(&name) {
+        let program = programs.join(name);
+        return format!(
+            "[[workload]]\nmanifest = \"{OWN_WORKLOADS}/{name}.toml\"\nprogram = \"{}\"\n",
+            program.display()
+        );
+    }
     let parameters = match name {
         "truncate" => "files = 16, rounds = 2, share = 20",
         "paralleldd" => "size = 25, readers = \"2\"",

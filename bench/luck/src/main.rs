@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use grid::{CELLS, Cell};
+use grid::{CELLS, Cell, OWN_WORKLOADS};
 use judged::{Judged, judged};
 use store::Store;
 
@@ -38,10 +38,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Boots what is missing of a cell.
+/// Boots what is missing of a cell. The programs of its own workloads are compiled beside the store.
 fn boot(cell: &Cell, number: usize, program: &str, store: &Path) -> Result<(), Box<dyn Error>> {
-    let file = store.with_extension("toml");
-    fs::write(&file, cell.experiment(number))?;
+    let file = std::path::absolute(store.with_extension("toml"))?;
+    let programs = file.parent().ok_or("the store has no directory")?;
+    for name in cell.own() {
+        let mut compiler = Command::new("cc");
+        let source = format!("{OWN_WORKLOADS}/{name}.c");
+        compiler.args(["-O2", "-static", "-o"]).arg(programs.join(name)).arg(source);
+        if !compiler.status()?.success() {
+            return Err(format!("{name}.c does not compile").into());
+        }
+    }
+    fs::write(&file, cell.experiment(number, programs))?;
     let mut command = Command::new(program);
     command.arg("--store").arg(store).arg("run").arg("--quiet").arg(&file);
     match command.status()?.success() {

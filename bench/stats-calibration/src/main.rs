@@ -1,7 +1,8 @@
 //! Error rates of verdicts where the truth is known: false alarms, coverage of intervals and power of the
-//! methods in `compare`, and of a test that pools runs.
+//! methods in `compare`, and of a test that pools runs. `bench-stats-calibration equal` simulates exact mode alone.
 
 mod counters;
+mod equal;
 mod rates;
 mod sequential;
 mod sides;
@@ -26,6 +27,9 @@ const COVERAGE: [f64; 2] = [94.0, 96.0];
 const MOST_ALARMS: f64 = 6.0;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("equal") {
+        return if equal::equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     println!("False alarms in percent, nominally 5, where both sides are the same kernel: boots");
     println!("compared in blocks that drift, boots not in blocks, and all runs pooled (Welch).");
     let mut found = Found::default();
@@ -53,7 +57,8 @@ fn main() -> ExitCode {
     let few = sides::sides();
     let early = sequential::sequential();
     let seldom = warmup::warm_ups();
-    found.report(few && early && seldom)
+    let exact = equal::equal();
+    found.report(few && early && seldom && exact)
 }
 
 /// Both sides the same.

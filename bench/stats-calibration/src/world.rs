@@ -139,6 +139,11 @@ impl Chance {
         self.0.f64() < share
     }
 
+    /// Evenly from 0 to 1.
+    pub fn uniform(&mut self) -> f64 {
+        self.0.f64()
+    }
+
     /// Of mean 0 and standard deviation 1: Box and Muller, "A note on the generation of random normal
     /// deviates", 1958.
     pub fn normal(&mut self) -> f64 {
