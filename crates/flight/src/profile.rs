@@ -20,10 +20,13 @@
 //! # Paths
 //!
 //! A call path is a node of one tree for the entire profile ([`CallSite`]). Its callee was called from the
-//! path's last call site, whose function was called from the one before. Paths follow returns: after a tail
-//! call (a jump), the callee replaces its caller. An exception counts as a call from the instruction that
-//! raised it, as in unwinders. External interrupts and NMIs start their own path, because the code that they
-//! interrupt is random. So do entries from user mode.
+//! path's last call site, whose function was called from the one before. A jump to the beginning of another
+//! function (a tail call) is a call that returns together with its caller; its site is the beginning of the
+//! function that jumps. Functions that jump to each other in turn do not extend the path. Jumps are followed
+//! if the plugin knows the kernel's functions ([`FUNCTIONS_VARIABLE`]), and in modules to functions that were
+//! called before. Without that, the function that is jumped to replaces its caller. An exception counts as a
+//! call from the instruction that raised it, as in unwinders. External interrupts and NMIs start their own
+//! path, because the code that they interrupt is random. So do entries from user mode.
 //!
 //! # The file
 //!
@@ -39,10 +42,12 @@
 //! profile of its own boot: marks and ticks beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile
 //! ends before it exceeds [`MAX_BYTES`].
 
+mod functions;
 mod read;
 mod record;
 mod write;
 
+pub use functions::{FUNCTIONS_VARIABLE, pack_functions, unpack_functions};
 pub use read::{ProfileError, read};
 pub use write::Writer;
 
@@ -98,7 +103,8 @@ pub struct Profile {
 pub struct CallSite {
     /// The call path of the calling function; `None` if that function started the path.
     pub parent: Option<u32>,
-    /// The address of the call instruction, or of the instruction that raised an exception.
+    /// The address of the call instruction, of the instruction that raised an exception, or of the beginning
+    /// of a function that jumps to another.
     pub address: u64,
 }
 

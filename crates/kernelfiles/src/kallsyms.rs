@@ -18,6 +18,16 @@ const MAX_NAME: usize = 512;
 /// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`).
 const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
 
+/// What the names of trampolines contain: code by which a function reaches another one or its caller, and
+/// padding. Whoever jumps there does not call it (`arch/x86/lib/retpoline.S`, `include/linux/static_call.h`,
+/// `include/linux/bpf.h`, `tools/objtool/elf.c`).
+const TRAMPOLINES: [&str; 9] = [
+    "_thunk", "untrain_ret", "safe_ret", "__x86_return", "__SCT__", "__static_call_", "__pfx_",
+    "__cfi_", "bpf_dispatcher_",
+];
+/// The name of code that gcc moved out of a function has this after the function's name.
+const COLD: &str = ".cold";
+
 /// Code symbols in order of address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols(Vec<Symbol>);
@@ -74,6 +84,15 @@ impl Symbols {
         let is_function =
             |symbol: &Symbol| symbol.module.is_empty() && !ENDS.contains(&&*symbol.name);
         self.0.iter().zip(next).filter(move |(symbol, _)| is_function(symbol))
+    }
+
+    /// The addresses at which the kernel's functions begin, in order, without those of modules. A jump to one
+    /// of them from another function is a call of it: trampolines and parts of functions are left out.
+    pub fn beginnings(&self) -> impl Iterator<Item = u64> {
+        let is_part =
+            |name: &str| name.contains(COLD) || TRAMPOLINES.iter().any(|part| name.contains(part));
+        let functions = self.functions().map(|(symbol, _)| symbol);
+        functions.filter(move |symbol| !is_part(&symbol.name)).map(|symbol| symbol.address)
     }
 
     /// Whether there is none.
@@ -176,6 +195,22 @@ ffffffff81000070 t twice
             functions.collect::<Vec<_>>(),
             [&expected[..], &[("twice", 0x80), ("twice", 0xfff)]].concat()
         );
+    }
+
+    #[test]
+    fn trampolines_and_parts_of_functions_are_not_jumped_to() {
+        let symbols = Symbols::parse(
+            "ffffffff81000000 T __pfx_first\nffffffff81000010 T first\n\
+             ffffffff81000020 t first.cold\nffffffff81000030 t second.part.0\n\
+             ffffffff81000040 T __indirect_thunk_start\n\
+             ffffffff81000040 T __x86_indirect_thunk_array\n\
+             ffffffff81000060 T __x86_indirect_thunk_rcx\n\
+             ffffffff81000080 T srso_alias_return_thunk\nffffffff81000090 T __SCT__might_resched\n\
+             ffffffff810000a0 T retbleed_untrain_ret\nffffffff810000b0 T __x86_return_skl\n\
+             ffffffff810000c0 T last\nffffffff810000d0 T _etext\nffffffffc0201000 t first\t[ext4]\n",
+        );
+        let beginnings: Vec<u64> = symbols.beginnings().map(|address| address & 0xff).collect();
+        assert_eq!(beginnings, [0x10, 0x30, 0xc0]);
     }
 
     #[test]

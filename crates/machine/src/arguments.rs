@@ -404,6 +404,7 @@ mod tests {
                 accesses: true,
                 stacks: true,
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
+                functions: vec![],
             }),
         };
         let written = written(&topology, Engine::Exact(&exact), "/run/a,b", Console::File);

@@ -41,6 +41,8 @@ pub struct Plugin {
     pub stacks: bool,
     /// Count by process.
     pub switch: Option<Switch>,
+    /// The addresses at which the kernel's functions begin, in order: a jump to one of them counts as a call.
+    pub functions: Vec<u64>,
 }
 
 /// The kernel's task switch, and the fields that identify tasks.

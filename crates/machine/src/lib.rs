@@ -41,6 +41,8 @@ pub const EMULATOR_FILE: &str = "qemu.log";
 
 /// The counts of an exact machine's plugin, in the machine's directory.
 pub const PROFILE_FILE: &str = "profile.bin";
+/// The plugin's list of the kernel's functions, in the machine's directory.
+pub const FUNCTIONS_FILE: &str = "functions.bin";
 
 /// What executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +85,8 @@ pub struct Vm<'a> {
     pub initramfs: &'a Path,
     /// Words for the kernel's command line, after those of [`boot_parameters`].
     pub cmdline: &'a str,
-    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`] and [`PROFILE_FILE`].
-    /// Files of an earlier start are replaced.
+    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`], [`PROFILE_FILE`] and
+    /// [`FUNCTIONS_FILE`]. Files of an earlier start are replaced.
     pub directory: &'a Path,
     /// The size of the recorder: a power of two, because it is a PCI memory region. The file is sparse.
     pub recorder: Bytes,

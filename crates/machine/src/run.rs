@@ -3,14 +3,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use flight::Event;
 use flight::frame::Kind;
-use flight::profile::{MAX_BYTES, PATH_VARIABLE};
+use flight::profile::{FUNCTIONS_VARIABLE, MAX_BYTES, PATH_VARIABLE, pack_functions};
 use model::{Bytes, Limits, Millis};
 use rustix::termios::{self, OptionalActions};
 
@@ -19,7 +19,8 @@ use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
 use crate::tail::Tail;
 use crate::{
-    CONSOLE_FILE, EMULATOR_FILE, Ending, Engine, Error, How, Limit, PROFILE_FILE, RECORDER_FILE, Vm,
+    CONSOLE_FILE, EMULATOR_FILE, Ending, Engine, Error, Exact, FUNCTIONS_FILE, How, Limit,
+    PROFILE_FILE, RECORDER_FILE, Vm,
 };
 
 /// How often the recorder is read and the limits are checked.
@@ -50,6 +51,9 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
         exact.check(vm)?;
         command.env("LD_PRELOAD", &exact.clock);
         command.env(PATH_VARIABLE, vm.directory.join(PROFILE_FILE));
+        if let Some(path) = write_functions(exact, vm.directory)? {
+            command.env(FUNCTIONS_VARIABLE, path);
+        }
     }
     let files = Files::create(vm)?;
     command.args(arguments(vm, Console::File));
@@ -58,6 +62,17 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
     let pipes = process.pipes();
     let monitor = pipes.map(|(input, output)| Monitor::attach(input, output));
     Watch::new(vm, vm.limits, process, monitor, files.recorder).until_the_end(watch)
+}
+
+/// Writes the list of functions, if the plugin needs it. Returns its path.
+fn write_functions(exact: &Exact, directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let plugin = exact.plugin.as_ref().filter(|plugin| plugin.stacks);
+    let Some(plugin) = plugin.filter(|plugin| !plugin.functions.is_empty()) else {
+        return Ok(None);
+    };
+    let path = directory.join(FUNCTIONS_FILE);
+    fs::write(&path, pack_functions(&plugin.functions)).map_err(Error::file(&path))?;
+    Ok(Some(path))
 }
 
 /// Runs a machine interactively, with its console on our standard input and output. C-a x ends it, C-a c

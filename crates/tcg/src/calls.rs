@@ -5,7 +5,7 @@
 //! call has returned. A task may switch to another stack, as interrupts do. The frames of the previous stack
 //! then precede those of the new one.
 
-use crate::paths::Path;
+use crate::paths::{Jump, Path};
 
 /// The stack size of a Linux task on x86-64 (`THREAD_SIZE`). No address on a stack is farther from its top.
 const STACK: u64 = 16 << 10;
@@ -30,7 +30,12 @@ struct Frame {
     slot: u64,
     /// The return address.
     returns_to: u64,
+    /// The path of the function that was called.
+    called: Path,
+    /// The path of the running function: that of the called one, or of one that was jumped to since.
     path: Path,
+    /// The beginning of the running function, once it was reached.
+    function: Option<u64>,
 }
 
 /// One of the stacks, newest last.
@@ -54,13 +59,40 @@ impl Calls {
         self.frames.last().map_or(Path::START, |frame| frame.path)
     }
 
+    /// Whether the called function was not reached yet.
+    pub fn is_new(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.function.is_none())
+    }
+
     /// Records a call with the return address `returns_to`, which is at `slot`. `extend` returns the path
     /// that extends the caller's.
     pub fn call(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path) {
         self.move_to(slot.wrapping_add(8));
         if self.frames.len() < MAX_FRAMES {
-            self.frames.push(Frame { slot, returns_to, path: extend(self.path()) });
+            let path = extend(self.path());
+            self.frames.push(Frame { slot, returns_to, called: path, path, function: None });
         }
+    }
+
+    /// Records that the beginning of `function` is reached. The first one after a call is the called
+    /// function's. At a later one the running function has jumped to another, if the return address is on
+    /// top of the stack, as a function expects. `stack` returns the stack pointer, and `jump` the path of the
+    /// other function.
+    pub fn reach(
+        &mut self,
+        function: u64,
+        stack: impl FnOnce() -> Option<u64>,
+        jump: impl FnOnce(Jump) -> Path,
+    ) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        match frame.function {
+            None => {}
+            Some(from) if from != function && stack() == Some(frame.slot) => {
+                frame.path = jump(Jump { called: frame.called, path: frame.path, from });
+            }
+            Some(_) => return,
+        }
+        frame.function = Some(function);
     }
 
     /// Records a return to `returns_to`, which is at `slot`. The call may have stored it at another address:
@@ -237,15 +269,17 @@ mod tests {
             Call(u64, u32),
             Ret(u64),
             Move(u64),
+            Reach(u64, u32),
         }
 
         fn acts() -> impl Strategy<Value = Vec<Act>> {
             let near = (0..3_u64, 0..0x2000_u64)
                 .prop_map(|(stack, depth)| (TASK + stack * 0x1_0000).wrapping_sub(depth * 8));
             let place = prop_oneof![8 => near, 1 => any::<u64>()];
-            let act = (place, 0..3, any::<u32>()).prop_map(|(place, act, path)| match act {
+            let act = (place, 0..4, any::<u32>()).prop_map(|(place, act, path)| match act {
                 0 => Act::Call(place, path),
                 1 => Act::Ret(place),
+                2 => Act::Reach(place, path),
                 _ => Act::Move(place),
             });
             prop::collection::vec(act, 0..200)
@@ -257,6 +291,12 @@ mod tests {
                 let mut calls = Calls::default();
                 for act in acts {
                     let place = match act {
+                        Act::Reach(place, path) => {
+                            let frames = calls.frames.len();
+                            calls.reach(place, || Some(place), |_| Path(path));
+                            prop_assert_eq!(calls.frames.len(), frames);
+                            continue;
+                        }
                         Act::Call(slot, path) => {
                             call(&mut calls, slot, path);
                             prop_assert_eq!(calls.path(), Path(path));

@@ -1,6 +1,6 @@
 //! Follows each CPU's calls through returns, interrupts, system calls and task switches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
 use flight::profile::{MAX_CALL_SITES, MAX_STACKS};
@@ -12,6 +12,8 @@ use crate::paths::{Limits, Path, Paths};
 /// The most tasks whose calls are kept while they do not run. A task that was dropped starts with an empty
 /// path when it continues.
 const MAX_TASKS: usize = 1 << 14;
+/// The largest number of functions outside of the kernel's image. All modules of a distribution have fewer.
+const MAX_LEARNED: usize = 1 << 18;
 const LIMITS: Limits = Limits { sites: MAX_CALL_SITES, tallies: MAX_STACKS - 1 };
 
 /// The calls of all CPUs, and of all tasks that do not run.
@@ -21,6 +23,8 @@ pub struct Follower {
     pub paths: Paths,
     cpus: Vec<Cpu>,
     waiting: Waiting,
+    /// The functions outside of the kernel's image that were called, by their beginnings.
+    learned: HashSet<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,7 +38,8 @@ impl Follower {
     /// Follows so many CPUs.
     pub fn new(cpus: u16) -> Self {
         let cpus = vec![Cpu::default(); cpus.into()];
-        Self { paths: Paths::new(LIMITS), cpus, waiting: Waiting::default() }
+        let (waiting, learned) = (Waiting::default(), HashSet::new());
+        Self { paths: Paths::new(LIMITS), cpus, waiting, learned }
     }
 
     /// The path of the code that the CPU executes.
@@ -45,6 +50,28 @@ impl Follower {
     /// The instruction at `site` called, and stored the return address at `slot`.
     pub fn called(&mut self, cpu: usize, site: u64, slot: u64, returns_to: u64) {
         self.cpus[cpu].calls.call(slot, returns_to, |path| self.paths.call(path, site));
+    }
+
+    /// Execution reaches the beginning of `function`, by a call or a jump. `stack` returns the stack pointer.
+    pub fn reached(&mut self, cpu: usize, function: u64, stack: impl FnOnce() -> Option<u64>) {
+        self.cpus[cpu].calls.reach(function, stack, |jump| self.paths.jump(jump, function));
+    }
+
+    /// A block outside of the kernel's image begins at `address`: code of a module, or generated code. Its
+    /// functions are not known beforehand, so those are followed that were called before.
+    pub fn reached_outside(
+        &mut self,
+        cpu: usize,
+        address: u64,
+        stack: impl FnOnce() -> Option<u64>,
+    ) {
+        let is_new = self.cpus[cpu].calls.is_new();
+        if is_new && self.learned.len() < MAX_LEARNED {
+            self.learned.insert(address);
+        }
+        if is_new || self.learned.contains(&address) {
+            self.reached(cpu, address, stack);
+        }
     }
 
     /// A return to the address stored at `slot`.
@@ -177,6 +204,142 @@ mod tests {
             follower.returned_from_interrupt(0, FIRST - 64);
             assert_eq!(path(&mut follower, &mut known, 0), [10]);
         }
+    }
+
+    /// Functions F, G, H, J, in the order in which a made-up program has them.
+    const F: u64 = 0x1000;
+    const G: u64 = 0x2000;
+    const H: u64 = 0x3000;
+    const J: u64 = 0x4000;
+    const SLOT: u64 = FIRST - 64;
+
+    /// A CPU that called F, which is at its first instruction.
+    fn in_f() -> (Follower, Vec<CallSite>) {
+        let mut follower = Follower::new(1);
+        follower.called(0, 10, FIRST - 8, 0);
+        follower.called(0, 11, SLOT, 12);
+        follower.reached(0, F, || Some(SLOT));
+        (follower, Vec::new())
+    }
+
+    #[test]
+    fn a_jump_to_another_function_is_a_call_without_a_return() {
+        let (mut follower, mut known) = in_f();
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
+        follower.reached(0, G, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
+        follower.called(0, 20, SLOT - 8, 21);
+        follower.reached(0, H, || Some(SLOT - 8));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F, 20]);
+        follower.reached(0, J, || Some(SLOT - 8));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F, 20, H]);
+        follower.returned(0, SLOT - 8, 21);
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
+        follower.returned(0, SLOT, 12);
+        assert_eq!(path(&mut follower, &mut known, 0), [10]);
+    }
+
+    #[test]
+    fn a_loop_and_a_recursion_are_no_jumps_to_another_function() {
+        let (mut follower, mut known) = in_f();
+        follower.reached(0, F, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
+        follower.called(0, 12, SLOT - 8, 13);
+        follower.reached(0, F, || Some(SLOT - 8));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, 12]);
+    }
+
+    #[test]
+    fn functions_that_jump_to_each_other_do_not_extend_the_path() {
+        let (mut follower, mut known) = in_f();
+        for _ in 0..1000 {
+            for (function, steps) in [(G, vec![F]), (H, vec![F, G]), (J, vec![F, G, H])] {
+                follower.reached(0, function, || Some(SLOT));
+                let expected = [vec![10, 11], steps].concat();
+                assert_eq!(path(&mut follower, &mut known, 0), expected);
+            }
+        }
+        follower.reached(0, F, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
+        assert_eq!(known.len(), 5);
+    }
+
+    #[test]
+    fn code_with_more_on_the_stack_does_not_call_by_jumps() {
+        let (mut follower, mut known) = in_f();
+        for stack in [Some(SLOT - 8), Some(SLOT + 8), None] {
+            follower.reached(0, G, || stack);
+            assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
+        }
+        // Nor does code that was not called, such as the entries from user mode.
+        follower.entered(0);
+        follower.reached(0, F, || Some(SLOT));
+        follower.reached(0, G, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), []);
+    }
+
+    #[test]
+    fn a_thunk_is_passed_through() {
+        // F calls H through a thunk, which pushes the address of H and returns to it. The thunk is not in the
+        // list of functions.
+        let (mut follower, mut known) = in_f();
+        follower.called(0, 20, SLOT - 8, 21);
+        follower.returned(0, SLOT - 16, H);
+        follower.reached(0, H, || Some(SLOT - 8));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, 20]);
+        follower.returned(0, SLOT - 8, 21);
+        // F jumps to the thunk.
+        follower.returned(0, SLOT - 8, H);
+        follower.reached(0, H, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
+    }
+
+    #[test]
+    fn an_interrupt_between_a_jump_and_its_target_changes_nothing() {
+        for external in [false, true] {
+            let (mut follower, mut known) = in_f();
+            follower.interrupted(0, &interrupt(G, SLOT - 40, external));
+            follower.called(0, 30, SLOT - 80, 31);
+            follower.reached(0, J, || Some(SLOT - 80));
+            follower.returned(0, SLOT - 80, 31);
+            follower.returned_from_interrupt(0, SLOT - 40);
+            follower.reached(0, G, || Some(SLOT));
+            assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
+        }
+    }
+
+    #[test]
+    fn jumps_are_followed_after_a_task_switch() {
+        let (mut follower, mut known) = in_f();
+        follower.leaves(0, SLOT - 48);
+        follower.moved(0, SECOND - 112);
+        follower.called(0, 20, SECOND - 120, 0);
+        follower.leaves(0, SECOND - 160);
+        follower.moved(0, SLOT - 48);
+        follower.reached(0, G, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
+    }
+
+    #[test]
+    fn functions_outside_of_the_image_are_learned_from_calls() {
+        let mut follower = Follower::new(1);
+        let mut known = Vec::new();
+        let reach = |follower: &mut Follower, function| {
+            follower.reached_outside(0, function, || Some(SLOT));
+        };
+        follower.called(0, 10, SLOT, 11);
+        reach(&mut follower, F);
+        reach(&mut follower, F + 16); // a block within F
+        reach(&mut follower, G); // not known yet
+        assert_eq!(path(&mut follower, &mut known, 0), [10]);
+        follower.returned(0, SLOT, 11);
+        follower.called(0, 20, SLOT, 21);
+        reach(&mut follower, G);
+        reach(&mut follower, F);
+        assert_eq!(path(&mut follower, &mut known, 0), [20, G]);
+        // From a module to the image.
+        follower.reached(0, H, || Some(SLOT));
+        assert_eq!(path(&mut follower, &mut known, 0), [20, G, F]);
     }
 
     #[test]

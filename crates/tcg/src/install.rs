@@ -2,9 +2,10 @@
 
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
-use flight::profile::PATH_VARIABLE;
+use flight::profile::{FUNCTIONS_VARIABLE, PATH_VARIABLE, unpack_functions};
 use qemu_plugin::{
     Args, HasCallbacks, Info, PluginId, Register, qemu_plugin_register_atexit_cb,
     qemu_plugin_register_vcpu_init_cb, qemu_plugin_register_vcpu_tb_trans_cb,
@@ -12,6 +13,7 @@ use qemu_plugin::{
 
 use crate::arguments::Arguments;
 use crate::callbacks;
+use crate::functions::Functions;
 use crate::profiler::Profiler;
 
 struct Plugin;
@@ -47,6 +49,16 @@ fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
     let cpus = u16::try_from(system.max_vcpus)?;
     let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;
     let path = Path::new(&path);
-    Profiler::new(&arguments, path, cpus)
+    Profiler::new(&arguments, functions()?, path, cpus)
         .map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// The kernel's functions; none if no file is named.
+fn functions() -> Result<Functions, Box<dyn Error>> {
+    let Some(path) = env::var_os(FUNCTIONS_VARIABLE) else { return Ok(Functions::default()) };
+    let path = Path::new(&path);
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let functions = unpack_functions(&bytes)
+        .ok_or_else(|| format!("{}: the file is damaged", path.display()))?;
+    Ok(Functions::new(functions))
 }

@@ -19,6 +19,7 @@ mod cpu;
 #[cfg(not(test))]
 mod emulator;
 mod follower;
+mod functions;
 #[cfg(not(test))]
 mod install;
 mod instruction;

@@ -22,6 +22,17 @@ impl Path {
     pub const BEYOND: Self = Self(u32::MAX);
 }
 
+/// A jump from one function to another. It is a call that returns together with its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// The path of the function that was called and did not return yet.
+    pub called: Path,
+    /// The path of the function that jumps.
+    pub path: Path,
+    /// The beginning of the function that jumps.
+    pub from: u64,
+}
+
 /// Counts one instruction at a time. It lives as long as QEMU.
 pub type Tally = &'static AtomicU64;
 
@@ -85,6 +96,19 @@ impl Paths {
         called
     }
 
+    /// The path after a jump to the function that begins at `to`. Functions that jump to each other in turn
+    /// do not make it longer: it is cut back to the step of the function.
+    pub fn jump(&mut self, jump: Jump, to: u64) -> Path {
+        let mut step = jump.path;
+        while let Some(site) = self.site(step).filter(|_| step != jump.called) {
+            step = site.parent.map_or(Path::START, |parent| Path(parent + 1));
+            if site.address == to {
+                return step;
+            }
+        }
+        self.call(jump.path, jump.from)
+    }
+
     /// The tally of the block at `address`, executed on `path`.
     pub fn tally(&mut self, path: Path, address: u64) -> Tally {
         if path == Path::BEYOND {
@@ -129,6 +153,11 @@ impl Paths {
         taken
     }
 
+    /// The last call site of a path.
+    fn site(&self, path: Path) -> Option<CallSite> {
+        self.sites.get(path.0.checked_sub(1)? as usize).copied()
+    }
+
     fn depth(&self, path: Path) -> u8 {
         let site = path.0.checked_sub(1).and_then(|site| self.depths.get(site as usize));
         site.copied().unwrap_or(0)
@@ -156,6 +185,25 @@ mod tests {
         let sites = sites.map(|(parent, address)| CallSite { parent, address });
         assert_eq!(paths.take_sites(), sites);
         assert_eq!(paths.take_sites(), []);
+    }
+
+    #[test]
+    fn jumps_beyond_the_longest_path_are_limited() {
+        let mut paths = paths();
+        let longest = (0..MAX_DEPTH).fold(Path::START, |path, _| paths.call(path, 7));
+        let jump = |path, from| Jump { called: longest, path, from };
+        assert_eq!(paths.jump(jump(longest, 1), 2), longest);
+        assert_eq!(paths.jump(jump(longest, 2), 1), longest);
+        assert_eq!(paths.jump(jump(Path::BEYOND, 2), 1), Path::BEYOND);
+    }
+
+    #[test]
+    fn a_jump_back_to_the_caller_is_not_a_return() {
+        let mut paths = paths();
+        let called = paths.call(Path::START, 1);
+        let jump = Jump { called, path: called, from: 2 };
+        let path = paths.jump(jump, 1);
+        assert_eq!(paths.call(called, 2), path);
     }
 
     #[test]

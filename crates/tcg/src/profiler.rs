@@ -20,6 +20,7 @@ use crate::arguments::{Arguments, Switch};
 use crate::callbacks::{self, Hook, following};
 use crate::counters::{Counter, Counters};
 use crate::emulator::{Block, Instruction, read_memory};
+use crate::functions::{Functions, Place};
 use crate::instruction::{SAVE_STACK, Special, is_switch, special};
 use crate::interrupts::{InterruptTables, Interrupted, PAGE_FAULT, interrupted};
 use crate::paths::Paths;
@@ -35,6 +36,7 @@ const UPPER_HALF: u64 = 1 << 63;
 /// All state shared by callbacks, except the counters' cells.
 pub struct Profiler {
     stacks: bool,
+    functions: Functions,
     counters: Counters,
     tables: InterruptTables,
     registers: Option<Registers>,
@@ -85,13 +87,20 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 
 impl Profiler {
-    /// Starts to count for `cpus` CPUs, and to write to `path`. Fails when the file cannot be written.
-    pub fn new(arguments: &Arguments, path: &Path, cpus: u16) -> io::Result<Self> {
+    /// Starts to count for `cpus` CPUs, and to write to `path`. Jumps between `functions` are followed if
+    /// call paths are. Fails when the file cannot be written.
+    pub fn new(
+        arguments: &Arguments,
+        functions: Functions,
+        path: &Path,
+        cpus: u16,
+    ) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
         let scope = Scope { cpus, nodes, stacks: arguments.stacks };
         let out = Writer::new(File::create(path)?, scope)?;
         Ok(Self {
             stacks: arguments.stacks,
+            functions,
             counters: Counters::new(cpus.into(), MAX_ADDRESSES),
             tables: InterruptTables::default(),
             registers: None,
@@ -135,15 +144,31 @@ impl Profiler {
             }
             self.hook(&instruction, privilege, special);
             if self.stacks && privilege == Privilege::Kernel {
-                if new_path {
-                    following::hook(&instruction, following::Hook::Block(address));
-                }
+                self.hook_block(&instruction, new_path);
                 new_path = hook_path(&instruction, special);
             }
             self.count(&instruction, privilege, special);
             if self.accesses.is_some() {
                 callbacks::count_accesses(&instruction, privilege);
             }
+        }
+    }
+
+    /// Hooks a kernel instruction at which another path may be counted: the first of a function, or of a
+    /// block.
+    fn hook_block(&self, instruction: &Instruction<'_>, first: bool) {
+        use following::Hook;
+        let address = instruction.address();
+        let reached = match self.functions.place(address) {
+            Place::Beginning => Some(Hook::Function(address)),
+            Place::Outside if first => Some(Hook::Outside(address)),
+            Place::Outside | Place::Elsewhere => None,
+        };
+        if let Some(hook) = reached {
+            following::hook(instruction, hook);
+        }
+        if first || reached.is_some() {
+            following::hook(instruction, Hook::Block(address));
         }
     }
 

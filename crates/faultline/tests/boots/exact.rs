@@ -1,5 +1,6 @@
 //! Exact mode on real kernels: equal inputs give equal boots, and counts add up.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -60,6 +61,7 @@ fn adds_up(boot: &Boot) {
             profile.functions.iter().map(|function| function.total().instructions).sum();
         let paths: u64 = profile.stacks.iter().map(|stack| stack.instructions).sum();
         assert_eq!((functions, paths), (sum.kernel, sum.kernel));
+        assert_eq!(by_path(profile), by_function(profile));
         let processes = profile.processes.iter().flat_map(|process| &process.instructions);
         assert_eq!(processes.sum::<u64>(), sum.user);
         let sampled = |label| {
@@ -81,6 +83,24 @@ fn adds_up(boot: &Boot) {
     }));
     assert!(numa01.processes.iter().any(|process| process.name == "workloads"));
     accesses_add_up(boot, numa01);
+}
+
+/// Each function's own instructions, as counted by address.
+fn by_function(profile: &Profile) -> BTreeMap<&str, u64> {
+    let mut sums = BTreeMap::new();
+    for function in &profile.functions {
+        *sums.entry(&*function.name).or_default() += function.total().instructions;
+    }
+    sums
+}
+
+/// The same as counted by path.
+fn by_path(profile: &Profile) -> BTreeMap<&str, u64> {
+    let mut sums = BTreeMap::new();
+    for stack in &profile.stacks {
+        *sums.entry(&**stack.functions.last().unwrap()).or_default() += stack.instructions;
+    }
+    sums
 }
 
 /// The last row of the accesses' series equals the profile.

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod balancing;
+mod calls;
 mod common;
 mod counts;
 mod culprit;

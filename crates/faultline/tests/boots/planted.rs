@@ -279,7 +279,7 @@ fn accesses(boot: &Boot) -> (u64, u64) {
 }
 
 /// The instructions of each function of a kernel, as `objdump` prints them, without addresses.
-fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
+pub fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
     let said = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(vmlinux).output();
     let said = String::from_utf8(said.unwrap().stdout).unwrap();
     let mut functions: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -20,6 +20,7 @@ pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot
         accesses: profile.accesses,
         stacks: profile.stacks,
         switch: code.switch,
+        functions: code.symbols.beginnings().collect(),
     };
     Exact { seed: slot.replicate, clock: libraries.clock.clone(), plugin: Some(plugin) }
 }

@@ -56,8 +56,9 @@ fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
     let plugin = plugin.then(|| Plugin {
         path: file("libtcg.so"),
         accesses: false,
-        stacks: false,
+        stacks: true,
         switch: None,
+        functions: vec![7, 8],
     });
     Exact { seed: 1, clock: file(clock), plugin }
 }
@@ -220,17 +221,17 @@ fn only_an_exact_machine_has_the_still_clock() {
 }
 
 #[test]
-fn the_profile_of_an_exact_machine_can_have_any_path() {
+fn the_plugins_files_can_have_any_path() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join(OsStr::from_bytes(b"a,\xff"));
     fs::create_dir(&directory).unwrap();
     let exact = exact(place.path(), "libstillclock.so", true);
-    let emulator = script(place.path(), "echo profile >\"$FAULTLINE_PROFILE\"");
+    let emulator = script(place.path(), "cat \"$FAULTLINE_FUNCTIONS\" >\"$FAULTLINE_PROFILE\"");
     let emulator = Emulator::unchecked(&emulator, 10);
     let limits = limits(LONG, LONG, LONG);
     let ran = |vm: &Vm<'_>| run(vm, &mut |_| {});
     with_vm(&directory, &emulator, Engine::Exact(&exact), 2, &limits, ran).unwrap();
-    assert_eq!(fs::read_to_string(directory.join(PROFILE_FILE)).unwrap(), "profile\n");
+    assert_eq!(fs::read(directory.join(PROFILE_FILE)).unwrap(), pack_functions(&[7, 8]));
 }
 
 #[test]

@@ -26,6 +26,10 @@ static PATHS: [AtomicU32; MAX_CPUS as usize] =
 pub enum Hook {
     /// A block of kernel instructions begins at this address.
     Block(u64),
+    /// A function of the kernel's image begins at this address.
+    Function(u64),
+    /// A block of kernel instructions outside of its image begins at this address.
+    Outside(u64),
     /// A call at this address.
     Call(u64),
     Return,
@@ -68,6 +72,8 @@ pub fn hook(instruction: &Instruction<'_>, hook: Hook) {
     unsafe {
         match hook {
             Hook::Block(address) => instruction.on_execution(on_block, Unread, number(address)),
+            Hook::Function(address) => instruction.on_execution(on_function, Read, number(address)),
+            Hook::Outside(address) => instruction.on_execution(on_outside, Read, number(address)),
             Hook::Call(site) => instruction.on_access(on_call, number(site)),
             Hook::Return => instruction.on_access(on_return, none),
             Hook::InterruptReturn => instruction.on_execution(on_interrupt_return, Read, none),
@@ -92,6 +98,16 @@ unsafe extern "C" fn on_block(_: c_uint, address: *mut c_void) {
     if let Some(tally) = RECENT.tally(path, address, look_up) {
         RUNNING[cpu].set_tally(tally);
     }
+}
+
+unsafe extern "C" fn on_function(_: c_uint, function: *mut c_void) {
+    let stack = || with(|profiler| profiler.stack_pointer());
+    follow(|cpu, follower| follower.reached(cpu, function.addr() as u64, stack));
+}
+
+unsafe extern "C" fn on_outside(_: c_uint, address: *mut c_void) {
+    let stack = || with(|profiler| profiler.stack_pointer());
+    follow(|cpu, follower| follower.reached_outside(cpu, address.addr() as u64, stack));
 }
 
 /// A call pushes its return address.

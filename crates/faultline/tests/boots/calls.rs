@@ -1,0 +1,87 @@
+//! Checks call paths through jumps from one function to another: gcc makes a jump of a call at a function's end. The
+//! same kernel is built without such jumps, and must have the same paths. Runs in `make check-long`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Boot, Profile};
+
+use crate::common::Bench;
+use crate::long_only;
+use crate::planted::{BASE, functions, image, variant};
+
+/// The kernel without jumps to other functions.
+const CALLED: &str = "called";
+/// A function that jumps to another one in the kernel that has jumps, and the other one.
+const JUMP: (&str, &str) = ("x64_sys_call", "__x64_sys_mprotect");
+/// Edges with at least this share of a phase's instructions in one kernel must be in both. Their numbers differ by luck,
+/// such as how often slabs are filled. If a jump were not followed, the kernel with jumps would not have the edge.
+const SHARE: f64 = 0.01;
+
+/// A caller and its callee.
+type Edge = (String, String);
+
+#[test]
+fn jumps_to_other_functions_count_as_calls() {
+    if !long_only() {
+        return;
+    }
+    for (kernel, instruction) in [(BASE, "jmp"), (CALLED, "call")] {
+        let code = &functions(&image(kernel))[JUMP.0];
+        let target = format!("<{}>", JUMP.1);
+        let mut to = code.iter().filter(|line| line.ends_with(&target));
+        assert!(to.all(|line| line.starts_with(instruction)), "{kernel}: {code:?}");
+    }
+    let bench = Bench::new();
+    let variants = [BASE, CALLED].map(|kernel| variant(kernel, ""));
+    bench
+        .run(&format!(
+            "name = \"calls\"\nmode = \"exact\"\nseeds = 1\n[profile]\nstacks = true\n\
+             [machine]\ncpus = 1\nmemory = \"512M\"\nnodes = 1\n{}\
+             [[workload]]\nname = \"mmap\"\n\
+             parameters = {{ by = \"processes\", operations = 2000, rounds = 1 }}\n",
+            variants.concat()
+        ))
+        .expect(0);
+    let boots = bench.boots();
+    let [jumps, calls] = [BASE, CALLED].map(|kernel| phases(&boots, kernel));
+    assert!(jumps.keys().eq(calls.keys()));
+    let mut compared = BTreeSet::new();
+    for (phase, jumps) in jumps {
+        compared.extend(agree(jumps, calls[phase]));
+    }
+    assert!(compared.contains(&(JUMP.0.to_owned(), JUMP.1.to_owned())), "{compared:?}");
+}
+
+/// The phases of a kernel's boot.
+fn phases<'a>(boots: &'a [Boot], kernel: &str) -> BTreeMap<&'a str, &'a Profile> {
+    let boot = boots.iter().find(|boot| boot.variant == kernel).unwrap();
+    let phases = boot.profiles.iter().map(|profile| (&*profile.phase, profile));
+    phases.filter(|(phase, _)| !phase.is_empty()).collect()
+}
+
+/// Checks that two profiles have the same edges, and returns them.
+fn agree(jumps: &Profile, calls: &Profile) -> Vec<Edge> {
+    let all = [jumps, calls].map(|profile| profile.instructions().kernel as f64);
+    let [jumps, calls] = [jumps, calls].map(edges);
+    let edges: BTreeSet<&Edge> = jumps.keys().chain(calls.keys()).collect();
+    let edges = edges.into_iter().filter(|edge| {
+        let sums = [&jumps, &calls].map(|edges| edges.get(*edge).copied().unwrap_or(0) as f64);
+        let is_large = sums[0] >= SHARE * all[0] || sums[1] >= SHARE * all[1];
+        assert!(!is_large || (sums[0] > 0.0 && sums[1] > 0.0), "{edge:?}: {sums:?} of {all:?}");
+        is_large
+    });
+    edges.cloned().collect()
+}
+
+/// The instructions of each callee under its caller, with those of what it calls.
+fn edges(profile: &Profile) -> BTreeMap<Edge, u64> {
+    let mut edges = BTreeMap::new();
+    for stack in &profile.stacks {
+        let pairs = stack.functions.windows(2);
+        let of: BTreeSet<Edge> = pairs.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        for edge in of {
+            *edges.entry(edge).or_default() += stack.instructions;
+        }
+    }
+    edges
+}
