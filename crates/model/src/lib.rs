@@ -41,7 +41,7 @@ pub use profile::{
     Instructions, MAX_FREQUENCY, NOT_SAMPLED, Privilege, Process, Profile, Profiling, Sampled,
     Slice, Stack, Target, USER,
 };
-pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
+pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};
 pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, Node, Topology, TopologyError};

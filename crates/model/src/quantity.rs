@@ -32,10 +32,25 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-/// A number and a noun whose plural ends in s: `1 boot`, `2 boots`.
+/// A number and a noun whose plural ends in s: `1 boot`, `2 boots`, `1,200 boots`.
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    format!("{} {noun}{plural}", grouped(&number.to_string()))
+}
+
+/// A number as sentences have it, with its digits in groups of three: `1,401`, `-2,369,712.50`. `number` is in plain
+/// digits; what comes after its whole part is kept.
+pub fn grouped(number: &str) -> String {
+    let begin = number.len() - number.trim_start_matches(['-', '+']).len();
+    let whole = number[begin..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut text = number[..begin].to_owned();
+    for (place, digit) in number[begin..begin + whole].chars().enumerate() {
+        if place > 0 && (whole - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + &number[begin + whole..]
 }
 
 /// The date in UTC of a time in seconds since 1970: `2023-11-14`.
@@ -202,6 +217,22 @@ mod tests {
     fn one_is_singular() {
         let counts = [0, 1, 2].map(|number| count(number, "node"));
         assert_eq!(counts, ["0 nodes", "1 node", "2 nodes"]);
+        assert_eq!(count(1200, "node"), "1,200 nodes");
+    }
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (plain, text) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1401", "1,401"),
+            ("-2369712.5000", "-2,369,712.5000"),
+            ("+100000", "+100,000"),
+            ("1.000000e300", "1.000000e300"),
+            ("-", "-"),
+        ] {
+            assert_eq!(grouped(plain), text);
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use culprit::{Commit, Culprit, Ending, Findings, Phase, Tried, short};
 use model::count;
 
 use crate::ascii::{WIDTH, escape, excerpt, fitted, fold};
-use crate::exact::{NOT_MODELLED, directed, more_or_less};
-use crate::table::EMULATED;
+use crate::exact::NOT_MODELLED;
+use crate::table::{EMULATED, decimal};
+use crate::words::{Of, figure};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
@@ -52,7 +53,7 @@ fn answer(found: &Findings) -> String {
             "{signal}: {} at {good}, {} at {bad} ({})",
             value(levels[0]),
             value(levels[1]),
-            percent(levels)
+            change(of(found), levels)
         ),
         None => "no figure of both ends".into(),
     };
@@ -124,12 +125,12 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
         "  {} before, {} after ({}{})\n",
         value(culprit.levels[0]),
         value(culprit.levels[1]),
-        percent(culprit.levels),
+        change(of(found), culprit.levels),
         share.map_or(String::new(), |share| format!("; {share:.0} % of the whole change")),
     );
     if let Some(proof) = &culprit.proof {
         let is_option = culprit.only().is_some_and(Commit::is_option);
-        text += &proof::text(proof, found.exact, is_option);
+        text += &proof::text(proof, found, is_option);
     }
     text
 }
@@ -177,7 +178,7 @@ fn steps(found: &Findings) -> String {
     rows.push((rest, "in no step".into()));
     rows.push((bad - good, "the whole change".into()));
     let row = |(change, name): (f64, String)| {
-        let size = like(change.abs(), good);
+        let size = decimal(Some(change.abs()), digits(good));
         let sign = if change < 0.0 { '-' } else { '+' };
         [format!("{sign}{size}"), of_whole(change, [good, bad]), name]
     };
@@ -226,10 +227,10 @@ fn parts(found: &Findings) -> String {
 
 /// What the change of a function means for its phase.
 fn share(found: &Findings) -> String {
-    let Some(Phase { signal, change }) = &found.phase else { return String::new() };
-    let [before, after] = change.levels.map(value);
-    let floor = change.floor.map_or(String::new(), |floor| {
-        format!(", {} {}", by(found.exact), self::floor(floor, change.levels[0]))
+    let Some(Phase { signal, change: whole }) = &found.phase else { return String::new() };
+    let [before, after] = whole.levels.map(value);
+    let floor = whole.floor.map_or(String::new(), |floor| {
+        format!(", {} {}", by(found.exact), self::floor(floor, whole.levels[0]))
     });
     let meaning = match found.share {
         Some(share) if share < 0.95 => {
@@ -238,8 +239,8 @@ fn share(found: &Findings) -> String {
         Some(share) => format!("the function has {:.0} % of that", 100.0 * share),
         None => "not beyond luck, but the function's cost is".into(),
     };
-    let percent = percent(change.levels);
-    format!("{}: {before} -> {after} ({percent}{floor}); {meaning}\n", escape(signal))
+    let change = change(Of::Number, whole.levels);
+    format!("{}: {before} -> {after} ({change}{floor}); {meaning}\n", escape(signal))
 }
 
 /// Kernels whose boots lie in groups, in measured mode.
@@ -335,7 +336,7 @@ fn table(found: &Findings, width: usize) -> String {
     let rows: Vec<[String; 5]> = tried
         .iter()
         .map(|tried| {
-            let level = tried.level().map_or("-".into(), value);
+            let level = tried.level().map_or("-".into(), |it| decimal(Some(it), digits(it)));
             let number = booted(tried).map_or("-".into(), |number| number.to_string());
             let left = tried.left.to_string();
             [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
@@ -428,9 +429,9 @@ fn of_whole(part: f64, [good, bad]: [f64; 2]) -> String {
     format!("{} %", (100.0 * part / (bad - good)).round() + 0.0)
 }
 
-/// A figure with the digits that matter.
+/// A figure in a sentence, with the digits that matter.
 fn value(value: f64) -> String {
-    like(value, value)
+    figure(value, digits(value))
 }
 
 /// What luck or noise can cause, as a share of a level if that is not zero.
@@ -441,27 +442,36 @@ fn floor(floor: f64, level: f64) -> String {
     }
 }
 
-/// A difference with the digits of the figures that it is of.
-fn like(difference: f64, figure: f64) -> String {
-    match figure.abs() {
-        1e5.. => format!("{difference:.0}"),
-        _ => format!("{difference:.2}"),
-    }
+/// The decimals that matter of a figure, and of its differences.
+fn digits(figure: f64) -> usize {
+    if figure.abs() < 1e5 { 2 } else { 0 }
 }
 
-fn percent([before, after]: [f64; 2]) -> String {
+/// What the searched figure measures: the unit of a row of measured mode is not known.
+fn of(found: &Findings) -> Of {
+    if found.exact { Of::Number } else { Of::Amount }
+}
+
+/// A change in words.
+fn change(of: Of, [before, after]: [f64; 2]) -> String {
     let change = after - before;
-    more_or_less(100.0 * change / before.abs(), 2)
-        .unwrap_or_else(|| directed(value(change.abs()), change))
+    of.change([before, after], 2).unwrap_or_else(|| of.directed(value(change.abs()), change))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn changes_of_nothing_have_no_direction() {
-        let of = |before, after| super::percent([before, after]);
+        let of = |before, after| change(Of::Number, [before, after]);
         assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0), of(0.0, 0.0)], ["0.00 %", "0.00 %", "0.00"]);
-        assert_eq!([of(100.0, 99.0), of(-1.0, 1.0)], ["1.00 % less", "200.00 % more"]);
-        assert_eq!([of(0.0, 3.0), of(0.0, -3.0)], ["3.00 more", "3.00 less"]);
+        assert_eq!([of(100.0, 99.0), of(-1.0, 1.0)], ["1.00 % fewer", "200.00 % more"]);
+        assert_eq!([of(0.0, 3.0), of(0.0, -3.0)], ["3.00 more", "3.00 fewer"]);
+    }
+
+    #[test]
+    fn figures_of_sentences_have_groups() {
+        assert_eq!([value(31.0), value(162_345_678.0)], ["31.00", "162,345,678"]);
     }
 }

@@ -4,9 +4,9 @@ use compare::{Comparison, Effect, Effects, Table, Term, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
-use crate::exact::more_or_less;
 use crate::table::decimal;
 use crate::verdicts::{Layout, probability, short};
+use crate::words::Of;
 
 /// Most interactions of a row that are printed if figures are not seen to depend on them.
 const MAX_OTHERS: usize = 6;
@@ -109,7 +109,8 @@ pub fn word(effect: &Effect) -> &'static str {
 pub fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
     let change = |ratio: f64| match comparison.mode {
         Mode::Measured => format!("{} %", decimal(effect.gain(ratio), 2)),
-        Mode::Exact => more_or_less(100.0 * (ratio - 1.0), 2).unwrap_or_else(|| "-".to_owned()),
+        // Exact mode judges instructions.
+        Mode::Exact => Of::Number.change([1.0, ratio], 2).unwrap_or_else(|| "-".to_owned()),
     };
     let mut said = change(effect.ratio);
     if let Some(evidence) = &effect.evidence {

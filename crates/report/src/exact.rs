@@ -7,6 +7,7 @@ use crate::ascii::{escape, few};
 use crate::notes::{Note, lay_out};
 use crate::table::decimal;
 use crate::verdicts::{more_of, short};
+use crate::words::Of;
 
 /// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
 /// 2^1.
@@ -145,9 +146,9 @@ pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String>
     Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
 }
 
-/// The change of a column's figure in percent of the baseline's: `139.97 % more`.
+/// The change of a column's figure against the baseline's, in words: `139.97 % more`.
 pub fn change(row: &Row, column: usize, decimals: usize) -> Option<String> {
-    more_or_less(percent(row, column)?, decimals)
+    Of::unit(&row.unit).change([row.value(0)?, row.value(column)?], decimals)
 }
 
 /// The change of a column's figure in percent of the baseline's.
@@ -160,22 +161,6 @@ pub fn percent(row: &Row, column: usize) -> Option<f64> {
 pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
     let percent = 100.0 * row.floor(column)? / row.value(0)?.abs();
     percent.is_finite().then_some(percent)
-}
-
-/// A change in percent as sentences have it: `139.97 % more`, `0.52 % less`, and `0.00 %` of what rounds to
-/// none. `None` for what is not a number.
-pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
-    let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
-    Some(directed(size, percent))
-}
-
-/// The size of a change with its direction. A size that is printed as zero has no direction.
-pub fn directed(size: String, change: f64) -> String {
-    match size.contains(|c: char| matches!(c, '1'..='9')) {
-        false => size,
-        true if change < 0.0 => size + " less",
-        true => size + " more",
-    }
 }
 
 /// How many of the rows that are called beyond luck are expected to be luck.

@@ -31,6 +31,7 @@ mod steps;
 mod sweep;
 mod table;
 mod verdicts;
+mod words;
 
 use compare::Comparison;
 use verdicts::TEXT;

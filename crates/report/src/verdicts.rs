@@ -2,13 +2,14 @@
 //! that could have been seen, the spread of boots, outliers and multiple peaks.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
-use model::{Better, Mode, count};
+use model::{Better, Mode, count, grouped};
 
 use crate::ascii::{escape, excerpt, few, wrap};
 use crate::effects;
 use crate::exact;
 use crate::oddities;
 use crate::table::{decimal, signed};
+use crate::words::Of;
 
 /// Most differences beside the verdicts that are named; the others are counted.
 const MAX_NAMES: usize = 12;
@@ -251,7 +252,9 @@ const MOST: usize = 1000;
 pub(crate) fn more_of(number: usize, unit: &str) -> String {
     match rough(number) {
         number @ ..=MOST => format!("about {}", count(number, &format!("more {unit}"))),
-        number => format!("more {unit}s than are practical (about {number})"),
+        number => {
+            format!("more {unit}s than are practical (about {})", grouped(&number.to_string()))
+        }
     }
 }
 
@@ -342,15 +345,11 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
         0..=2 => metric,
         _ => format!("{} {metric}", escape(&comparison.variants[column].name)),
     };
-    let better = row.better.unwrap_or(Better::Higher);
-    match evidence.gain(better) {
-        Some(gain) if row.better.is_some() => format!("{name} {} %", decimal(Some(gain), 2)),
-        Some(gain) => {
-            let word = if gain < 0.0 { "less" } else { "more" };
-            format!("{name} {} % {word}", decimal(Some(gain.abs()), 2))
-        }
-        None => format!("{name} from 0"),
-    }
+    let change = match row.better {
+        Some(better) => evidence.gain(better).map(|gain| format!("{} %", decimal(Some(gain), 2))),
+        None => Of::unit(&row.unit).change([1.0, evidence.ratio], 2),
+    };
+    format!("{name} {}", change.as_deref().unwrap_or("from 0"))
 }
 
 /// The spread of each column's boots, on the rows with verdicts, or on all rows.
@@ -394,7 +393,7 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
 /// A share in percent; for a huge one without digits that would claim more than is known.
 pub(crate) fn in_percent(share: f64, decimals: usize) -> String {
     match share > 10.0 {
-        true => "over 1000".to_owned(),
+        true => "over 1,000".to_owned(),
         false => decimal(Some(100.0 * share), decimals),
     }
 }
@@ -427,9 +426,9 @@ mod tests {
     #[test]
     fn absurd_numbers_of_boots_are_not_suggested() {
         assert_eq!(more_of(1, "boot"), "about 1 more boot");
-        assert_eq!(more_of(991, "boot"), "about 1000 more boots");
-        assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1100)");
-        assert_eq!(more_of(24_801, "boot"), "more boots than are practical (about 25000)");
+        assert_eq!(more_of(991, "boot"), "about 1,000 more boots");
+        assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1,100)");
+        assert_eq!(more_of(24_801, "boot"), "more boots than are practical (about 25,000)");
     }
 
     #[test]

@@ -262,7 +262,7 @@ fn the_function_behind_a_verdict_is_named() {
     case.explained = vec![explained("6.12")];
     let (mail, _) = case.mail(|_| {});
     let said = "\n\nPhase protect: 140.04 % more kernel instructions, in change_protection and what it \
-                calls: 2369514 per entry before, 5716350 now.\n\n";
+                calls: 2,369,514 per entry before, 5,716,350 now.\n\n";
     assert!(mail.replace("\n    ", " ").contains(said) && !mail.contains("Phase end"), "{mail}");
     case.explained.push(explained("7.3"));
     let (mail, _) = case.mail(|_| {});

@@ -3,9 +3,10 @@
 use compare::Comparison;
 use culprit::{Commit, Culprit, Findings, Phase, Tried};
 
-use super::{kind, name, percent, rest, text};
+use super::{change, kind, name, of, rest, text};
 use crate::ascii::{escape, fitted};
 use crate::mail::{WIDTH, compared, guarded, header, verdicts_and_rows};
+use crate::words::Of;
 
 /// The findings as a mail: subject, the answer, the commits tried, the verdicts on the proofs, and the lines that
 /// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
@@ -43,10 +44,12 @@ fn is_shown(letter: char) -> bool {
 fn subject(found: &Findings) -> String {
     let (workload, signal) = (&found.workload, &found.signal);
     let change = |step: &Culprit| match &found.phase {
-        Some(Phase { signal, change }) if found.share.is_some() && rest(found).is_empty() => {
-            format!("{} {signal}", percent(change.levels))
+        Some(Phase { signal, change: whole })
+            if found.share.is_some() && rest(found).is_empty() =>
+        {
+            format!("{} {signal}", change(Of::Number, whole.levels))
         }
-        _ => format!("{} {signal}", percent(step.levels)),
+        _ => format!("{} {signal}", change(of(found), step.levels)),
     };
     match &found.culprits[..] {
         [] => format!("{workload}: no {} found that changed {signal}", kind(found)),

@@ -4,8 +4,8 @@ use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
 use super::{
-    answer, booted, effort, groups, in_order, kind, left, limits, of_culprit, of_hundred, parts,
-    percent, problem, reference, rest, steps, subjects, value,
+    answer, booted, change, effort, groups, in_order, kind, left, limits, of, of_culprit,
+    of_hundred, parts, problem, reference, rest, steps, subjects, value,
 };
 use crate::ascii::escape;
 use crate::document::{Policy, document};
@@ -222,7 +222,7 @@ fn table(found: &Findings) -> Markup {
             }
         }
         @if let Some([good, bad]) = found.levels() {
-            p class="note" { "From the good to the bad end: " (percent([good, bad])) "." }
+            p class="note" { "From the good to the bad end: " (change(of(found), [good, bad])) "." }
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The proof of a culprit: what it changes against its parent, and what its revert changes.
 
-use culprit::{Change, Proof};
+use culprit::{Change, Findings, Proof};
 use model::count;
 
-use super::{by, floor, percent, value};
+use super::{by, floor, value};
 use crate::ascii::{escape, excerpt};
+use crate::words::Of;
 
 /// The functions that a proof names at most.
 const FUNCTIONS: usize = 8;
 
 /// One part of a proof. `by` is what hides small changes of its figure.
-fn line(what: &str, change: &Change, by: &str) -> String {
+fn line(what: &str, change: &Change, of: Of, by: &str) -> String {
     let beyond = match change.floor {
         None => "too few boots to judge".to_owned(),
         Some(floor) => {
@@ -19,26 +20,26 @@ fn line(what: &str, change: &Change, by: &str) -> String {
         }
     };
     let [before, after] = change.levels.map(value);
-    format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
+    format!("    {what}: {before} -> {after} ({}; {beyond})\n", super::change(of, change.levels))
 }
 
 /// The proof of a culprit, indented.
-pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
-    let by = by(exact);
+pub fn text(proof: &Proof, found: &Findings, is_option: bool) -> String {
+    let (by, of) = (by(found.exact), super::of(found));
     let [parent, reverted, reverting] = match is_option {
         false => ["its parent", "reverted", "reverting it"],
         true => ["the change before", "set back", "setting it back"],
     };
     // In exact mode the seeds are those of the search.
-    let how = if exact { "with all seeds" } else { "again" };
+    let how = if found.exact { "with all seeds" } else { "again" };
     let mut text = format!("  Measured {how} (experiment {}):\n", proof.experiment);
     match &proof.step {
-        Some(step) => text += &line(&format!("{parent} and it"), step, by),
+        Some(step) => text += &line(&format!("{parent} and it"), step, of, by),
         None => text += &format!("    no figure of both it and {parent}\n"),
     }
     match &proof.reverted {
         Ok(change) => {
-            text += &line(&format!("the bad end and that with it {reverted}"), change, by);
+            text += &line(&format!("the bad end and that with it {reverted}"), change, of, by);
             if let Some(step) = proof.step.filter(Change::is_beyond) {
                 let back = -100.0 * change.change() / step.change();
                 text += &format!("    {reverting} takes {back:.0} % of the step back\n");
@@ -52,7 +53,12 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
             text += &format!("    kernel instructions not counted: {}\n", excerpt(why))
         }
         Some(Ok(instructions)) => {
-            text += &line(&format!("kernel instructions of {parent} and it"), instructions, "luck");
+            text += &line(
+                &format!("kernel instructions of {parent} and it"),
+                instructions,
+                Of::Number,
+                "luck",
+            );
             if !instructions.is_beyond() {
                 text += "    the code path is not longer: layout or caches, waiting, or slower instructions\n";
             }
@@ -64,7 +70,7 @@ pub fn text(proof: &Proof, exact: bool, is_option: bool) -> String {
             text += &format!("    not measured with aligned functions: {}\n", escape(why))
         }
         Some(Ok(change)) => {
-            text += &line("with all functions aligned to 64 bytes", change, by);
+            text += &line("with all functions aligned to 64 bytes", change, of, by);
             text += &match proof.remains() {
                 Some(0.0) => "    then the step is gone: it is the place of functions\n".to_owned(),
                 Some(1.0) => "    then the step remains: not the place of functions\n".to_owned(),

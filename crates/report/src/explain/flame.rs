@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use compare::{Path, Paths};
 use maud::{Markup, html};
 
-use super::view::{figure, signed};
 use crate::ascii::excerpt;
+use crate::words::{figure, signed};
 
 /// The side that determines the widths of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +246,7 @@ fn shade(change: f64, most: f64) -> String {
 
 /// The text shown when a frame is pointed at.
 fn figures(frame: &Frame<'_>, percent: f64) -> String {
-    let sides = |[base, new]: [f64; 2]| format!("{} to {}", figure(base), figure(new));
+    let sides = |[base, new]: [f64; 2]| format!("{} to {}", figure(base, 0), figure(new, 0));
     let change = frame.all[1] - frame.all[0];
     let moved = change - frame.shade();
     let moved = match moved.abs() >= 0.5 {

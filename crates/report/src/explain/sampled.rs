@@ -9,13 +9,14 @@ use super::flame::{self, Widths};
 use super::html::table;
 use super::json::{SubjectDocument, subject};
 use super::text::lay_out;
-use super::view::{TextTable, figure, phase_name, signed};
+use super::view::{TextTable, phase_name, signed};
 use super::{SCRIPT, STYLE};
 use crate::ascii::{escape, excerpt, wrap};
 use crate::document::{Policy, document};
 use crate::markup::sentence;
 use crate::page;
 use crate::table::decimal;
+use crate::words;
 
 /// Rows of each ranking of the page.
 const MAX_ROWS: usize = 30;
@@ -196,7 +197,7 @@ fn notes(difference: &SampledDifference) -> Vec<String> {
         format!(
             "{}: {} samples in {} s of its phases{lost}, by {}",
             excerpt(name),
-            figure(*samples as f64),
+            words::figure(*samples as f64, 0),
             decimal(Some(*seconds), 1),
             excerpt(&events.join(", ")),
         )

@@ -6,12 +6,13 @@ use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder, LEVEL,
     RATE, RESOLUTION, Section, Side, Totals,
 };
-use model::count;
+use model::{count, grouped};
 
 use super::cause::{causes, remark};
 use crate::ascii::excerpt;
-use crate::exact::{NOT_MODELLED, more_or_less};
+use crate::exact::NOT_MODELLED;
 use crate::table::decimal;
+use crate::words::{self, Of};
 
 /// A table: figures to the right, and their subject in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,10 +71,11 @@ fn parts(it: &Headline) -> String {
             (_, true) => " (gone here)",
             _ => "",
         };
-        format!("{} {}{here}", excerpt(name), signed(new - base, 0))
+        format!("{} {}{here}", excerpt(name), words::signed(new - base, 0))
     });
     let left: f64 = others.iter().map(|(_, [base, new])| new - base).sum();
-    let left = (!others.is_empty()).then(|| format!("{} more {}", others.len(), signed(left, 0)));
+    let left =
+        (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
     let all: Vec<String> = named.chain(left).collect();
     format!(" Own instructions per entry of it: {}.", all.join(", "))
 }
@@ -93,8 +95,7 @@ pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String
 /// What happened in a phase, and the function that holds the change.
 pub fn headline(it: &Headline) -> String {
     let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
-    let percent = 100.0 * kernel.change() / kernel.base;
-    let change = match more_or_less(percent, 2).as_deref() {
+    let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
         None => "-".to_owned(),
         Some("0.00 %") => "kernel instructions the same within 0.01 %".to_owned(),
         Some(change) if it.at_equal_entries => {
@@ -122,14 +123,14 @@ pub fn headline(it: &Headline) -> String {
     };
     let Holder { name, inclusive, per_entry: [base, new], share, .. } = holder;
     let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
-    let [base, new] = [*base, *new].map(|cost| decimal(Some(cost), decimals));
+    let [base, new] = [*base, *new].map(|cost| words::figure(cost, decimals));
     let calls = if *inclusive { " and what it calls" } else { "" };
     let share = match share {
         ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
         _ => String::new(),
     };
     let costs = format!("{base} per entry before, {new} now");
-    let [entries, now] = holder.entries.map(|entries| decimal(Some(entries), 0));
+    let [entries, now] = holder.entries.map(|entries| words::figure(entries, 0));
     let figures = match holder.is_by_number() && !it.at_equal_entries {
         true => format!("{entries} entries before, {now} now; {costs}"),
         false => costs,
@@ -222,12 +223,18 @@ pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let Compared { per_entry, contributions, counters } = section.compared;
     let [cost, change, counter] = beyond(section);
     let compared = by_luck(explanation, cost).map(|_| {
+        let number = |number: usize| grouped(&number.to_string());
         let expected = |beyond| decimal(by_luck(explanation, beyond), 1);
         format!(
-            "Beyond luck{}: {cost} of {per_entry} functions per entry, {change} of {contributions} \
-             contributions, {counter} of {counters} counters. Expected false positives: at most {}, \
+            "Beyond luck{}: {} of {} per entry, {} of {}, {} of {}. Expected false positives: at most {}, \
              {} and {}.",
             within(section),
+            number(cost),
+            count(per_entry, "function"),
+            number(change),
+            count(contributions, "contribution"),
+            number(counter),
+            count(counters, "counter"),
             expected(cost),
             expected(change),
             expected(counter),
@@ -252,7 +259,7 @@ pub fn beyond(section: &Section) -> [usize; 3] {
 /// Errors in the profiles of a section.
 fn error(section: &Section) -> Option<String> {
     let number = section.in_no_function;
-    let size = number.unsigned_abs();
+    let size = grouped(&number.unsigned_abs().to_string());
     let what = match number.signum() {
         0 => return None,
         1 => format!("{size} instructions of the kernel are in no function"),
@@ -382,21 +389,22 @@ fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
     vec![format!("{change:+}"), by_cost, by_number, floor, luck, format!("{of}{}", remark(it))]
 }
 
-/// The sum of the contributions beside the change of the total, both exact.
+/// The sum of the contributions, and whether it is the change of the total, both exact.
 fn proof(section: &Section, sum: i128, unit: i128) -> String {
-    let verdict = if sum == section.change { "equal" } else { "NOT EQUAL" };
     let exactly = |numerator: i128| match unit {
         1 => format!("{numerator:+}"),
         _ => format!("{numerator:+}/{unit}"),
     };
-    format!(
-        "{:+} sum of all {}; change of the total {:+}: {verdict} ({} and {})",
-        whole(sum, unit),
-        section.contributions.len(),
-        whole(section.change, unit),
-        exactly(sum),
-        exactly(section.change),
-    )
+    let check = match sum == section.change {
+        true => "adds up to the change of the total exactly".to_owned(),
+        false => format!(
+            "does NOT add up to the change of the total, {:+} ({} is not {})",
+            whole(section.change, unit),
+            exactly(sum),
+            exactly(section.change)
+        ),
+    };
+    format!("{:+} by all {}: {check}", whole(sum, unit), section.contributions.len())
 }
 
 /// The first `limit` counters.

@@ -8,6 +8,7 @@ use super::view::{self, changed, signed};
 use crate::ascii::excerpt;
 use crate::page::figure;
 use crate::page::svg::{Scale, bottom_axis, px};
+use crate::words;
 
 /// Most contributions with a bar of their own.
 const MOST: usize = 12;
@@ -67,7 +68,7 @@ fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
         ends: [0.0, value],
         class: TOTAL.to_owned(),
         figure: figure(&view::figure(value)),
-        title: format!("{}: {} instructions", excerpt(name), view::figure(value)),
+        title: format!("{}: {} instructions", excerpt(name), words::figure(value, 0)),
     };
     let mut bars = vec![total(&explanation.base.name, section.totals.all.base)];
     let mut sum = section.totals.all.base;
@@ -85,8 +86,8 @@ fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
         let title = format!(
             "{name}{}: {} to {} instructions of its own",
             note(it),
-            view::figure(it.instructions.base),
-            view::figure(it.instructions.new)
+            words::figure(it.instructions.base, 0),
+            words::figure(it.instructions.new, 0)
         );
         bar(name, size(it), class(it), title)
     }));
@@ -94,7 +95,7 @@ fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
     if !others.is_empty() {
         let [more, fewer] = [f64::max, f64::min]
             .map(|part: fn(f64, f64) -> f64| others.iter().map(|it| part(size(it), 0.0)).sum());
-        let title = format!("{} and {}", signed(more, 0), signed(fewer, 0));
+        let title = format!("{} and {}", words::signed(more, 0), words::signed(fewer, 0));
         let name = format!("{} more", others.len());
         bars.push(bar(name, more + fewer, sign(more + fewer).to_owned(), title));
     }

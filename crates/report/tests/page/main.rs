@@ -181,7 +181,7 @@ fn exact_mode_shows_floors_instead_of_intervals() {
     assert_eq!(verdicts, ["\u{25b2} improvement"]);
     assert!(!document.select(&Selector::parse(".floor").unwrap()).collect::<Vec<_>>().is_empty());
     assert!(texts(&document, ".caution")[0].contains("Not modelled"));
-    assert_eq!(texts(&document, "#verdicts .gain"), ["10.00 % less"]);
+    assert_eq!(texts(&document, "#verdicts .gain"), ["10.00 % fewer"]);
     // Of what has no verdict, samples are folded, as are all tables.
     let samples = texts(&document, ".workload summary");
     assert!(samples[0].starts_with("Samples of "), "{samples:?}");

@@ -1,0 +1,121 @@
+//! Changes and figures as sentences have them. Tables have plain digits.
+
+use model::grouped;
+
+use crate::table::decimal;
+
+/// From this ratio on a change is said as a ratio.
+const TIMES: f64 = 10.0;
+/// Ratios below this one have a decimal.
+const WHOLE_TIMES: f64 = 100.0;
+/// Units of time.
+const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
+
+/// What a figure measures, which decides the words for its change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// What can be counted, such as instructions, entries or faults.
+    Number,
+    /// Time.
+    Time,
+    /// Any other amount, such as memory, a rate or a share.
+    Amount,
+}
+
+impl Of {
+    /// By the unit of a row. A row without a unit is a number, and so are events per second (`/s`).
+    pub fn unit(unit: &str) -> Self {
+        let lower = unit.to_lowercase();
+        let size = lower.strip_suffix('b').map(|it| it.strip_suffix('i').unwrap_or(it));
+        let is_size = matches!(size, Some("" | "k" | "m" | "g" | "t")) || lower == "bytes";
+        let per = unit.split_once('/').is_some_and(|(what, _)| !what.is_empty());
+        match unit {
+            _ if TIME.contains(&unit) => Self::Time,
+            "%" | "model units" => Self::Amount,
+            _ if is_size || per || unit.contains(" a ") => Self::Amount,
+            _ => Self::Number,
+        }
+    }
+
+    /// The size of a change with its direction. A size that is printed as zero has no direction.
+    pub fn directed(self, size: String, change: f64) -> String {
+        match (size.contains(|c: char| matches!(c, '1'..='9')), self) {
+            (false, _) => size,
+            (true, Self::Number) if change < 0.0 => size + " fewer",
+            (true, _) if change < 0.0 => size + " less",
+            (true, _) => size + " more",
+        }
+    }
+
+    /// A change from the first figure to the second: `139.97 % more`, `0.52 % fewer`, from ten times on
+    /// `1,401 times as many`, and `0.00 %` of what rounds to none. `None` where it has no size, as that from 0.
+    pub fn change(self, [base, new]: [f64; 2], decimals: usize) -> Option<String> {
+        let ratio = new / base;
+        if base > 0.0 && ratio >= TIMES && ratio.is_finite() {
+            let ratio = figure(ratio, if ratio < WHOLE_TIMES { 1 } else { 0 });
+            let word = match self {
+                Self::Number => "many",
+                Self::Time => "long",
+                Self::Amount => "much",
+            };
+            return Some(format!("{ratio} times as {word}"));
+        }
+        let percent = 100.0 * (new - base) / base.abs();
+        let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
+        Some(self.directed(size, percent))
+    }
+}
+
+/// A figure with `decimals` decimals and its digits in groups: `2,369,712`; a dash if it is not a number.
+pub fn figure(value: f64, decimals: usize) -> String {
+    grouped(&decimal(Some(value), decimals))
+}
+
+/// The same with its sign, even if it rounds to 0.
+pub fn signed(value: f64, decimals: usize) -> String {
+    let sign = if value < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", figure(value.abs(), decimals))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_fewer_and_amounts_are_less() {
+        let of = |unit| Of::unit(unit);
+        for unit in ["", "instructions", "faults", "pages", "huge pages", "events", "/s", "blocks"]
+        {
+            assert_eq!(of(unit), Of::Number, "{unit}");
+        }
+        for unit in ["KiB", "MiB", "MB", "B", "bytes", "%", "pages/s", "ns/s", "ns a page", "1/s"] {
+            assert_eq!(of(unit), Of::Amount, "{unit}");
+        }
+        assert_eq!([of("s"), of("ms"), of("ns")], [Of::Time; 3]);
+        let down = |of: Of| of.change([100.0, 0.05], 2).unwrap();
+        assert_eq!(down(Of::Number), "99.95 % fewer");
+        assert_eq!([down(Of::Time), down(Of::Amount)], ["99.95 % less"; 2]);
+    }
+
+    #[test]
+    fn large_changes_are_ratios() {
+        let number = |base, new| Of::Number.change([base, new], 2);
+        let of = |base, new| number(base, new).unwrap();
+        assert_eq!(of(100.0, 140_113.34), "1,401 times as many");
+        assert_eq!([of(1.0, 10.0), of(1.0, 12.34)], ["10.0 times as many", "12.3 times as many"]);
+        assert_eq!([of(1.0, 9.999), of(1.0, 2.4)], ["899.90 % more", "140.00 % more"]);
+        assert_eq!(Of::Time.change([1.0, 250.0], 2).unwrap(), "250 times as long");
+        assert_eq!(Of::Amount.change([1.0, 250.0], 2).unwrap(), "250 times as much");
+        // Nothing and what is below nothing have no multiples.
+        assert_eq!([number(0.0, 3.0), number(0.0, 0.0)], [None, None]);
+        assert_eq!(of(-1.0, 10.0), "1100.00 % more");
+        assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0)], ["0.00 %", "0.00 %"]);
+    }
+
+    #[test]
+    fn digits_stand_in_groups() {
+        assert_eq!([figure(2_369_712.0, 0), figure(1234.5, 2)], ["2,369,712", "1,234.50"]);
+        assert_eq!([signed(-90_000.0, 0), signed(999.0, 0)], ["-90,000", "+999"]);
+        assert_eq!([figure(1e300, 2), figure(f64::NAN, 0)], ["1.000000e300", "-"]);
+    }
+}
