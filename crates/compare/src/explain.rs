@@ -22,7 +22,7 @@ use model::{Boot, Profile, WorkloadUse};
 use crate::VariantBoots;
 pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
-pub use headline::{Headline, Holder, headlines};
+pub use headline::{Callee, Headline, Holder, headlines};
 pub use paths::{Path, Paths, paths};
 pub use section::{Compared, Counter, Section, Totals};
 use sides::Sides;

@@ -62,8 +62,8 @@ pub use events::Spread;
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
 pub use explain::{
-    Calls, Code, Compared, Contribution, Counter, Explanation, Headline, Holder, Only, Path, Paths,
-    Section, Side, Split, Subject, Totals, explain, headlines, paths,
+    Callee, Calls, Code, Compared, Contribution, Counter, Explanation, Headline, Holder, Only,
+    Path, Paths, Section, Side, Split, Subject, Totals, explain, headlines, paths,
 };
 pub use figures::BootFigures;
 pub use judge::false_discovery_rates;

@@ -1,5 +1,6 @@
 //! Makes text from any source fit for a terminal and a mail: printable ASCII, lines of bounded width.
 
+use model::grouped;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// The width that text keeps to.
@@ -12,7 +13,7 @@ pub fn few(most: usize, named: impl IntoIterator<Item: ToString>) -> Vec<String>
     let mut named: Vec<String> = named.into_iter().map(|it| it.to_string()).collect();
     if let Some(more @ 1..) = named.len().checked_sub(most) {
         named.truncate(most);
-        named.push(format!("{more} more"));
+        named.push(format!("{} more", grouped(&more.to_string())));
     }
     named
 }

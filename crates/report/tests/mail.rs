@@ -241,10 +241,11 @@ fn the_function_behind_a_verdict_is_named() {
         function: name.map(|name| Holder {
             name: name.into(),
             inclusive: true,
-            per_entry: [2_369_514.0, 5_716_350.0],
-            entries: [1.0, 1.0],
+            instructions: [2_369_514.0, 5_716_350.0],
+            entries: Some([1.0, 1.0]),
             share: 1.0,
             parts: Vec::new(),
+            callee: None,
         }),
         at_equal_entries: false,
         followed: true,
@@ -262,7 +263,7 @@ fn the_function_behind_a_verdict_is_named() {
     case.explained = vec![explained("6.12")];
     let (mail, _) = case.mail(|_| {});
     let said = "\n\nPhase protect: 140.04 % more kernel instructions, in change_protection and what it \
-                calls: 2,369,514 per entry before, 5,716,350 now.\n\n";
+                calls: 2,369,514 before, 5,716,350 now; 1 entry.\n\n";
     assert!(mail.replace("\n    ", " ").contains(said) && !mail.contains("Phase end"), "{mail}");
     case.explained.push(explained("7.3"));
     let (mail, _) = case.mail(|_| {});

@@ -1,7 +1,7 @@
 //! One sentence per phase: by how much the kernel's instructions changed, and the function that holds the
 //! change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::WorkloadUse;
 
@@ -13,6 +13,10 @@ use crate::{Difference, FEWEST_FOR_LISTS};
 const MOST: f64 = 0.9;
 /// A function is named if it has at least this share of the phase's change.
 const HALF: f64 = 0.5;
+/// A frame leads to a thread's work if less than this share of its instructions is its own.
+const LITTLE: f64 = 0.01;
+/// A callee is named if it has at least this share of the change.
+const NOTABLE: f64 = 0.1;
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,18 +42,38 @@ pub struct Holder {
     pub name: String,
     /// Whether the figures include those of its callees.
     pub inclusive: bool,
-    /// Instructions per entry on both sides.
-    pub per_entry: [f64; 2],
-    /// Entries on both sides.
-    pub entries: [f64; 2],
+    /// Instructions on both sides.
+    pub instructions: [f64; 2],
+    /// Entries on both sides. `None` if a side has none: a kernel thread entered its function before the phase.
+    pub entries: Option<[f64; 2]>,
     /// Its share of the change; above 1 where others offset a part of it.
     pub share: f64,
-    /// Own instructions of each function in it per entry on both sides, where they differ: the largest change
-    /// first. Empty without callees.
+    /// Own instructions of each function in it on both sides, where they differ: the largest change first. They are
+    /// per entry of the holder if it has entries. Empty without callees.
     pub parts: Vec<(String, [f64; 2])>,
+    /// If it has no entries: the callee with the largest change.
+    pub callee: Option<Callee>,
+}
+
+/// A function in the one that holds a change, entered on both sides. Of all these its own instructions changed most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callee {
+    /// Its name.
+    pub name: String,
+    /// Entries on both sides.
+    pub entries: [f64; 2],
+    /// Own instructions per entry on both sides.
+    pub per_entry: [f64; 2],
 }
 
 impl Holder {
+    /// Instructions per entry on both sides.
+    pub fn per_entry(&self) -> Option<[f64; 2]> {
+        Some(per_entry(self.instructions, self.entries?))
+    }
+}
+
+impl Callee {
     /// Whether the number of entries holds more of its change than the instructions per entry
     /// ([`super::Split`]).
     pub fn is_by_number(&self) -> bool {
@@ -57,6 +81,10 @@ impl Holder {
         let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
         part(number, cost) > part(cost, number)
     }
+}
+
+fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
+    [instructions[0] / entries[0], instructions[1] / entries[1]]
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
@@ -82,76 +110,145 @@ pub fn headlines(
             true => by_calls(section, &paths),
             false => own(section),
         };
-        let function = paths.and_then(holder);
+        // Without entries only the total is known, and that is not one at equal entries.
+        let says = |it: &Holder| it.entries.is_some() || !at_equal_entries;
+        let function = paths.and_then(holder).filter(says);
         let phase = phase.to_owned();
         Headline { phase, kernel, function, at_equal_entries, followed, listed }
     };
     measured.map(headline).collect()
 }
 
+/// The frames of a path that count, and the path.
+type Walked<'a> = (Vec<&'a str>, &'a Path);
+
 /// The innermost function that, callees included, holds most of its caller's change; the outermost one holds
-/// half of the phase's. A callee that only one side has was renamed, moved or inlined, so its caller is the
-/// one that changed.
+/// half of the phase's. Functions that only one side executes were renamed, moved or inlined: what they call counts
+/// as called by their caller. Of the frames with which a kernel thread begins only the change of the phase counts.
 fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
-    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
-    let mut within: Vec<&Path> = paths.paths.iter().filter(kernel).collect();
+    let mut within = walked(paths);
     let all = change(&within);
-    let mut least = HALF;
+    let (mut whole, mut least) = (all, HALF);
     let mut holder = None;
     for depth in 1.. {
         let Some((frame, inside)) = heaviest(&within, depth) else { break };
-        let [base, new] = sums(&inside);
-        let share = change(&inside) / change(&within);
-        if share.is_nan() || share < least || base == 0.0 || new == 0.0 {
+        let share = change(&inside) / whole;
+        if share.is_nan() || share < least || sums(&inside).contains(&0.0) {
             break;
         }
-        holder = Some((frame.to_owned(), [base, new]));
-        (within, least) = (inside, MOST);
+        holder = Some(frame);
+        if !begins_thread(section, frame, &inside, depth) {
+            (whole, least) = (change(&inside), MOST);
+        }
+        within = inside;
     }
-    let (name, sums) = holder?;
-    let entries = entries(section, &name)?;
-    let per_entry = |sums: [f64; 2]| [sums[0] / entries[0], sums[1] / entries[1]];
+    let name = holder?.to_owned();
+    let (instructions, entries) = (sums(&within), entries(section, &name));
     let mut parts = BTreeMap::<&str, [f64; 2]>::new();
-    for Path { frames, base, new } in &within {
+    for (_, Path { frames, base, new }) in &within {
         let part = parts.entry(frames.last().map_or("", String::as_str)).or_default();
         *part = [part[0] + base, part[1] + new];
     }
-    let parts = parts.into_iter().map(|(name, sums)| (name.to_owned(), per_entry(sums)));
-    let mut parts: Vec<(String, [f64; 2])> = parts.filter(|(_, [base, new])| base != new).collect();
+    let mut parts: Vec<(String, [f64; 2])> =
+        parts.into_iter().map(|(name, sums)| (name.to_owned(), sums)).collect();
+    parts.retain(|(_, [base, new])| base != new);
+    if let Some(entries) = entries {
+        parts.iter_mut().for_each(|(_, sums)| *sums = per_entry(*sums, entries));
+    }
     let size = |(_, [base, new]): &(String, [f64; 2])| (new - base).abs();
     parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
-    let share = (sums[1] - sums[0]) / all;
-    Some(Holder { name, inclusive: true, per_entry: per_entry(sums), entries, share, parts })
+    let callee = match entries {
+        None => callee(section, &name, change(&within), &parts),
+        Some(_) => None,
+    };
+    let share = change(&within) / all;
+    Some(Holder { name, inclusive: true, instructions, entries, share, parts, callee })
+}
+
+/// The kernel's paths without the functions that only one side executes, in order.
+fn walked(paths: &Paths) -> Vec<Walked<'_>> {
+    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
+    let mut executed = HashMap::<&str, [bool; 2]>::new();
+    for Path { frames, base, new } in paths.paths.iter().filter(kernel) {
+        for frame in frames {
+            let sides = executed.entry(frame).or_default();
+            *sides = [sides[0] || *base > 0.0, sides[1] || *new > 0.0];
+        }
+    }
+    let mut walked: Vec<Walked<'_>> = paths
+        .paths
+        .iter()
+        .filter(kernel)
+        .map(|path| {
+            let frames = path.frames.iter().map(String::as_str);
+            (frames.filter(|frame| executed[frame] == [true; 2]).collect(), path)
+        })
+        .collect();
+    walked.sort_by(|(one, _), (other, _)| one.cmp(other));
+    walked
+}
+
+/// Whether `frame` only leads to a kernel thread's work, as `kthread` does: it was entered before the phase, and
+/// executes next to nothing itself.
+fn begins_thread(section: &Section, frame: &str, inside: &[Walked<'_>], depth: usize) -> bool {
+    let own: Vec<Walked<'_>> =
+        inside.iter().filter(|(frames, _)| frames.len() == depth + 1).cloned().collect();
+    let ([own, of_new], [all, all_new]) = (sums(&own), sums(inside));
+    entries(section, frame).is_none() && own < LITTLE * all && of_new < LITTLE * all_new
+}
+
+/// The function whose own instructions have the largest part of the change of `holder`, among those that both sides
+/// entered; `None` if that part is small.
+fn callee(
+    section: &Section,
+    holder: &str,
+    change: f64,
+    parts: &[(String, [f64; 2])],
+) -> Option<Callee> {
+    let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
+    let mut parts = parts.iter().filter(|(name, part)| name != holder && is_notable(part));
+    parts.find_map(|(name, _)| {
+        let calls = function(section, name)?.calls.as_ref()?;
+        let entries = entries(section, name)?;
+        let Difference { base, new, .. } = calls.per_entry?;
+        Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
+    })
 }
 
 /// The frame at `depth` in which instructions changed most, and the paths with it.
-fn heaviest<'a>(within: &[&'a Path], depth: usize) -> Option<(&'a str, Vec<&'a Path>)> {
+fn heaviest<'a>(within: &[Walked<'a>], depth: usize) -> Option<(&'a str, Vec<Walked<'a>>)> {
     // Paths are in order, so those with the same frames up to here follow each other.
-    let deeper: Vec<&Path> =
-        within.iter().copied().filter(|path| path.frames.len() > depth).collect();
-    let groups = deeper.chunk_by(|one, other| one.frames[depth] == other.frames[depth]);
-    let size = |group: &[&Path]| change(group).abs();
+    let deeper: Vec<Walked<'a>> =
+        within.iter().filter(|(frames, _)| frames.len() > depth).cloned().collect();
+    let groups = deeper.chunk_by(|(one, _), (other, _)| one[depth] == other[depth]);
+    let size = |group: &[Walked<'a>]| change(group).abs();
     let group = groups.max_by(|one, other| size(one).total_cmp(&size(other)))?;
-    Some((&group[0].frames[depth], group.to_vec()))
+    Some((group[0].0[depth], group.to_vec()))
 }
 
-fn change(paths: &[&Path]) -> f64 {
+fn change(paths: &[Walked<'_>]) -> f64 {
     let [base, new] = sums(paths);
     new - base
 }
 
-fn sums(paths: &[&Path]) -> [f64; 2] {
-    [paths.iter().map(|path| path.base).sum(), paths.iter().map(|path| path.new).sum()]
+fn sums(paths: &[Walked<'_>]) -> [f64; 2] {
+    let sum = |of: fn(&Path) -> f64| paths.iter().map(|(_, path)| of(path)).sum();
+    [sum(|path| path.base), sum(|path| path.new)]
 }
 
 /// How often each side entered a function of the kernel; `None` if a side did not.
-fn entries(section: &Section, function: &str) -> Option<[f64; 2]> {
+fn entries(section: &Section, name: &str) -> Option<[f64; 2]> {
+    let Difference { base, new, .. } = function(section, name)?.calls.as_ref()?.entries;
+    (base > 0.0 && new > 0.0).then_some([base, new])
+}
+
+/// The only function of this name in the kernel and its modules.
+fn function<'a>(section: &'a Section, function: &str) -> Option<&'a Contribution> {
     let is_it =
         |subject: &Subject| matches!(subject, Subject::Function { name, .. } if name == function);
     let mut found = section.contributions.iter().filter(|it| is_it(&it.subject));
-    let (only, None) = (found.next()?, found.next()) else { return None };
-    let Difference { base, new, .. } = only.calls.as_ref()?.entries;
-    (base > 0.0 && new > 0.0).then_some([base, new])
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
 }
 
 /// The function whose own instructions per entry hold half of the change, unless functions executed on one
@@ -167,10 +264,17 @@ fn own(section: &Section) -> Option<Holder> {
     if share < HALF || section.contributions.iter().any(|it| makes_up(&it)) {
         return None;
     }
-    let calls = first.calls.as_ref()?;
-    let [per_entry, entries] = [calls.per_entry?, calls.entries].map(|it| [it.base, it.new]);
-    let name = first.subject.to_string();
-    Some(Holder { name, inclusive: false, per_entry, entries, share, parts: Vec::new() })
+    let entries = first.calls.as_ref()?.entries;
+    let [instructions, entries] = [first.instructions, entries].map(|it| [it.base, it.new]);
+    Some(Holder {
+        name: first.subject.to_string(),
+        inclusive: false,
+        instructions,
+        entries: Some(entries),
+        share,
+        parts: Vec::new(),
+        callee: None,
+    })
 }
 
 #[cfg(test)]
@@ -203,11 +307,13 @@ mod tests {
         let expected = Holder {
             name: "change".into(),
             inclusive: true,
-            per_entry: [200.0, 482.0],
-            entries: [5.0, 5.0],
+            instructions: [1000.0, 2410.0],
+            entries: Some([5.0, 5.0]),
             share: 1410.0 / 1411.0,
             parts: vec![("pte".into(), [0.0, 480.0]), ("change".into(), [200.0, 2.0])],
+            callee: None,
         };
+        assert_eq!(holder.per_entry(), Some([200.0, 482.0]));
         assert_eq!(holder, expected);
     }
 
@@ -217,10 +323,80 @@ mod tests {
         let section = all(&boot(100, 10), &boot(50, 11));
         let calls = paths(&[("kernel f", 1000.0, 550.0)]);
         let holder = by_calls(&section, &calls).unwrap();
-        assert_eq!((holder.per_entry, holder.entries), ([10.0, 11.0], [100.0, 50.0]));
-        assert!(holder.is_by_number());
-        let dearer = Holder { per_entry: [10.0, 30.0], ..holder };
-        assert!(!dearer.is_by_number());
+        assert_eq!(holder.per_entry(), Some([10.0, 11.0]));
+        assert_eq!((holder.instructions, holder.entries), ([1000.0, 550.0], Some([100.0, 50.0])));
+    }
+
+    /// Two threads were entered before the phase; one of them calls `walk` less often now. One of the kernels enters
+    /// threads by a function that the other does not have.
+    #[test]
+    fn the_function_of_a_kernel_thread_has_a_total() {
+        let boot = |scan: u64, walks: u64| {
+            let threads = [("kthread", "", 0, 0), ("scan", "", 0, scan), ("reclaim", "", 0, 300)];
+            [executed(&[threads.as_slice(), &[("walk", "", walks, 10 * walks)]].concat())]
+        };
+        let section = all(&boot(5000, 400), &boot(2000, 10));
+        let calls = paths(&[
+            ("kernel fork kthread reclaim", 300.0, 0.0),
+            ("kernel fork kthread scan", 5000.0, 0.0),
+            ("kernel fork kthread scan walk", 4000.0, 0.0),
+            ("kernel start fork kthread reclaim", 0.0, 300.0),
+            ("kernel start fork kthread scan", 0.0, 2000.0),
+            ("kernel start fork kthread scan walk", 0.0, 100.0),
+        ]);
+        let holder = by_calls(&section, &calls).unwrap();
+        let callee =
+            Callee { name: "walk".into(), entries: [400.0, 10.0], per_entry: [10.0, 10.0] };
+        assert!(callee.is_by_number());
+        assert!(!Callee { per_entry: [10.0, 900.0], ..callee.clone() }.is_by_number());
+        let expected = Holder {
+            name: "scan".into(),
+            inclusive: true,
+            instructions: [9000.0, 2100.0],
+            entries: None,
+            share: 1.0,
+            parts: vec![("walk".into(), [4000.0, 100.0]), ("scan".into(), [5000.0, 2000.0])],
+            callee: Some(callee),
+        };
+        assert_eq!(holder, expected);
+        assert_eq!(holder.per_entry(), None);
+    }
+
+    /// Half of the change is in one thread, and the rest in another.
+    #[test]
+    fn a_thread_is_named_by_its_own_function() {
+        let boot =
+            |cost: u64| [executed(&[("scan", "", 0, 6 * cost), ("reclaim", "", 0, 4 * cost)])];
+        let section = all(&boot(10), &boot(20));
+        let calls = paths(&[
+            ("kernel fork kthread reclaim", 40.0, 80.0),
+            ("kernel fork kthread scan", 60.0, 120.0),
+        ]);
+        let holder = by_calls(&section, &calls).unwrap();
+        assert_eq!(
+            (&*holder.name, holder.instructions, holder.share),
+            ("scan", [60.0, 120.0], 0.6)
+        );
+        assert_eq!(holder.callee, None);
+    }
+
+    /// A function between two others has another name in each kernel.
+    #[test]
+    fn functions_of_one_side_are_looked_through() {
+        let boot = |name: &'static str, cost: u64| {
+            [executed(&[("sys", "", 2, 10), (name, "", 2, 10), ("f", "", 4, cost)])]
+        };
+        let section = all(&boot("old", 100), &boot("new", 900));
+        let calls = paths(&[
+            ("kernel sys", 10.0, 10.0),
+            ("kernel sys new", 0.0, 10.0),
+            ("kernel sys new f", 0.0, 900.0),
+            ("kernel sys old", 10.0, 0.0),
+            ("kernel sys old f", 100.0, 0.0),
+        ]);
+        let holder = by_calls(&section, &calls).unwrap();
+        assert_eq!((&*holder.name, holder.entries), ("f", Some([4.0, 4.0])));
+        assert_eq!(holder.share, 1.0);
     }
 
     #[test]
@@ -236,7 +412,7 @@ mod tests {
         assert_eq!(by_calls(&section, &calls).unwrap().name, "sys");
         // Where calls were not followed, a function that holds half is named.
         let holder = own(&section).unwrap();
-        assert_eq!((holder.per_entry, holder.share), ([50.0, 100.0], 0.5));
+        assert_eq!((holder.per_entry(), holder.share), (Some([50.0, 100.0]), 0.5));
     }
 
     #[test]

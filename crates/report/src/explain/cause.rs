@@ -1,39 +1,49 @@
 //! Words for functions whose machine code differs: which ones can be causes, and a mark for each.
 
 use compare::{Calls, Code, Contribution, Only, Section};
-use model::count;
+use model::{count, grouped};
 
-use super::view::{signed, within};
+use super::view::within;
 use crate::ascii::{excerpt, few};
+use crate::words;
 
 /// Most functions named whose code differs.
 const MAX_CAUSES: usize = 5;
 
-/// Which executed functions' code differs; `None` where that is not known.
+/// Which executed functions' code differs, by their part of the change: first those that differ beyond luck, where
+/// that is known. `None` where the code is not known.
 pub fn causes(section: &Section) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
-    let ranked = section.per_entry.iter().map(|&place| &section.contributions[place]);
-    let unranked = section.contributions.iter().enumerate();
-    let unranked = unranked.filter(|(place, _)| !section.per_entry.contains(place));
-    let causes: Vec<_> = ranked
-        .chain(unranked.map(|(_, it)| it))
-        .filter(|it| it.is_cause())
-        .map(|it| {
-            let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
-            let cost = cost.map(|it| format!(" ({} per entry)", signed(it.change(), 2)));
-            let inlined =
-                it.inlined.as_ref().map(|name| format!(", inlined from {}", excerpt(name)));
-            let [inlined, cost] = [inlined, cost].map(Option::unwrap_or_default);
-            format!("{}{inlined}{cost}", excerpt(&it.subject.to_string()))
-        })
-        .collect();
+    // Contributions are in order of size.
+    let (sure, others): (Vec<_>, Vec<_>) =
+        section.contributions.iter().filter(|it| it.is_cause()).partition(|it| is_beyond_luck(it));
+    let causes: Vec<String> = sure.into_iter().chain(others).map(part).collect();
     let of = format!("of the {} executed{}", count(marked, "function"), within(section));
-    let named = |causes| few(MAX_CAUSES, causes).join(", ");
     match (marked, causes.len()) {
         (0, _) => None,
         (_, 0) => Some(format!("The code of none {of} differs.")),
-        (_, number) => Some(format!("The code of {number} {of} differs: {}.", named(causes))),
+        (_, number) => Some(format!(
+            "The code of {} {of} differs; own instructions: {}.",
+            grouped(&number.to_string()),
+            few(MAX_CAUSES, causes).join(", ")
+        )),
     }
+}
+
+/// Whether its instructions, or those per entry, differ beyond luck.
+fn is_beyond_luck(it: &Contribution) -> bool {
+    let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
+    [Some(it.instructions), cost].into_iter().flatten().any(|it| it.beyond_luck() == Some(true))
+}
+
+/// A function whose code differs, its part of the change, and the change of an entry.
+fn part(it: &Contribution) -> String {
+    let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
+    let cost = cost.map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
+    let inlined = it.inlined.as_ref().map(|name| format!(" (inlined from {})", excerpt(name)));
+    let [inlined, cost] = [inlined, cost].map(Option::unwrap_or_default);
+    let change = words::signed(it.instructions.change(), 0);
+    format!("{}{inlined} {change}{cost}", excerpt(&it.subject.to_string()))
 }
 
 /// Remarks on a function: how its code differs, that one side did not execute it, that it was entered in

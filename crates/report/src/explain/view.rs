@@ -60,7 +60,7 @@ const PARTS: usize = 4;
 
 /// The own cost of the functions in the one that holds the change, where callees have a part in it.
 fn parts(it: &Headline) -> String {
-    let parts = it.function.as_ref().map_or(&[][..], |holder| &holder.parts);
+    let Some(Holder { parts, entries, .. }) = &it.function else { return String::new() };
     if parts.len() < 2 {
         return String::new();
     }
@@ -77,7 +77,8 @@ fn parts(it: &Headline) -> String {
     let left =
         (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
     let all: Vec<String> = named.chain(left).collect();
-    format!(" Own instructions per entry of it: {}.", all.join(", "))
+    let per_entry = if entries.is_some() { " per entry of it" } else { " in it" };
+    format!(" Own instructions{per_entry}: {}.", all.join(", "))
 }
 
 /// Which phases the rankings of the measured phases leave out.
@@ -121,21 +122,56 @@ pub fn headline(it: &Headline) -> String {
         };
         return format!("{change}: {why}.");
     };
-    let Holder { name, inclusive, per_entry: [base, new], share, .. } = holder;
-    let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
-    let [base, new] = [*base, *new].map(|cost| words::figure(cost, decimals));
-    let calls = if *inclusive { " and what it calls" } else { "" };
-    let share = match share {
-        ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
+    let calls = if holder.inclusive { " and what it calls" } else { "" };
+    let share = match holder.share {
+        share @ ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
         _ => String::new(),
     };
-    let costs = format!("{base} per entry before, {new} now");
-    let [entries, now] = holder.entries.map(|entries| words::figure(entries, 0));
-    let figures = match holder.is_by_number() && !it.at_equal_entries {
-        true => format!("{entries} entries before, {now} now; {costs}"),
-        false => costs,
-    };
-    format!("{change}, {share}in {}{calls}: {figures}.", excerpt(name))
+    let figures = figures(holder, it.at_equal_entries);
+    format!("{change}, {share}in {}{calls}: {figures}.", excerpt(&holder.name))
+}
+
+/// The figures of the function that holds a change: its instructions, its entries, and the instructions of an
+/// entry, which alone are comparable at equal entries. Without entries those of a callee stand for them.
+fn figures(holder: &Holder, at_equal_entries: bool) -> String {
+    let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
+    if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
+        return costs;
+    }
+    let total = sides(holder.instructions.map(|it| words::figure(it, 0)), "");
+    let entries = holder.entries.map(entered);
+    // One entry has all instructions.
+    let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
+    let callee = holder.callee.as_ref().map(|callee| {
+        let figures = match callee.is_by_number() {
+            true => entered(callee.entries),
+            false => cost_of(callee.per_entry, " of its own per entry"),
+        };
+        format!("{}: {figures}", excerpt(&callee.name))
+    });
+    let said = [Some(total), entries, costs, callee];
+    said.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Instructions per entry on both sides, with as many decimals as they need.
+fn cost_of(costs: [f64; 2], of: &str) -> String {
+    let decimals = if costs[0].max(costs[1]) < 100_000.0 { 2 } else { 0 };
+    sides(costs.map(|it| words::figure(it, decimals)), of)
+}
+
+/// Entries on both sides.
+fn entered(entries: [f64; 2]) -> String {
+    let entries = entries.map(|it| words::figure(it, 0));
+    let noun = if entries[0] == "1" { " entry" } else { " entries" };
+    sides(entries, noun)
+}
+
+/// A figure on both sides.
+fn sides([base, new]: [String; 2], of: &str) -> String {
+    match base == new {
+        true => format!("{base}{of}"),
+        false => format!("{base}{of} before, {new} now"),
+    }
 }
 
 /// Why there is nothing to explain.

@@ -2,12 +2,18 @@
 
 use code::{Change, Difference, Function, Size};
 use compare::{Explanation, Subject};
+use model::Boot;
 
 use super::{explained, kernels, text};
 
 /// The explanation of the two kernels, in which the code of these functions differs.
 fn marked(causes: &[&str]) -> Explanation {
-    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    marked_in(&kernels::new(), causes)
+}
+
+/// The same with other boots of the new kernel.
+fn marked_in(new: &[Boot], causes: &[&str]) -> Explanation {
+    let (explanation, _) = explained(&kernels::old(), new);
     let all = explanation.all.as_ref().unwrap().contributions.iter();
     let names = all.filter_map(|it| match &it.subject {
         Subject::Function { name, .. } => Some(name.clone()),
@@ -38,6 +44,24 @@ fn causes_are_named_first() {
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));
+}
+
+/// The new kernel enters a function more often, and an entry costs the same.
+#[test]
+fn causes_are_ranked_by_their_part_of_the_change() {
+    let mut new = kernels::new();
+    let profiles = new.iter_mut().flat_map(|boot| &mut boot.profiles);
+    let functions = profiles.flat_map(|profile| &mut profile.functions);
+    let often = functions.filter(|function| function.name == "vmstat_update");
+    for count in often.flat_map(|function| &mut function.counts) {
+        count.entries *= 100;
+        count.instructions *= 100;
+    }
+    let said = text(&marked_in(&new, &["vmstat_update", kernels::PLANTED]), None);
+    let said = said.replace('\n', " ");
+    let often = "own instructions: vmstat_update (inlined from fold_diff) +";
+    assert!(said.contains(often), "{said}");
+    assert!(said.contains("(+0.00 per entry), do_anonymous_page +24,013,015 (+40.00"), "{said}");
 }
 
 #[test]

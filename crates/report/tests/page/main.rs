@@ -213,10 +213,11 @@ fn functions_that_changed_stand_below_the_verdicts() {
         function: Some(Holder {
             name: format!("<b>{name}"),
             inclusive: true,
-            per_entry: [10.0, 25.0],
-            entries: [10.0, 10.0],
+            instructions: [100.0, 250.0],
+            entries: Some([10.0, 10.0]),
             share: 1.0,
             parts: Vec::new(),
+            callee: None,
         }),
         at_equal_entries: false,
         followed: true,
@@ -234,8 +235,8 @@ fn functions_that_changed_stand_below_the_verdicts() {
     assert_eq!(said.len(), phases.len());
     assert_eq!(
         said[0],
-        "Phase a: 150.00 % more kernel instructions, in <b>a and what it calls: 10.00 per entry before, \
-         25.00 now."
+        "Phase a: 150.00 % more kernel instructions, in <b>a and what it calls: 100 before, 250 now; 10 \
+         entries; 10.00 per entry before, 25.00 now."
     );
     assert_eq!(texts(&document, "#verdicts summary"), ["1 more phase"]);
 }
