@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
+use model::{Better, Boot, EQUAL_ENTRIES, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
 
 use crate::effects::{Cross, Sides};
 use crate::equal::at_equal_entries;
@@ -16,9 +16,6 @@ use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
 use crate::warmup::{WarmUp, asked, leave_out};
 use crate::{Basis, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
-
-/// The end of the name of a row at equal entries.
-pub(crate) const EQUAL_ENTRIES: &str = "-equal-entries";
 
 /// The operations of a workload without their warm-up, and that warm-up.
 pub fn steady<'a>(

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use model::{
-    Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Sample, WorkloadUse,
+    Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, NO_PHASE, Sample, WorkloadUse,
 };
 use stats::counted::count;
 use stats::{Counted, RepeatedValue, Summary};
@@ -232,7 +232,7 @@ fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
         .collect();
     if instructions.iter().any(|operation| !operation.phase.is_empty()) {
         for operation in instructions.into_iter().filter(|operation| operation.phase.is_empty()) {
-            operation.name.push_str("-no-phase");
+            operation.name.push_str(NO_PHASE);
             operation.in_no_phase = true;
         }
     }

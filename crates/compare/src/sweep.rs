@@ -1,8 +1,8 @@
 //! Sweeps: variants compared at each point, and how verdicts run along the points.
 
+use model::EQUAL_ENTRIES;
 use serde::Serialize;
 
-use crate::metrics::EQUAL_ENTRIES;
 use crate::{
     Comparison, Judging, Results, Row, Statistic, Table, VariantBoots, Verdict, baseline_first,
     compare, described,

@@ -13,11 +13,16 @@
 //! A phase ends the previous one. Without a name, what follows is in no phase. The text of a note may be in
 //! quotation marks. The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block" 21504`.
 //!
+//! Faultline fills some metrics itself: a line with one of these names, or with a phase whose rows would have such a
+//! name, is an error ([`is_reserved`], [`is_reserved_phase`]).
+//!
 //! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` tells when the measured operation ended; the
 //! line itself may come later.
 //!
 //! After each `phase` line a program waits until the counters are cut: it reads one byte from the descriptor in
 //! `FAULTLINE_ACK_FD`. In exact mode it must.
+
+use model::{is_reserved, is_reserved_phase};
 
 use crate::Event;
 
@@ -45,6 +50,9 @@ pub enum LineError {
     /// Empty, too long, or with characters other than letters, digits and `._:+/%-`.
     #[error("`{0}` is not a name: 1 to 64 letters, digits and ._:+/%-")]
     Name(String),
+    /// A metric that Faultline fills itself, or a phase whose rows would have the names of its own.
+    #[error("`{0}`: Faultline fills the rows of this name itself; use another name")]
+    Reserved(String),
     /// Longer than [`MAX_LINE`] or not UTF-8.
     #[error("a line is not text, or longer than 4096 bytes")]
     Text,
@@ -61,6 +69,9 @@ pub fn parse(line: &[u8]) -> Result<Event, LineError> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     match (verb, words.as_slice()) {
         ("phase", []) => Ok(Event::Phase(String::new())),
+        ("phase", [phase]) if is_reserved_phase(phase) => {
+            Err(LineError::Reserved(format!("phase {}", name(phase)?)))
+        }
         ("phase", [phase]) => Ok(Event::Phase(name(phase)?)),
         ("phase", _) => Err(LineError::Words(verb.into(), "phase [NAME]")),
         ("sample", _) => sample(rest.trim()),
@@ -97,6 +108,9 @@ fn sample(text: &str) -> Result<Event, LineError> {
             (name(metric)?, rest)
         }
     };
+    if is_reserved(&metric) {
+        return Err(LineError::Reserved(format!("sample {metric}")));
+    }
     let mut rest: Vec<&str> = rest.split_whitespace().collect();
     let ended = rest.pop_if(|last| last.starts_with('@')).map(instant).transpose()?;
     let (label, figure) = match rest.as_slice() {
@@ -185,6 +199,21 @@ mod tests {
         assert_eq!(parse(b"sample \"a b 2"), Err(LineError::Name("\"a".into())));
         assert_eq!(parse(b"\xff"), Err(LineError::Text));
         assert_eq!(parse(&[b'x'; 5000]), Err(LineError::Text));
+    }
+
+    #[test]
+    fn names_of_faultlines_own_rows_are_errors() {
+        let refused = |line: &str, name: &str| {
+            assert_eq!(parse(line.as_bytes()), Err(LineError::Reserved(name.to_owned())));
+        };
+        refused("sample instructions kernel 100000000", "sample instructions");
+        refused("sample instructions-kernel 1", "sample instructions-kernel");
+        refused("sample \"entries-a b\" 1 @2", "sample entries-a b");
+        refused("phase no-phase", "phase no-phase");
+        refused("phase fill-equal-entries", "phase fill-equal-entries");
+        for line in ["sample instructional x 1", "sample x instructions 1", "phase entries"] {
+            assert!(parse(line.as_bytes()).is_ok(), "{line}");
+        }
     }
 
     proptest! {

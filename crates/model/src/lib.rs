@@ -37,9 +37,10 @@ pub use kept::{BootId, Kept, NoBootId};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, FREQUENCY, Function, INSTRUCTIONS,
-    Instructions, MAX_FREQUENCY, NOT_SAMPLED, Privilege, Process, Profile, Profiling, Sampled,
-    Slice, Stack, Target, USER,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, EQUAL_ENTRIES, FREQUENCY, Function,
+    INSTRUCTIONS, Instructions, MAX_FREQUENCY, NO_PHASE, NOT_SAMPLED, Privilege, Process, Profile,
+    Profiling, RESERVED_METRICS, Sampled, Slice, Stack, Target, USER, is_reserved,
+    is_reserved_phase,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;

@@ -8,12 +8,32 @@ use serde::{Deserialize, Serialize};
 /// The metric that exact mode adds to every workload, with the labels `total`, `user` and
 /// `kernel`, in the unit of the same name.
 pub const INSTRUCTIONS: &str = "instructions";
+/// The metrics that Faultline fills itself, in any mode. No workload may report them: its samples would be added
+/// to what was counted.
+pub const RESERVED_METRICS: [&str; 2] = [INSTRUCTIONS, "entries"];
+/// The end of the names of rows of instructions outside all phases.
+pub const NO_PHASE: &str = "-no-phase";
+/// The end of the names of rows of instructions at equal entries.
+pub const EQUAL_ENTRIES: &str = "-equal-entries";
 /// The source of the series of accesses.
 pub const ACCESSES_SOURCE: &str = "accesses";
 /// Columns of the accesses' series: loads and stores since the phase began (0 in the first row), served by
 /// each CPU's own node and by other nodes.
 pub const ACCESSES_COLUMNS: [&str; 4] =
     ["user-local", "user-remote", "kernel-local", "kernel-remote"];
+
+/// Whether a metric would have a row that belongs to one of the [`RESERVED_METRICS`], such as `instructions-kernel`.
+pub fn is_reserved(metric: &str) -> bool {
+    RESERVED_METRICS.iter().any(|reserved| {
+        let rest = metric.strip_prefix(reserved);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+/// Whether rows of a phase would have the names of other rows of Faultline's, such as `instructions-kernel-no-phase`.
+pub fn is_reserved_phase(phase: &str) -> bool {
+    [NO_PHASE, EQUAL_ENTRIES].iter().any(|end| phase.ends_with(end) || phase == &end[1..])
+}
 
 /// Stands for the functions of a program if they are not known.
 pub const USER: &str = "[user]";

@@ -306,6 +306,22 @@ mod tests {
     }
 
     #[test]
+    fn a_program_cannot_report_faultlines_own_figures() {
+        let (events, result) = script(
+            "exec >&$FAULTLINE_FD; echo sample x 1; echo sample instructions kernel 100000000",
+            60_000,
+        );
+        let told = "it wrote a line that is not of the metric protocol: `sample instructions`: Faultline \
+                    fills the rows of this name itself; use another name";
+        assert_eq!(result, Err(told.into()));
+        let metrics = events.iter().filter_map(|event| match event {
+            Event::Sample { metric, .. } => Some(metric.as_str()),
+            _ => None,
+        });
+        assert_eq!(metrics.collect::<Vec<_>>(), ["x"]);
+    }
+
+    #[test]
     fn the_program_continues_after_its_counters_were_cut() {
         let log = Log::new(1 << 20);
         let root = tempfile::tempdir().unwrap();

@@ -158,13 +158,17 @@ pub fn used(usage: &Usage, used: Used) -> impl Iterator<Item = Event> {
 
 #[cfg(test)]
 mod tests {
+    use model::is_reserved;
     use proptest::prelude::*;
 
     use super::*;
 
     fn read(line: &[u8]) -> Option<(String, String, f64)> {
         match figure(line)? {
-            Event::Sample { metric, label, value, ended: None } => Some((metric, label, value)),
+            Event::Sample { metric, label, value, ended: None } => {
+                assert!(!is_reserved(&metric), "{metric}");
+                Some((metric, label, value))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -182,6 +186,8 @@ mod tests {
             ("speed 3 ops/ms", "rate", "speed-ops/ms", 3.0),
             ("misses 3 misses/s", "figure", "misses-misses/s", 3.0),
             ("all 2 hours", "time", "all-hours", 2.0),
+            ("instructions 9 instructions", "figure", "instructions-instructions", 9.0),
+            ("wall: 9 s", "time", "wall-s", 9.0),
         ] {
             let expected = (metric.to_owned(), label.to_owned(), value);
             assert_eq!(read(line.as_bytes()), Some(expected), "{line}");

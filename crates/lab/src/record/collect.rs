@@ -7,7 +7,7 @@ use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
 use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
-use model::{Chunk, ONCE, Sample, Usage};
+use model::{Chunk, ONCE, Sample, Usage, is_reserved, is_reserved_phase};
 
 use crate::record::sampled::Sampling;
 use crate::record::series::Series;
@@ -103,7 +103,8 @@ impl Collector<'_> {
             }
             Event::Phase(phase) => {
                 self.cut();
-                if self.accept(phase.is_empty() || is_name(&phase), "the name of a phase") {
+                let named = phase.is_empty() || is_name(&phase) && !is_reserved_phase(&phase);
+                if self.accept(named, "the name of a phase") {
                     self.current.phase = phase;
                 }
                 self.begin(Some(self.current.clone()), time);
@@ -162,7 +163,8 @@ impl Collector<'_> {
     }
 
     fn sample(&mut self, metric: String, label: String, value: f64, ended: Option<u64>) {
-        let named = is_metric(&metric) && (label.is_empty() || is_name(&label));
+        let named =
+            is_metric(&metric) && !is_reserved(&metric) && (label.is_empty() || is_name(&label));
         let room = self.recording.samples.len() < MAX_SAMPLES;
         if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
         {
@@ -367,6 +369,22 @@ mod tests {
         assert_eq!((most.spans.len(), most.failed), (MAX_CUTS + 1, None));
         assert_eq!(beyond.spans.len(), MAX_CUTS + 1);
         assert!(beyond.failed.unwrap().contains("the number of cuts is invalid or over its limit"));
+    }
+
+    #[test]
+    fn a_sample_of_faultlines_own_metric_is_refused() {
+        let mut writer = Writer::new();
+        writer.event(1, Event::Hello(Hello::default()));
+        writer.event(2, Event::Begin { workload: 0, iteration: 0 });
+        let (metric, label) = ("instructions".to_owned(), "kernel".to_owned());
+        writer.event(3, Event::Sample { metric, label, value: 1e8, ended: None });
+        let usage = flight::event::Usage { user: 0.0, system: 0.0, elapsed: 0.0 };
+        writer.event(4, Event::End(usage));
+        writer.event(5, Event::Bye { tainted: 0 });
+        let recording = collect(&writer.log, &["forger".into()]);
+        assert_eq!(recording.samples, []);
+        let why = recording.failed.unwrap();
+        assert!(why.contains("the name of a metric is invalid"), "{why}");
     }
 
     proptest! {

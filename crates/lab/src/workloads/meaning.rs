@@ -1,7 +1,7 @@
 //! Finds mistakes of a manifest that its form allows: names, placeholders and defaults.
 
 use flight::protocol::{MAX_NAME, is_metric};
-use model::{INSTRUCTIONS, Manifest};
+use model::{Manifest, is_reserved};
 
 use super::{PLACEHOLDERS, fill};
 
@@ -63,13 +63,10 @@ pub fn mistakes(manifest: &Manifest) -> Vec<Wrong> {
 fn metrics(manifest: &Manifest) -> Vec<Wrong> {
     let names: Vec<&str> = manifest.metrics.iter().map(|metric| &*metric.name).collect();
     let wrong = names.iter().enumerate().filter_map(|(place, name)| {
-        // Exact mode has rows such as `instructions-kernel`.
-        let rest = name.strip_prefix(INSTRUCTIONS);
-        let is_of_exact = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
         let is_twice = names[..place].contains(name);
-        let hint = match (is_twice, is_of_exact) {
+        let hint = match (is_twice, is_reserved(name)) {
             (true, _) => "leave one of them out".to_owned(),
-            (_, true) => "exact mode has rows with this name for every workload".to_owned(),
+            (_, true) => "Faultline fills the rows of this name itself: use another one".to_owned(),
             _ if is_metric(name) => return None,
             _ => format!(
                 "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
@@ -102,8 +99,10 @@ mod tests {
         };
         let check = |metrics: &str| told(&format!("command = [\"x\"]\n{metrics}"));
         assert_eq!(check(&metric("instructional")), [""; 0]);
-        let kernel = "metrics.0.name: `instructions-kernel` cannot be the name of a metric";
-        assert_eq!(check(&metric("instructions-kernel")), [kernel]);
+        for reserved in ["instructions-kernel", "entries"] {
+            let told = format!("metrics.0.name: `{reserved}` cannot be the name of a metric");
+            assert_eq!(check(&metric(reserved)), [told]);
+        }
         assert_eq!(
             check(&(metric("a") + &metric("a") + &metric(""))),
             [
