@@ -106,6 +106,19 @@ pub fn panic_line(log: &str) -> Option<String> {
     Some(scan::printable(panic, MAX_TEXT))
 }
 
+/// The time of the kernel's last message that it powers the machine off (`kernel_power_off` in `kernel/reboot.c`), in
+/// microseconds since its boot.
+pub fn powered_off(log: &str) -> Option<u64> {
+    stamp(log.lines().rfind(|line| message(line) == "reboot: Power down")?)
+}
+
+/// The time of a line, `[   12.345678] text`, in microseconds since the kernel's boot.
+pub fn stamp(line: &str) -> Option<u64> {
+    let (seconds, micros) = line.strip_prefix('[')?.split_once(']')?.0.trim().split_once('.')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    seconds.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)
+}
+
 /// The kernel's message if it doubts the TSC frequency: two ways to measure it differed by more than 10 %,
 /// and a further measurement did not confirm the frequency in use (`native_calibrate_tsc` and
 /// `tsc_refine_calibration_work` in `arch/x86/kernel/tsc.c`). Cut and sanitised as in [`problems`].
@@ -140,6 +153,15 @@ fn message(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_the_power_off_is_read() {
+        let log = "[    0.5] reboot: Power down\nx\n[   12.345678][    T1] reboot: Power down\n\n";
+        assert_eq!(powered_off(log), Some(12_345_678));
+        for none in ["", "reboot: Power down", "[    1.000000] reboot: Power down later"] {
+            assert_eq!(powered_off(none), None, "{none}");
+        }
+    }
 
     /// The kinds and texts found.
     fn found(log: &str) -> Vec<(ProblemKind, String)> {

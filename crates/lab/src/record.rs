@@ -5,6 +5,7 @@ pub mod collect;
 pub mod conclude;
 pub mod exact;
 pub mod metrics;
+pub mod order;
 pub mod profile;
 pub mod salvage;
 pub mod sampled;

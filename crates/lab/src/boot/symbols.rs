@@ -109,7 +109,8 @@ impl SymbolReader<'_> {
         let log = machine::read_log(&directory).map_err(in_file(&directory))?;
         fs::remove_dir_all(&directory).map_err(in_file(&directory))?;
         let recording = collect(&log, &[]);
-        let whole = recording.bye.is_some() && recording.failed.is_none();
+        let ended = recording.bye.is_some() && recording.failed.is_none();
+        let whole = ended && recording.unsound.is_none();
         Ok(if whole { recording.symbols } else { String::new() })
     }
 }

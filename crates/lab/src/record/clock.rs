@@ -9,6 +9,34 @@ use kernelfiles::klog;
 /// within 1 % of the first one.
 const FASTER: f64 = 1.02;
 
+/// The times of a recording may be later than the kernel's own by this many seconds. Their clocks start at different
+/// moments of the kernel's boot.
+const LATER: f64 = 1.0;
+
+/// Why the times of a recording are not the guest's: they are too late, and the kernel's own message that it powers the
+/// machine off is not. So somebody else wrote them. `None` if there is no evidence of that, as without that message.
+/// In exact mode there is no `wall`, and the two clocks are one.
+pub fn contradiction(
+    console: &str,
+    lived: u64,
+    wall: Option<Duration>,
+    is_exact: bool,
+) -> Option<String> {
+    let lived = Duration::from_nanos(lived).as_secs_f64();
+    let off = Duration::from_micros(klog::powered_off(console)?).as_secs_f64();
+    let most = match wall {
+        Some(wall) => wall.as_secs_f64() * FASTER,
+        None if is_exact => off,
+        None => return None,
+    };
+    (off <= most && lived > most + LATER).then(|| {
+        format!(
+            "the recording contradicts itself: its last time is {lived:.1} s after the start of \
+             the guest, but the kernel powered off after {off:.1} s"
+        )
+    })
+}
+
 /// Why the times of a boot are wrong; `None` if there is no evidence that they are. `log` is the kernel's
 /// log. `lived` is the guest's last time in nanoseconds. `wall` is the host's time from the start of the
 /// machine to its end, so it should be the longer one; it is `None` if the end was not observed.
@@ -40,6 +68,25 @@ mod tests {
         let why = fault("", 960_000_000_000, wall).unwrap();
         assert_eq!(fault("", 960_000_000_000, None), None);
         assert!(why.contains("960.0 s passed in the guest and 100.0 s on the host"), "{why}");
+    }
+
+    #[test]
+    fn times_later_than_the_kernels_own_are_forged() {
+        let console = "[    6.389567] reboot: Power down\n";
+        let told = |lived: u64, wall: Option<u64>, is_exact| {
+            let wall = wall.map(Duration::from_secs);
+            contradiction(console, lived * 1_000_000_000, wall, is_exact)
+        };
+        let why = told(960, Some(10), false).unwrap();
+        assert!(why.ends_with(
+            "is 960.0 s after the start of the guest, but the kernel powered off after 6.4 s"
+        ));
+        assert_eq!(told(960, None, true), Some(why));
+        // The kernel's clock was as fast: the host was busy.
+        assert_eq!(told(960, Some(5), false), None);
+        assert_eq!(told(960, None, false), None);
+        assert_eq!((told(7, None, true), told(11, Some(10), false)), (None, None));
+        assert_eq!(contradiction("", u64::MAX, None, true), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Turns a boot's recording into samples, usage and series.
 //!
 //! A recording is untrusted: each frame was validated, but its contents may be anything. Work and memory are
-//! limited. Series over the limit are dropped, with a note. Anything else over its limit makes the boot fail.
+//! limited. Series over the limit are dropped, with a note. Anything else over its limit makes the boot fail, and so
+//! does a frame that the agent would not have written there ([`crate::record::order`]).
 
 use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
@@ -9,6 +10,7 @@ use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
 use model::{Chunk, ONCE, Sample, Usage, is_reserved, is_reserved_phase};
 
+use crate::record::order::Order;
 use crate::record::sampled::Sampling;
 use crate::record::series::Series;
 use crate::record::span::{PhaseId, Span};
@@ -50,25 +52,35 @@ pub struct Recording {
     pub failures: Vec<(String, String)>,
     /// Why the job ended early; `None` if it did not.
     pub failed: Option<String>,
+    /// Why nothing in it counts: it is damaged or contradicts itself.
+    pub unsound: Option<String>,
     /// The kernel's taint flags; `None` if the agent did not finish.
     pub bye: Option<u64>,
     /// Whether series are missing because the recorder was full or the recording exceeded a limit.
     pub series_dropped: bool,
 }
 
-/// Reads a recording. `workloads` are the names of the job's workloads, in order.
-pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
+/// Reads a recording. `workloads` are the names of the job's workloads, in order, each with its number of
+/// iterations.
+pub fn collect(log: &[u8], workloads: &[(String, u32)]) -> Recording {
     let mut collector = Collector { workloads, ..Collector::default() };
+    let mut order = Order::new(workloads);
     for frame in Frames::new(log) {
         collector.recording.lived = collector.recording.lived.max(frame.time);
-        match Kind::from_number(frame.kind) {
-            Some(Kind::Event) => {
-                if let Ok(event) = Event::decode(frame.payload) {
-                    collector.event(event, frame.time);
-                }
-            }
-            Some(Kind::Series) => collector.series.record(frame.payload, frame.time),
-            Some(Kind::Profile) | None => {}
+        let event = match Kind::from_number(frame.kind) {
+            Some(Kind::Event) => Event::decode(frame.payload).map(Some).ok(),
+            Some(Kind::Series) => Some(None),
+            Some(Kind::Profile) | None => None,
+        };
+        collector.accept(event.is_some(), "the content of a frame");
+        let Some(event) = event else { continue };
+        if let Err(why) = order.take(frame.time, event.as_ref()) {
+            let why = format!("the recording contradicts itself: {why}");
+            collector.recording.unsound.get_or_insert(why);
+        }
+        match event {
+            Some(event) => collector.event(event, frame.time),
+            None => collector.series.record(frame.payload, frame.time),
         }
     }
     collector.cut();
@@ -81,7 +93,7 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
 
 #[derive(Default)]
 struct Collector<'a> {
-    workloads: &'a [String],
+    workloads: &'a [(String, u32)],
     recording: Recording,
     current: PhaseId,
     span: Span,
@@ -97,8 +109,9 @@ impl Collector<'_> {
             Event::Files(files) => self.series.files(files),
             Event::Begin { workload, iteration } => {
                 self.cut();
-                let name = self.workloads.get(usize::from(workload)).cloned().unwrap_or_default();
-                self.current = PhaseId { workload: name, iteration, phase: String::new() };
+                let name = self.workloads.get(usize::from(workload)).map(|(name, _)| name.clone());
+                let workload = name.unwrap_or_default();
+                self.current = PhaseId { workload, iteration, phase: String::new() };
                 self.begin(Some(self.current.clone()), time);
             }
             Event::Phase(phase) => {
@@ -113,7 +126,8 @@ impl Collector<'_> {
                 self.sample(metric, label, value, ended);
             }
             Event::Point { series, value } => {
-                if self.accept(is_name(&series), "the name of a series") {
+                let sound = is_name(&series) && value.is_finite();
+                if self.accept(sound, "the name or the value of a series") {
                     self.series.point(&series, value, time);
                 }
             }
@@ -166,7 +180,9 @@ impl Collector<'_> {
         let named =
             is_metric(&metric) && !is_reserved(&metric) && (label.is_empty() || is_name(&label));
         let room = self.recording.samples.len() < MAX_SAMPLES;
-        if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
+        if self.accept(named, "the name of a metric")
+            && self.accept(value.is_finite(), "a value")
+            && self.accept(room, "the number of samples")
         {
             let PhaseId { workload, iteration, phase } = self.current.clone();
             let count = ONCE;
@@ -211,7 +227,7 @@ impl Collector<'_> {
         if !sound {
             let reason =
                 || format!("the recording is damaged: {what} is invalid or over its limit");
-            self.recording.failed.get_or_insert_with(reason);
+            self.recording.unsound.get_or_insert_with(reason);
         }
         sound
     }
@@ -233,7 +249,7 @@ impl Collector<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use flight::event::File;
     use flight::frame;
     use flight::log::Cursor;
@@ -243,13 +259,13 @@ mod tests {
     use super::*;
 
     /// Writes a recording like the agent.
-    struct Writer {
-        log: Vec<u8>,
+    pub struct Writer {
+        pub log: Vec<u8>,
         cursor: Cursor,
     }
 
     impl Writer {
-        fn new() -> Self {
+        pub fn new() -> Self {
             Self::with_room(1 << 16)
         }
 
@@ -265,7 +281,7 @@ mod tests {
             self.log[start..start + payload.len()].copy_from_slice(payload);
         }
 
-        fn event(&mut self, time: u64, event: Event) {
+        pub fn event(&mut self, time: u64, event: Event) {
             self.frame(Kind::Event, time, &event.encode().unwrap());
         }
 
@@ -275,7 +291,12 @@ mod tests {
         }
     }
 
-    fn recorded() -> Vec<u8> {
+    /// The workloads of the job whose recording is [`recorded`].
+    pub fn job() -> [(String, u32); 1] {
+        [("autonuma".to_owned(), 2)]
+    }
+
+    pub fn recorded() -> Vec<u8> {
         let mut writer = Writer::new();
         writer.event(1, Event::Hello(Hello { release: "6.1.0".into(), ..Hello::default() }));
         writer.event(2, Event::Files(vec![File { source: "vmstat".into(), part: String::new() }]));
@@ -289,7 +310,7 @@ mod tests {
             let (label, ended) = (String::new(), Some(22 + time));
             writer.event(25 + time, Event::Sample { metric, label, value: 1.5, ended });
             writer.vmstat(30 + time, &format!("pgfault {}\n", 40 + time));
-            let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
+            let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3e-9 };
             writer.event(31 + time, Event::End(usage));
         }
         writer.event(400, Event::Bye { tainted: 0 });
@@ -298,8 +319,8 @@ mod tests {
 
     #[test]
     fn samples_and_series_are_assigned_to_their_phases() {
-        let recording = collect(&recorded(), &["autonuma".into()]);
-        assert_eq!(recording.bye, Some(0));
+        let recording = collect(&recorded(), &job());
+        assert_eq!((recording.bye, recording.unsound), (Some(0), None));
         assert_eq!((recording.samples.len(), recording.usage.len()), (2, 2));
         let sample = &recording.samples[1];
         assert_eq!((sample.phase.as_str(), sample.iteration), ("fill", 1));
@@ -344,9 +365,9 @@ mod tests {
         writer.vmstat(10, "cs 0 1 10 10\ncs 1 2 10 10\nfaults 0 5 10 10\n");
         writer.event(11, Event::Begin { workload: 0, iteration: 0 });
         writer.vmstat(20, "faults 0 9 20 20\n");
-        let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
+        let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3e-9 };
         writer.event(21, Event::End(usage));
-        let chunks = collect(&writer.log, &["autonuma".into()]).chunks;
+        let chunks = collect(&writer.log, &job()).chunks;
         let grown = |event| chunks[0].difference(event);
         assert_eq!(
             (grown("cs"), grown("faults"), grown("faults enabled")),
@@ -360,15 +381,19 @@ mod tests {
     fn a_recording_with_too_many_cuts_fails() {
         let cut = |count| {
             let mut writer = Writer::with_room(count * 64);
-            for time in 0..count as u64 {
+            writer.event(0, Event::Hello(Hello::default()));
+            writer.event(0, Event::Begin { workload: 0, iteration: 0 });
+            for time in 1..count as u64 {
                 writer.event(time, Event::Phase("fill".into()));
             }
-            collect(&writer.log, &[])
+            collect(&writer.log, &job())
         };
         let (most, beyond) = (cut(MAX_CUTS), cut(MAX_CUTS + 100));
-        assert_eq!((most.spans.len(), most.failed), (MAX_CUTS + 1, None));
+        assert_eq!((most.spans.len(), most.unsound), (MAX_CUTS + 1, None));
         assert_eq!(beyond.spans.len(), MAX_CUTS + 1);
-        assert!(beyond.failed.unwrap().contains("the number of cuts is invalid or over its limit"));
+        assert!(
+            beyond.unsound.unwrap().contains("the number of cuts is invalid or over its limit")
+        );
     }
 
     #[test]
@@ -381,9 +406,9 @@ mod tests {
         let usage = flight::event::Usage { user: 0.0, system: 0.0, elapsed: 0.0 };
         writer.event(4, Event::End(usage));
         writer.event(5, Event::Bye { tainted: 0 });
-        let recording = collect(&writer.log, &["forger".into()]);
+        let recording = collect(&writer.log, &[("forger".into(), 1)]);
         assert_eq!(recording.samples, []);
-        let why = recording.failed.unwrap();
+        let why = recording.unsound.unwrap();
         assert!(why.contains("the name of a metric is invalid"), "{why}");
     }
 
@@ -392,7 +417,7 @@ mod tests {
         fn a_damaged_recording_is_read_as_far_as_it_holds(position in 0_usize..2000, byte in any::<u8>()) {
             let mut log = recorded();
             log[position] = byte;
-            let recording = collect(&log, &["autonuma".into()]);
+            let recording = collect(&log, &job());
             prop_assert!(recording.samples.len() <= 2);
         }
 

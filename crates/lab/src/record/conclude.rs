@@ -8,7 +8,9 @@ use kernelfiles::kallsyms::Symbols;
 use kernelfiles::klog;
 use kernels::digest;
 use machine::{Ending, How, Limit};
-use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology};
+use model::{
+    Boot, BootFacts, Execution, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology,
+};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -89,15 +91,18 @@ pub fn conclude(
     host: HostLoad,
     counting: Option<Counting<'_>>,
 ) -> io::Result<Boot> {
-    let names: Vec<String> = head.workloads.iter().map(|(name, _)| name.clone()).collect();
     let log = machine::read_log(directory)?;
-    let mut recording = collect(&log, &names);
+    let mut recording = collect(&log, &head.workloads);
     recording.failures.extend(metrics::ambiguous(&recording.samples));
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
-    let mut outcome = outcome(&head, &recording, &console, ending);
     // In exact mode the guest's clock is the number of instructions.
-    if counting.is_none() {
-        let wall = ending.map(|ending| ending.wall);
+    let wall = ending.map(|ending| ending.wall).filter(|_| counting.is_none());
+    if recording.unsound.is_none() {
+        let is_exact = head.facts.execution == Some(Execution::Exact);
+        recording.unsound = clock::contradiction(&console, recording.lived, wall, is_exact);
+    }
+    let mut outcome = outcome(&head, &recording, &console, ending);
+    if counting.is_none() && recording.unsound.is_none() {
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Invalid(why),
@@ -203,14 +208,11 @@ fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {
 /// The outcome of a boot: from the agent's report if there is one, else from the kernel's console, else from
 /// how the machine ended.
 fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&Ending>) -> Outcome {
-    if let Some(reason) = &recording.failed {
+    if let Some(reason) = recording.unsound.as_ref().or(recording.failed.as_ref()) {
         return Outcome::Failed(reason.clone());
     }
     if recording.bye.is_some() {
-        return match missing(head, recording) {
-            Some(what) => Outcome::Failed(what),
-            None => of_workloads(head, recording),
-        };
+        return of_workloads(head, recording);
     }
     let panic = klog::panic_line(console).or_else(|| klog::panic_line(&recording.log));
     if let Some(line) = panic {
@@ -262,17 +264,6 @@ fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
     notes
 }
 
-/// The iterations that are missing in the recording although the agent reported a complete job.
-fn missing(head: &Head, recording: &Recording) -> Option<String> {
-    let failed = |name: &String| recording.failures.iter().any(|(workload, _)| workload == name);
-    let mut done = head.workloads.iter().filter(|(name, _)| !failed(name));
-    done.find_map(|(name, iterations)| {
-        let ended = recording.usage.iter().filter(|usage| usage.workload == *name).count();
-        (ended < *iterations as usize)
-            .then(|| format!("the recording has {ended} of {iterations} iterations of {name}"))
-    })
-}
-
 /// The kernel's warnings from its log, and later ones from the console, which the agent could no longer
 /// record. Taint flags in `expected` are ignored.
 fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem> {
@@ -290,24 +281,17 @@ fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem>
 
 /// The part of the console that is later than the log; the entire console if the log is empty.
 fn after<'a>(console: &'a str, log: &str) -> &'a str {
-    let Some(last) = log.lines().filter_map(stamp).next_back() else {
+    let Some(last) = log.lines().filter_map(klog::stamp).next_back() else {
         return console;
     };
     let mut place = 0;
     for line in console.split_inclusive('\n') {
-        if stamp(line).is_some_and(|time| time > last) {
+        if klog::stamp(line).is_some_and(|time| time > last) {
             return &console[place..];
         }
         place += line.len();
     }
     ""
-}
-
-/// The time of a line of the kernel's log, in microseconds since its boot: `[   12.345678] text`.
-fn stamp(line: &str) -> Option<u64> {
-    let (seconds, micros) = line.strip_prefix('[')?.split_once(']')?.0.trim().split_once('.')?;
-    let seconds: u64 = seconds.parse().ok()?;
-    seconds.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)
 }
 
 /// The console as text. Of a very long console, only the start and the end.
@@ -325,9 +309,55 @@ fn read_console(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use flight::Event;
+    use flight::event::Hello;
     use model::Millis;
 
     use super::*;
+    use crate::record::collect::tests::{Writer, job, recorded};
+
+    /// The boot of the job of [`recorded`] in measured mode, from this recording.
+    fn concluded(log: &[u8]) -> Boot {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(machine::RECORDER_FILE), log).unwrap();
+        let console = "[    9.000000] reboot: Power down\n";
+        fs::write(directory.path().join(machine::CONSOLE_FILE), console).unwrap();
+        let head = Head {
+            experiment: "e".into(),
+            variant: "v".into(),
+            replicate: 0,
+            block: 0,
+            started: 0,
+            workloads: job().into(),
+            own_modules: false,
+            facts: BootFacts::default(),
+        };
+        let wall = Duration::from_secs(10);
+        let ending = Ending { how: How::PoweredOff, wall, remarks: Vec::new() };
+        conclude(head, directory.path(), Some(&ending), unknown_load(), None).unwrap()
+    }
+
+    #[test]
+    fn forged_times_are_not_the_hosts_fault() {
+        assert_eq!(concluded(&recorded()).outcome, Outcome::Complete);
+        let hour = 3_600_000_000_000;
+        let forged = |last| {
+            let mut writer = Writer::new();
+            writer.event(1, Event::Hello(Hello::default()));
+            writer.event(hour, Event::Begin { workload: 0, iteration: 0 });
+            writer.event(last, Event::WorkloadFailed("it exited with status 1".into()));
+            writer.event(last, Event::Bye { tainted: 0 });
+            concluded(&writer.log).outcome
+        };
+        let failed =
+            |why: &str| Outcome::Failed(format!("the recording contradicts itself: {why}"));
+        assert_eq!(forged(2), failed("its time goes back from 3600.000 s to 0.000 s"));
+        let late = "its last time is 3600.0 s after the start of the guest, but the kernel powered off after \
+                    9.0 s";
+        assert_eq!(forged(hour), failed(late));
+    }
 
     #[test]
     fn a_message_in_both_log_and_console_is_listed_once() {
