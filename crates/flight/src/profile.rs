@@ -38,9 +38,10 @@
 //!
 //! # Limits
 //!
-//! Any program of the guest, also in user mode, can execute [`MARK`] and [`TICK`]. It can damage only the
-//! profile of its own boot: marks and ticks beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile
-//! ends before it exceeds [`MAX_BYTES`].
+//! Any program of the guest, also in user mode, can execute [`MARK`] and [`TICK`]. If the plugin knows which process
+//! runs, those of other processes than [`AGENT`] have no effect, and [`Profile::intruder`] is the first such process.
+//! Otherwise the cuts are not those of the recording, so the host refuses the profile. In any case marks and ticks
+//! beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile ends before it exceeds [`MAX_BYTES`].
 
 mod functions;
 mod read;
@@ -59,6 +60,9 @@ use serde::{Deserialize, Serialize};
 pub const MARK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b'c', b't'];
 /// The instruction at which the plugin records the accesses so far: the same with another displacement.
 pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
+
+/// The process number of the agent.
+pub const AGENT: u32 = 1;
 
 /// The environment variable with the path of the file. QEMU's bindings pass only UTF-8 as an argument.
 pub const PATH_VARIABLE: &str = "FAULTLINE_PROFILE";
@@ -96,6 +100,8 @@ pub struct Profile {
     /// that slice is missing. Only its counts differ between equal boots, because a guest that powers off
     /// continues to run until QEMU's main loop notices.
     pub whole: bool,
+    /// The first process other than the agent that executed a mark or a tick, which had no effect.
+    pub intruder: Option<Process>,
 }
 
 /// A node of the tree of paths.

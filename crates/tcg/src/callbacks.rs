@@ -155,12 +155,13 @@ unsafe extern "C" fn on_access(_: c_uint, info: AccessInfo, address: u64, privil
 }
 
 unsafe extern "C" fn on_mark(_: c_uint, _: *mut c_void) {
-    RUNNING[cpu::executing()].finish();
-    following::with_paths(|paths| with(|profiler| profiler.mark(paths)));
+    let cpu = cpu::executing();
+    RUNNING[cpu].finish();
+    following::with_paths(|paths| with(|profiler| profiler.mark(cpu, paths)));
 }
 
 unsafe extern "C" fn on_tick(_: c_uint, _: *mut c_void) {
-    with(Profiler::tick);
+    with(|profiler| profiler.tick(cpu::executing()));
 }
 
 unsafe extern "C" fn on_interrupt(_: c_uint, vector: *mut c_void) {

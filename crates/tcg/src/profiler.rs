@@ -1,8 +1,9 @@
 //! The profiler: gives each instruction its counter, tracks the state of the machine that counting needs, and
 //! writes a phase when it is cut.
 //!
-//! Any program of the guest can execute marks and ticks without limit. Therefore marks, ticks and the file
-//! are limited: beyond the limits nothing is written.
+//! Any program of the guest can execute marks and ticks without limit. Those of other processes than the agent are
+//! ignored where the running process is known. Marks, ticks and the file are limited in any case: beyond the limits
+//! nothing is written.
 
 use std::fs::File;
 use std::io;
@@ -10,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flight::profile::{
-    CallSite, Cpu, Executed, MAX_SLICES, MAX_TICKS, Phase, Privilege, Process, Scope, Tick, Totals,
-    Writer,
+    AGENT, CallSite, Cpu, Executed, MAX_SLICES, MAX_TICKS, Phase, Privilege, Process, Scope, Tick,
+    Totals, Writer,
 };
 use qemu_plugin::RegisterDescriptor;
 
@@ -45,6 +46,8 @@ pub struct Profiler {
     accesses: Option<Arc<AccessCounts>>,
     ticks: Ticks,
     marks: Marks,
+    /// Whether a process other than the agent executed a mark or a tick.
+    has_intruder: bool,
     out: Option<Writer<File>>,
 }
 
@@ -109,6 +112,7 @@ impl Profiler {
             accesses: (nodes > 0).then(|| Arc::new(AccessCounts::new(cpus, &arguments.nodes))),
             ticks: Ticks::default(),
             marks: Marks::default(),
+            has_intruder: false,
             out: Some(out),
         })
     }
@@ -285,8 +289,22 @@ impl Profiler {
         Some(Process { id: u32::from_le_bytes(id), name })
     }
 
+    /// Whether a process other than the agent runs on a CPU, as far as is known. The first one is recorded.
+    fn is_intruded(&mut self, cpu: usize) -> bool {
+        let running = self.processes[cpu].task().and_then(|task| self.process(task));
+        let Some(intruder) = running.filter(|process| process.id != AGENT) else { return false };
+        if !self.has_intruder {
+            self.has_intruder = true;
+            self.write(|out| out.intruder(intruder));
+        }
+        true
+    }
+
     /// Handles a tick of the sampler: writes the accesses in the slice so far.
-    pub fn tick(&mut self) {
+    pub fn tick(&mut self, cpu: usize) {
+        if self.is_intruded(cpu) {
+            return;
+        }
         let (Some(accesses), Some(time)) = (&self.accesses, self.general(RAX)) else { return };
         if self.ticks.count >= MAX_TICKS || self.ticks.last.is_some_and(|last| last >= time) {
             return;
@@ -297,10 +315,10 @@ impl Profiler {
         self.write(|out| out.tick(tick));
     }
 
-    /// Handles a mark: ends the slice, unless there were too many marks. Counts after the last cut go into
+    /// Handles a mark of the agent: ends the slice, unless there were too many marks. Counts after the last cut go into
     /// the last slice, which is not exact, because no mark ends it.
-    pub fn mark(&mut self, paths: Option<&mut Paths>) {
-        if self.marks.next_cuts() {
+    pub fn mark(&mut self, cpu: usize, paths: Option<&mut Paths>) {
+        if !self.is_intruded(cpu) && self.marks.next_cuts() {
             self.cut(paths);
         }
     }

@@ -11,6 +11,7 @@ mod entries;
 mod events;
 mod exact;
 mod faults;
+mod forged;
 mod history;
 mod host;
 mod long;

@@ -72,7 +72,8 @@ struct ProfileReader {
 
 impl ProfileReader {
     fn new(scope: Scope) -> Self {
-        let profile = Profile { scope, nodes: Vec::new(), slices: Vec::new(), whole: false };
+        let profile =
+            Profile { scope, nodes: Vec::new(), slices: Vec::new(), whole: false, intruder: None };
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }
     }
 
@@ -101,6 +102,9 @@ impl ProfileReader {
             Record::Tick(tick) => self.tick(tick),
             Record::Nodes(steps) => self.nodes(&steps),
             Record::Stacks(steps) => self.stacks(&steps),
+            Record::Intruder(process) => {
+                self.profile.intruder.replace(process).is_none().then_some(())
+            }
             Record::Cut => self.cut(),
             Record::End => {
                 self.profile.whole = true;

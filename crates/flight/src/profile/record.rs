@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accesses, Process, Scope, Tick, Totals};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
@@ -33,6 +33,8 @@ pub enum Record {
     Nodes(Vec<NodeStep>),
     /// Kernel instructions by path, continued from the previous record.
     Stacks(Vec<StackStep>),
+    /// A process other than the agent executed a mark or a tick. At most one.
+    Intruder(Process),
 }
 
 /// A node: its parent's number plus 1, or 0, and the distance from the previous node's address, or from 0.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
-use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Scope, Tick};
+use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Process, Scope, Tick};
 use crate::frame::{self, Kind};
 
 /// Writes a profile's file, of at most [`MAX_BYTES`]: exceeding that is an error. What was written before
@@ -27,6 +27,11 @@ impl<W: Write> Writer<W> {
     /// Writes a tick of the current slice. Fails when it cannot be written.
     pub fn tick(&mut self, tick: Tick) -> io::Result<()> {
         self.record(&Record::Tick(tick))
+    }
+
+    /// Writes the first process other than the agent that executed a mark or a tick. Fails when it cannot be written.
+    pub fn intruder(&mut self, process: Process) -> io::Result<()> {
+        self.record(&Record::Intruder(process))
     }
 
     /// Writes new nodes, before the first slice that refers to them. Fails when they cannot be written.

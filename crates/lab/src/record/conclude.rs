@@ -9,7 +9,8 @@ use kernelfiles::klog;
 use kernels::digest;
 use machine::{Ending, How, Limit};
 use model::{
-    Boot, BootFacts, Execution, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology,
+    Boot, BootFacts, Execution, HostLoad, NOT_SAMPLED, Outcome, Problem, ProblemKind, Profile,
+    Topology,
 };
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -42,6 +43,9 @@ pub struct Head {
     pub facts: BootFacts,
 }
 
+/// Why there are no profiles.
+const OTHER_CUTS: &str = "the plugin counted other cuts than the agent recorded: a program executed the agent's marks, \
+                          or wrote into its recording";
 /// The largest part of a console that is stored, in bytes: its start and its end.
 const MAX_CONSOLE: usize = 4 << 20;
 /// Most characters of a line of the console in an outcome.
@@ -171,11 +175,18 @@ fn profiles(
     let own = Symbols::parse(&recording.symbols);
     let symbols = if own.is_empty() { counting.symbols } else { &own };
     let counted = read_counted(directory).map_err(|error| error.to_string())?;
+    recording.notes.extend(counted.intruder.as_ref().map(|process| {
+        let name = profile::name_of_process(process);
+        format!(
+            "{NOT_SAMPLED}process {} (`{}`) executed a mark, which only the agent may do; it had no effect",
+            process.id,
+            name.escape_debug()
+        )
+    }));
     let spans = &recording.spans;
     let profiles = profile::profiles(&counted, spans, symbols);
     let series = profile::series(&counted, spans, &counting.topology.homes());
-    let (profiles, series) =
-        profiles.zip(series).ok_or("the plugin counted other cuts than the agent recorded")?;
+    let (profiles, series) = profiles.zip(series).ok_or(OTHER_CUTS)?;
     recording.chunks.extend(series);
     recording.samples.extend(profile::samples(&profiles));
     Ok(profiles)

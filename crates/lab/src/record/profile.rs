@@ -188,11 +188,16 @@ fn processes(phase: &counted::Phase) -> Vec<Process> {
         }
     }
     let processes = processes.into_iter().map(|(process, instructions)| {
-        let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
-        let name = String::from_utf8_lossy(bytes).into_owned();
-        Process { id: process.id, name, instructions, functions: Vec::new() }
+        let (id, name) = (process.id, name_of_process(process));
+        Process { id, name, instructions, functions: Vec::new() }
     });
     processes.collect()
+}
+
+/// The name of a process, which may have any characters.
+pub fn name_of_process(process: &counted::Process) -> String {
+    let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn accesses(phase: &counted::Phase) -> Vec<Accesses> {

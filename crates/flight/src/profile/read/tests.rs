@@ -8,6 +8,9 @@ use crate::frame;
 fn written(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, profile.scope).unwrap();
+    if let Some(process) = &profile.intruder {
+        writer.intruder(process.clone()).unwrap();
+    }
     writer.nodes(&profile.nodes).unwrap();
     for slice in &profile.slices {
         for tick in &slice.ticks {
@@ -49,8 +52,13 @@ fn long_lists_take_several_frames() {
     let nodes = (0..count).map(|n| CallSite { parent: None, address: n * 5 });
     let stacks = (0..count).map(|n| ((n as u32).checked_sub(1), u64::MAX - n, n + 1));
     let slice = Phase { cpus: vec![Cpu::default(), cpu], stacks: stacks.collect(), ticks: vec![] };
-    let profile =
-        Profile { scope: STACKS, nodes: nodes.collect(), slices: vec![slice], whole: true };
+    let profile = Profile {
+        scope: STACKS,
+        nodes: nodes.collect(),
+        slices: vec![slice],
+        whole: true,
+        intruder: None,
+    };
     assert_eq!(read(&written(&profile)), Ok(profile));
 }
 
@@ -63,7 +71,8 @@ fn only_slices_that_end_with_a_cut_are_phases() {
     };
     let slices: Vec<_> = (0..5).map(slice).collect();
     let phases = |slices: &[Phase], whole| {
-        let profile = Profile { scope: SCOPE, nodes: vec![], slices: slices.into(), whole };
+        let profile =
+            Profile { scope: SCOPE, nodes: vec![], slices: slices.into(), whole, intruder: None };
         let phases = (0..).map_while(|cuts| profile.phase(cuts));
         phases.map(|phase| phase.cpus[0].totals.user).collect::<Vec<_>>()
     };
@@ -100,11 +109,30 @@ fn a_slice_has_each_cpu_in_order() {
 }
 
 #[test]
+fn a_profile_has_one_intruder() {
+    let process = Process { id: 7, name: *b"forger\0\0\0\0\0\0\0\0\0\0" };
+    let profile = Profile {
+        scope: SCOPE,
+        nodes: vec![],
+        slices: vec![],
+        whole: false,
+        intruder: Some(process.clone()),
+    };
+    assert_eq!(read(&written(&profile)), Ok(profile));
+    assert!(refused(SCOPE, vec![Record::Intruder(process); 2]));
+}
+
+#[test]
 fn slices_and_bytes_have_a_limit() {
     let slice = Phase { cpus: vec![Cpu::default()], ..Phase::default() };
     let scope = Scope { cpus: 1, ..SCOPE };
-    let slices =
-        |count| Profile { scope, nodes: vec![], slices: vec![slice.clone(); count], whole: true };
+    let slices = |count| Profile {
+        scope,
+        nodes: vec![],
+        slices: vec![slice.clone(); count],
+        whole: true,
+        intruder: None,
+    };
     assert_eq!(read(&written(&slices(MAX_SLICES))), Ok(slices(MAX_SLICES)));
     let beyond = read(&written(&slices(MAX_SLICES + 1)));
     assert!(matches!(beyond, Err(ProfileError::Damaged(_))));
@@ -300,6 +328,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             scope: Scope { cpus: 2, nodes: 2, stacks: true },
             nodes,
             whole: whole && !slices.is_empty(),
+            intruder: None,
             slices,
         })
     })
