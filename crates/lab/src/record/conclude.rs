@@ -22,7 +22,7 @@ use crate::record::{metrics, profile};
 
 /// The description of a boot before it begins. It is written beside the recording, so that an interrupted
 /// boot can be identified.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The experiment's name.
     pub experiment: String,
@@ -43,6 +43,14 @@ pub struct Head {
     pub facts: BootFacts,
 }
 
+/// The description as it is in its file.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    /// SHA-256 of the description as JSON without white space, in hexadecimal.
+    sha256: String,
+    head: Head,
+}
+
 /// Why there are no profiles.
 const OTHER_CUTS: &str = "the plugin counted other cuts than the agent recorded: a program executed the agent's marks, \
                           or wrote into its recording";
@@ -60,15 +68,24 @@ impl Head {
     /// Writes the description into a boot's directory, atomically. Fails when it cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = NamedTempFile::new_in(directory)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        let sealed = Sealed { sha256: self.digest()?, head: self.clone() };
+        file.write_all(&serde_json::to_vec(&sealed)?)?;
         file.as_file().sync_all()?;
         file.persist(Self::path(directory))?;
         Ok(())
     }
 
-    /// Reads the description from a boot's directory. Fails when it is missing or damaged.
+    /// Reads the description from a boot's directory. Fails when it is missing, damaged or changed.
     pub fn read(directory: &Path) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(Self::path(directory))?)?)
+        let Sealed { sha256, head } = serde_json::from_slice(&fs::read(Self::path(directory))?)?;
+        if head.digest()? != sha256 {
+            return Err(io::Error::other("it was changed or damaged: its digest differs"));
+        }
+        Ok(head)
+    }
+
+    fn digest(&self) -> io::Result<String> {
+        Ok(digest(&serde_json::to_vec(self)?))
     }
 }
 
@@ -319,15 +336,60 @@ fn read_console(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::Duration;
 
     use flight::Event;
     use flight::event::Hello;
     use model::Millis;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::record::collect::tests::{Writer, job, recorded};
+
+    /// The description of a boot with the job of [`recorded`].
+    pub fn head() -> Head {
+        Head {
+            experiment: "e".into(),
+            variant: "v".into(),
+            replicate: 3,
+            block: 3,
+            started: 1_700_000_000,
+            workloads: job().into(),
+            own_modules: false,
+            facts: BootFacts {
+                execution: Some(Execution::Tcg),
+                kernel_digest: "5bd1".into(),
+                ..BootFacts::default()
+            },
+        }
+    }
+
+    proptest! {
+        /// A description is read as it was written, or not at all.
+        #[test]
+        fn changed_descriptions_are_refused(
+            changes in prop::collection::vec((0..3, any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            head().write(directory.path()).unwrap();
+            prop_assert_eq!(Head::read(directory.path()).unwrap(), head());
+            let path = Head::path(directory.path());
+            let mut bytes = fs::read(&path).unwrap();
+            for (change, place, byte) in changes {
+                let place = place.index(bytes.len());
+                match change {
+                    0 => bytes[place] ^= 1 << (byte % 8),
+                    1 => drop(bytes.remove(place)),
+                    _ => bytes.insert(place, byte),
+                }
+            }
+            fs::write(&path, bytes).unwrap();
+            if let Ok(read) = Head::read(directory.path()) {
+                prop_assert_eq!(read, head());
+            }
+        }
+    }
 
     /// The boot of the job of [`recorded`] in measured mode, from this recording.
     fn concluded(log: &[u8]) -> Boot {
@@ -335,19 +397,9 @@ mod tests {
         fs::write(directory.path().join(machine::RECORDER_FILE), log).unwrap();
         let console = "[    9.000000] reboot: Power down\n";
         fs::write(directory.path().join(machine::CONSOLE_FILE), console).unwrap();
-        let head = Head {
-            experiment: "e".into(),
-            variant: "v".into(),
-            replicate: 0,
-            block: 0,
-            started: 0,
-            workloads: job().into(),
-            own_modules: false,
-            facts: BootFacts::default(),
-        };
         let wall = Duration::from_secs(10);
         let ending = Ending { how: How::PoweredOff, wall, remarks: Vec::new() };
-        conclude(head, directory.path(), Some(&ending), unknown_load(), None).unwrap()
+        conclude(head(), directory.path(), Some(&ending), unknown_load(), None).unwrap()
     }
 
     #[test]

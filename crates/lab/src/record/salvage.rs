@@ -1,14 +1,15 @@
 //! Handles the directories that an interrupted run left, each with the recording of a boot. They are stored
-//! as boots, or renamed if their experiment is unknown. No recording is deleted before it is stored.
+//! as boots, or renamed if their experiment is unknown or does not fit. No recording is deleted before it is stored.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{Execution, Outcome};
+use model::{Execution, Experiment, Mode, Outcome};
 use store::{Detail, ExperimentId, Store};
 
 use crate::record::conclude::{Head, conclude, unknown_load};
+use crate::schedule::{MOST_BOOTS, Slot, files_of};
 
 /// Prefixes of directories whose boots repeat others or read symbols. They are removed.
 const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];
@@ -105,7 +106,46 @@ fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, H
             head.experiment, experiment.name
         ));
     }
-    Ok((id, head))
+    match misfit(&experiment, &head, |slot| files_of(id, slot) == name) {
+        Some(what) => Err(format!("boot.json: {what} not of experiment `{}`", experiment.name)),
+        None => Ok((id, head)),
+    }
+}
+
+/// What in the description of a boot does not belong to its experiment. `is_place` tells whether the boot in a slot
+/// would be in this directory.
+fn misfit(
+    experiment: &Experiment,
+    head: &Head,
+    is_place: impl Fn(Slot) -> bool,
+) -> Option<&'static str> {
+    let Head { replicate, block, facts, .. } = head;
+    let Some(number) = experiment.variants.iter().position(|it| it.name == head.variant) else {
+        return Some("its variant is");
+    };
+    let variant = &experiment.variants[number];
+    let slot = Slot { variant: number, replicate: *replicate, block: *block };
+    if !is_place(slot) || replicate != block || *replicate >= MOST_BOOTS {
+        return Some("the numbers of its boot are");
+    }
+    let workloads = &experiment.workloads;
+    let is_same = workloads.len() == head.workloads.len()
+        && workloads.iter().zip(&head.workloads).all(|(used, (name, iterations))| {
+            // A workload that the kernel does not support has none.
+            used.manifest.name == *name && [0, used.repetitions()].contains(iterations)
+        });
+    if !is_same {
+        return Some("its workloads or their iterations are");
+    }
+    let is_exact = facts.execution == Some(Execution::Exact);
+    let is_kernel = variant.kernel.digest.as_ref().is_none_or(|it| *it == facts.kernel_digest);
+    if is_exact != (experiment.mode == Mode::Exact)
+        || !is_kernel
+        || facts.userspace_digest != experiment.userspace_digest
+    {
+        return Some("its kernel, its user space or its mode is");
+    }
+    None
 }
 
 /// Whether the store has this boot, or a complete one in its place.
@@ -156,7 +196,69 @@ pub fn remove(directory: &Path) -> Result<(), SalvageError> {
 
 #[cfg(test)]
 mod tests {
+    use model::{Manifest, Millis, Pinned, Variant, WorkloadUse};
+
     use super::*;
+    use crate::record::collect::tests::{job, recorded};
+    use crate::record::conclude::tests::head;
+
+    /// The experiment of [`head`].
+    fn experiment() -> Experiment {
+        let kernel = Pinned::from("6.1").with_digest("5bd1");
+        let [(name, iterations)] = job();
+        let manifest = Manifest { name, ..Manifest::default() };
+        Experiment {
+            name: "e".into(),
+            variants: vec![Variant { name: "v".into(), kernel, ..Variant::default() }],
+            workloads: vec![WorkloadUse::new(manifest, iterations, Millis(1000))],
+            boots: 5,
+            ..Experiment::default()
+        }
+    }
+
+    #[test]
+    fn a_boot_is_stored_only_if_it_fits_its_experiment() {
+        type Change = fn(&mut Head);
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&place.path().join("x.db")).unwrap();
+        let id = store.keep_experiment(&experiment()).unwrap();
+        let scratch = place.path().join("running");
+        let name = format!("{id}-0-3");
+        let mut left = |change: Change| {
+            let directory = scratch.join(&name);
+            fs::create_dir_all(&directory).unwrap();
+            let mut head = head();
+            change(&mut head);
+            head.write(&directory).unwrap();
+            fs::write(directory.join(machine::RECORDER_FILE), recorded()).unwrap();
+            let mut said = String::new();
+            salvage(&mut store, &scratch, &mut |line| said += line).unwrap();
+            (said, store.boots(id, Detail::Summary).unwrap().len())
+        };
+        let numbers = "the numbers of its boot are";
+        let workloads = "its workloads or their iterations are";
+        let machine = "its kernel, its user space or its mode is";
+        let changes: [(Change, &str); 8] = [
+            (|head| head.variant = "w".into(), "its variant is"),
+            (|head| head.replicate = 2, numbers),
+            (|head| head.block = 2, numbers),
+            (|head| head.workloads[0].1 = 1, workloads),
+            (|head| head.workloads[0].0 = "b".into(), workloads),
+            (|head| head.workloads.clear(), workloads),
+            (|head| head.facts.kernel_digest = "5bd2".into(), machine),
+            (|head| head.facts.execution = Some(Execution::Exact), machine),
+        ];
+        for (change, what) in changes {
+            let (said, kept) = left(change);
+            assert!(said.ends_with(&format!("boot.json: {what} not of experiment `e`")), "{said}");
+            assert_eq!(kept, 0);
+        }
+        let (said, kept) = left(|_| ());
+        assert_eq!(said, "Stored a boot of v in e that an interrupted run left: complete");
+        assert_eq!(kept, 1);
+        let aside = fs::read_dir(&scratch).unwrap().map(|it| it.unwrap().path());
+        assert_eq!(aside.filter(|it| it.join(machine::RECORDER_FILE).exists()).count(), 8);
+    }
 
     #[test]
     fn recordings_are_stored_or_renamed() {
