@@ -10,6 +10,7 @@ mod disks;
 mod hello;
 mod modules;
 mod mounts;
+mod root;
 mod settings;
 mod shell;
 mod swap;
@@ -39,6 +40,8 @@ use crate::watch::Watch;
 /// Why the agent cannot start. This is printed on the console only.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
+    #[error(transparent)]
+    Root(#[from] root::RootError),
     #[error(transparent)]
     Mount(#[from] mounts::MountError),
     #[error(transparent)]
@@ -92,6 +95,7 @@ pub fn main() -> ! {
 }
 
 fn live() -> Result<(), StartError> {
+    root::enter()?;
     mounts::mount_all()?;
     let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
     record_panics(recorder.clone());
