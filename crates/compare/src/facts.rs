@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::config;
-use model::{BootFacts, Setting, Variant, count};
+use model::{BootFacts, Setting, StatesFound, Variant, count};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
@@ -53,6 +53,33 @@ pub fn settings(variant: &Variant) -> String {
     };
     let settings: Vec<_> = variant.settings.iter().map(setting).collect();
     settings.join(", ")
+}
+
+/// The states that workloads found, of the notes of a boot.
+pub fn found(notes: &[String]) -> Vec<StatesFound<'_>> {
+    notes.iter().filter_map(|note| StatesFound::of_note(note)).collect()
+}
+
+/// One state as the workloads of a boot found it; `None` if it is not known.
+pub fn state(found: &[StatesFound<'_>], name: &str) -> Option<String> {
+    let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
+    for StatesFound { workload, states } in found {
+        let value = states.iter().find(|(it, _)| *it == name);
+        let value = value.map_or("not in this kernel", |(_, value)| value);
+        match by_value.iter_mut().find(|(it, _)| *it == value) {
+            Some((_, workloads)) => workloads.push(workload),
+            None => by_value.push((value, vec![workload])),
+        }
+    }
+    match &by_value[..] {
+        [] => None,
+        [(value, _)] => Some((*value).to_owned()),
+        several => {
+            let parts =
+                several.iter().map(|(value, of)| format!("{value} for {}", of.join(" and ")));
+            Some(parts.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// The modules that a variant loads.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BootFacts, BootId, HostLoad, MISSING, NO_LOG, NOT_COUNTED, NOT_READ, NOT_SAMPLED, ProblemKind,
-    TOO_QUICK, Variant,
+    Boot, BootFacts, BootId, HostLoad, LEFT, MISSING, NO_LOG, NOT_COUNTED, NOT_READ, NOT_SAMPLED,
+    ProblemKind, STATES, TOO_QUICK, Variant,
 };
 use serde::Serialize;
 
@@ -16,6 +16,9 @@ const LACKS: [&str; 5] = [TOO_QUICK, NOT_READ, MISSING, NOT_COUNTED, NOT_SAMPLED
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Notes {
+    /// States of the kernels, as the workloads found them, in which the columns differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<Fact>,
     /// Facts that the boots report, and what their variants change.
     pub facts: Vec<Fact>,
     /// How the configurations of the columns differ from the baseline's.
@@ -30,6 +33,9 @@ pub struct Notes {
     /// Figures that workloads could not measure, or that were not imported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<Unmeasured>,
+    /// What workloads left, so that the next ones of the boot found another state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Unmeasured>,
     /// What the host did.
     pub host: Vec<HostRange>,
     /// What does not add up between counters of one kernel.
@@ -101,7 +107,8 @@ pub struct Complaint {
     pub boots: Vec<BootId>,
 }
 
-/// Figures that a workload could not measure in some of a variant's complete boots, or that were not imported.
+/// Figures that a workload could not measure in some of a variant's complete boots, or that were not imported; or what
+/// a workload left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unmeasured {
     /// The variant's name.
@@ -125,20 +132,23 @@ pub struct HostRange {
 
 /// Notes on `columns`, of which the first is the baseline.
 pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
-    let of_columns = columns
+    let boots: Vec<Option<&Boot>> = columns
         .iter()
         .map(|column| {
             let any = column.boots.first().map(|kept| kept.boot);
-            Some(&column.complete().next().or(any)?.facts)
+            column.complete().next().or(any)
         })
-        .collect::<Vec<_>>();
+        .collect();
+    let of_columns: Vec<_> = boots.iter().map(|boot| Some(&(*boot)?.facts)).collect();
     Notes {
+        states: states(&boots),
         facts: facts(columns, &of_columns),
         config: config(columns, &of_columns),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
-        unmeasured: columns.iter().flat_map(unmeasured).collect(),
+        unmeasured: columns.iter().flat_map(|it| noted(it, &LACKS)).collect(),
+        left: columns.iter().flat_map(|it| noted(it, &[LEFT])).collect(),
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
     }
@@ -146,6 +156,16 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
 
 /// The facts of each column; none for a column without boots.
 type ColumnFacts<'a> = Option<&'a BootFacts>;
+
+/// The states in which columns differ, as far as they are known.
+fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
+    let notes = columns.iter().map(|boot| boot.map_or(&[][..], |boot| &boot.notes));
+    let found: Vec<_> = notes.map(facts::found).collect();
+    let fact =
+        |name| Fact { name, values: found.iter().map(|it| facts::state(it, name)).collect() };
+    let differs = |fact: &Fact| fact.values.iter().flatten().collect::<BTreeSet<_>>().len() > 1;
+    STATES.into_iter().map(fact).filter(differs).collect()
+}
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {
     let fact = |name, of: fn(&BootFacts) -> Option<String>| Fact {
@@ -239,13 +259,16 @@ fn has_no_log(column: &&VariantBoots<'_>) -> bool {
     column.standing().any(|kept| kept.boot.notes.iter().any(|note| note == NO_LOG))
 }
 
-/// What workloads report that they could not measure, and what was not imported, each note once.
-fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
+/// The notes of a column's boots with one of these beginnings, each once.
+fn noted<'a>(
+    column: &VariantBoots<'a>,
+    begins: &[&str],
+) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
     let mut boots_by_note: BTreeMap<&str, Vec<BootId>> = BTreeMap::new();
-    for kept in column.standing().filter(|kept| kept.boot.outcome.is_complete()) {
-        let is_lack = |note: &&String| LACKS.iter().any(|begin| note.starts_with(begin));
-        for note in kept.boot.notes.iter().filter(is_lack) {
+    for kept in column.standing().filter(|kept| kept.boot.outcome.counts()) {
+        let is_one = |note: &&String| begins.iter().any(|begin| note.starts_with(begin));
+        for note in kept.boot.notes.iter().filter(is_one) {
             boots_by_note.entry(note).or_default().push(kept.id);
         }
     }
@@ -271,7 +294,7 @@ fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Execution, Outcome, Problem, Setting};
+    use model::{Execution, Outcome, Problem, Setting};
 
     use super::*;
     use crate::testing::{boot, columns, failed, named, variant};
@@ -321,6 +344,42 @@ mod tests {
         }
         let [told] = of_one(&boots).unmeasured.try_into().unwrap();
         assert_eq!((told.text, named(&told.boots)), (quick, "b0 b1".into()));
+    }
+
+    #[test]
+    fn what_workloads_left_is_reported() {
+        let mut boots = [boot(0), boot(1), boot(2)];
+        let left = format!("{LEFT}fill: 312 MiB of memory in use");
+        boots[0].notes = vec!["filled".into(), left.clone()];
+        boots[1].notes = vec![left.clone()];
+        boots[1].outcome = Outcome::Partial("after: signal 9 killed it".into());
+        let [told] = of_one(&boots).left.try_into().unwrap();
+        assert_eq!((told.text, named(&told.boots)), (left, "b0 b1".into()));
+    }
+
+    #[test]
+    fn states_in_which_columns_differ_are_reported() {
+        let noted = |notes: &[&str]| {
+            [Boot { notes: notes.iter().map(|it| (*it).to_owned()).collect(), ..boot(0) }]
+        };
+        let states = |one: &[&str], other: &[&str]| {
+            let (one, other) = (noted(one), noted(other));
+            let notes = notes(&columns(&[variant("a"), variant("b")], &[&one, &other]));
+            let line = |fact: Fact| {
+                let values = fact.values.into_iter().map(|it| it.unwrap_or("-".into()));
+                format!("{}: {}", fact.name, values.collect::<Vec<_>>().join(" | "))
+            };
+            notes.states.into_iter().map(line).collect::<Vec<_>>()
+        };
+        let found = "found by w: THP = always; MGLRU = 0x0007; swap = none";
+        assert_eq!(states(&[found], &[found, "created 40 files"]), [""; 0]);
+        assert_eq!(states(&[found], &[]), [""; 0]);
+        assert_eq!(
+            states(&[found], &["found by w: THP = never; swap = none"]),
+            ["THP: always | never", "MGLRU: 0x0007 | not in this kernel"]
+        );
+        let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
+        assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
     }
 
     #[test]

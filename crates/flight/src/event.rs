@@ -85,6 +85,15 @@ pub enum Event {
     },
     /// Samples of the profile since the last such frame or the last cut.
     Samples(Samples),
+    /// The states of the kernel as a workload finds them before its first iteration.
+    Found {
+        /// Index into the job's workloads.
+        workload: u16,
+        /// Each state's name, one of [`model::STATES`], and its value.
+        states: Vec<(String, String)>,
+    },
+    /// What a workload left that the agent could not undo.
+    Left(String),
 }
 
 /// Samples of the profile. Call paths and functions are numbered over the whole boot, in the order in which they are

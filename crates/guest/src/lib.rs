@@ -33,3 +33,9 @@ fn cut(text: &str, limit: usize) -> &str {
     }
     &text[..end]
 }
+
+/// The value in a file of sysfs: the word in brackets if there are several, as in `always [madvise] never`.
+fn chosen(text: &str) -> &str {
+    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(text.trim(), |(word, _)| word)
+}

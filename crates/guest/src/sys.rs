@@ -229,6 +229,25 @@ pub fn swap_off(path: &CStr) -> io::Result<()> {
     check(unsafe { libc::swapoff(path.as_ptr()) }.into())
 }
 
+/// Removes System V shared memory when no process has it attached any more (shmctl(2), `IPC_RMID`). Fails when there is
+/// none with this number.
+pub fn remove_shared_memory(id: c_int) -> io::Result<()> {
+    // SAFETY: this command takes no buffer.
+    check(unsafe { libc::shmctl(id, libc::IPC_RMID, ptr::null_mut()) }.into())
+}
+
+/// Removes a set of System V semaphores (semctl(2), `IPC_RMID`). Fails when there is none with this number.
+pub fn remove_semaphores(id: c_int) -> io::Result<()> {
+    // SAFETY: this command takes no further argument.
+    check(unsafe { libc::semctl(id, 0, libc::IPC_RMID) }.into())
+}
+
+/// Removes a System V message queue (msgctl(2), `IPC_RMID`). Fails when there is none with this number.
+pub fn remove_messages(id: c_int) -> io::Result<()> {
+    // SAFETY: this command takes no buffer.
+    check(unsafe { libc::msgctl(id, libc::IPC_RMID, ptr::null_mut()) }.into())
+}
+
 fn check(result: c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

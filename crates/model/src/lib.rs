@@ -10,6 +10,7 @@ mod directory;
 mod disk;
 mod event;
 mod experiment;
+mod found;
 mod kept;
 mod parameter;
 mod pinned;
@@ -33,6 +34,7 @@ pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
     Source, Step, Variant, WorkloadUse,
 };
+pub use found::{LEFT, STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
@@ -45,6 +47,6 @@ pub use profile::{
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};
-pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, Node, Topology, TopologyError};
+pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK, matches};

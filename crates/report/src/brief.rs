@@ -19,7 +19,7 @@ const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
 /// The comparison in short. `full` is the command that prints all of it.
 pub fn brief(comparison: &Comparison, full: &str) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = notes::states_text(comparison).into_iter().collect();
     if comparison.mode == Mode::Exact {
         let notes: Vec<Note> =
             exact::seeds(comparison).into_iter().chain(exact::limits()).collect();

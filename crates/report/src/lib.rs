@@ -57,7 +57,8 @@ pub use stacks::{collapsed, perf_script};
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
 pub fn text(comparison: &Comparison) -> String {
-    let mut parts: Vec<String> = exact::head(comparison).into_iter().collect();
+    let mut parts: Vec<String> = notes::states_text(comparison).into_iter().collect();
+    parts.extend(exact::head(comparison));
     if comparison.tables.is_empty() && comparison.points.is_empty() {
         parts.push(format!("{}\n", table::NOTHING));
     }

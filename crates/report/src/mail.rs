@@ -53,7 +53,9 @@ pub fn mail(
     let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
     let notes: Vec<Note> = seeds.into_iter().flatten().chain(notes).collect();
     let one_place = comparison.points.is_empty();
+    let states = notes::states(comparison);
     let parts = [
+        (!states.is_empty()).then(|| section(notes::STATES, &states)),
         sweep::text(comparison, &LAYOUT),
         one_place.then(|| verdicts::text(comparison) + &functions(explained)),
         one_place.then(|| tables::text(comparison)),
@@ -82,7 +84,9 @@ pub fn verdicts_and_rows(comparison: &Comparison) -> String {
 
 /// What was compared: kernels, machine and workload.
 pub fn compared(comparison: &Comparison) -> String {
-    section("What was compared:", &notes::all(comparison))
+    let notes: Vec<Note> =
+        notes::states(comparison).into_iter().chain(notes::all(comparison)).collect();
+    section("What was compared:", &notes)
 }
 
 /// Most phases whose function is named.

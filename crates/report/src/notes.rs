@@ -52,12 +52,26 @@ impl Note {
     }
 }
 
-/// All notes, laid out.
+/// All notes but those on states, laid out.
 pub fn text(comparison: &Comparison) -> String {
     lay_out("Notes:", &all(comparison))
 }
 
-/// All notes.
+/// The states in which the kernels of the variants differ, which are read before the verdicts.
+pub const STATES: &str = "States that differ:";
+
+/// A note on each of them.
+pub fn states(comparison: &Comparison) -> Vec<Note> {
+    comparison.notes.states.iter().flat_map(|it| fact(it, &comparison.variants)).collect()
+}
+
+/// The same, laid out; `None` if there are none.
+pub fn states_text(comparison: &Comparison) -> Option<String> {
+    let states = states(comparison);
+    (!states.is_empty()).then(|| lay_out(STATES, &states))
+}
+
+/// All notes but those on states.
 pub fn all(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
     let baseline = variants.first().map_or("", |variant| &*variant.name);
@@ -70,7 +84,8 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(notes.mixed.iter().map(mixed));
     all.extend(variants.iter().flat_map(failed));
     all.extend(variants.iter().flat_map(set_aside));
-    all.extend(unmeasured(&notes.unmeasured));
+    all.extend(noted("no figure", &notes.unmeasured));
+    all.extend(noted("left over", &notes.left));
     all.extend(complaints(&notes.complaints));
     all.extend(no_complaints(notes, variants.len()));
     all.extend(notes.findings.iter().map(consistency::finding));
@@ -230,17 +245,16 @@ fn set_aside(variant: &VariantOutcomes) -> impl Iterator<Item = Note> {
     })
 }
 
-fn unmeasured(all: &[Unmeasured]) -> Vec<Note> {
-    const TOPIC: &str = "no figure";
+fn noted(topic: &'static str, all: &[Unmeasured]) -> Vec<Note> {
     let mut notes = Vec::new();
     for own in all.chunk_by(|a, b| a.variant == b.variant) {
         let variant = &own[0].variant;
         notes.extend(own.iter().take(MAX_UNMEASURED).map(|it| {
             let boots = few(MAX_BOOTS, &it.boots).join(", ");
-            Note::on(TOPIC, variant, format!("{boots}: {}", excerpt(&it.text)))
+            Note::on(topic, variant, format!("{boots}: {}", excerpt(&it.text)))
         }));
         if let Some(more) = own.len().checked_sub(MAX_UNMEASURED).filter(|more| *more > 0) {
-            notes.push(Note::on(TOPIC, variant, format!("{more} more like these")));
+            notes.push(Note::on(topic, variant, format!("{more} more like these")));
         }
     }
     notes

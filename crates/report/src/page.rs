@@ -85,6 +85,7 @@ pub fn page(page: &Page<'_>) -> String {
             a href="#reproduce" { "Reproduce" }
         }
         main {
+            (details::states(comparison))
             @if comparison.points.is_empty() {
                 (summary::section(comparison, page.explained))
                 (effects::section(comparison))

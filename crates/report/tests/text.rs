@@ -235,6 +235,28 @@ fn figures_that_were_not_measured_are_named() {
 }
 
 #[test]
+fn states_that_differ_come_first_and_leftovers_are_named() {
+    let noted = |scale, thp: &str| {
+        let mut boots = boots(scale);
+        let found = format!("found by autonuma: THP = {thp}; swap = none");
+        boots.iter_mut().for_each(|boot| boot.notes = vec![found.clone()]);
+        boots
+    };
+    let (old, mut new) = (noted(1.0, "always"), noted(0.9, "never"));
+    new[0].notes.push("left by fill: 312 MiB of memory in use".into());
+    let columns = [("6.1", &old[..]), ("6.12", &new)];
+    let first = "States that differ:\n  THP  6.1   always\n       6.12  never\n\n";
+    let said = "\n  left over      6.12  b3: left by fill: 312 MiB of memory in use\n";
+    let whole = text(&columns);
+    assert!(whole.starts_with(first) && whole.contains(said), "{whole}");
+    assert!(!whole.contains("swap"), "{whole}");
+    let comparison = compared(&columns);
+    assert!(brief(&comparison).starts_with(first));
+    let same = text(&[("6.1", &old), ("6.12", &noted(0.9, "always"))]);
+    assert!(!same.contains("States that differ"), "{same}");
+}
+
+#[test]
 fn settings_and_boots_set_aside() {
     let mut old = boots(1.0);
     old.push(boot(2));

@@ -8,11 +8,13 @@ mod chance;
 mod device;
 mod disks;
 mod hello;
+mod leftovers;
 mod modules;
 mod mounts;
 mod root;
 mod settings;
 mod shell;
+mod states;
 mod swap;
 pub(crate) mod symbols;
 mod userspace;
@@ -36,6 +38,7 @@ use crate::reason;
 use crate::recorder::{RecordError, Recorder};
 use crate::run::{self, RunError};
 use crate::watch::Watch;
+use leftovers::Survey;
 
 /// Why the agent cannot start. This is printed on the console only.
 #[derive(Debug, thiserror::Error)]
@@ -161,9 +164,7 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     show_warnings();
     let interval = Duration::from_millis(job.sampler.interval.0);
     watch.tick_every(interval).map_err(JobError::Sampler)?;
-    for (index, workload) in job.workloads.iter().enumerate() {
-        run_workload(job, watch, index as u16, workload)?;
-    }
+    run_workloads(job, watch)?;
     watch.report_lost()?;
     if job.symbols {
         symbols::record(watch, None)?;
@@ -172,6 +173,29 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     }
     if job.shell {
         shell::run().map_err(JobError::Shell)?;
+    }
+    Ok(())
+}
+
+/// Runs the workloads. Each starts from the state that the first one found, as far as what the others left can be
+/// undone. The rest is noted.
+fn run_workloads(job: &Job, watch: &Watch) -> Result<(), JobError> {
+    let run = (0..).zip(&job.workloads).filter(|(_, workload)| workload.iterations > 0);
+    let mut run = run.peekable();
+    let mut survey = None;
+    while let Some((index, workload)) = run.next() {
+        let states = states::states(Path::new("/"));
+        watch.event(&Event::Found { workload: index, states })?;
+        let is_last = run.peek().is_none();
+        if !is_last {
+            survey.get_or_insert_with(Survey::take);
+        }
+        run_workload(job, watch, index, workload)?;
+        if let Some(survey) = survey.as_mut().filter(|_| !is_last) {
+            for left in survey.restore(&workload.name) {
+                watch.event(&Event::Left(left))?;
+            }
+        }
     }
     Ok(())
 }

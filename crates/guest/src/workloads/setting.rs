@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Result, While};
+use crate::chosen;
 
 /// A file that has another value. It gets its former one when this is dropped.
 #[derive(Debug)]
@@ -27,12 +28,6 @@ impl Drop for Setting {
     fn drop(&mut self) {
         let _ = fs::write(&self.path, &self.former);
     }
-}
-
-/// The value in a file: the word in brackets if there are several, as in `always [madvise] never`.
-fn chosen(text: &str) -> &str {
-    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    bracketed.map_or(text.trim(), |(word, _)| word)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
 use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
-use model::{Chunk, ONCE, Sample, Usage, is_reserved, is_reserved_phase};
+use model::{Chunk, LEFT, ONCE, Sample, StatesFound, Usage, is_reserved, is_reserved_phase};
 
 use crate::record::order::Order;
 use crate::record::sampled::Sampling;
@@ -19,6 +19,10 @@ use crate::record::span::{PhaseId, Span};
 const MAX_ITERATIONS: usize = 100_000;
 /// The largest part of the kernel's log that is stored, in bytes.
 const MAX_LOG: usize = 8 << 20;
+
+/// The longest note on what a workload left, in bytes, and most of them for each.
+const MAX_LEFT: usize = 1024;
+const MOST_LEFT: usize = 16;
 
 /// The largest size of a kernel's symbols, in bytes.
 pub const MAX_SYMBOLS: usize = 64 << 20;
@@ -42,6 +46,10 @@ pub struct Recording {
     pub sampling: Option<Sampling>,
     /// The kernel's symbols, if they were recorded.
     pub symbols: String,
+    /// Notes on the states that workloads found.
+    pub found: Vec<String>,
+    /// Notes on what workloads left.
+    pub left: Vec<String>,
     /// Notes of the workloads.
     pub notes: Vec<String>,
     /// The kernel's log.
@@ -134,6 +142,10 @@ impl Collector<'_> {
             Event::Note(note) => {
                 self.note_bytes = self.note_bytes.saturating_add(note.len());
                 if self.accept(self.note_bytes <= MAX_NOTES, "the length of its notes") {
+                    // Such notes are the agent's.
+                    let is_reserved =
+                        note.starts_with(LEFT) || StatesFound::of_note(&note).is_some();
+                    let note = if is_reserved { format!("note: {note}") } else { note };
                     self.recording.notes.push(note);
                 }
             }
@@ -161,6 +173,24 @@ impl Collector<'_> {
                 let place = recording.spans.len();
                 let taken = recording.sampling.as_mut().map(|it| it.add(place, time, samples));
                 self.accept(taken.unwrap_or(false), "the number of samples of its profile");
+            }
+            Event::Found { workload, states } => {
+                let room = recording.found.len() < self.workloads.len();
+                let name = self.workloads.get(usize::from(workload)).filter(|_| room);
+                if self.accept(name.is_some(), "the number of workloads with states")
+                    && let Some((name, _)) = name
+                {
+                    let found = StatesFound::new(name, &states);
+                    let note = (!found.states.is_empty()).then(|| found.note());
+                    self.recording.found.extend(note);
+                }
+            }
+            Event::Left(left) => {
+                let sound = left.starts_with(LEFT) && left.len() <= MAX_LEFT;
+                let room = self.recording.left.len() < MOST_LEFT * self.workloads.len();
+                if self.accept(sound && room, "a note on what a workload left") {
+                    self.recording.left.push(left);
+                }
             }
             Event::SeriesDropped => recording.series_dropped = true,
             Event::Failed(reason) => {
@@ -356,6 +386,39 @@ pub(crate) mod tests {
             (None, 131, 131),
         ];
         assert_eq!(phases.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn only_the_agent_notes_what_was_found_and_left() {
+        let mut writer = Writer::new();
+        writer.event(1, Event::Hello(Hello::default()));
+        let job = [("autonuma".to_owned(), 1)];
+        let states = vec![("THP".to_owned(), "never".to_owned()), ("other".into(), "1".into())];
+        writer.event(1, Event::Found { workload: 0, states });
+        writer.event(2, Event::Note("found by autonuma: THP = always".into()));
+        writer.event(3, Event::Note("left by autonuma: nothing".into()));
+        writer.event(4, Event::Note("found by chance: nothing".into()));
+        writer.event(5, Event::Left("left by autonuma: a mount on /x".into()));
+        let sound = collect(&writer.log, &job);
+        assert_eq!(sound.found, ["found by autonuma: THP = never"]);
+        assert_eq!(sound.left, ["left by autonuma: a mount on /x"]);
+        let expected = [
+            "note: found by autonuma: THP = always",
+            "note: left by autonuma: nothing",
+            "found by chance: nothing",
+        ];
+        assert_eq!((&sound.notes[..], sound.failed), (&expected.map(String::from)[..], None));
+        for bad in [
+            Event::Found { workload: 1, states: Vec::new() },
+            Event::Left("of another kind".into()),
+            Event::Left(format!("{LEFT}{}", "x".repeat(MAX_LEFT))),
+        ] {
+            let mut writer = Writer::new();
+            writer.event(1, Event::Hello(Hello::default()));
+            writer.event(2, bad);
+            let bad = collect(&writer.log, &job);
+            assert!(bad.failed.or(bad.unsound).is_some());
+        }
     }
 
     #[test]

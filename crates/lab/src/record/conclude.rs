@@ -282,9 +282,10 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     }
 }
 
-/// The notes of the workloads and of the machine.
+/// The notes of the agent, of the workloads and of the machine.
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
-    let mut notes = recording.notes.clone();
+    let Recording { found, left, notes, .. } = recording;
+    let mut notes = [&**found, left, notes].concat();
     notes.extend(ending.into_iter().flat_map(|ending| ending.remarks.iter().cloned()));
     if recording.log_cut {
         notes.push("the kernel's log was too long; its end is missing".to_owned());

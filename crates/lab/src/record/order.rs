@@ -80,6 +80,9 @@ impl<'a> Order<'a> {
                 Some(Event::Phase(_) | Event::Sample { .. } | Event::Point { .. }),
                 Stage::Iteration(_),
             ) => {}
+            (Some(Event::Found { workload, .. }), Stage::Idle)
+                if (usize::from(*workload), 0) == self.due => {}
+            (Some(Event::Left(_)), Stage::Idle) => {}
             (Some(Event::Files(_)), Stage::Idle) if !self.has_files => self.has_files = true,
             (Some(Event::Symbols(_)), Stage::Idle) if self.is_done() => {}
             (Some(Event::Bye { .. }), Stage::Failed) => self.stage = Stage::Ended,
@@ -160,6 +163,10 @@ fn what(event: Option<&Event>) -> String {
         Some(Event::WorkloadFailed(_)) => "the failure of a workload".to_owned(),
         Some(Event::Sampling { .. }) => "the begin of the profile".to_owned(),
         Some(Event::Samples(_)) => "a part of the profile".to_owned(),
+        Some(Event::Found { workload, .. }) => {
+            format!("the list of states that workload {workload} found")
+        }
+        Some(Event::Left(_)) => "a note on what a workload left".to_owned(),
     }
 }
 
@@ -189,7 +196,12 @@ mod tests {
             ]
         };
         let mut events = vec![Event::Hello(Hello::default()), Event::Files(Vec::new())];
-        events.extend([iteration(0, 0), iteration(0, 1), iteration(2, 0)].into_iter().flatten());
+        let found = |workload| [Event::Found { workload, states: Vec::new() }];
+        events.extend(found(0));
+        events.extend([iteration(0, 0), iteration(0, 1)].into_iter().flatten());
+        events.push(Event::Left("left by a: a mount".into()));
+        events.extend(found(2));
+        events.extend(iteration(2, 0));
         events.extend([Event::Symbols("f".into()), Event::Bye { tainted: 0 }]);
         events
     }
@@ -208,7 +220,12 @@ mod tests {
     fn is_structure(event: &Event) -> bool {
         !matches!(
             event,
-            Event::Sample { .. } | Event::Phase(_) | Event::Files(_) | Event::Symbols(_)
+            Event::Sample { .. }
+                | Event::Phase(_)
+                | Event::Files(_)
+                | Event::Found { .. }
+                | Event::Left(_)
+                | Event::Symbols(_)
         )
     }
 
@@ -217,7 +234,7 @@ mod tests {
         assert_eq!(take(&written()), Ok(true));
         let failed = Event::WorkloadFailed("it exited with status 1".into());
         let mut events = written();
-        events.splice(4..10, [failed.clone()]);
+        events.splice(5..11, [failed.clone()]);
         assert_eq!(take(&events), Ok(true), "{events:?}");
         let last_words = [Event::Failed("panic".into()), Event::Bye { tainted: 0 }];
         for length in 0..events.len() - 1 {
@@ -230,17 +247,17 @@ mod tests {
         let why = |events: &[Event]| take(events).unwrap_err();
         let events = written();
         assert_eq!(
-            why(&events[2..]),
+            why(&events[3..]),
             "the begin of iteration 0 of workload 0 precedes the agent's start"
         );
         assert_eq!(
-            why(&[&events[..6], &events[2..]].concat()),
+            why(&[&events[..7], &events[3..]].concat()),
             "the begin of iteration 0 of workload 0 is out of place"
         );
-        assert_eq!(why(&[&events[..], &events[3..4]].concat()), "a phase follows the agent's end");
+        assert_eq!(why(&[&events[..], &events[4..5]].concat()), "a phase follows the agent's end");
         let long = Event::End(Usage { elapsed: 1.5, ..USAGE });
         assert_eq!(
-            why(&[&events[..5], &[long]].concat()),
+            why(&[&events[..6], &[long]].concat()),
             "an iteration of 0.000 s by its frames has the times 0, 0 and 1.5 s"
         );
         let mut order = Order::new(&[]);

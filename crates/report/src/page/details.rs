@@ -34,6 +34,16 @@ pub fn section(comparison: &Comparison) -> Markup {
     }
 }
 
+/// The states in which the kernels differ, before the verdicts; nothing if there are none.
+pub fn states(comparison: &Comparison) -> Markup {
+    let states = notes::states(comparison);
+    html! {
+        @if !states.is_empty() {
+            section id="states" { (table(notes::STATES.trim_end_matches(':'), &states)) }
+        }
+    }
+}
+
 /// Notes, each topic printed once.
 fn table(caption: &str, notes: &[Note]) -> Markup {
     let topics = notes.chunk_by(|a, b| a.topic == b.topic);

@@ -36,6 +36,9 @@ fn sentences(comparison: &Comparison) -> Vec<String> {
     let (last, parts) = parts.split_last().unwrap();
     let mut parts = parts.iter();
     let mut sentences = Vec::new();
+    if !comparison.notes.states.is_empty() {
+        sentences.extend(notes(parts.next().unwrap()));
+    }
     if comparison.mode == Mode::Exact {
         sentences.extend(notes(parts.next().unwrap()));
     }

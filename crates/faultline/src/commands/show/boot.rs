@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Chunk, Column, INSTRUCTIONS, Kept, ONCE, Sample, count};
+use model::{Boot, Chunk, Column, INSTRUCTIONS, Kept, ONCE, Sample, StatesFound, count};
 use report::escape;
 
 use crate::list::{figure, wrapped};
@@ -81,11 +81,33 @@ fn head(kept: &Kept) -> Vec<String> {
         let packages = wrapped(&format!("{:<NAME$}", "packages"), &" ".repeat(NAME), packages);
         head.extend(packages.lines().map(str::to_owned));
     }
+    head.extend(states(boot));
     head.push(line("host", &host(boot)));
     let problems = boot.problems.iter();
     head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
-    head.extend(boot.notes.iter().map(|note| line("note", note)));
+    let notes = boot.notes.iter().filter(|note| StatesFound::of_note(note).is_none());
+    head.extend(notes.map(|note| line("note", note)));
     head
+}
+
+/// The states that the workloads found; those of workloads that found the same together.
+fn states(boot: &Boot) -> Vec<String> {
+    let mut groups: Vec<(Vec<&str>, StatesFound<'_>)> = Vec::new();
+    for found in boot.notes.iter().filter_map(|note| StatesFound::of_note(note)) {
+        match groups.iter_mut().find(|(_, it)| it.states == found.states) {
+            Some((workloads, _)) => workloads.push(found.workload),
+            None => groups.push((vec![found.workload], found)),
+        }
+    }
+    let of_one = groups.len() == 1;
+    let text = groups.iter().map(|(workloads, found)| {
+        let states: Vec<String> =
+            found.states.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let of = if of_one { String::new() } else { format!("{}: ", workloads.join(", ")) };
+        let text = format!("{of}{}", states.join("; "));
+        wrapped(&format!("{:<NAME$}", "states"), &" ".repeat(NAME), text.split_whitespace())
+    });
+    text.collect::<String>().lines().map(str::to_owned).collect()
 }
 
 fn line(name: &str, value: &str) -> String {
@@ -241,6 +263,30 @@ mod tests {
         for line in text(&kept).lines() {
             assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line:?}");
         }
+    }
+
+    #[test]
+    fn states_are_told_once_if_all_workloads_found_the_same() {
+        let states = |notes: &[&str]| {
+            let mut kept = kept();
+            kept.boot.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            let text = text(&kept);
+            let lines =
+                text.lines().filter(|it| it.starts_with("states") || it.starts_with("note"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let found =
+            ["found by a: THP = always; swap = none", "found by b: THP = always; swap = none"];
+        assert_eq!(states(&found), ["states        THP always; swap none"]);
+        let other =
+            [&found[..], &["found by c: THP = never; swap = none", "left by b: x"]].concat();
+        let expected = [
+            "states        a, b: THP always; swap none",
+            "states        c: THP never; swap none",
+            "note          left by b: x",
+        ];
+        assert_eq!(states(&other), expected);
+        assert_eq!(states(&[]), [""; 0]);
     }
 
     #[test]

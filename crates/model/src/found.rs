@@ -1,0 +1,93 @@
+//! What workloads of one boot found: the states of the kernel, and what others had left. A boot keeps both as notes.
+
+/// The states of memory management that change a workload's figures.
+pub const STATES: [&str; 9] = [
+    "THP", "THP defrag", "THP of shmem", "mTHP", "MGLRU", "NUMA balancing", "swap", "zswap", "KSM",
+];
+
+/// The beginning of a boot's note on what a workload left, and the next ones found.
+pub const LEFT: &str = "left by ";
+
+/// The beginning of a boot's note on the states that a workload found.
+const FOUND: &str = "found by ";
+/// What separates the workload from the states, one state from the next, and a name from its value.
+const HEAD: &str = ": ";
+const NEXT: &str = "; ";
+const IS: &str = " = ";
+/// The longest value of a state, in bytes.
+const MAX_VALUE: usize = 200;
+
+/// The states that a workload found before its first iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatesFound<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// Names of [`STATES`] with their values, in that order. A kernel may lack some.
+    pub states: Vec<(&'static str, &'a str)>,
+}
+
+impl<'a> StatesFound<'a> {
+    /// The states with known names, without values that are no short ASCII text.
+    pub fn new(workload: &'a str, states: &'a [(String, String)]) -> Self {
+        let value = |name| states.iter().find(|(it, _)| it == name).map(|(_, value)| &**value);
+        let known = STATES.into_iter().filter_map(|name| Some((name, value(name)?)));
+        Self { workload, states: known.filter(|(_, value)| is_value(value)).collect() }
+    }
+
+    /// Reads a note; `None` if it is about something else.
+    pub fn of_note(note: &'a str) -> Option<Self> {
+        let (workload, states) = note.strip_prefix(FOUND)?.rsplit_once(HEAD)?;
+        let state = |text: &'a str| {
+            let (name, value) = text.split_once(IS)?;
+            Some((STATES.into_iter().find(|it| *it == name)?, value))
+        };
+        Some(Self { workload, states: states.split(NEXT).map(state).collect::<Option<_>>()? })
+    }
+
+    /// The note that keeps it.
+    pub fn note(&self) -> String {
+        let states: Vec<String> =
+            self.states.iter().map(|(name, value)| format!("{name}{IS}{value}")).collect();
+        format!("{FOUND}{}{HEAD}{}", self.workload, states.join(NEXT))
+    }
+}
+
+fn is_value(value: &str) -> bool {
+    let plain = |letter: char| matches!(letter, ' '..='~') && !matches!(letter, ':' | ';' | '=');
+    (1..=MAX_VALUE).contains(&value.len()) && value.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let states =
+            [("KSM", "0"), ("THP", "madvise"), ("mTHP", "16 to 1024 kB never, 2048 kB inherit")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let found = StatesFound::new("a: b = c; d", &states);
+        assert_eq!(
+            found.states.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["THP", "mTHP", "KSM"]
+        );
+        assert_eq!(StatesFound::of_note(&found.note()), Some(found));
+        for other in [
+            "", "found by none", "found by gcc: 3 problems", "created 40 files",
+            "left by a: 12 MiB",
+        ] {
+            assert_eq!(StatesFound::of_note(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn states_of_a_hostile_guest_are_left_out() {
+        let long = "x".repeat(MAX_VALUE + 1);
+        let values = ["", "a; THP = always", "x: y", "\u{1b}[2J", &long];
+        for value in values {
+            let states =
+                [("THP".to_owned(), value.to_owned()), ("other".to_owned(), "1".to_owned())];
+            assert_eq!(StatesFound::new("w", &states).states, [], "{value:?}");
+        }
+    }
+}
