@@ -140,6 +140,8 @@ fn a_plan_is_printed_and_nothing_is_booted() {
       old  kernel debian:6.1 (not in the cache: a run fetches it), cmdline quiet
       new  kernel debian:6.12 (not in the cache: a run fetches it), vm.swappiness = 10
     machine: 2 CPUs, 1 node, 512M, 0 disks
+      transparent huge pages: off, because Linux turns them off if it has less than 512 MiB when it
+      starts, and of 512M it takes a part; 640M is enough
     workload: mprotect rounds=5 share=12.5, 2 iterations
     4 boots: old, new, new, old
     time: unknown, the store has no boot of these workloads on such a machine

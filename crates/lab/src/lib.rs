@@ -30,5 +30,5 @@ pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};
 pub use run::{
     Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, already_done, check,
-    lock as lock_scratch, usual_wall,
+    lock as lock_scratch, remarks, usual_wall,
 };

@@ -9,6 +9,7 @@ mod known;
 mod looks;
 mod obtain;
 mod plan;
+mod remarks;
 pub mod replay;
 mod verify;
 pub mod watch;
@@ -41,6 +42,7 @@ use plan::{Due, Plan};
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
 pub use known::{already_done, are_alike, usual_wall};
+pub use remarks::remarks;
 
 /// The surroundings of an experiment: the store, the kernels, the guest's programs.
 pub struct Lab {
@@ -159,6 +161,9 @@ impl Lab {
         };
         let done = known::done(&self.store, id, options.retry_failed)?;
         let plan = Plan::of(experiment, &done);
+        if done.is_empty() {
+            remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
+        }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;

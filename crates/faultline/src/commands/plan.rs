@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{Guest, RunOptions, already_done, usual_wall};
+use lab::{Guest, RunOptions, already_done, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Profiling, Setting, Variant, count};
 use report::escape;
 use store::Store;
@@ -78,6 +78,9 @@ pub fn plan(
         topology.memory(),
         count(machine.disks.len(), "disk")
     );
+    for remark in remarks(experiment) {
+        text += &list::wrapped("  ", "  ", remark.split_whitespace());
+    }
     if !points.is_empty() {
         let _ = writeln!(text, "sweep: {}", escape(&points.join(", ")));
     }

@@ -1,0 +1,67 @@
+//! What an option of the machine changes in the kernel without being asked to.
+
+use std::fs;
+
+use model::{Bytes, Experiment, MEMORY_BLOCK, Variant};
+
+/// If the kernel has less memory when it initializes transparent huge pages, it turns them off (`mm/huge_memory.c`,
+/// `hugepage_init`).
+const LEAST_FOR_THP: u64 = 512 << 20;
+/// What is taken before that: 42 MiB of 512 by Linux 6.1, 45 MiB of 640, and our own part of the initramfs, which is freed
+/// later, of 7 MiB and modules.
+const TAKEN: u64 = 64 << 20;
+/// The file in which a variant can turn them on again.
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Remarks on an experiment, which are printed before it runs.
+pub fn remarks(experiment: &Experiment) -> Vec<String> {
+    let files = experiment.workloads.iter().flat_map(|used| used.files());
+    // A missing file is an error of the run.
+    let sizes = files.filter_map(|file| Some(fs::metadata(file.path()).ok()?.len()));
+    let initramfs: u64 = sizes.sum();
+    let wanted = LEAST_FOR_THP + TAKEN + initramfs;
+    let small = experiment.variants.iter().filter_map(|variant| {
+        let topology = experiment.seen_by(variant).machine.topology;
+        let is_small = topology.memory().0 < wanted && !sets_thp(variant);
+        is_small.then_some((topology.memory(), topology.nodes.len() as u64))
+    });
+    let mut small: Vec<(Bytes, u64)> = small.collect();
+    small.dedup();
+    let remark = |(memory, nodes): (Bytes, u64)| {
+        let enough = Bytes(wanted.next_multiple_of(nodes * MEMORY_BLOCK.0));
+        format!(
+            "transparent huge pages: off, because Linux turns them off if it has less than 512 MiB when it starts, \
+             and of {memory} it takes a part; {enough} is enough"
+        )
+    };
+    small.into_iter().map(remark).collect()
+}
+
+fn sets_thp(variant: &Variant) -> bool {
+    variant.settings.iter().any(|setting| setting.file() == THP)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Machine, Setting, Topology};
+
+    use super::*;
+
+    fn remarks_on(mebibytes: u64, nodes: u32, settings: Vec<Setting>) -> Vec<String> {
+        let topology = Topology::even(4, Bytes::mib(mebibytes), nodes).unwrap();
+        let variant = Variant { name: "a".into(), settings, ..Variant::default() };
+        let machine = Machine::new(topology);
+        remarks(&Experiment { variants: vec![variant], machine, ..Experiment::default() })
+    }
+
+    #[test]
+    fn a_machine_that_turns_huge_pages_off_is_remarked_on() {
+        let ends =
+            |all: Vec<String>| all.first().and_then(|it| Some(it.rsplit_once("; ")?.1.to_owned()));
+        assert_eq!(ends(remarks_on(512, 1, Vec::new())).unwrap(), "640M is enough");
+        assert_eq!(ends(remarks_on(512, 2, Vec::new())).unwrap(), "768M is enough");
+        assert_eq!(remarks_on(640, 1, Vec::new()), [""; 0]);
+        let on = Setting::Sysfs { path: THP.into(), value: "always".into() };
+        assert_eq!(remarks_on(512, 1, vec![on]), [""; 0]);
+    }
+}
