@@ -14,6 +14,7 @@ mod faults;
 mod forged;
 mod history;
 mod host;
+mod leftovers;
 mod long;
 mod luck;
 mod packaged;

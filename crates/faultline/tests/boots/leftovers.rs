@@ -1,0 +1,120 @@
+//! What one workload leaves is not there for the next one.
+
+use std::process::Command;
+
+use model::{Boot, Outcome, StatesFound};
+
+use crate::common::Bench;
+
+/// Leaves things, or prints what it finds.
+const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mount.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+static char block[1 << 20];
+static void fill(const char *path, int blocks) {
+    int file = open(path, O_CREAT | O_WRONLY, 0644);
+    while (blocks--)
+        if (write(file, block, sizeof block) < 0) { perror(path); exit(1); }
+    close(file);
+}
+static int lines(const char *path, const char *word) {
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof line, file)) count += strstr(line, word) != NULL;
+    fclose(file);
+    return count;
+}
+static long number(const char *path, const char *format) {
+    char line[4096];
+    long value = -1;
+    FILE *file = fopen(path, "r");
+    while (value < 0 && fgets(line, sizeof line, file)) sscanf(line, format, &value);
+    fclose(file);
+    return value;
+}
+int main(int count, char **words) {
+    if (strcmp(words[1], "leave") == 0) {
+        memset(block, 1, sizeof block);
+        fill("big", 150);
+        fill("/dev/shm/big", 100);
+        mkdir("/left", 0755);
+        if (mount("tmpfs", "/left", "tmpfs", 0, "")) { perror("mount"); return 1; }
+        fill("/left/big", 50);
+        FILE *file = fopen("/proc/sys/vm/swappiness", "w");
+        fprintf(file, "7");
+        fclose(file);
+        return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) < 0;
+    }
+    struct statfs root;
+    statfs("/", &root);
+    printf("tmpfs %d root\n", root.f_type == 0x01021994);
+    printf("files %d left\n", !access("/big", F_OK) + !access("/dev/shm/big", F_OK) + !access("/left", F_OK));
+    printf("mounts %d mounts\n", lines("/proc/mounts", " /left "));
+    printf("swappiness %ld percent\n", number("/proc/sys/vm/swappiness", "%ld"));
+    printf("segments %d segments\n", lines("/proc/sysvipc/shm", "600"));
+    printf("free %ld KiB\n", number("/proc/meminfo", "MemFree: %ld"));
+}
+"#;
+
+/// The value of a row of a workload.
+fn value(boot: &Boot, workload: &str, label: &str) -> f64 {
+    let mut samples = boot.samples.iter();
+    let is_it = |it: &&model::Sample| it.workload == workload && it.label == label;
+    samples.find(is_it).unwrap_or_else(|| panic!("{workload} has no {label}")).value
+}
+
+#[test]
+fn a_workload_finds_nothing_of_the_one_before() {
+    let bench = Bench::new();
+    let source = bench.write("program.c", PROGRAM);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-static", "-o"]).arg(bench.path("program")).arg(source);
+    assert!(compiler.status().unwrap().success());
+    let mut workloads = String::new();
+    for (name, word) in [("before", "look"), ("leave", "leave"), ("after", "look")] {
+        let manifest = format!(
+            "name = \"{name}\"\ndescription = \"x\"\nprogram = \"program\"\nplain = true\n\
+             command = [\"{{program}}\", \"{word}\"]\n\
+             [[metrics]]\nname = \"figure\"\nunit = \"\"\nmean = \"amean\"\n"
+        );
+        bench.write(&format!("{name}.toml"), &manifest);
+        workloads += &format!("[[workload]]\nmanifest = \"{name}.toml\"\n");
+    }
+    let said = bench.run(&format!(
+        "name = \"left\"\nmode = \"exact\"\nseeds = 1\n\
+         [machine]\ncpus = 1\nnodes = 1\nmemory = \"512M\"\n\
+         [[variant]]\nname = \"a\"\nkernel = \"debian:6.1\"\ncmdline = \"root=/dev/none\"\n{workloads}"
+    ));
+    let said = said.expect(0);
+    assert!(said.err.contains("transparent huge pages: off"), "{}", said.err);
+    let [boot] = &bench.boots()[..] else { panic!("not one boot") };
+    assert_eq!(boot.outcome, Outcome::Complete);
+    assert!(!boot.notes.iter().any(|note| note.starts_with(model::LEFT)), "{:?}", boot.notes);
+    assert_eq!(
+        (value(boot, "before", "tmpfs-root"), value(boot, "after", "tmpfs-root")),
+        (1.0, 1.0)
+    );
+    for label in ["files-left", "mounts-mounts", "swappiness-percent", "segments-segments"] {
+        assert_eq!(value(boot, "after", label), value(boot, "before", label), "{label}");
+    }
+    let free = |workload| value(boot, workload, "free-KiB");
+    assert!(
+        (free("after") - free("before")).abs() < 16_384.0,
+        "{} {}",
+        free("before"),
+        free("after")
+    );
+    let mut states = boot.notes.iter().filter_map(|note| StatesFound::of_note(note));
+    assert!(states.all(|found| found.states.contains(&("THP", "never"))), "{:?}", boot.notes);
+    let shown = bench.faultline(&["show", "b1"]).expect(0).out;
+    assert!(shown.contains("\nstates        THP never; "), "{shown}");
+}
