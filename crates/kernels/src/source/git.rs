@@ -5,12 +5,22 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Error;
 use crate::error::Doing;
 use crate::tool::GIT;
+use crate::{Error, input};
 
 /// Variables of git that are kept for the user's repository: they may say that it is safe to read.
 const KEPT: &str = "GIT_CONFIG";
+/// Settings of every command. The configuration of a repository can name programs that git runs, and a submodule
+/// has a configuration of its own.
+const SAFE: [&str; 7] = [
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat",
+    "diff.ignoreSubmodules=all", "log.showSignature=false", "protocol.allow=never",
+    "submodule.recurse=false",
+];
+/// The largest file of patterns that is read.
+const MAX_PATTERNS: u64 = 1 << 20;
+
 /// The user's git repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
@@ -47,7 +57,7 @@ impl Tree {
         let path =
             |name: &str| self.ask(["rev-parse", "--path-format=absolute", "--git-path", name]);
         let index = PathBuf::from(path("index")?);
-        if !index.exists() {
+        if !index.is_file() {
             let _ = fs::remove_file(to); // of another tree
             return Ok(());
         }
@@ -72,9 +82,10 @@ impl Tree {
         let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".config")));
         let usual = home.map(|home| home.join("git/ignore"));
         let named = self.ask(["config", "--path", "core.excludesFile"]).ok().map(PathBuf::from);
-        let mut patterns = fs::read(own).unwrap_or_default();
+        let read = |path: PathBuf| input::read(&path, MAX_PATTERNS).unwrap_or_default();
+        let mut patterns = read(own.into());
         patterns.push(b'\n');
-        patterns.extend(named.or(usual).and_then(|path| fs::read(path).ok()).unwrap_or_default());
+        patterns.extend(named.or(usual).map(read).unwrap_or_default());
         Ok(patterns)
     }
 
@@ -165,8 +176,7 @@ impl Tree {
     /// A command that does not write into the repository, not even to fetch missing objects.
     pub(super) fn command(&self) -> Command {
         let mut command = git();
-        // A repository can name a program that tells which files have changed.
-        command.arg("-C").arg(&self.path).args(["-c", "core.fsmonitor=false"]);
+        command.arg("-C").arg(&self.path);
         command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
         command
     }
@@ -183,7 +193,8 @@ impl Tree {
     }
 }
 
-/// The command `git` without the variables that direct it elsewhere or change what it does.
+/// The command `git` without the variables that direct it elsewhere or change what it does. It runs no program
+/// that a repository names.
 pub(crate) fn git() -> Command {
     let mut command = GIT.command();
     for (variable, _) in env::vars_os() {
@@ -193,5 +204,8 @@ pub(crate) fn git() -> Command {
         }
     }
     command.env("GIT_OPTIONAL_LOCKS", "0");
+    for setting in SAFE {
+        command.args(["-c", setting]);
+    }
     command
 }

@@ -3,8 +3,10 @@
 //! ones.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -89,7 +91,7 @@ impl Repository {
         // Edits of files that are assumed to be unchanged count too. It fails if a file has changed.
         let mut refresh = self.add(&index, root, &["update-index", "-q", "--really-refresh"]);
         GIT.try_run(&mut refresh)?.ok();
-        self.snapshot(root, &index, &["add", "-A", "."])
+        self.snapshot(root, &index, &["add", "-A", "--", "."])
     }
 
     /// The tree of the files in a directory without git as they are now, without the files of a build. What
@@ -105,7 +107,9 @@ impl Repository {
     fn snapshot(&self, directory: &Path, index: &Path, add: &[&str]) -> Result<String, Error> {
         let mut last = None;
         for _ in 0..READS {
-            GIT.run(&mut self.add(index, directory, add))?;
+            // Without this git would run in a submodule, with the programs that its configuration names.
+            let left_out = self.gitlinks(index)?;
+            GIT.run(self.add(index, directory, add).args(left_out))?;
             let tree = self.ask(Some(index), ["write-tree"])?;
             if last.as_ref() == Some(&tree) {
                 return Ok(tree);
@@ -114,6 +118,16 @@ impl Repository {
         }
         let problem = "its files change while they are read".into();
         Err(Error::Tree { path: directory.to_owned(), problem })
+    }
+
+    /// Patterns that leave out the submodules and other repositories that an index has.
+    fn gitlinks(&self, index: &Path) -> Result<Vec<OsString>, Error> {
+        let list = GIT.output(self.command(Some(index)).args(["ls-files", "--stage", "-z"]))?;
+        let entries = list.split(|&byte| byte == 0).filter(|it| it.starts_with(b"160000 "));
+        let paths = entries.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1));
+        Ok(paths
+            .map(|path| OsString::from_vec([b":(top,exclude,literal)", path].concat()))
+            .collect())
     }
 
     /// A command that reads files of `directory` into an index.

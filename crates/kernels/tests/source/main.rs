@@ -2,11 +2,13 @@
 
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod hostile;
 mod on_request;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
