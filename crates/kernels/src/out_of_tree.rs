@@ -10,6 +10,7 @@
 //! with the kernel's own headers.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -20,11 +21,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::Error;
 use crate::assemble::{digest, is_no_link, names};
 use crate::checksums::replace;
 use crate::error::Doing;
 use crate::tool::{CLANG, GCC, LLVM, MAKE, Tool, is_installed, is_of_host, llvm};
+use crate::{Error, confine};
 
 /// The source of an external module, in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,21 +66,24 @@ impl Source {
         &self,
         root: &Path,
         release: &str,
+        confined: &[OsString],
     ) -> Result<Result<PathBuf, String>, Error> {
         let root = &root.canonicalize().doing("read", root)?;
         let headers = root.join("usr/src").join(format!("linux-headers-{release}"));
         relocate(&headers.join("Makefile"), root)?;
         wrap(root)?;
-        self.build(&headers, &root.join(PLACE))
+        self.build(&headers, &root.join(PLACE), confined)
     }
 
     /// Builds the module in the directory `place` with the headers of a kernel, whose programs can run on
-    /// this host. Returns its file, or the compiler's message if the source does not fit the kernel. Fails
-    /// when the host cannot build it: any failure except errors of a working compiler in the source itself.
+    /// this host. `confined` are the words before `make` that confine it. Returns its file, or the compiler's
+    /// message if the source does not fit the kernel. Fails when the host cannot build it: any failure except
+    /// errors of a working compiler in the source itself.
     pub(crate) fn build(
         &self,
         headers: &Path,
         place: &Path,
+        confined: &[OsString],
     ) -> Result<Result<PathBuf, String>, Error> {
         fs::create_dir_all(place).doing("create", place)?;
         let place = place.canonicalize().doing("read", place)?;
@@ -91,7 +95,7 @@ impl Source {
         write("Kbuild", &format!("obj-m := {}.o\n", self.name))?;
         let compiler = Toolchain::of(headers)?;
         compiler.try_out(&place)?;
-        let mut make = MAKE.command();
+        let mut make = confine::command(&MAKE, confined);
         // An outer `make` or the user's settings would influence the build.
         let kept = ["PATH", "LC_ALL"];
         for (name, _) in env::vars_os().filter(|(name, _)| !kept.iter().any(|kept| name == kept)) {
@@ -347,7 +351,7 @@ mod tests {
             "TOOL $(M)/try.o > $(M)/some.ko; TOOL $(M)/some.c $(M)/Kbuild > $(M)/m; \
              TOOL /proc/self/maps >> $(M)/m",
         );
-        let built = SOURCE.build_packaged(tree.path(), "1-x").unwrap().unwrap();
+        let built = SOURCE.build_packaged(tree.path(), "1-x", &[]).unwrap().unwrap();
         assert!(is_object(&built).unwrap());
         let text = fs::read_to_string(built.with_file_name("m")).unwrap();
         assert!(text.starts_with("int some;\nobj-m := some.o\n"), "{text}");
@@ -378,14 +382,17 @@ mod tests {
             r#"ERROR: modpost: "some" [/x/module/some.ko] undefined!"#,
         ] {
             let tree = tree(&format!("echo noise >&2; echo '{complaint}' >&2; exit 1"));
-            assert_eq!(SOURCE.build_packaged(tree.path(), "1-x").unwrap().unwrap_err(), complaint);
+            assert_eq!(
+                SOURCE.build_packaged(tree.path(), "1-x", &[]).unwrap().unwrap_err(),
+                complaint
+            );
         }
     }
 
     #[test]
     fn a_failure_of_the_host_is_an_error() {
         let complaint = |command: &str| {
-            SOURCE.build_packaged(tree(command).path(), "1-x").unwrap_err().to_string()
+            SOURCE.build_packaged(tree(command).path(), "1-x", &[]).unwrap_err().to_string()
         };
         let full = complaint("TOOL $(M)/some.c > /dev/full");
         assert!(full.starts_with("make failed: ") && full.contains("No space left"), "{full}");
@@ -434,7 +441,7 @@ mod tests {
     fn builder() {
         if env::var_os(BUILD).is_some() {
             let tree = tree("gcc -c $(M)/some.c -o $(M)/some.ko");
-            let built = SOURCE.build_packaged(tree.path(), "1-x");
+            let built = SOURCE.build_packaged(tree.path(), "1-x", &[]);
             let built = built.map(|built| built.map(|_| "built"));
             let line = built.map_err(|error| error.to_string());
             println!("\ntold: {}", format!("{line:?}").replace('\n', " "));
@@ -487,7 +494,7 @@ mod tests {
     fn a_missing_dynamic_linker_is_an_error() {
         let tree = tree("true");
         fs::remove_dir_all(tree.path().join(LIBRARIES)).unwrap();
-        let error = SOURCE.build_packaged(tree.path(), "1-x").unwrap_err().to_string();
+        let error = SOURCE.build_packaged(tree.path(), "1-x", &[]).unwrap_err().to_string();
         assert!(error.contains("no dynamic linker"), "{error}");
     }
 

@@ -10,7 +10,7 @@ use crate::checksums::{EXTERNAL, changed};
 use crate::error::Doing;
 use crate::modules::Module;
 use crate::out_of_tree::{self, Source};
-use crate::{Error, debian, headers};
+use crate::{Error, confine, debian, headers};
 
 /// The source of a kernel's headers.
 enum Headers<'a> {
@@ -52,6 +52,7 @@ impl Cache {
         }
         let workshop = out_of_tree::workshop(self.stage()?)?;
         let tree = workshop.path().join("tree");
+        let confined = confine::words(&self.root, &[workshop.path()], say);
         let building = || say(&format!("Building the module {name} for {}", kernel.name));
         let built = match origin {
             Headers::Own(headers) => {
@@ -62,7 +63,7 @@ impl Cache {
                 }
                 headers::copy(headers, &tree)?;
                 building();
-                source.build(&tree, &workshop.path().join("module"))?
+                source.build(&tree, &workshop.path().join("module"), &confined)?
             }
             Headers::Packaged(version) => {
                 if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
@@ -70,7 +71,7 @@ impl Cache {
                     return Ok(Err(why));
                 }
                 building();
-                source.build_packaged(&tree, &kernel.release)?
+                source.build_packaged(&tree, &kernel.release, &confined)?
             }
         };
         let built = match built {

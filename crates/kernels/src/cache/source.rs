@@ -18,7 +18,7 @@ use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
-use crate::{Error, debian, headers};
+use crate::{Error, confine, debian, headers};
 
 /// Changes whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
@@ -64,7 +64,7 @@ impl Cache {
             // The same code may have been built under another name.
             return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));
         }
-        let workshop = self.workshop(&prepared, &build.compiler, &lock)?;
+        let workshop = self.workshop(&prepared, &build.compiler, &lock, say)?;
         let makes_modules = build.headers || build.with_modules;
         let inputs = (&*prepared.name, &prepared.requested, makes_modules);
         if let Err(unbuilt) = workshop.build(inputs, say)? {
@@ -85,7 +85,7 @@ impl Cache {
     ) -> Result<Result<String, Unbuilt>, Error> {
         match self.begin(source, build, say)? {
             Ok((lock, prepared)) => {
-                let workshop = self.workshop(&prepared, &build.compiler, &lock)?;
+                let workshop = self.workshop(&prepared, &build.compiler, &lock, say)?;
                 workshop.configure(&prepared.requested)
             }
             Err(unbuilt) => Ok(Err(unbuilt)),
@@ -110,11 +110,15 @@ impl Cache {
         prepared: &Prepared,
         compiler: &'a Compiler,
         lock: &'a File,
+        say: &dyn Fn(&str),
     ) -> Result<Workshop<'a>, Error> {
         let [source, ccache] = ["linux", "ccache"].map(|it| self.builds().join(it));
-        fs::create_dir_all(&source).doing("create", &source)?;
+        for place in [&source, &ccache] {
+            fs::create_dir_all(place).doing("create", place)?;
+        }
         prepared.repository.check_out(&prepared.tree, &source, OUTPUT, lock)?;
-        Ok(Workshop { source, ccache, compiler, lock })
+        let confined = confine::words(&self.root, &[&source, &ccache], say);
+        Ok(Workshop { source, ccache, compiler, lock, confined })
     }
 
     /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked: of a source that

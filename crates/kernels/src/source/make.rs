@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
@@ -57,6 +58,8 @@ pub(crate) struct Workshop<'a> {
     pub compiler: &'a Compiler,
     /// The lock of builds, which the programs of the build get as their standard input.
     pub lock: &'a File,
+    /// The words that confine the programs of the build.
+    pub confined: Vec<OsString>,
 }
 
 /// The programs that build kernels, and the Debian packages that have them.
@@ -265,8 +268,8 @@ impl Workshop<'_> {
         fs::write(&source, LAYOUT).doing("write", &source)?;
         let line = format!("{compiler} -Wp,-MMD,faultline.d -c -o faultline.o faultline.c");
         let shell = Tool { name: "sh", hint: "install a shell" };
-        let mut command = self.prepare("sh")?;
-        command.args(["-c", &line]).current_dir(&output);
+        let mut command = self.prepare()?;
+        command.args(["sh", "-c", &line]).current_dir(&output);
         if shell.try_run(&mut command)?.is_err() {
             return Ok(None);
         }
@@ -278,9 +281,8 @@ impl Workshop<'_> {
     }
 
     fn make(&self) -> Result<Command, Error> {
-        let mut make = self.prepare("setpriv")?;
-        make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"])
-            .arg(&self.source);
+        let mut make = self.prepare()?;
+        make.args(["nice", "-n", "10", "make", "-C"]).arg(&self.source);
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
         let ccache = if is_installed("ccache") { "ccache " } else { "" };
@@ -293,10 +295,12 @@ impl Workshop<'_> {
         Ok(make)
     }
 
-    /// A command without the user's settings, which could influence a build.
-    fn prepare(&self, program: &str) -> Result<Command, Error> {
-        let mut command = Command::new(program);
-        let lock = self.lock.try_clone().doing("start", Path::new(program))?;
+    /// The beginning of a command without the user's settings, which could influence a build. The command ends with
+    /// this process, and is confined.
+    fn prepare(&self) -> Result<Command, Error> {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).args(&self.confined);
+        let lock = self.lock.try_clone().doing("start", Path::new("setpriv"))?;
         command.env_clear().envs(FIXED).stdin(lock);
         command.env("PATH", env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
         command.env("CCACHE_DIR", &self.ccache).env("CCACHE_MAXSIZE", CCACHE_SIZE);

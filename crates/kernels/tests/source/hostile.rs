@@ -142,3 +142,32 @@ fn no_program_that_a_tree_names_is_run() {
     assert!(bare.is_err());
     assert_eq!(bench.ran(), [""; 0], "the history");
 }
+
+#[test]
+fn a_build_writes_only_into_its_own_directories() {
+    let works = |more: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        let script = "mount --bind /tmp /tmp && mount -o remount,bind,ro,nosuid,nodev /tmp";
+        unshare.args(["--mount", "--net"]).args(more).args(["--", "sh", "-c", script]);
+        unshare.output().is_ok_and(|output| output.status.success())
+    };
+    if !works(&[]) && !works(&["--user", "--map-root-user"]) {
+        eprintln!("skipped: this host allows no namespaces");
+        return;
+    }
+    let bench = Bench::new();
+    let build = bench.build();
+    let rule = "vmlinux:\n\t@touch $(O)/in ../evil ../repository/evil ../../evil; cat /proc/net/dev > $(O)/net; true\n";
+    bench.write("Makefile", &MAKEFILE.replace("vmlinux:\n", rule));
+    let kernel = bench.run("worktree", &build).unwrap();
+    assert!(kernel.image.is_file());
+    let built = bench.place("cache/build");
+    assert!(built.join("linux/output/in").exists());
+    for place in ["evil", "repository/evil", "../evil"] {
+        assert!(!built.join(place).exists(), "{place}");
+    }
+    let devices = fs::read_to_string(built.join("linux/output/net")).unwrap();
+    let devices: Vec<&str> =
+        devices.lines().skip(2).map(|it| it.trim().split(':').next().unwrap()).collect();
+    assert_eq!(devices, ["lo"]);
+}
