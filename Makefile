@@ -23,7 +23,7 @@ deps:
 	@scripts/install-deps
 
 # The static binaries that run inside a guest, and beside them the library by which file systems for
-# its disks are made the same each time.
+# its disks are made the same each time. The program checks them against the list of digests.
 guest: deps
 	RUSTFLAGS='-C target-feature=+crt-static' \
 	    $(CARGO) build --locked --release -p guest --target $(TARGET)
@@ -31,10 +31,12 @@ guest: deps
 	mkdir -p $(GUEST)
 	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads \
 	    target/release/libstillmkfs.so $(GUEST)
+	cd $(GUEST) && sha256sum agent workloads libstillmkfs.so > sha256sums
 
-# What QEMU loads in exact mode: the plugin that counts, and the clock that stands still.
+# What QEMU loads in exact mode: the plugin that counts, and the clock that stands still; with digests.
 plugin: deps
 	$(CARGO) build --locked --release -p tcg -p stillclock
+	cd target/release && sha256sum libtcg.so libstillclock.so > sha256sums
 
 # A Python with pandas and DuckDB, for a test alone.
 python: target/python/installed
@@ -55,7 +57,10 @@ install: build
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(FAULTLINE)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline \
 	    target/release/libtcg.so target/release/libstillclock.so
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest $(GUEST)/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/faultline target/release/sha256sums
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest \
+	    $(GUEST)/agent $(GUEST)/workloads $(GUEST)/libstillmkfs.so
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest $(GUEST)/sha256sums
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/generated/*.1
 	install -D -m 644 target/generated/faultline.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline

@@ -200,13 +200,52 @@ fn a_plan_wants_kernels_that_there_are() {
     }
 }
 
+/// Empty files in place of the guest's programs, with their list of digests.
+fn no_programs(guest: &Path) {
+    let digest = kernels::digest(b"");
+    let mut list = String::new();
+    for program in ["agent", "workloads", "libstillmkfs.so"] {
+        fs::write(guest.join(program), "").unwrap();
+        list += &format!("{digest}  {program}\n");
+    }
+    fs::write(guest.join("sha256sums"), list).unwrap();
+}
+
+#[test]
+fn programs_of_a_guest_that_have_changed_are_refused() {
+    let setup = Setup::new("boots = 2");
+    let guest = setup.directory.path();
+    let refused = |place: &str, problem: &str| {
+        for command in
+            [&["run", "--kernels", "6.1", "--workload", "mprotect"][..], &["boot", "6.1"]]
+        {
+            let output = setup.command(command).env("FAULTLINE_GUEST", guest).output().unwrap();
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{error}");
+            let expected = format!("faultline: {}: {problem}", guest.join(place).display());
+            assert!(error.starts_with(&expected) && error.contains("`make`"), "{error}");
+        }
+        no_programs(guest);
+    };
+    no_programs(guest);
+    for program in ["agent", "workloads", "libstillmkfs.so"] {
+        fs::write(guest.join(program), "x").unwrap();
+        refused(program, "its SHA-256 is not the one in sha256sums beside it");
+    }
+    fs::remove_file(guest.join("libstillmkfs.so")).unwrap();
+    refused("libstillmkfs.so", "it is missing");
+    fs::remove_file(guest.join("sha256sums")).unwrap();
+    refused("sha256sums", "it is missing, so the files beside it cannot be checked");
+    fs::write(guest.join("sha256sums"), "").unwrap();
+    refused("agent", "it is not listed in sha256sums");
+    assert!(!guest.join("cache").exists(), "nothing was fetched");
+}
+
 #[test]
 fn a_machine_larger_than_the_host_is_refused() {
     let setup = Setup::new("boots = 2");
     let guest = setup.directory.path();
-    for program in ["agent", "workloads"] {
-        fs::write(guest.join(program), "").unwrap();
-    }
+    no_programs(guest);
     let run = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
     for options in [&run[..], &["boot", "6.1", "--memory", "100T"]] {
         let output = setup.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();

@@ -11,7 +11,7 @@
 //! userspace/aliases.json      requested packages, and the DIGEST of their image
 //! aliases.json                requested kernels, and the NAME of the kernel
 //! apt/SUITE/                  apt's lists
-//! tools/busybox               the shell for guests
+//! tools/busybox               the shell for guests, and beside it its digest
 //! build/linux/                the source that is built, with the output below it
 //! build/repository/           our git repository, which reads the objects of the user's
 //! build/ccache/               compiled files
@@ -33,6 +33,7 @@ mod userspace;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use model::{Kernel, base_directory};
@@ -159,7 +160,7 @@ impl Cache {
     /// and cannot be added, or is damaged.
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
-            self.check(&kernel.name, say)?;
+            checksums::check(&self.home(&kernel.name), &kernel)?;
             self.touch(&kernel.name);
             return Ok(kernel);
         }
@@ -170,19 +171,6 @@ impl Cache {
             Some(kernel) => Ok(kernel),
             None => self.add_locked(&request, say),
         }
-    }
-
-    /// Checks the files of a kernel. In an old cache the digests are written first.
-    fn check(&self, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
-        let home = self.home(name);
-        if !checksums::exist(&home) {
-            let _lock = self.lock(say)?;
-            // Another process may have written them while this one waited.
-            if !checksums::exist(&home) {
-                checksums::write(&home)?;
-            }
-        }
-        checksums::check(&home, name)
     }
 
     /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive. Fails when the cache does not
@@ -197,18 +185,20 @@ impl Cache {
         }
     }
 
-    /// A static busybox, for a shell in a guest; fetched on first use. Fails when it cannot be fetched.
+    /// A static busybox, for a shell in a guest; fetched on first use, and again if it is damaged. Fails when it
+    /// cannot be fetched.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
         let tools = self.root.join("tools");
         let path = tools.join("busybox");
-        if path.is_file() {
+        if checksums::is_whole(&path)? {
             return Ok(path);
         }
         let _lock = self.lock(say)?;
         let stage = self.stage()?;
         let busybox = debian::shell(&self.apt(), &stage.path().join("tree"), say)?;
         fs::create_dir_all(&tools).doing("create", &tools)?;
-        fs::rename(busybox, &path).doing("write", &path)?;
+        checksums::keep(&busybox, &path)?;
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).doing("write", &path)?;
         Ok(path)
     }
 

@@ -133,6 +133,17 @@ pub enum Error {
     /// The image of a user space cannot be made.
     #[error("the image of a user space cannot be made: {0}")]
     Image(String),
+    /// An image of a user space in the cache is damaged.
+    #[error(
+        "{}: it has changed since it was made: its SHA-256 differs; remove it with `faultline userspace remove \
+         {digest}`: the next run makes it again", path.display()
+    )]
+    DamagedImage {
+        /// The image.
+        path: PathBuf,
+        /// The beginning of the recorded SHA-256.
+        digest: String,
+    },
     /// Packages without an image cannot be renewed.
     #[error("the cache has no image of {0}: it is made when an experiment first needs it")]
     NoImage(String),

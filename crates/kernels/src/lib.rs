@@ -29,6 +29,7 @@ mod userspace;
 
 pub use assemble::digest;
 pub use cache::{Cache, KnownKernel, KnownUserspace, Prune, Pruned, Renewed};
+pub use checksums::{Damaged, check_files};
 pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};

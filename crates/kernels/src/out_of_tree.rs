@@ -22,7 +22,6 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use crate::assemble::{digest, is_no_link, names};
-use crate::checksums::replace;
 use crate::error::Doing;
 use crate::tool::{CLANG, GCC, LLVM, MAKE, Tool, is_installed, is_of_host, llvm};
 use crate::{Error, confine};
@@ -142,29 +141,6 @@ impl Source {
         let line = said.lines().find(is_in_source).or_else(|| said.lines().find(is_of_symbol));
         line.map(|line| line.trim().to_owned())
     }
-}
-
-/// The file with the SHA-256 of a module.
-fn checksum(module: &Path) -> PathBuf {
-    module.with_extension("ko.sha256")
-}
-
-/// Whether a module exists and is undamaged. The kernel would reject a damaged one, which would not be the
-/// kernel's fault.
-pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
-    let read = |path: &Path| match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).doing("read", path),
-    };
-    let (module, checksum) = (read(module)?, read(&checksum(module))?);
-    Ok(module.is_some_and(|bytes| checksum == Some(digest(&bytes).into_bytes())))
-}
-
-/// Moves a built module, possibly from another disk, to its place beside its checksum.
-pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
-    let bytes = fs::read(built).doing("read", built)?;
-    replace(&checksum(path), digest(&bytes).as_bytes())?;
-    replace(path, &bytes)
 }
 
 /// A directory in which the kernel's build works, which allows no spaces and commas in paths. This is

@@ -45,6 +45,17 @@ pub struct Userspace {
     pub made: SystemTime,
 }
 
+impl Userspace {
+    /// Checks the image against its record. It is read once. Fails when it cannot be read or has changed.
+    pub fn check(&self) -> Result<(), Error> {
+        let path = &self.image;
+        match assemble::file_digest(path).doing("read", path)? {
+            digest if digest == self.digest => Ok(()),
+            _ => Err(Error::DamagedImage { path: path.clone(), digest: name_of(&self.digest) }),
+        }
+    }
+}
+
 /// The contents of `userspace.json`.
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -102,6 +113,12 @@ pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
         return Err(Error::Record { path, problem });
     }
     let Record { packages, size, digest, lock, .. } = record;
+    if lock.as_ref().is_some_and(|lock| lock.versions() != packages) {
+        return Err(Error::Record {
+            path,
+            problem: "its packages are not those of its lock".into(),
+        });
+    }
     let made = path.metadata().and_then(|record| record.modified()).doing("read", &path)?;
     let home = std::path::absolute(home).doing("find", home)?;
     Ok(Some(Userspace { image: home.join("image"), size, digest, packages, lock, made }))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fixture::{Bench, bzimage, deb, gzip, kernel, vmlinux, write};
 use kernels::out_of_tree::Source;
 use kernels::{Error, Files, Request};
+use sha2::{Digest, Sha256};
 
 const RELEASE: &str = "6.1.0-9-cloud-amd64";
 
@@ -64,37 +65,70 @@ fn a_kernel_with_changed_files_is_an_error() {
     }
     fs::remove_file(&module).unwrap();
     assert!(obtain().unwrap_err().to_string().contains("one.ko: it is missing"));
-
-    let sums = kernel.image.with_file_name("sha256sums");
-    let bytes = fs::read(&sums).unwrap();
-    fs::write(&sums, &bytes[..70]).unwrap();
-    assert!(obtain().unwrap_err().to_string().contains("it is missing"));
-    fs::write(&sums, "a").unwrap();
-    assert!(obtain().unwrap_err().to_string().contains("line 1 is not a digest"));
-    // An old cache, which has no digests.
-    fs::remove_file(&sums).unwrap();
-    obtain().unwrap();
-    assert!(sums.is_file());
     bench.cache.remove(RELEASE).unwrap();
 }
 
 #[test]
-fn digests_of_an_old_cache_are_written_once_and_complete() {
+fn the_list_of_digests_has_every_file_of_a_kernel_and_agrees_with_its_record() {
     let bench = Bench::new();
     let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
-    let sums = kernel.image.with_file_name("sha256sums");
-    let expected = fs::read_to_string(&sums).unwrap();
-    for _ in 0..20 {
-        fs::remove_file(&sums).unwrap();
-        // What a killed process left behind.
-        fs::write(sums.with_extension("new"), "half").unwrap();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| bench.cache.obtain(RELEASE, &|_| ()).unwrap());
-            }
-        });
-        assert_eq!(fs::read_to_string(&sums).unwrap(), expected);
+    let home = kernel.image.parent().unwrap();
+    let (sums, record) = (home.join("sha256sums"), home.join("kernel.json"));
+    let [list, recorded] = [&sums, &record].map(|path| fs::read_to_string(path).unwrap());
+    let fails = |problem: &str| {
+        let error = bench.cache.obtain(RELEASE, &|_| ()).unwrap_err();
+        let remedy =
+            format!("; remove the kernel (`faultline kernel remove {RELEASE}`) and add it again");
+        let error = error.to_string();
+        assert!(error.ends_with(&remedy) && error.contains(problem), "{problem}: {error}");
+        fs::write(&sums, &list).unwrap();
+        fs::write(&record, &recorded).unwrap();
+        bench.cache.obtain(RELEASE, &|_| ()).unwrap();
+    };
+
+    fs::remove_file(&sums).unwrap();
+    fails("sha256sums: it is missing, so the files beside it cannot be checked");
+    fs::write(&sums, "").unwrap();
+    fails("bzImage: it is not listed in sha256sums");
+    fs::write(&sums, "a").unwrap();
+    fails("line 1 is not a digest");
+    // Without any one of its lines.
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines.len() >= 8, "{list}");
+    for left_out in &lines {
+        let rest: String =
+            lines.iter().filter(|line| *line != left_out).map(|line| format!("{line}\n")).collect();
+        fs::write(&sums, rest).unwrap();
+        let (_, place) = left_out.split_once("  ").unwrap();
+        fails(&format!("{}: it is not listed in sha256sums", home.join(place).display()));
     }
+    for length in 0..list.len() {
+        fs::write(&sums, &list[..length]).unwrap();
+        let cut = bench.cache.obtain(RELEASE, &|_| ());
+        assert!(cut.is_err() || length + 1 == list.len(), "{length} bytes");
+    }
+
+    // The record and the list say different things of the image, which is what was booted before.
+    let of = |text: &str| format!("{:x}", Sha256::digest(text));
+    let other = recorded.replace(&kernel.digest, &of("another image"));
+    fs::write(&record, &other).unwrap();
+    fs::write(&sums, list.replace(&of(&recorded), &of(&other))).unwrap();
+    fails("bzImage: its SHA-256 differs from that in kernel.json");
+    // Neither the file nor its line is there.
+    let vmlinux = kernel.vmlinux.as_ref().unwrap();
+    let bytes = fs::read(vmlinux).unwrap();
+    fs::remove_file(vmlinux).unwrap();
+    let rest = lines.iter().filter(|line| !line.ends_with("  vmlinux"));
+    fs::write(&sums, rest.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let error = bench.cache.obtain(RELEASE, &|_| ()).unwrap_err().to_string();
+    assert!(error.contains("vmlinux: it is not listed"), "{error}");
+    fs::write(vmlinux, bytes).unwrap();
+    fs::write(&sums, &list).unwrap();
+    // A file that nobody added.
+    let stray = kernel.modules.as_ref().unwrap().join("kernel/stray.ko");
+    fs::write(&stray, "").unwrap();
+    let error = bench.cache.obtain(RELEASE, &|_| ()).unwrap_err().to_string();
+    assert!(error.contains("stray.ko: it is not listed"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use model::Kernel;
 
 use super::{Cache, own};
-use crate::checksums::{EXTERNAL, changed};
+use crate::checksums::{self, EXTERNAL, changed};
 use crate::error::Doing;
 use crate::modules::Module;
 use crate::out_of_tree::{self, Source};
@@ -34,7 +34,7 @@ impl Cache {
         let place = self.home(&kernel.name).join(EXTERNAL).join(source.digest());
         let path = place.join(name).with_extension("ko");
         let module = Module { name: name.into(), path: path.clone(), optional: false };
-        if out_of_tree::is_whole(&path)? {
+        if checksums::is_whole(&path)? {
             return Ok(Ok(module));
         }
         let origin = match (&kernel.headers, debian::version_of(&kernel.origin)) {
@@ -47,7 +47,7 @@ impl Cache {
         };
         let _lock = self.lock(say)?;
         // Another process may have built it while this one waited.
-        if out_of_tree::is_whole(&path)? {
+        if checksums::is_whole(&path)? {
             return Ok(Ok(module));
         }
         let workshop = out_of_tree::workshop(self.stage()?)?;
@@ -81,7 +81,7 @@ impl Cache {
             }
         };
         fs::create_dir_all(&place).doing("create", &place)?;
-        out_of_tree::keep(&built, &path)?;
+        checksums::keep(&built, &path)?;
         Ok(Ok(module))
     }
 }
@@ -111,14 +111,14 @@ mod tests {
             fs::create_dir_all(&place).unwrap();
             let built = directory.path().join("built");
             fs::write(&built, "built").unwrap();
-            out_of_tree::keep(&built, &path).unwrap();
+            checksums::keep(&built, &path).unwrap();
             drop(lock);
         });
         assert_eq!(found.unwrap().unwrap().path, path);
-        assert!(out_of_tree::is_whole(&path).unwrap());
+        assert!(checksums::is_whole(&path).unwrap());
         fs::write(&path, "bu1lt").unwrap();
-        assert!(!out_of_tree::is_whole(&path).unwrap());
+        assert!(!checksums::is_whole(&path).unwrap());
         fs::remove_file(&path).unwrap();
-        assert!(!out_of_tree::is_whole(&path).unwrap());
+        assert!(!checksums::is_whole(&path).unwrap());
     }
 }

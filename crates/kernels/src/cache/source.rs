@@ -18,7 +18,7 @@ use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
-use crate::{Error, confine, debian, headers};
+use crate::{Error, checksums, confine, debian, headers};
 
 /// Changes whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
@@ -59,7 +59,7 @@ impl Cache {
             Err(unbuilt) => return Ok(Err(unbuilt)),
         };
         if let Some(kernel) = self.read(&prepared.name)? {
-            self.check(&kernel.name, say)?;
+            checksums::check(&self.home(&kernel.name), &kernel)?;
             self.touch(&kernel.name);
             // The same code may have been built under another name.
             return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));

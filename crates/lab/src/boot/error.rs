@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disks::DiskError;
+use super::guest::NoGuest;
 use super::job::JobError;
 
 /// Why a boot has no result. The cause is the host, not the variant.
@@ -26,6 +27,9 @@ pub enum BootError {
     /// A disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// Our own libraries cannot be used.
+    #[error(transparent)]
+    Own(#[from] NoGuest),
     /// The cached files of the kernel cannot be read.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),

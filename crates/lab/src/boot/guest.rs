@@ -4,13 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kernels::digest;
+use kernels::{Damaged, check_files, digest};
 
 /// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
 
 /// The environment variable that names the directory of the libraries.
 const LIBRARIES_VARIABLE: &str = "FAULTLINE_LIBRARIES";
+
+const CLOCK: &str = "libstillclock.so";
+const PLUGIN: &str = "libtcg.so";
 
 /// The guest's static binaries.
 #[derive(Clone, Debug)]
@@ -24,19 +27,26 @@ pub struct Guest {
     pub mkfs: PathBuf,
 }
 
-/// The guest's binaries are missing.
+/// Our own binaries cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the guest's programs are not in {directory}. Build them with `make`, or name their directory in \
-     {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
-)]
-pub struct NoGuest {
-    directory: PathBuf,
+pub enum NoGuest {
+    /// The guest's binaries are missing.
+    #[error(
+        "the guest's programs are not in {0}. Build them with `make`, or name their directory in \
+         {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
+    )]
+    Missing(PathBuf),
+    /// A file is not the one that was built or installed, or its list of digests is missing.
+    #[error(
+        "{0}. Build our programs and libraries with `make`, or install them again with `make install`: both \
+         write the list of digests"
+    )]
+    Damaged(#[from] Damaged),
 }
 
 impl Guest {
     /// Finds the binaries in the directory that `FAULTLINE_GUEST` names, otherwise in `guest` beside the
-    /// program's files. Fails when they are missing.
+    /// program's files. Fails when they are missing, or are not those that the list of digests beside them has.
     pub fn find() -> Result<Self, NoGuest> {
         let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
@@ -55,15 +65,15 @@ impl Guest {
             workloads: directory.join("workloads"),
             mkfs: directory.join("libstillmkfs.so"),
         };
-        if guest.agent.is_file() && guest.workloads.is_file() {
-            Ok(guest)
-        } else {
-            Err(NoGuest { directory: directory.to_owned() })
+        if !guest.agent.is_file() || !guest.workloads.is_file() {
+            return Err(NoGuest::Missing(directory.to_owned()));
         }
+        check_files(directory, &["agent", "workloads", "libstillmkfs.so"])?;
+        Ok(guest)
     }
 }
 
-/// The libraries that QEMU loads in exact mode. They are checked when a machine starts.
+/// The libraries that QEMU loads in exact mode.
 #[derive(Clone, Debug)]
 pub struct Libraries {
     /// Makes the host's wall clock stand still for QEMU.
@@ -77,7 +87,16 @@ impl Libraries {
     pub fn find() -> Self {
         let named = std::env::var_os(LIBRARIES_VARIABLE).map(PathBuf::from);
         let directory = named.unwrap_or_else(own_files);
-        Self { clock: directory.join("libstillclock.so"), plugin: directory.join("libtcg.so") }
+        Self { clock: directory.join(CLOCK), plugin: directory.join(PLUGIN) }
+    }
+
+    /// Checks that they are those that the list of digests beside them has.
+    ///
+    /// # Errors
+    /// When one is missing or has changed, or the list is missing.
+    pub fn check(&self) -> Result<(), NoGuest> {
+        let directory = self.plugin.parent().unwrap_or(Path::new("."));
+        Ok(check_files(directory, &[CLOCK, PLUGIN])?)
     }
 }
 

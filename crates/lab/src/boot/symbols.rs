@@ -47,12 +47,14 @@ pub struct SymbolReader<'a> {
 
 impl SymbolReader<'_> {
     /// The code of `kernel`, read by booting if the cache does not have it. A kernel that does not boot has
-    /// no symbols; its boots will report why. Fails when the host fails.
+    /// no symbols; its boots will report why. The libraries are checked, because the boots that need the symbols
+    /// load them. Fails when the host fails.
     pub fn read(
         &self,
         kernel: &Kernel,
         say: &mut dyn FnMut(&str),
     ) -> Result<KernelCode, BootError> {
+        self.libraries.check()?;
         let path = place(self.cache, &kernel.digest);
         let text = match read(&path).map_err(in_file(&path))? {
             Some(text) => text,

@@ -34,7 +34,8 @@ const SEED: usize = MAX_DISKS + 1;
 /// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. If the
 /// cache still has the experiment's earlier image, that is used; otherwise the packages of the experiment's
 /// lock; otherwise the packages that the names resolve to. `library` makes the file system the same each
-/// time. Fails when the packages are not available or the image cannot be made.
+/// time. The image is checked, because it will be used. Fails when the packages are not available, or the image
+/// cannot be made or is damaged.
 pub(crate) fn obtain(
     experiment: &Experiment,
     cache: &Cache,
@@ -46,17 +47,18 @@ pub(crate) fn obtain(
         return Ok(None);
     }
     let digest = &experiment.userspace_digest;
-    if !digest.is_empty()
-        && let Some(image) = cache.userspace_of_digest(digest)?
-    {
-        return Ok(Some(image));
-    }
     let mkfs = mkfs_with(library);
-    match &experiment.userspace {
-        Some(lock) => cache.userspace_of_lock(lock, &mkfs, say),
-        None => cache.userspace(&wanted, &mkfs, say),
-    }
-    .map(Some)
+    let earlier = match digest.is_empty() {
+        true => None,
+        false => cache.userspace_of_digest(digest)?,
+    };
+    let image = match (earlier, &experiment.userspace) {
+        (Some(image), _) => image,
+        (None, Some(lock)) => cache.userspace_of_lock(lock, &mkfs, say)?,
+        (None, None) => cache.userspace(&wanted, &mkfs, say)?,
+    };
+    image.check()?;
+    Ok(Some(image))
 }
 
 /// A function that makes the file system of an image with this library.

@@ -49,6 +49,33 @@ fn a_lock_makes_the_same_image_in_another_cache() {
 }
 
 #[test]
+fn an_image_and_its_record_are_checked_against_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path(), &PACKAGES);
+    let open = || Ok(archive.clone());
+    let cache = Cache::at(directory.path().join("cache"));
+    let made = cache.maker(&open, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
+    made.check().unwrap();
+    let bytes = fs::read(&made.image).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[10] ^= 1;
+    for other in [&flipped[..], &bytes[..bytes.len() - 1], b""] {
+        fs::write(&made.image, other).unwrap();
+        let error = made.check().unwrap_err().to_string();
+        let remedy = format!("`faultline userspace remove {}`", &made.digest[..16]);
+        assert!(error.contains("its SHA-256 differs") && error.contains(&remedy), "{error}");
+    }
+    fs::remove_file(&made.image).unwrap();
+    assert!(made.check().is_err());
+    fs::write(&made.image, bytes).unwrap();
+    let record = made.image.with_file_name("userspace.json");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replacen("fio=3.33-3", "fio=3.33-4", 1)).unwrap();
+    let error = cache.userspace(&fio(), &mkfs, &|_| ()).unwrap_err().to_string();
+    assert!(error.contains("its packages are not those of its lock"), "{error}");
+}
+
+#[test]
 fn renewed_packages_refer_to_a_new_image() {
     let directory = tempfile::tempdir().unwrap();
     let first = archive(directory.path(), &PACKAGES);
