@@ -2,9 +2,12 @@
 //! makes `modules.dep`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::{Kernel, TaskLayout};
 use sha2::{Digest, Sha256};
@@ -16,6 +19,15 @@ use crate::{Error, image};
 
 /// The file in a built kernel's directory that lists the files its build read.
 pub(crate) const INPUTS: &str = "inputs";
+
+/// The largest number of files and directories of a kernel and of a package.
+pub(crate) const MAX_FILES: usize = 200_000;
+/// The deepest nesting of directories in them.
+pub(crate) const MAX_DEPTH: usize = 64;
+/// The setuid, setgid and sticky bits.
+const SPECIAL: u32 = 0o7000;
+/// How long `depmod` may take. It takes seconds.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The files of a kernel, before they are in the cache.
 #[derive(Debug, Default)]
@@ -164,8 +176,43 @@ fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
     let library = Path::new("lib/modules");
     fs::create_dir_all(home.join(library)).doing("create", &home.join(library))?;
     let modules = place(from, home, library.join(release))?;
-    DEPMOD.run(DEPMOD.command().arg("-b").arg(home).arg(release))?;
+    make_plain(&home.join(&modules))?;
+    DEPMOD.run_within(LIMIT, [OsStr::new("-b"), home.as_os_str(), OsStr::new(release)])?;
     Ok(modules)
+}
+
+/// Leaves only directories and regular files in a directory, without setuid, setgid and sticky bits. Links of a
+/// package can lead anywhere, also in circles, and nothing of a kernel needs them. Fails when it has more files, or is
+/// deeper, than that of any kernel.
+pub(crate) fn make_plain(root: &Path) -> Result<(), Error> {
+    let too_much =
+        |problem: &str| Err(Error::NoKernel { path: root.to_owned(), problem: problem.to_owned() });
+    let (mut wanted, mut files) = (vec![(root.to_owned(), 0)], 0);
+    while let Some((path, depth)) = wanted.pop() {
+        files += 1;
+        if files > MAX_FILES {
+            return too_much("it has more files than any kernel");
+        }
+        if depth > MAX_DEPTH {
+            return too_much("its directories are nested deeper than those of any kernel");
+        }
+        let found = path.symlink_metadata().doing("read", &path)?;
+        if !found.is_dir() && !found.is_file() {
+            fs::remove_file(&path).doing("remove", &path)?;
+            continue;
+        }
+        let mode = found.permissions().mode();
+        if mode & SPECIAL != 0 {
+            let plain = fs::Permissions::from_mode(mode & 0o777);
+            fs::set_permissions(&path, plain).doing("write", &path)?;
+        }
+        if found.is_dir() {
+            for entry in fs::read_dir(&path).doing("list", &path)? {
+                wanted.push((entry.doing("list", &path)?.path(), depth + 1));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Moves a part to `place` in `home`. Returns the new path.

@@ -43,7 +43,7 @@ pub use usage::{KnownKernel, Prune, Pruned};
 pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
-use crate::assemble::Parts;
+use crate::assemble::{Parts, make_plain};
 use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
@@ -247,11 +247,13 @@ impl Cache {
         say(&format!("unpacking {}", path.display()));
         let stage = self.stage()?;
         let tree = stage.path().join("tree");
-        debian::unpack(&path, &tree).map_err(|error| match error {
-            Error::Tool { problem, .. } if !is_of_host(&problem) => {
-                Error::NoKernel { path: path.clone(), problem }
+        debian::check(&path).and_then(|()| debian::unpack(&path, &tree)).map_err(|error| {
+            match error {
+                Error::Tool { problem, .. } if !is_of_host(&problem) => {
+                    Error::NoKernel { path: path.clone(), problem }
+                }
+                other => other,
             }
-            other => other,
         })?;
         let parts = Parts::find(&tree, &path)?;
         let name = parts.release.clone();
@@ -388,6 +390,7 @@ fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
         .map_err(io::Error::from)
         .doing("write", &path)?;
     fs::write(&path, record).doing("write", &path)?;
+    make_plain(home)?;
     checksums::write(home)?;
     whole(home)
 }

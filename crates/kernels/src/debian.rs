@@ -2,6 +2,7 @@
 //! unpacked files.
 
 mod archive;
+mod contents;
 mod headers;
 mod releases;
 mod source;
@@ -11,11 +12,13 @@ pub(crate) mod testing;
 mod version;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use archive::{ARCHITECTURE, Archive};
+pub(crate) use contents::check;
 pub(crate) use headers::headers;
 use releases::{Package, Release};
 pub(crate) use source::{NEWEST_KERNEL, source};
@@ -42,6 +45,8 @@ const SHELL_PACKAGE: &str = "busybox-static";
 /// The name of the lists for packages of guests' user space.
 const USERSPACE: &str = "userspace";
 
+/// How long unpacking a package may take. The largest takes a minute.
+const LIMIT: Duration = Duration::from_secs(1800);
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Lists are not fetched twice within this time, even if the wanted kernel is missing.
 const JUST_NOW: Duration = Duration::from_secs(600);
@@ -200,6 +205,6 @@ fn fetch(
 pub(crate) fn unpack(deb: &Path, root: &Path) -> Result<(), Error> {
     // An absolute path, because a relative one that begins with a dash would be an option.
     let deb = std::path::absolute(deb).doing("find", deb)?;
-    DPKG_DEB.run(DPKG_DEB.command().arg("-x").arg(deb).arg(root))?;
+    DPKG_DEB.run_within(LIMIT, [OsStr::new("-x"), deb.as_os_str(), root.as_os_str()])?;
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! Runs the host's programs that this crate needs.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::Error;
 
@@ -40,6 +41,30 @@ impl Tool {
         let mut command = Command::new(self.name);
         command.env("PATH", path).env("LC_ALL", "C").stdin(Stdio::null());
         command
+    }
+
+    /// Runs the program with arguments, and kills it if it takes longer than `limit`. Fails when it is not installed,
+    /// fails or takes longer.
+    pub fn run_within(
+        &self,
+        limit: Duration,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<String, Error> {
+        let plain = self.command();
+        let mut command = Command::new("timeout");
+        let seconds = limit.as_secs_f64().to_string();
+        command.args(["--foreground", "--signal=KILL", &seconds, self.name]).args(arguments);
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = self.start(command.stdin(Stdio::null()))?;
+        match output.status.code() {
+            Some(0) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Some(127) => Err(Error::NoTool { tool: self.name, hint: self.hint }),
+            Some(124 | 137) => {
+                let problem = format!("it was killed after {} s, its limit", limit.as_secs());
+                Err(Error::Tool { tool: self.name, problem })
+            }
+            _ => Err(self.failed(&output)),
+        }
     }
 
     /// Runs `command` to its end and returns its output as it is. Fails when the program is not installed or
@@ -158,6 +183,20 @@ mod tests {
         assert_eq!(run("exit 3").unwrap_err().to_string(), "sh failed: exit status: 3");
         let failed = run("echo noise >&2; kill -KILL $$").unwrap_err().to_string();
         assert!(failed.contains("signal: 9") && is_of_host(&failed), "{failed}");
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed() {
+        let long = Duration::from_secs(100);
+        let run = |limit, script| SHELL.run_within(limit, ["-c", script]);
+        assert_eq!(run(long, "echo out").unwrap(), "out\n");
+        let failed = run(long, "echo 'E: no' >&2; exit 3").unwrap_err();
+        assert_eq!(failed.to_string(), "sh failed: no");
+        let killed = run(Duration::from_millis(50), "exec sleep 100").unwrap_err();
+        assert_eq!(killed.to_string(), "sh failed: it was killed after 0 s, its limit");
+        let none = Tool { name: "no-such-program-here", hint: "install it" };
+        let error = none.run_within(long, [""; 0]).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-program-here is not installed: install it");
     }
 
     #[test]

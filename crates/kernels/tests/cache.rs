@@ -4,6 +4,7 @@ mod fixture;
 
 use std::cell::RefCell;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use fixture::{Bench, bzimage, deb, gzip, kernel, vmlinux, write};
@@ -258,6 +259,71 @@ fn links_in_a_package_are_not_followed() {
     let error = bench.add(&Request::Deb(deb(&bench.path("tree"), "link.deb"))).unwrap_err();
     assert!(matches!(error, Error::NoKernel { .. }), "{error}");
     assert!(bench.path("host/vmlinuz-6.1.0").is_file());
+}
+
+/// Everything below a directory that is neither a directory nor a regular file, or has a special bit.
+fn special(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = path.symlink_metadata().unwrap();
+        if metadata.is_dir() {
+            found.extend(special(&path));
+        }
+        let is_plain = metadata.is_dir() || metadata.is_file();
+        if !is_plain || metadata.permissions().mode() & 0o7000 != 0 {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn links_devices_and_special_bits_of_a_package_are_not_kept() {
+    let bench = Bench::new();
+    bench.whole_deb(&kernel(RELEASE));
+    let tree = bench.path("tree");
+    let modules = tree.join("lib/modules").join(RELEASE);
+    // Each doubles the paths that a program sees that follows links.
+    for (to, name) in [(".", "a"), ("..", "b"), ("../..", "kernel/c"), ("one.ko", "kernel/two.ko")]
+    {
+        symlink(to, modules.join(name)).unwrap();
+    }
+    for (to, name) in
+        [("/etc", "build"), ("/etc/passwd", "kernel/passwd.ko"), ("../../../../..", "up")]
+    {
+        symlink(to, modules.join(name)).unwrap();
+    }
+    let made = std::process::Command::new("mkfifo").arg(modules.join("kernel/fifo.ko")).status();
+    assert!(made.unwrap().success());
+    for file in
+        [tree.join("boot").join(format!("vmlinuz-{RELEASE}")), modules.join("kernel/one.ko")]
+    {
+        fs::set_permissions(file, PermissionsExt::from_mode(0o6755)).unwrap();
+    }
+    fs::set_permissions(modules.join("kernel"), PermissionsExt::from_mode(0o1777)).unwrap();
+    let added = bench.add(&Request::Deb(deb(&tree, "strange.deb"))).unwrap();
+    assert_eq!(special(&bench.path("cache")), Vec::<PathBuf>::new());
+    let kept = added.modules.as_ref().unwrap();
+    assert_eq!(fs::read_dir(kept.join("kernel")).unwrap().count(), 1);
+    let list = fs::read_to_string(kept.join("modules.dep")).unwrap();
+    assert_eq!(list.trim(), "kernel/one.ko:");
+    bench.cache.obtain(RELEASE, &|_| ()).unwrap();
+    assert_eq!(bench.leftovers(), 0);
+}
+
+#[test]
+fn a_package_that_is_too_deep_leaves_the_cache_as_it_was() {
+    let bench = Bench::new();
+    bench.whole_deb(&kernel(RELEASE));
+    let tree = bench.path("tree");
+    write(&tree.join("d/".repeat(80)).join("file"), b"");
+    let path = deb(&tree, "deep.deb");
+    let error = bench.add(&Request::Deb(path)).unwrap_err();
+    assert!(error.is_the_users() && error.to_string().contains("nested deeper"), "{error}");
+    assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
+    // The lock is free.
+    bench.cache.remove("x").unwrap_err();
 }
 
 #[test]
