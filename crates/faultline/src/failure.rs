@@ -7,6 +7,8 @@ use lab::file::FileError;
 use report::escape;
 use store::Trouble;
 
+use crate::output;
+
 /// The host failed: disk, emulator, package archive.
 pub const HOST_FAILED: u8 = 1;
 /// The command line or the experiment file is wrong; clap uses the same code.
@@ -33,6 +35,9 @@ pub enum Failure {
     /// An experiment file is wrong.
     #[error(transparent)]
     File(#[from] Box<FileError>),
+    /// The arguments are wrong. The message has the usage.
+    #[error("{0}")]
+    Arguments(String),
     /// The request is wrong, such as an unknown name or an impossible topology.
     #[error("{0}")]
     Usage(String),
@@ -146,12 +151,11 @@ host_failures!(lab::NoGuest, machine::Error);
 pub fn report_failure(failure: &Failure) -> ExitCode {
     match failure {
         Failure::File(error) => {
-            let handler = miette::GraphicalReportHandler::new();
-            let mut text = String::new();
-            if handler.render_report(&mut text, error.as_ref()).is_err() {
-                text = error.to_string();
-            }
-            eprintln!("{text}");
+            output::say_in_file(error);
+            ExitCode::from(USAGE)
+        }
+        Failure::Arguments(message) => {
+            eprintln!("{}", message.trim_end());
             ExitCode::from(USAGE)
         }
         Failure::Usage(message) => {

@@ -1,19 +1,15 @@
 //! The command line: parses options, calls the crates below, prints results.
 
-/// Writes a line to standard error. What goes wrong there, such as a closed pipe, does not end a run.
+/// Writes a line to standard error, escaped: see [`output`].
 macro_rules! eprintln {
-    ($($text:tt)*) => {{
-        let _ = std::io::Write::write_fmt(
-            &mut std::io::stderr(),
-            format_args!("{}\n", format_args!($($text)*)),
-        );
-    }};
+    ($($text:tt)*) => { crate::output::say(format_args!($($text)*)) };
 }
 
 mod args;
 mod commands;
 mod failure;
 mod list;
+mod output;
 mod progress;
 
 use std::io::{self, Write};
@@ -29,7 +25,7 @@ fn main() -> ExitCode {
         Ok(cli) => run(cli),
         Err(error) => match args::beside_a_file(&error) {
             Some(message) => Err(Failure::Usage(message)),
-            None if error.use_stderr() => error.exit(),
+            None if error.use_stderr() => Err(Failure::Arguments(error.render().to_string())),
             // Help or version.
             None => print(&error).map(|()| ExitCode::SUCCESS).map_err(Failure::from),
         },

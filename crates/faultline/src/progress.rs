@@ -91,6 +91,7 @@ impl Display {
     }
 
     fn begin(&mut self, boot: Running, name: String) {
+        let name = report::escape(&name);
         let bar = self.bars.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} [{elapsed}]") {
             bar.set_style(style);

@@ -89,6 +89,21 @@ fn needed(module: &str, code: &str, modules: &BTreeMap<String, String>) -> Vec<S
     known.filter(|it| it != module && it != above).collect()
 }
 
+/// Only `output` writes to standard output and standard error, escaped; exports, which can be binary, pass by.
+#[test]
+fn all_output_goes_through_one_place() {
+    let mut modules = BTreeMap::new();
+    code(&workspace().join("crates/faultline/src"), "crate", &mut modules);
+    let writes = |code: &&String| {
+        let own = code.replace("eprintln!", "").replace(".is_terminal()", "");
+        ["println!", "print!", "stdout()", "stderr()", "dbg!"].iter().any(|it| own.contains(it))
+    };
+    let writing = modules.iter().filter(|(_, code)| writes(code)).map(|(module, _)| &**module);
+    // `main` prints the help, which has no text of others, `progress` draws lines of escaped text.
+    let known = ["crate::commands::export", "crate::main", "crate::output", "crate::progress"];
+    assert_eq!(writing.collect::<Vec<_>>(), known);
+}
+
 #[test]
 fn no_files_of_lab_need_each_other() {
     let mut modules = BTreeMap::new();

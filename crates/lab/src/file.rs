@@ -4,6 +4,7 @@ pub mod binaries;
 pub mod build;
 mod culprit;
 mod disks;
+pub mod excerpt;
 pub mod lock;
 mod machine;
 mod matrix;
@@ -23,7 +24,7 @@ mod write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use miette::{Diagnostic, NamedSource, SourceSpan};
+use miette::{Diagnostic, SourceSpan};
 use model::{
     Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, WorkloadUse,
 };
@@ -35,6 +36,7 @@ use crate::sequential::{self, Unfit};
 use crate::workloads::MOST_ITERATIONS;
 use build::BuildForm;
 use culprit::CulpritForm;
+use excerpt::{Excerpt, brief};
 use machine::MachineForm;
 use matrix::MatrixForm;
 use mode::BootsForm;
@@ -59,13 +61,13 @@ const NO_NAME: &str =
 /// The default time limit of an iteration.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
-/// An error in an experiment file: where, what, and a hint.
+/// An error in an experiment file: where, what, and a hint. What it quotes is bounded and in visible letters.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct FileError {
     problem: String,
     #[source_code]
-    source_code: NamedSource<String>,
+    excerpt: Option<Excerpt>,
     #[label("here")]
     place: Option<SourceSpan>,
     #[help]
@@ -225,11 +227,12 @@ pub fn package_error(
 impl Fault {
     /// Attaches the file's text to the error.
     fn at(self, path: &Path, text: &str) -> Box<FileError> {
+        let excerpt = self.place.map(|place| Excerpt::new(path, text, place));
         Box::new(FileError {
-            problem: self.problem,
-            source_code: NamedSource::new(path.display().to_string(), text.to_owned()),
-            place: self.place.map(SourceSpan::from),
-            hint: self.hint,
+            problem: brief(&self.problem),
+            place: excerpt.as_ref().map(Excerpt::place),
+            excerpt,
+            hint: self.hint.as_deref().map(brief),
         })
     }
 }

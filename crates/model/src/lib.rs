@@ -20,6 +20,7 @@ mod swap;
 mod sweep;
 mod topology;
 mod userspace;
+mod visible;
 mod workload;
 
 pub use boot::{
@@ -49,4 +50,5 @@ pub use swap::Swap;
 pub use sweep::{Point, PointChange};
 pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
+pub use visible::{csv_text, visible};
 pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK, matches};

@@ -1,6 +1,5 @@
 //! `faultline compare`: the tables of an experiment, or of several side by side.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,7 +37,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Format::Text => head + &report::text(comparison),
         Format::Csv => report::csv(comparison).map_err(|error| Failure::Host(error.to_string()))?,
         Format::Json => {
-            let _ = io::stderr().write_all(head.strip_suffix('\n').unwrap_or_default().as_bytes());
+            if !head.is_empty() {
+                eprintln!("{}", head.trim_end());
+            }
             report::json(comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => {

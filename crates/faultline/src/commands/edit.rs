@@ -1,6 +1,6 @@
 //! `faultline rm`, `faultline rename` and `faultline note`: changes experiments in the store.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use store::{ExperimentId, Store};
 use super::{chosen, existing_path, print, run};
 use crate::args::RmArgs;
 use crate::failure::Failure;
+use crate::output;
 
 /// The longest note, in characters.
 const MAX_NOTE: usize = 1000;
@@ -55,8 +56,7 @@ fn agreed(lines: &[String]) -> Result<bool, Failure> {
         );
         return Err(Failure::Usage(message));
     }
-    eprint!("remove {}? [y/N] ", lines.join(", "));
-    io::stderr().flush()?;
+    output::ask(&format!("remove {}? [y/N] ", lines.join(", ")))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -31,11 +31,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ::store::Store;
-use model::Topology;
+use model::{Topology, visible};
 use report::shell_word;
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
+use crate::output;
 
 /// The store that `--store` names, or the default one.
 fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
@@ -85,7 +86,7 @@ fn topology(args: &MachineArgs) -> Result<Topology, Failure> {
 /// Writes results to a file or to standard output. A file is replaced as a whole or not at all.
 fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file else { return print(text) };
-    write_file(path, |file| Ok(file.write_all(text.as_bytes())?))
+    write_file(path, |file| Ok(file.write_all(visible(text).as_bytes())?))
 }
 
 /// Lets `fill` write a file, a pipe or a device. A file is replaced as a whole or not at all.
@@ -172,7 +173,7 @@ fn without_path(error: io::Error) -> io::Error {
 
 /// Prints results to standard output.
 fn print(text: &str) -> Result<(), Failure> {
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    Ok(output::print(text)?)
 }
 
 #[cfg(test)]

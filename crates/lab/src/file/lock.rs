@@ -2,10 +2,11 @@
 
 use model::{UserspaceLock, date};
 
+use super::excerpt::quoted;
+
 /// Parses the text of a lock file. The error says what is wrong; the caller adds the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
-    let mut lock: UserspaceLock =
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let mut lock: UserspaceLock = toml::from_str(text).map_err(|error| quoted(&error, text))?;
     kernels::settle_lock(&mut lock)?;
     Ok(lock)
 }

@@ -49,6 +49,11 @@ pub fn rendered(error: &FileError) -> String {
     out
 }
 
+/// The quoted lines from the error on.
+fn marked(error: &FileError) -> &str {
+    error.excerpt.as_ref().unwrap().marked()
+}
+
 #[test]
 fn a_valid_file_is_read() {
     let experiment = parse(Path::new("x.toml"), GOOD, None).unwrap();
@@ -221,7 +226,7 @@ fn the_name_of_a_workload_is_valid_in_tables_and_paths() {
         for (workload, place) in [(own, "\"own.toml\""), (&*renamed, &*called)] {
             let error = read(workload).unwrap_err();
             assert_eq!(error.to_string(), format!("`{name}` cannot be the name of a workload"));
-            let text = &error.source_code.inner()[error.place.unwrap().offset()..];
+            let text = marked(&error);
             assert!(text.starts_with(place), "{text}");
         }
     }
@@ -273,7 +278,7 @@ fn a_metric_has_a_name_of_the_protocol() {
         let error = read(metric).unwrap_err();
         let problem = format!("own.toml: line 5: `{metric}` cannot be the name of a metric");
         assert!(error.to_string().ends_with(&problem), "{error}");
-        assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
+        assert_eq!(&marked(&error)[..10], "\"own.toml\"");
         let error = crate::workloads::read(&directory.path().join("own.toml")).unwrap_err();
         assert!(error.to_string().ends_with(&problem), "{error}");
         assert!(error.hint().starts_with("use 1 to 64 letters"), "{error}");
@@ -300,7 +305,7 @@ fn an_invalid_package_is_an_error_of_its_manifest() {
     let problem = "there is no package `boney`";
     let error = package_error(&path, &text, "boney", problem).unwrap();
     assert!(error.to_string().ends_with("own.toml: there is no package `boney`"), "{error}");
-    assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
+    assert_eq!(&marked(&error)[..10], "\"own.toml\"");
     assert!(package_error(&path, &text, "postgresql-15", problem).is_none());
 }
 
@@ -330,7 +335,7 @@ fn a_lock_is_read_and_has_all_packages() {
         format!("`faultline userspace lock {} tiobench -o {}`", own.display(), lock.display());
     assert!(error.hint.as_ref().unwrap().contains(&command), "{error:?}");
     let error = told("name = \"tiobench\"").unwrap_err();
-    assert_eq!(&error.source_code.inner()[error.place.unwrap().offset()..][..8], "\"u.lock\"");
+    assert_eq!(&marked(&error)[..8], "\"u.lock\"");
     std::fs::write(path("u.lock"), lock::write(&lock::tests::lock())).unwrap();
     assert_eq!(told("name = \"tiobench\"").unwrap().userspace, Some(lock::tests::lock()));
     let error = told("name = \"bonnie\"").unwrap_err().to_string();
@@ -393,7 +398,7 @@ fn the_name_of_a_program_has_no_comma() {
         let error = read(workload).unwrap_err();
         let told = "a,b/cg,old.C.x: the name of a program cannot have a comma";
         assert!(error.to_string().ends_with(told), "{error}");
-        let text = &error.source_code.inner()[error.place.unwrap().offset()..];
+        let text = marked(&error);
         assert!(text.starts_with(place), "{text}");
     }
     assert!(read("name = \"nas\"\nprogram = \"a,b/cg.C.x\"").is_ok());

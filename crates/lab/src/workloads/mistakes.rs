@@ -7,6 +7,7 @@ use model::Manifest;
 use toml::de::{DeTable, DeValue, Error};
 
 use super::meaning::{self, Wrong};
+use crate::file::excerpt::{brief, quoted};
 use crate::file::near::did_you_mean;
 
 /// The most mistakes that are looked for.
@@ -26,7 +27,7 @@ pub fn parse(text: &str) -> Result<Manifest, Vec<(String, String)>> {
                 if errors.is_empty() && wrong.is_empty() {
                     return Ok(manifest);
                 }
-                return Err(described(errors, places, repaired.located(wrong)));
+                return Err(described(text, errors, places, repaired.located(wrong)));
             }
             Err(error) => error,
         };
@@ -40,18 +41,19 @@ pub fn parse(text: &str) -> Result<Manifest, Vec<(String, String)>> {
             break;
         }
     }
-    Err(described(errors, places, Vec::new()))
+    Err(described(text, errors, places, Vec::new()))
 }
 
 /// One error of the parser with its excerpt of the text; several mistakes with their lines and keys.
 fn described(
+    text: &str,
     errors: Vec<Error>,
     places: Vec<(usize, Option<String>)>,
     wrong: Vec<(usize, Wrong)>,
 ) -> Vec<(String, String)> {
     let hint = |error: &Error| did_you_mean(error.message()).unwrap_or_default();
     if let ([error], []) = (&errors[..], &wrong[..]) {
-        return vec![(error.to_string(), hint(error))];
+        return vec![(quoted(error, text), hint(error))];
     }
     let told = |(error, (line, key)): (&Error, (usize, Option<String>))| {
         let (message, hint) = (error.message(), hint(error));
@@ -59,7 +61,7 @@ fn described(
         let short = message.split_once(", expected").filter(|_| !hint.is_empty());
         let message = short.map_or(message, |(short, _)| short);
         let key = key.map_or(String::new(), |key| format!("{key}: "));
-        (line, format!("{key}{message}"), hint)
+        (line, brief(&format!("{key}{message}")), hint)
     };
     let mut all: Vec<_> = errors.iter().zip(places).map(told).collect();
     all.extend(wrong.into_iter().map(|(line, it)| (line, it.problem, it.hint)));
