@@ -1,17 +1,26 @@
 //! Finds QEMU on this host, reads its version, and checks that it has what a machine needs.
 
-use std::ffi::OsStr;
-use std::io;
-use std::os::unix::process::ExitStatusExt as _;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::process::Process;
+use crate::words::{QUOTED, quote};
 
 /// The name of QEMU for x86-64 guests.
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest version with all options used here.
 const OLDEST_MAJOR: u32 = 7;
+/// How long QEMU may take to say its version, also on a busy host.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// The longest answer, in bytes.
+const LONGEST_ANSWER: u64 = 1 << 20;
+/// QEMU's message about a device that it was built without (`system/qdev-monitor.c`).
+const UNKNOWN_DEVICE: &str = "is not a valid device model name";
 
 /// A QEMU that can run machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,17 +39,31 @@ impl Emulator {
 
     /// The QEMU at `path`, or with this name in the search path. Fails as [`Emulator::find`] does.
     pub fn at(path: &Path) -> Result<Self, Error> {
-        let said = ask(path, ["--version"])?;
-        let said = String::from_utf8_lossy(&said.stdout);
-        let line = said.lines().next().unwrap_or_default();
-        let (version, major) = version(line)
-            .ok_or_else(|| Error::NoVersion { path: path.to_owned(), said: line.to_owned() })?;
+        Self::within(ANSWER_LIMIT, path)
+    }
+
+    /// As [`Emulator::at`]; QEMU has so much time for each answer.
+    fn within(limit: Duration, path: &Path) -> Result<Self, Error> {
+        let fails = |why| Error::EmulatorFails { path: path.to_owned(), why };
+        let answer = ask(path, &["--version"], limit)?;
+        let line = quote(answer.output.lines().next().unwrap_or_default());
+        let (version, major) = match (version(&line), answer.succeeded) {
+            (Some(known), true) => known,
+            (_, false) => return Err(fails(answer.failure())),
+            (None, true) => return Err(Error::NoVersion { path: path.to_owned(), said: line }),
+        };
         if major < OLDEST_MAJOR {
             let path = path.to_owned();
             return Err(Error::OldEmulator { path, version });
         }
-        if !ask(path, ["-device", "ivshmem-plain,help"])?.status.success() {
-            return Err(Error::NoIvshmem(path.to_owned()));
+        let answer = ask(path, &["-device", "ivshmem-plain,help"], limit)?;
+        match answer.succeeded {
+            true => {}
+            false if answer.messages.contains(UNKNOWN_DEVICE) => {
+                let (path, words) = (path.to_owned(), quote(&answer.messages));
+                return Err(Error::NoIvshmem { path, words });
+            }
+            false => return Err(fails(answer.failure())),
         }
         Ok(Self { path: path.to_owned(), version, major })
     }
@@ -67,20 +90,68 @@ impl Emulator {
     }
 }
 
-fn ask<const N: usize>(path: &Path, arguments: [&str; N]) -> Result<Output, Error> {
-    let output = Command::new(path).args(arguments.map(OsStr::new)).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoEmulator(path.to_owned()),
-        _ => Error::Emulator { path: path.to_owned(), error },
-    })?;
-    match output.status.signal() {
-        None => Ok(output),
-        // It says nothing about this QEMU.
-        Some(_) => {
-            let error = io::Error::other(output.status.to_string());
-            Err(Error::Emulator { path: path.to_owned(), error })
-        }
+/// What QEMU answered.
+struct Answer {
+    /// The command, for messages.
+    command: String,
+    status: ExitStatus,
+    succeeded: bool,
+    /// Its standard output and error.
+    output: String,
+    messages: String,
+}
+
+impl Answer {
+    /// Its exit status and its own words.
+    fn failure(&self) -> String {
+        let words = quote(&self.messages);
+        let colon = if words.is_empty() { "" } else { ": " };
+        format!("`{}` ended with {}{colon}{words}", self.command, self.status)
     }
+}
+
+/// Runs QEMU for a short answer. Fails when there is no answer in time, or one that is too long.
+fn ask(path: &Path, arguments: &[&str], limit: Duration) -> Result<Answer, Error> {
+    let fails = |why| Error::EmulatorFails { path: path.to_owned(), why };
+    let cannot = |error: io::Error| Error::Emulator { path: path.to_owned(), error };
+    let mut command = Command::new(path);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Process::unbound(command).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoEmulator(path.to_owned()),
+        _ => cannot(error),
+    })?;
+    let (sender, answers) = mpsc::channel();
+    for (place, pipe) in process.outputs().into_iter().flatten().enumerate() {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.take(LONGEST_ANSWER + 1).read_to_end(&mut bytes);
+            // Nobody listens after the limit.
+            let _ = sender.send((place, read.map(|_| bytes)));
+        });
+    }
+    let command = arguments.join(" ");
+    let end = Instant::now() + limit;
+    let late = || {
+        let seconds = limit.as_secs_f64();
+        fails(format!("`{command}` gave no answer within {seconds} s"))
+    };
+    let mut texts = [String::new(), String::new()];
+    for _ in 0..texts.len() {
+        let left = end.saturating_duration_since(Instant::now());
+        let (place, bytes) = answers.recv_timeout(left).map_err(|_| late())?;
+        let bytes = bytes.map_err(cannot)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if bytes.len() as u64 > LONGEST_ANSWER {
+            let begin = quote(text.get(..QUOTED / 4).unwrap_or_default());
+            let why = format!("`{command}` printed more than {LONGEST_ANSWER} bytes: {begin}...");
+            return Err(fails(why));
+        }
+        texts[place] = text;
+    }
+    let status = process.end_by(end).ok_or_else(late)?;
+    let [output, messages] = texts;
+    Ok(Answer { command, status, succeeded: status.success(), output, messages })
 }
 
 /// Version and its first number from `QEMU emulator version 10.0.2 (Debian ...)`.
@@ -94,6 +165,7 @@ fn version(line: &str) -> Option<(String, u32)> {
 mod tests {
     use super::*;
     use crate::process::testing::script;
+    use crate::run::testing::HANG;
 
     #[test]
     fn versions_are_read() {
@@ -113,15 +185,43 @@ mod tests {
     #[test]
     fn an_unsuitable_emulator_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
+        let good = "[ $1 = --version ] && echo 'QEMU emulator version 9.1.0' && exit 0";
+        let no_device = "echo \"qemu: -device ivshmem-plain: 'ivshmem-plain' is not a valid device model name\" >&2";
         let cases = [
-            ("echo 'QEMU emulator version 6.2.0'", "version 7.0 or newer"),
-            ("echo 'bash 5.2'", "is not QEMU"),
-            ("[ $1 = --version ] && echo 'QEMU emulator version 9.1.0 (rhel)'", "ivshmem-plain"),
-            ("kill -KILL $$", "cannot be started: signal: 9"),
+            ("echo 'QEMU emulator version 6.2.0'".to_owned(), "version 7.0 or newer"),
+            ("echo 'bash 5.2'".to_owned(), "is not QEMU: `--version` printed `bash 5.2`"),
+            (
+                format!("{good}\n{no_device}; exit 1"),
+                "RHEL and its derivatives build QEMU without it",
+            ),
+            (
+                format!("{good}\necho 'could not load module \u{1b}[2J' >&2; exit 1"),
+                "failed: `-device ivshmem-plain,help` ended with exit status: 1: could not load module  [2J",
+            ),
+            ("kill -KILL $$".to_owned(), "failed: `--version` ended with signal: 9"),
+            (
+                "echo 'libfdt.so.1: cannot open' >&2; exit 127".to_owned(),
+                "exit status: 127: libfdt.so.1: cannot open",
+            ),
+            ("exec yes".to_owned(), "`--version` printed more than 1048576 bytes: y; y; y"),
+            ("exec yes >&2".to_owned(), "`--version` printed more than 1048576 bytes: y; y; y"),
         ];
         for (body, complaint) in cases {
-            let error = Emulator::at(&script(directory.path(), body)).unwrap_err();
-            assert!(error.to_string().contains(complaint), "{error}");
+            let error = Emulator::at(&script(directory.path(), &body)).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{error}");
+            assert!(!error.contains(char::is_control) && error.len() < 2000, "{error}");
+            assert_eq!(error.contains("RHEL"), body.contains("valid device"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_emulator_that_hangs_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let limit = Duration::from_millis(300);
+        for body in [HANG, "sleep 1000000 & exit 0", "exec >&- 2>&-; exec sleep 1000000"] {
+            let error = Emulator::within(limit, &script(directory.path(), body)).unwrap_err();
+            let told = "failed: `--version` gave no answer within 0.3 s";
+            assert!(error.to_string().ends_with(told), "{error}");
         }
     }
 }

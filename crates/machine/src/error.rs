@@ -41,12 +41,25 @@ pub enum Error {
         /// Its version.
         version: String,
     },
+    /// QEMU did not say what it is.
+    #[error("{path} failed: {why}")]
+    EmulatorFails {
+        /// The program.
+        path: PathBuf,
+        /// What failed, in its own words.
+        why: String,
+    },
     /// QEMU was built without the device for memory shared between host and guest.
     #[error(
-        "{0} has no device `ivshmem-plain`, which the flight recorder needs. RHEL and its derivatives \
-         build QEMU without it; use the QEMU of Debian or Fedora, or build it from source"
+        "{path} has no device `ivshmem-plain`, which the flight recorder needs ({words}). RHEL and its \
+         derivatives build QEMU without it; use the QEMU of Debian or Fedora, or build it from source"
     )]
-    NoIvshmem(PathBuf),
+    NoIvshmem {
+        /// The program.
+        path: PathBuf,
+        /// Its message.
+        words: String,
+    },
     /// QEMU is too old for exact mode.
     #[error(
         "{path} is {version}: exact mode needs version 10 or newer, except with one CPU and no \

@@ -9,7 +9,8 @@ use std::path::Path;
 use model::{Accel, Bytes, CpuSet, Limits, Millis, Node, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
+use crate::words::quote_file;
+use crate::{EMULATOR_FILE, Emulator, Engine, Error, How, Limit, Vm, run};
 
 /// How long a guest may take to start under KVM, also on a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
@@ -125,11 +126,13 @@ impl Probe<'_> {
             Err(Error::NoMemory(words)) => return Err(Error::KvmFails(words)),
             ending => ending?,
         };
+        let words = quote_file(&self.directory.join(EMULATOR_FILE)).unwrap_or_default();
         fs::remove_dir_all(self.directory).map_err(Error::file(self.directory))?;
         ending.remarks.iter().for_each(|remark| say(remark));
         match ending.how {
             How::TimedOut(Limit::Boot(_)) => {
-                Ok(Some(format!("the guest did not start under it within {}", self.limit)))
+                let said = if words.is_empty() { words } else { format!("; QEMU said: {words}") };
+                Ok(Some(format!("the guest did not start under it within {}{said}", self.limit)))
             }
             // The other messages repeat this one.
             How::Crashed(how) => Ok(how.split("; ").next().map(str::to_owned)),
@@ -216,6 +219,23 @@ mod tests {
         assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
         let (engine, _) = choose(directory, "exit 1", Accel::Kvm);
         assert!(matches!(engine, Err(Error::KvmBroken { .. })));
+    }
+
+    #[test]
+    fn the_emulators_words_are_quoted_and_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let body = format!("echo 'warning: host lacks x2apic' >&2; {HANG}");
+        let (engine, said) = choose(directory.path(), &body, Accel::Auto);
+        assert_eq!(engine.unwrap(), Engine::Tcg);
+        let told = "within 300ms; QEMU said: warning: host lacks x2apic (remove ";
+        assert!(said[0].contains(told), "{said:?}");
+        let directory = tempfile::tempdir().unwrap();
+        let body = "echo first >&2; exec yes >&2";
+        let (engine, _) = choose_within(LONG, directory.path(), body, Accel::Kvm);
+        let error = engine.unwrap_err().to_string();
+        let told =
+            "the guest did not start under KVM: QEMU wrote more than 16M of messages: first; y;";
+        assert!(error.starts_with(told) && error.len() < 2000, "{error}");
     }
 
     #[test]

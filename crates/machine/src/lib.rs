@@ -18,6 +18,7 @@ mod monitor;
 mod process;
 mod run;
 mod tail;
+mod words;
 
 pub use arguments::boot_parameters;
 pub use emulator::Emulator;

@@ -1,7 +1,7 @@
 //! Reads QMP events of QEMU while it runs: why it ends, and whether the guest is stopped
 //! (`docs/interop/qmp-spec.rst` and `qapi/run-state.json` of QEMU).
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -11,6 +11,10 @@ use serde::Deserialize;
 
 /// How long the last messages may take to arrive after QEMU has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The longest line that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+/// The events that say something here.
+const KNOWN: [&str; 3] = ["SHUTDOWN", "STOP", "RESUME"];
 
 /// Reads QMP.
 pub struct Monitor {
@@ -48,9 +52,16 @@ impl Monitor {
         // If QEMU has already ended, the caller notices.
         let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
         thread::spawn(move || {
-            let lines = BufReader::new(output).split(b'\n');
-            for line in lines.map_while(Result::ok) {
-                if let Ok(message) = serde_json::from_slice(&line)
+            let mut output = BufReader::new(output);
+            let mut line = Vec::new();
+            let mut next = |line: &mut Vec<u8>| {
+                line.clear();
+                (&mut output).take(LONGEST).read_until(b'\n', line).is_ok_and(|read| read > 0)
+            };
+            // The parts of a line that is too long are no messages.
+            while next(&mut line) {
+                if let Ok(message) = serde_json::from_slice::<Message>(&line)
+                    && KNOWN.contains(&&*message.event)
                     && sender.send(message).is_err()
                 {
                     break;

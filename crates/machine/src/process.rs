@@ -1,5 +1,6 @@
 //! Runs the QEMU process. It does not outlive faultline, and every wait for its end has a time limit.
 
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::thread;
@@ -35,6 +36,19 @@ impl Process {
         Ok(Self { child, done: false })
     }
 
+    /// Starts a command that ends soon by itself, not by the end of the thread that starts it.
+    pub fn unbound(mut command: Command) -> io::Result<Self> {
+        Ok(Self { child: command.spawn()?, done: false })
+    }
+
+    /// Its status, if it ends until then.
+    pub fn end_by(&mut self, end: Instant) -> Option<ExitStatus> {
+        while self.status().is_none() && Instant::now() < end {
+            thread::sleep(TICK);
+        }
+        self.status()
+    }
+
     /// Its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -43,6 +57,13 @@ impl Process {
     /// Its standard input and output, the first time this is called, if both are pipes.
     pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         self.child.stdin.take().zip(self.child.stdout.take())
+    }
+
+    /// Its standard output and error, as far as they are pipes and for the first time.
+    pub fn outputs(&mut self) -> [Option<Box<dyn Read + Send>>; 2] {
+        let output = self.child.stdout.take().map(|it| Box::new(it) as Box<dyn Read + Send>);
+        let messages = self.child.stderr.take().map(|it| Box::new(it) as Box<dyn Read + Send>);
+        [output, messages]
     }
 
     /// Its status, if it has ended.

@@ -1,7 +1,7 @@
 //! Starts a machine, watches it, and ends it when it exceeds its limits.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -18,6 +18,7 @@ use crate::arguments::{Console, arguments};
 use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
 use crate::tail::Tail;
+use crate::words::quote_file;
 use crate::{
     CONSOLE_FILE, EMULATOR_FILE, Ending, Engine, Error, Exact, FUNCTIONS_FILE, How, Limit,
     PROFILE_FILE, RECORDER_FILE, Vm,
@@ -36,8 +37,8 @@ const NO_MEMORY: &str = "Cannot allocate memory";
 const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
 /// The largest profile. The plugin stops at half of this, so a larger file is not from the plugin.
 const PROFILE_LIMIT: Bytes = Bytes(2 * MAX_BYTES as u64);
-/// The part of QEMU's messages that is reported, in bytes from the end.
-const LAST_WORDS: u64 = 1024;
+/// The most that QEMU may write to its standard error.
+const MESSAGES_LIMIT: Bytes = Bytes::mib(16);
 /// An unlimited time.
 const NEVER: Millis = Millis(u64::MAX);
 
@@ -233,6 +234,11 @@ impl<'a> Watch<'a> {
             let why = format!("the guest wrote more than {CONSOLE_LIMIT} to its console");
             return Some(How::Died(why));
         }
+        if is_longer(EMULATOR_FILE, MESSAGES_LIMIT) {
+            let words = self.words();
+            let why = format!("QEMU wrote more than {MESSAGES_LIMIT} of messages: {words}");
+            return Some(How::Died(why));
+        }
         is_longer(PROFILE_FILE, PROFILE_LIMIT)
             .then(|| How::Died(format!("the plugin wrote a profile of more than {PROFILE_LIMIT}")))
     }
@@ -280,7 +286,7 @@ impl<'a> Watch<'a> {
 
     /// QEMU's messages.
     fn words(&self) -> String {
-        last_words(&self.vm.directory.join(EMULATOR_FILE)).unwrap_or_default()
+        quote_file(&self.vm.directory.join(EMULATOR_FILE)).unwrap_or_default()
     }
 
     /// Whether the host had the disk space and the memory for this machine.
@@ -299,18 +305,6 @@ impl<'a> Watch<'a> {
     fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
         Ending { how, wall: self.started.elapsed(), remarks }
     }
-}
-
-/// The end of a file as one line of text.
-fn last_words(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let start = file.metadata()?.len().saturating_sub(LAST_WORDS);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(LAST_WORDS).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    Ok(lines.join("; ").replace(char::is_control, " "))
 }
 
 #[cfg(test)]
