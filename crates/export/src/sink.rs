@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
+use model::{csv_text, visible};
+
 use crate::Format;
 use crate::cell::{Cell, Column};
 use crate::columnar::Columnar;
@@ -41,7 +43,11 @@ impl<W: Write + Send> Sink<W> {
             Self::Parquet(file) => file.row(cells),
             Self::Csv(writer) => {
                 for cell in cells {
-                    writer.write_field(plain(cell).as_bytes()).map_err(from_csv)?;
+                    let field = match cell {
+                        Cell::Text(text) => csv_text(text),
+                        other => plain(other).into(),
+                    };
+                    writer.write_field(field.as_bytes()).map_err(from_csv)?;
                 }
                 writer.write_record(None::<&[u8]>).map_err(from_csv)
             }
@@ -70,7 +76,10 @@ impl<W: Write> Json<W> {
             write!(self.out, "{next}\"{}\":", column.name)?;
             match cell {
                 Cell::Null => self.out.write_all(b"null")?,
-                Cell::Text(text) => serde_json::to_writer(&mut self.out, text)?,
+                Cell::Text(text) => {
+                    let text = serde_json::to_string(text)?;
+                    self.out.write_all(visible(&text).as_bytes())?;
+                }
                 Cell::Time(_) => write!(self.out, "\"{}\"", plain(cell))?,
                 other => self.out.write_all(plain(other).as_bytes())?,
             }

@@ -2,6 +2,7 @@
 
 use ::csv::{Error, Writer};
 use compare::{Comparison, Spot};
+use model::csv_text;
 
 use crate::exact;
 
@@ -41,13 +42,13 @@ fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> 
                 None => exact::percent(row, column),
             };
             writer.write_record([
-                point,
-                &table.workload,
-                &row.metric,
-                &row.unit,
+                &*csv_text(point),
+                &csv_text(&table.workload),
+                &csv_text(&row.metric),
+                &csv_text(&row.unit),
                 row.better.map_or("", |better| better.name()),
-                &comparison.variants[0].name,
-                &comparison.variants[column].name,
+                &csv_text(&comparison.variants[0].name),
+                &csv_text(&comparison.variants[column].name),
                 &number(row.value(0)),
                 &number(row.value(column)),
                 &number(change),

@@ -21,9 +21,9 @@ const STARTED: u64 = 1_772_884_800;
 const LONG: u64 = 40_000;
 
 /// A label for each way in which a reader may misinterpret text.
-const ODD: [&str; 12] = [
+const ODD: [&str; 15] = [
     "", "p99", "6.10", "NA", "null", "true", "1e5", " lead, \"quoted\"", "two\nlines",
-    "caf\u{e9} \u{1f980}", "2026-03-07", "=1+1",
+    "caf\u{e9} \u{1f980}", "2026-03-07", "=1+1", "-1.5", "'@a", r"a\n\",
 ];
 
 fn experiment() -> Experiment {

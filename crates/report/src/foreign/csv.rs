@@ -2,7 +2,7 @@
 
 use csv::{Error, Writer};
 use import::Figure;
-use model::Better;
+use model::{Better, csv_text};
 
 use super::{Foreign, ForeignTable};
 
@@ -32,22 +32,22 @@ fn write(found: &ForeignTable, writer: &mut Writer<Vec<u8>>) -> Result<(), Error
         };
         for (name, cell) in table.columns.iter().zip(&row.cells) {
             writer.write_record([
-                file.as_str(),
+                &*csv_text(file),
                 &table.lines.first.to_string(),
                 &table.lines.last.to_string(),
-                table.author.as_deref().unwrap_or_default(),
-                &table.title,
+                &csv_text(table.author.as_deref().unwrap_or_default()),
+                &csv_text(&table.title),
                 table.kind.name(),
-                table.baseline_name().unwrap_or_default(),
+                &csv_text(table.baseline_name().unwrap_or_default()),
                 &row.line.to_string(),
-                &row.statistic,
-                &row.label,
+                &csv_text(&row.statistic),
+                &csv_text(&row.label),
                 better,
-                name,
+                &csv_text(name),
                 &number(cell.value.as_ref()),
                 &number(cell.percent.as_ref()),
                 if cell.marked { "true" } else { "false" },
-                &row.section,
+                &csv_text(&row.section),
                 cell.spread.as_ref().map_or("", |spread| &spread.text),
             ])?;
         }
