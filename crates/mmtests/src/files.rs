@@ -4,15 +4,20 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 /// Most entries of a directory that are read.
 const MAX_ENTRIES: usize = 100_000;
+/// The largest file that is read, as stored. The digest of all files would read a longer one to its end.
+const MAX_FILE: u64 = 4 << 30;
+const TOO_LARGE: &str = "larger than 4 GiB";
 /// Memory limit for unpacking `xz`; its own presets need up to 65 MiB.
 const XZ_MEMORY: u64 = 128 << 20;
 /// Compressed bytes are read in pieces of this size.
@@ -77,10 +82,13 @@ impl Root {
             let name = entry.file_name().to_string_lossy().into_owned();
             match self.resolve(&entry) {
                 Err(why) => listing.passed_over.push((name, why)),
-                Ok((path, kind)) if kind.is_dir() => {
+                Ok((path, it)) if it.is_dir() => {
                     listing.directories.insert(name, path);
                 }
-                Ok((path, kind)) if kind.is_file() => {
+                Ok((_, it)) if it.is_file() && it.len() > MAX_FILE => {
+                    listing.passed_over.push((name, TOO_LARGE));
+                }
+                Ok((path, it)) if it.is_file() => {
                     listing.files.push(Entry { name: stem(&name).to_owned(), path });
                 }
                 Ok(_) => listing.passed_over.push((name, "not a regular file")),
@@ -89,18 +97,18 @@ impl Root {
         Ok(listing)
     }
 
-    fn resolve(&self, entry: &fs::DirEntry) -> Result<(PathBuf, fs::FileType), &'static str> {
+    fn resolve(&self, entry: &fs::DirEntry) -> Result<(PathBuf, fs::Metadata), &'static str> {
         const BROKEN: &str = "can't be read";
-        let kind = entry.file_type().map_err(|_| BROKEN)?;
-        if !kind.is_symlink() {
-            return Ok((entry.path(), kind));
+        let known = entry.metadata().map_err(|_| BROKEN)?;
+        if !known.is_symlink() {
+            return Ok((entry.path(), known));
         }
         let target = fs::canonicalize(entry.path()).map_err(|_| "a broken symbolic link")?;
         if !target.starts_with(&self.path) {
             return Err("a symbolic link that leads out of the directory");
         }
-        let kind = fs::metadata(&target).map_err(|_| BROKEN)?.file_type();
-        Ok((target, kind))
+        let known = fs::metadata(&target).map_err(|_| BROKEN)?;
+        Ok((target, known))
     }
 }
 
@@ -109,11 +117,24 @@ fn stem(name: &str) -> &str {
     PACKED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
+/// Opens a regular file that is not too large. It may have been replaced since it was listed, so a pipe is not waited
+/// for and a link is not followed.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let known = file.metadata()?;
+    match known.is_file() {
+        false => Err(io::Error::other("not a regular file")),
+        true if known.len() > MAX_FILE => Err(io::Error::other(TOO_LARGE)),
+        true => Ok(file),
+    }
+}
+
 /// A file, unpacked according to its first bytes, because names may be wrong. Fails when it can't be opened.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
-    let mut reader = BufReader::with_capacity(PIECE, File::open(path)?);
+    let mut reader = BufReader::with_capacity(PIECE, open_regular(path)?);
     let first = io::BufRead::fill_buf(&mut reader)?;
     if first.starts_with(GZIP) {
         return Ok(Box::new(MultiGzDecoder::new(reader)));
@@ -139,7 +160,7 @@ pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 pub fn digest(path: &Path) -> io::Result<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; PIECE];
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?.take(MAX_FILE);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok(digest.finalize().into()),
@@ -214,6 +235,8 @@ mod tests {
         symlink(outside.path(), place("away")).unwrap();
         symlink(outside.path().join("secret"), place("stolen")).unwrap();
         symlink("nowhere", place("gone")).unwrap();
+        let sparse = File::create(place("sparse")).unwrap();
+        sparse.set_len(1 << 40).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
         let root = Root::open(directory.path()).unwrap();
         let listing = root.list(root.path()).unwrap();
@@ -225,8 +248,17 @@ mod tests {
             ("away", away),
             ("gone", "a broken symbolic link"),
             ("socket", "not a regular file"),
+            ("sparse", TOO_LARGE),
             ("stolen", away),
         ];
         assert_eq!(listing.passed_over, expected.map(|(name, why)| (name.to_owned(), why)));
+        // As if it had been replaced since.
+        let pipe = place("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (path, why) in [(&pipe, "not a regular file"), (&place("sparse"), TOO_LARGE)] {
+            assert_eq!(digest(path).unwrap_err().to_string(), why);
+            assert_eq!(open(path).err().unwrap().to_string(), why);
+        }
+        assert!(digest(&place("same")).is_err() && digest(Path::new("/dev/zero")).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! `faultline import perf`: makes an experiment of what `perf script` or `perf data convert --to-json` wrote.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -120,12 +120,20 @@ fn is_same_recording(one: &PerfSamples, other: &PerfSamples) -> bool {
 /// Reads a file. Fails when it has no samples of the event.
 fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failure> {
     let shown = || escape(&path.display().to_string());
+    let wrong = |why: &str| Failure::Usage(format!("{}: {why}", shown()));
+    let unreadable = |error: std::io::Error| wrong(&error.to_string());
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(wrong("it is not a regular file: write the output to a file first"));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
     let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(MAX_PERF as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?;
-    if bytes.len() > MAX_PERF {
-        return Err(Failure::Usage(format!("{}: the file is larger than 1 GiB", shown())));
+    if length <= MAX_PERF as u64 {
+        file.take(MAX_PERF as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    }
+    if length.max(bytes.len() as u64) > MAX_PERF as u64 {
+        return Err(wrong("the file is larger than 1 GiB"));
     }
     if bytes.starts_with(b"PERFILE2") {
         let message = format!(
