@@ -25,6 +25,11 @@ pub enum How {
     Reset,
     /// A limit expired, and QEMU was killed.
     TimedOut(Limit),
+    /// All CPUs of an exact machine wait for an interrupt, and no timer is set that could raise one. QEMU was
+    /// killed.
+    Halted,
+    /// The host did not let an exact machine run for very long: why. QEMU was killed.
+    Stalled(String),
     /// QEMU ended without a cause in the guest: its exit status and last messages.
     Died(String),
     /// QEMU crashed (an assertion, a wild pointer) or was killed: its exit status and last messages.
@@ -35,11 +40,37 @@ pub enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// From the start of QEMU to the agent's first frame.
-    Boot(Millis),
+    Boot(Time),
     /// From the agent's first frame to its last one.
-    Run(Millis),
+    Run(Time),
     /// From the agent's last frame to the end of QEMU.
-    Shutdown(Millis),
+    Shutdown(Time),
+}
+
+/// A length of time, and what it is time of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// Of the host.
+    Wall(Millis),
+    /// That QEMU has used CPUs, all its threads together.
+    Cpu(Millis),
+}
+
+impl Time {
+    /// Its length.
+    pub fn length(self) -> Duration {
+        let (Self::Wall(time) | Self::Cpu(time)) = self;
+        Duration::from_millis(time.0)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wall(time) => time.fmt(f),
+            Self::Cpu(time) => write!(f, "{time} of CPU time"),
+        }
+    }
 }
 
 impl fmt::Display for Limit {
@@ -62,7 +93,8 @@ impl fmt::Display for How {
             Self::PoweredOff => f.write_str("powered off"),
             Self::Reset => f.write_str("reset itself"),
             Self::TimedOut(limit) => limit.fmt(f),
-            Self::Died(how) | Self::Crashed(how) => f.write_str(how),
+            Self::Halted => f.write_str("all CPUs of the guest are halted, and no timer is set"),
+            Self::Stalled(how) | Self::Died(how) | Self::Crashed(how) => f.write_str(how),
         }
     }
 }

@@ -2,10 +2,11 @@
 //! its directory. The agent decides what the guest does; `lab` interprets its events.
 //!
 //! [`run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
-//! hang, a stopped or spinning guest, a kill. The recording until then is in the directory's recorder file;
+//! hang, a stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording until then is in the directory's recorder file;
 //! [`read_log`] returns it.
 
 mod arguments;
+mod clock;
 pub mod disks;
 mod emulator;
 mod ending;
@@ -22,7 +23,7 @@ mod words;
 
 pub use arguments::boot_parameters;
 pub use emulator::Emulator;
-pub use ending::{Ending, How, Limit};
+pub use ending::{Ending, How, Limit, Time};
 pub use error::Error;
 pub use exact::{Exact, Plugin, Switch};
 pub use kvm::{DEVICE as KVM, KVM_LIMIT, Probe};
@@ -91,6 +92,6 @@ pub struct Vm<'a> {
     pub directory: &'a Path,
     /// The size of the recorder: a power of two, because it is a PCI memory region. The file is sparse.
     pub recorder: Bytes,
-    /// The time limits of boot, run and shutdown.
+    /// The time limits of boot, run and shutdown: in exact mode of QEMU's CPU time, else of the host's time.
     pub limits: &'a Limits,
 }

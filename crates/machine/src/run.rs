@@ -15,6 +15,7 @@ use model::{Bytes, Limits, Millis};
 use rustix::termios::{self, OptionalActions};
 
 use crate::arguments::{Console, arguments};
+use crate::clock::Clock;
 use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
 use crate::tail::Tail;
@@ -41,6 +42,9 @@ const PROFILE_LIMIT: Bytes = Bytes(2 * MAX_BYTES as u64);
 const MESSAGES_LIMIT: Bytes = Bytes::mib(16);
 /// An unlimited time.
 const NEVER: Millis = Millis(u64::MAX);
+/// QEMU's warning if all CPUs of an exact machine are halted and no timer is set (`start_vcpu_warp_timer` in
+/// `accel/tcg/icount-common.c`). It is printed once, so the guest can have gone on.
+const NO_TIMERS: &str = "icount sleep disabled and no active timers";
 
 /// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns
 /// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending says
@@ -148,9 +152,9 @@ struct Watch<'a> {
     monitor: Option<Monitor>,
     recorder: Tail,
     started: Instant,
-    /// The current limit and its start.
+    /// The current limit, and the time since it began.
     limit: Limit,
-    since: Instant,
+    clock: Clock,
 }
 
 impl<'a> Watch<'a> {
@@ -161,16 +165,19 @@ impl<'a> Watch<'a> {
         monitor: Option<Monitor>,
         recorder: File,
     ) -> Self {
-        let now = Instant::now();
+        let clock = match vm.engine {
+            Engine::Exact(_) => Clock::cpu(),
+            Engine::Kvm | Engine::Tcg => Clock::wall(),
+        };
         Self {
             vm,
             limits,
             process,
             monitor,
             recorder: Tail::new(recorder),
-            started: now,
-            limit: Limit::Boot(limits.boot),
-            since: now,
+            started: Instant::now(),
+            limit: Limit::Boot(clock.time(limits.boot)),
+            clock,
         }
     }
 
@@ -179,6 +186,7 @@ impl<'a> Watch<'a> {
             // This order reads the last frames.
             let status = self.process.status();
             self.read(watch)?;
+            self.clock.tick(self.process.id());
             if let Some(status) = status {
                 let heard = self.monitor.take().map(Monitor::last_words);
                 let how = self.ended(status, heard);
@@ -204,9 +212,9 @@ impl<'a> Watch<'a> {
             }
             let Ok(event) = Event::decode(frame.payload) else { return };
             limit = match (limit, &event) {
-                (Limit::Boot(_), Event::Hello(_)) => Limit::Run(self.limits.run),
+                (Limit::Boot(_), Event::Hello(_)) => Limit::Run(self.clock.time(self.limits.run)),
                 (Limit::Boot(_) | Limit::Run(_), Event::Bye { .. }) => {
-                    Limit::Shutdown(self.limits.shutdown)
+                    Limit::Shutdown(self.clock.time(self.limits.shutdown))
                 }
                 // A repeated event does not extend the limit.
                 _ => limit,
@@ -215,7 +223,8 @@ impl<'a> Watch<'a> {
         });
         read.map_err(Error::file(&self.vm.directory.join(RECORDER_FILE)))?;
         if limit != self.limit {
-            (self.limit, self.since) = (limit, Instant::now());
+            self.limit = limit;
+            self.clock.restart();
         }
         Ok(())
     }
@@ -223,8 +232,12 @@ impl<'a> Watch<'a> {
     /// Why the machine must be ended; `None` if it need not.
     fn too_much(&self) -> Option<How> {
         let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
-        if self.since.elapsed() >= Duration::from_millis(limit.0) {
+        if self.clock.has_passed(limit) {
             return Some(How::TimedOut(self.limit));
+        }
+        if let Some(stall) = self.clock.stall() {
+            let is_halted = stall.is_sleep() && self.words().contains(NO_TIMERS);
+            return Some(if is_halted { How::Halted } else { How::Stalled(stall.to_string()) });
         }
         let is_longer = |name, limit: Bytes| {
             let file = fs::metadata(self.vm.directory.join(name));

@@ -24,6 +24,16 @@ pub enum BootError {
     /// The initramfs cannot be made.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// The host spoilt the boot that reads a kernel's symbols.
+    #[error(
+        "the symbols of {kernel} could not be read, because of the host: {how}. Run the same command again"
+    )]
+    Symbols {
+        /// The kernel.
+        kernel: String,
+        /// What the host did.
+        how: String,
+    },
     /// A disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),

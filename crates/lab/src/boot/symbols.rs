@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flight::Job;
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Cache, layout};
-use machine::{Emulator, Engine, Exact, Switch, Vm};
+use machine::{Emulator, Engine, Exact, How, Switch, Vm};
 use model::{Bytes, Kernel, Limits, Topology};
 use tempfile::NamedTempFile;
 
@@ -107,7 +107,10 @@ impl SymbolReader<'_> {
             recorder: RECORDER,
             limits: &Limits::default(),
         };
-        machine::run(&vm, &mut |_| ())?;
+        let ending = machine::run(&vm, &mut |_| ())?;
+        if let How::Crashed(how) | How::Stalled(how) = ending.how {
+            return Err(BootError::Symbols { kernel: kernel.name.clone(), how });
+        }
         let log = machine::read_log(&directory).map_err(in_file(&directory))?;
         fs::remove_dir_all(&directory).map_err(in_file(&directory))?;
         let recording = collect(&log, &[]);

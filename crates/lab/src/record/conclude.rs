@@ -248,25 +248,25 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     }
     match ending.map(|ending| &ending.how) {
         None => Outcome::Interrupted,
-        Some(How::TimedOut(limit)) => Outcome::TimedOut(timed_out(*limit, console)),
+        Some(how @ (How::TimedOut(_) | How::Halted)) => Outcome::TimedOut(timed_out(how, console)),
         Some(How::PoweredOff | How::Reset) => {
             Outcome::Died("the guest ended before its job was complete".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
-        Some(How::Crashed(how)) => Outcome::Invalid(how.clone()),
+        Some(How::Crashed(how) | How::Stalled(how)) => Outcome::Invalid(how.clone()),
     }
 }
 
 /// Which limit expired, and where the boot hung: the last line that its kernel printed.
-fn timed_out(limit: Limit, console: &str) -> String {
+fn timed_out(how: &How, console: &str) -> String {
     let last = console.lines().map(str::trim_end).rfind(|line| !line.is_empty());
-    match (limit, last) {
-        (Limit::Boot(_), Some(line)) => {
+    match (how, last) {
+        (How::TimedOut(Limit::Run(_) | Limit::Shutdown(_)), _) => how.to_string(),
+        (_, Some(line)) => {
             let line: String = line.chars().take(MAX_LINE).collect();
-            format!("{limit}; the last line on its console: {line}")
+            format!("{how}; the last line on its console: {line}")
         }
-        (Limit::Boot(_), None) => format!("{limit}; its console is empty"),
-        _ => limit.to_string(),
+        (_, None) => format!("{how}; its console is empty"),
     }
 }
 
@@ -342,6 +342,7 @@ pub(crate) mod tests {
 
     use flight::Event;
     use flight::event::Hello;
+    use machine::Time;
     use model::Millis;
     use proptest::prelude::*;
 
@@ -443,14 +444,40 @@ pub(crate) mod tests {
 
     #[test]
     fn a_boot_that_hangs_says_where() {
-        let limit = Limit::Boot(Millis(180_000));
-        let said = timed_out(limit, "SeaBIOS\n[    0.5] smp: Bringing up secondary CPUs ...\r\n\n");
+        let time = Time::Wall(Millis(180_000));
+        let boot = How::TimedOut(Limit::Boot(time));
+        let console = "SeaBIOS\n[    0.5] smp: Bringing up secondary CPUs ...\r\n\n";
+        let said = timed_out(&boot, console);
         let expected = "the agent did not start within 3m; the last line on its console: \
                         [    0.5] smp: Bringing up secondary CPUs ...";
         assert_eq!(said, expected);
-        assert!(timed_out(limit, "").ends_with("; its console is empty"));
-        assert!(timed_out(limit, &"x".repeat(9999)).len() < 400);
-        let run = timed_out(Limit::Run(Millis(1000)), "SeaBIOS\n");
-        assert_eq!(run, "the job was not complete 1s after the agent started");
+        assert!(timed_out(&boot, "").ends_with("; its console is empty"));
+        assert!(timed_out(&boot, &"x".repeat(9999)).len() < 400);
+        let run = timed_out(&How::TimedOut(Limit::Run(time)), "SeaBIOS\n");
+        assert_eq!(run, "the job was not complete 3m after the agent started");
+    }
+
+    #[test]
+    fn only_a_stalled_machine_is_the_hosts_fault() {
+        let outcome = |how| {
+            let ending = Ending { how, wall: Duration::ZERO, remarks: Vec::new() };
+            let head = Head {
+                experiment: String::new(),
+                variant: String::new(),
+                replicate: 0,
+                block: 0,
+                started: 0,
+                workloads: Vec::new(),
+                own_modules: false,
+                facts: BootFacts::default(),
+            };
+            outcome(&head, &Recording::default(), "SeaBIOS\n", Some(&ending))
+        };
+        let why = "QEMU used no CPU time".to_owned();
+        assert_eq!(outcome(How::Stalled(why.clone())), Outcome::Invalid(why));
+        let Outcome::TimedOut(how) = outcome(How::Halted) else { panic!() };
+        let expected = "all CPUs of the guest are halted, and no timer is set; the last line on its \
+                        console: SeaBIOS";
+        assert_eq!(how, expected);
     }
 }

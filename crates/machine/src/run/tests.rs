@@ -7,7 +7,7 @@ use model::{Disk, DiskKind, Millis, Topology};
 use super::testing::{HANG, LONG, SHORT, recording};
 use super::*;
 use crate::process::testing::script;
-use crate::{Emulator, Engine, Exact, Plugin, read_log};
+use crate::{Emulator, Engine, Exact, Plugin, Time, read_log};
 
 fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
     Limits { boot, run, shutdown }
@@ -15,11 +15,26 @@ fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
 
 /// Runs this script as QEMU. Returns the ending and the events.
 fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event>) {
+    run_engine(directory, Engine::Tcg, body, limits)
+}
+
+/// Runs this script as QEMU of this engine. Returns the ending and the events.
+fn run_engine(
+    directory: &Path,
+    engine: Engine<'_>,
+    body: &str,
+    limits: &Limits,
+) -> (Ending, Vec<Event>) {
     let emulator = Emulator::unchecked(&script(directory, body), 10);
     let mut events = Vec::new();
     let mut watch = |event: &Event| events.push(event.clone());
-    let ending = with_vm(directory, &emulator, Engine::Tcg, 1, limits, |vm| run(vm, &mut watch));
+    let ending = with_vm(directory, &emulator, engine, 1, limits, |vm| run(vm, &mut watch));
     (ending.unwrap(), events)
+}
+
+/// A limit of the host's time.
+fn wall(stage: fn(Time) -> Limit) -> How {
+    How::TimedOut(stage(Time::Wall(SHORT)))
 }
 
 /// Calls a function with a machine that has so many CPUs.
@@ -81,18 +96,43 @@ fn a_failing_emulator_is_quoted() {
 fn each_stage_has_its_limit() {
     let bye = Event::Bye { tainted: 0 };
     let cases = [
-        (vec![], limits(SHORT, LONG, LONG), Limit::Boot(SHORT)),
-        (vec![hello()], limits(LONG, SHORT, LONG), Limit::Run(SHORT)),
-        (vec![hello(), bye], limits(LONG, LONG, SHORT), Limit::Shutdown(SHORT)),
+        (vec![], limits(SHORT, LONG, LONG), wall(Limit::Boot)),
+        (vec![hello()], limits(LONG, SHORT, LONG), wall(Limit::Run)),
+        (vec![hello(), bye], limits(LONG, LONG, SHORT), wall(Limit::Shutdown)),
     ];
-    for (recorded, limits, limit) in cases {
+    for (recorded, limits, how) in cases {
         let directory = tempfile::tempdir().unwrap();
         let body = format!("{}\n{HANG}", recording(directory.path(), &recorded));
         let (ending, events) = run_fake(directory.path(), &body, &limits);
-        assert_eq!(ending.how, How::TimedOut(limit));
+        assert_eq!(ending.how, how);
         assert!(ending.wall >= Duration::from_millis(SHORT.0));
-        assert!(matches!(limit, Limit::Boot(_)) || events == recorded);
+        assert!(how == wall(Limit::Boot) || events == recorded);
     }
+}
+
+#[test]
+fn the_limits_of_an_exact_machine_are_of_cpu_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let exact = exact(directory.path(), "libstillclock.so", false);
+    let engine = Engine::Exact(&exact);
+    let recorded = [hello(), Event::Bye { tainted: 0 }];
+    // It waits longer than its limits, as on a busy host.
+    let body = format!(
+        r#"sleep 1
+        {}
+        sleep 1
+        echo '{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "guest-shutdown"}}}}'"#,
+        recording(directory.path(), &recorded)
+    );
+    let limit = Millis(500);
+    let (ending, events) =
+        run_engine(directory.path(), engine, &body, &limits(limit, limit, limit));
+    assert_eq!((ending.how, &*events), (How::PoweredOff, &recorded[..]));
+
+    let spin = "while :; do :; done";
+    let (ending, _) = run_engine(directory.path(), engine, spin, &limits(limit, LONG, LONG));
+    assert_eq!(ending.how, How::TimedOut(Limit::Boot(Time::Cpu(limit))));
+    assert_eq!(ending.how.to_string(), "the agent did not start within 500ms of CPU time");
 }
 
 #[test]
@@ -101,7 +141,7 @@ fn repeated_events_do_not_extend_the_limit() {
     let recorded = [hello(), Event::Bye { tainted: 0 }, hello()];
     let body = format!("{}\n{HANG}", recording(directory.path(), &recorded));
     let (ending, _) = run_fake(directory.path(), &body, &limits(LONG, LONG, SHORT));
-    assert_eq!(ending.how, How::TimedOut(Limit::Shutdown(SHORT)));
+    assert_eq!(ending.how, wall(Limit::Shutdown));
 }
 
 #[test]
@@ -175,7 +215,7 @@ fn a_stopped_guest_has_a_remark() {
     let record = recording(directory.path(), &[hello()]);
     let body = format!("echo '{{\"event\": \"STOP\"}}'\n{record}\n{HANG}");
     let (ending, _) = run_fake(directory.path(), &body, &limits(LONG, SHORT, LONG));
-    assert_eq!(ending.how, How::TimedOut(Limit::Run(SHORT)));
+    assert_eq!(ending.how, wall(Limit::Run));
     assert!(ending.remarks[0].contains("stopped"), "{:?}", ending.remarks);
 }
 
