@@ -21,6 +21,7 @@ use crate::args::{Cli, Command};
 use crate::failure::{Failure, report_failure};
 
 fn main() -> ExitCode {
+    store::say_waits(|line| eprintln!("{}", report::escape(line)));
     let ended = match Cli::try_parse() {
         Ok(cli) => run(cli),
         Err(error) => match args::beside_a_file(&error) {

@@ -1,8 +1,9 @@
 //! `faultline run` and `kernel add` on a git repository whose kernels cannot be built.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -31,12 +32,25 @@ impl Setup {
         self.directory.path().join("linux")
     }
 
-    /// The exit code and all output.
-    fn faultline(&self, arguments: &[&str]) -> (i32, String) {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
         command.arg("--store").arg(self.directory.path().join("store.db")).args(arguments);
         command.env("XDG_CACHE_HOME", self.directory.path().join("cache"));
-        let output = command.output().unwrap();
+        command
+    }
+
+    /// The lock of builds, held by this process.
+    fn build_lock(&self) -> File {
+        let builds = self.directory.path().join("cache/faultline/build");
+        fs::create_dir_all(&builds).unwrap();
+        let file = File::create(builds.join("lock")).unwrap();
+        file.lock().unwrap();
+        file
+    }
+
+    /// The exit code and all output.
+    fn faultline(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.command(arguments).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8(text).unwrap())
     }
@@ -106,4 +120,42 @@ fn a_dry_run_looks_into_sources() {
     assert!(code == 2 && said.contains("none.patch") && !said.contains("exact mode:"), "{said}");
     // Nothing was built.
     assert!(!setup.directory.path().join("cache/faultline/build/linux").exists());
+}
+
+#[test]
+fn a_dry_run_does_not_wait_for_a_build() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let _lock = setup.build_lock();
+    let run = ["run", "--dry-run", "--tree", &tree, "--kernels", "v1", "--workload", "mprotect"];
+    let (code, said) = setup.faultline(&run);
+    assert_eq!(code, 0, "{said}");
+    let first = said.lines().next().unwrap();
+    let begin = "whether the sources can be read and patched is not known yet: ";
+    assert!(
+        first.starts_with(begin) && first.contains("/build/lock has been locked for "),
+        "{said}"
+    );
+    assert!(first.contains(&format!(" by process {} (`", std::process::id())), "{said}");
+    assert!(said.contains("\nmprotect-v1, measured mode: "), "{said}");
+}
+
+#[test]
+fn a_build_that_waits_says_for_whom() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let lock = setup.build_lock();
+    let mut command = setup.command(&["kernel", "add", "v1", "--tree", &tree]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let process = format!(" by process {} (`", std::process::id());
+    assert!(
+        first.starts_with("Waiting to build a kernel: ") && first.contains(&process),
+        "{first}"
+    );
+    drop(lock);
+    let rest: String = lines.map(Result::unwrap).collect();
+    assert!(rest.contains("cannot be configured as requested"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
 }

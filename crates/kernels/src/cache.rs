@@ -31,7 +31,7 @@ mod usage;
 mod userspace;
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,8 @@ const SCHEMA: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
+    /// Whether it waits for other processes.
+    waits: bool,
 }
 
 /// The contents of `kernel.json`; paths are relative to it.
@@ -75,7 +77,18 @@ impl Cache {
 
     /// A cache in a given directory, which is created when it is first needed.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), waits: true }
+    }
+
+    /// The same cache, but what needs a lock that another process holds fails with [`Error::Locked`].
+    #[must_use]
+    pub fn without_waiting(self) -> Self {
+        Self { waits: false, ..self }
+    }
+
+    /// Whether it waits for other processes.
+    pub fn waits(&self) -> bool {
+        self.waits
     }
 
     /// The cache's directory.
@@ -133,8 +146,8 @@ impl Cache {
 
     /// Removes a kernel, by its name or an alias. Fails when there is no such kernel; the error lists the
     /// existing ones.
-    pub fn remove(&self, name: &str) -> Result<(), Error> {
-        let _lock = self.lock(&|_| ())?;
+    pub fn remove(&self, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
+        let _lock = self.lock(say)?;
         let Some(kernel) = self.get(name)? else {
             let kernels = self.list(&|_| ())?.into_iter();
             let names: Vec<String> = kernels.map(|kernel| kernel.name).collect();
@@ -322,8 +335,16 @@ impl Cache {
     /// Takes the lock, and waits while another process changes the cache.
     fn lock(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         fs::create_dir_all(&self.root).doing("create", &self.root)?;
-        let waiting = "Waiting for another faultline that is changing the cache";
-        lock_file(&self.root.join("lock"), waiting, say)
+        self.lock_file(&self.root.join("lock"), "to change the cache of kernels", say)
+    }
+
+    /// Takes the lock on a file. Unless another process has it and this cache does not wait, waits for it.
+    fn lock_file(&self, path: &Path, what_for: &str, say: &dyn Fn(&str)) -> Result<File, Error> {
+        let locked = match self.waits {
+            true => lock::take(path, what_for, say),
+            false => lock::try_take(path),
+        };
+        locked.doing("lock", path)?.map_err(Error::Locked)
     }
 
     /// A new directory on the cache's disk, removed when it is dropped. The caller holds the lock, so all
@@ -363,23 +384,6 @@ fn alias(version: &str) -> String {
 
 fn taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
-}
-
-/// Takes the lock on a file, and says `waiting` while another process has it.
-fn lock_file(path: &Path, waiting: &str, say: &dyn Fn(&str)) -> Result<File, Error> {
-    // Readable, because it is the standard input of builds.
-    let mut options = File::options();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.doing("create", path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            say(waiting);
-            file.lock().doing("lock", path)?;
-        }
-        Err(TryLockError::Error(error)) => Err(error).doing("lock", path)?,
-    }
-    Ok(file)
 }
 
 /// Writes the record and the digests beside the kernel's files, and syncs all of them. After a loss of power

@@ -39,6 +39,9 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+    /// Another process holds a lock, and this one does not wait, or waited for hours.
+    #[error("{0}; run the command again when that has ended")]
+    Locked(lock::Held),
     /// A record of the cache is invalid.
     #[error("{}: {problem} (remove {})", path.display(), to_remove(path))]
     Record {

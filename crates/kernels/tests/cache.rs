@@ -66,7 +66,7 @@ fn a_kernel_with_changed_files_is_an_error() {
     }
     fs::remove_file(&module).unwrap();
     assert!(obtain().unwrap_err().to_string().contains("one.ko: it is missing"));
-    bench.cache.remove(RELEASE).unwrap();
+    bench.cache.remove(RELEASE, &|_| ()).unwrap();
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_package_that_is_too_deep_leaves_the_cache_as_it_was() {
     assert!(error.is_the_users() && error.to_string().contains("nested deeper"), "{error}");
     assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
     // The lock is free.
-    bench.cache.remove("x").unwrap_err();
+    bench.cache.remove("x", &|_| ()).unwrap_err();
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn aliases_refer_to_their_kernel_until_it_is_removed() {
     let error = bench.cache.get("6.1").unwrap_err().to_string();
     assert!(error.contains("(remove this file, then add kernels"), "{error}");
     write(&bench.path("cache/aliases.json"), aliases.as_bytes());
-    bench.cache.remove("6.1").unwrap();
+    bench.cache.remove("6.1", &|_| ()).unwrap();
     assert_eq!(bench.cache.get("6.1").unwrap(), None);
     assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
 }
@@ -359,7 +359,7 @@ fn aliases_refer_to_their_kernel_until_it_is_removed() {
 #[test]
 fn the_error_for_an_unknown_name_lists_the_kernels() {
     let bench = Bench::new();
-    let error = |name: &str| bench.cache.remove(name).unwrap_err().to_string();
+    let error = |name: &str| bench.cache.remove(name, &|_| ()).unwrap_err().to_string();
     assert_eq!(error("x"), "the cache has no kernel x; the cache is empty");
     bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let expected = format!("the cache has no kernel ../x; it has {RELEASE}");

@@ -16,7 +16,7 @@ pub mod watch;
 mod worker;
 
 use std::cell::RefCell;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
@@ -109,12 +109,7 @@ pub fn lock(scratch: &Path) -> Result<File, RunError> {
     let path = scratch.join("lock");
     let failed = |error| RunError::Scratch { path: path.clone(), error };
     fs::create_dir_all(scratch).map_err(failed)?;
-    let file = File::create(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RunError::Busy(path)),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
+    ::lock::try_take(&path).map_err(failed)?.map_err(RunError::Busy)
 }
 
 impl Lab {

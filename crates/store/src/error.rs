@@ -86,9 +86,12 @@ pub enum Trouble {
     /// The disk is full. The transaction was rolled back.
     #[error("the disk is full; what was kept before is safe: free some space and run again")]
     Full,
-    /// Another process held the store for too long.
-    #[error("another process holds the lock on the store; try again when it has ended")]
+    /// Another process holds the lock on the store.
+    #[error("it is locked by another process; try again when that has ended")]
     Busy,
+    /// Another process held the lock on the store for too long: who.
+    #[error("it is locked by {0}; try again when that has ended")]
+    Held(String),
     /// No experiment has this name or number.
     #[error("no experiment `{wanted}`; {}", listed(names))]
     NoExperiment { wanted: String, names: Vec<String> },

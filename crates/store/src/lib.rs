@@ -24,4 +24,4 @@ pub use check::{Checked, Lost};
 pub use error::{Error, Trouble};
 pub use experiments::{ExperimentId, ExperimentRow, runs_the_same};
 pub use series::{Deltas, Series};
-pub use store::Store;
+pub use store::{Store, say_waits};

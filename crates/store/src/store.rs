@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -16,6 +17,17 @@ use crate::{Error, Trouble, schema};
 
 /// How long to wait for another process that writes. Keeping a boot takes much less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long SQLite waits by itself. It is not said, and all of the wait of who only reads: readers do not wait for
+/// writers, but for the moment in which a process opens or closes a store that was not closed well.
+const QUIETLY: Duration = Duration::from_millis(500);
+
+/// What says who is waited for.
+static SAY: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Sets what says for whom a store waits, which is nothing before.
+pub fn say_waits(say: fn(&str)) {
+    SAY.get_or_init(|| say);
+}
 
 /// Experiments and their boots in one SQLite file. Several processes may use it at once.
 #[derive(Debug)]
@@ -25,6 +37,8 @@ pub struct Store {
     is_frozen: bool,
     /// Device and inode of the file.
     file: Option<(u64, u64)>,
+    /// How long to wait for other processes.
+    patience: Duration,
 }
 
 impl Store {
@@ -32,7 +46,7 @@ impl Store {
     /// version is migrated. Fails when the file cannot be opened or created, belongs to another program, or
     /// has a newer schema than this program. Such files remain unchanged.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let connection = connect(path).map_err(|trouble| {
+        let connection = connect(path, PATIENCE).map_err(|trouble| {
             let trouble = match trouble {
                 // SQLite could not create its log beside the file.
                 Trouble::Unopened if File::open(path).is_ok() => Trouble::ReadOnly,
@@ -40,16 +54,18 @@ impl Store {
             };
             Error::Store { path: path.into(), trouble }
         })?;
-        Ok(Self { path: path.into(), connection, is_frozen: false, file: identity(path) })
+        let file = identity(path);
+        Ok(Self { path: path.into(), connection, is_frozen: false, file, patience: PATIENCE })
     }
 
-    /// Opens the store at `path` for reading, even if it cannot be written. Fails as [`Store::open`] does. If
-    /// the file cannot be written, also when it has an older version, or a write-ahead log that cannot be
-    /// read without writing.
+    /// Opens the store at `path` for reading, even if it cannot be written. Fails as [`Store::open`] does, and
+    /// without waiting when another process has locked all of it. If the file cannot be written, also when it has an
+    /// older version, or a write-ahead log that cannot be read without writing.
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let (connection, is_frozen) =
             connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
-        Ok(Self { path: path.into(), connection, is_frozen, file: identity(path) })
+        let (file, patience) = (identity(path), QUIETLY);
+        Ok(Self { path: path.into(), connection, is_frozen, file, patience })
     }
 
     /// Whether it is read without locks, as a file that does not change, because it cannot be written.
@@ -74,7 +90,8 @@ impl Store {
         let attempt = || {
             // Takes the write lock at once, because a transaction that reads first could not wait for it.
             let behavior = TransactionBehavior::Immediate;
-            let transaction = self.connection.transaction_with_behavior(behavior)?;
+            let begin = || Ok(Transaction::new_unchecked(&self.connection, behavior)?);
+            let transaction = patiently(&self.path, PATIENCE, begin)?;
             let value = work(&transaction)?;
             transaction.commit()?;
             // SQLite goes on to write to a file that was removed.
@@ -91,12 +108,42 @@ impl Store {
         &self,
         work: impl FnOnce(&Transaction) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
-        let attempt = || work(&self.connection.unchecked_transaction()?);
+        let begin = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            // Only now the lock is taken.
+            transaction.pragma_query_value(None, "user_version", |_| Ok(()))?;
+            Ok(transaction)
+        };
+        let attempt = || work(&patiently(&self.path, self.patience, begin)?);
         attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+/// Begins something that needs a lock, again and again while another process holds it.
+fn patiently<T>(
+    path: &Path,
+    patience: Duration,
+    mut begin: impl FnMut() -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    let held = || {
+        let files = ["", "-shm", "-wal"].map(|ending| beside(path, ending));
+        lock::Held { path: path.to_owned(), holder: lock::holder(&files), span: None }
+    };
+    let say = |line: &str| {
+        if let Some(say) = SAY.get() {
+            say(line);
+        }
+    };
+    // SQLite waits for the lock.
+    let attempt = |_| match begin() {
+        Err(Trouble::Busy) => Ok(None),
+        begun => begun.map(Some),
+    };
+    let begun = lock::wait(("for the store", patience), held, &say, attempt)?;
+    begun.map_err(|held| Trouble::Held(held.by()))
+}
+
+fn connect(path: &Path, patience: Duration) -> Result<Connection, Trouble> {
     if path.is_dir() {
         return Err(Trouble::IsDirectory);
     }
@@ -111,9 +158,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
-    schema::create(&mut connection)?;
-    use_write_ahead_log(&connection)?;
+    connection.busy_timeout(QUIETLY)?;
+    patiently(path, patience, || schema::create(&mut connection))?;
+    patiently(path, patience, || use_write_ahead_log(&connection))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
@@ -122,7 +169,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
 /// Connects to a store. Also returns whether it is read as a file that does not change.
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
     if path.exists() {
-        let connection = match connect(path) {
+        let connection = match connect(path, QUIETLY) {
             Err(Trouble::Full) => connect_alone(path),
             connection => connection,
         };
@@ -159,7 +206,7 @@ fn connect_alone(path: &Path) -> Result<Connection, Trouble> {
 
 /// Returns the connection if the file has the latest version.
 fn checked(connection: Connection) -> Result<Connection, Trouble> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(QUIETLY)?;
     schema::check(&connection).map(|()| connection)
 }
 
@@ -200,7 +247,7 @@ fn immutable(path: &Path) -> Result<String, Trouble> {
 /// Sets write-ahead logging, which allows reads during a write. The mode of a file changes once. SQLite does
 /// not wait for locks then, so this function does.
 fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + QUIETLY;
     loop {
         let answer = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
         match answer.map_err(Trouble::from) {

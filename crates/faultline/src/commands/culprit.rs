@@ -44,7 +44,10 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     }
     let display = RefCell::new(Display::new(args.quiet));
     let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
-    let cache = Cache::open()?;
+    let cache = match args.dry_run {
+        true => Cache::open()?.without_waiting(),
+        false => Cache::open()?,
+    };
     for config in [&search.build.config, &search.bad_config] {
         cache.check_request(&Build { config: config.clone(), ..search.build.clone() })?;
     }

@@ -17,7 +17,7 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
     match command {
         KernelCommand::Add(args) => add(&cache, *args)?,
         KernelCommand::List => print(&list::kernels(&cache.known(&say)?))?,
-        KernelCommand::Remove { name } => cache.remove(&name)?,
+        KernelCommand::Remove { name } => cache.remove(&name, &say)?,
         KernelCommand::Prune(KernelPruneArgs { older, builds, dry_run }) => {
             let pruned = cache.prune(&Prune { older, builds, dry_run }, &say)?;
             print(&list::pruned(&pruned, dry_run))?;

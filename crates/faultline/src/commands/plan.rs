@@ -141,7 +141,8 @@ pub fn plan(
     Ok(text)
 }
 
-/// A line for each variant whose source cannot be patched as asked. A source that cannot be read is an error.
+/// A line for each variant whose source cannot be patched as asked, or one that this is not known while another
+/// process builds a kernel. A source that cannot be read is an error.
 fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
     let mut text = String::new();
     for (number, variant) in variants.iter().enumerate() {
@@ -153,10 +154,18 @@ fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
         }
         let source: Source = variant.kernel.name.parse()?;
         cache.check_request(build)?;
-        if let Err(unbuilt) = cache.try_patches(&source, build, &|line| eprintln!("{line}"))? {
-            let line = format!("{} {}", variant.name, unbuilt.problem());
-            let _ = writeln!(text, "{}", escape(&line));
-        }
+        let line = match cache.try_patches(&source, build, &|line| eprintln!("{line}")) {
+            Ok(Ok(())) => continue,
+            Ok(Err(unbuilt)) => format!("{} {}", variant.name, unbuilt.problem()),
+            Err(kernels::Error::Locked(held)) => {
+                text += &format!(
+                    "whether the sources can be read and patched is not known yet: {held}\n"
+                );
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let _ = writeln!(text, "{}", escape(&line));
     }
     Ok(text)
 }

@@ -34,7 +34,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
-        print(&plan(&experiment, &Cache::open()?, store.as_ref(), options(&args))?)?;
+        let cache = Cache::open()?.without_waiting();
+        print(&plan(&experiment, &cache, store.as_ref(), options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());

@@ -31,7 +31,7 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
             let renewed = cache.renew_userspaces(&packages(&workloads)?, &mkfs, &say)?;
             print(&renewed.iter().map(list::renewed).collect::<String>())?;
         }
-        UserspaceCommand::Remove { image } => cache.remove_userspace(&image)?,
+        UserspaceCommand::Remove { image } => cache.remove_userspace(&image, &say)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -380,7 +380,7 @@ impl Cache {
     pub(super) fn lock_builds(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         let directory = self.builds();
         fs::create_dir_all(&directory).doing("create", &directory)?;
-        super::lock_file(&self.lock_of_builds(), "Waiting for another build", say)
+        self.lock_file(&self.lock_of_builds(), "to build a kernel", say)
     }
 }
 

@@ -132,8 +132,8 @@ impl Cache {
 
     /// Removes an image by a prefix of its digest, and others with the same digest; or a damaged image by the
     /// name of its directory. Fails when there is none, or the prefix is ambiguous.
-    pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
-        let _lock = self.lock(&|_| ())?;
+    pub fn remove_userspace(&self, digest: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
+        let _lock = self.lock(say)?;
         let homes = self.homes()?.into_iter();
         let damaged = |home: &PathBuf| {
             home.file_name().is_some_and(|name| name == digest) && userspace::read(home).is_err()

@@ -271,7 +271,7 @@ fn kernels_from_source_go_if_they_were_not_used_for_long() {
     let prune = |older: u32, builds, dry_run| {
         let prune = Prune { older: older * DAY, builds, dry_run };
         // A program that another test starts has the lock until it is executed.
-        let waits = |line: &str| assert_eq!(line, "Waiting for another build");
+        let waits = |line: &str| assert!(line.contains("aiting to build a kernel"), "{line}");
         let pruned = cache.prune(&prune, &waits).unwrap();
         assert!(pruned.iter().all(|it| it.size > 0 && it.path.exists() == dry_run));
         pruned.into_iter().map(|it| it.name).collect::<Vec<_>>()

@@ -122,7 +122,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Reads the history, and compares the configurations of the ends on the code of the bad end.
+    /// Reads the history, and compares the configurations of the ends on the code of the bad end. With a cache that
+    /// does not wait, options are left out while another process builds a kernel, and `say` is told so.
     ///
     /// # Errors
     /// As [`History::read`], when a configuration cannot be had, or nothing differs.
@@ -144,7 +145,15 @@ impl Range {
                 search.configuration(&variant, cache, say)?.map_err(why)
             };
             let other = Build { config: search.bad_config.clone(), ..search.build() };
-            options = Some(Options::between(finished(search.build())?, finished(other)?));
+            let both = finished(search.build()).and_then(|good| Ok((good, finished(other)?)));
+            options = match both {
+                Ok((good, bad)) => Some(Options::between(good, bad)),
+                Err(Error::Locked(held)) if !cache.waits() && commits > 0 => {
+                    say(&format!("Which options differ is not known yet: {held}"));
+                    None
+                }
+                Err(error) => return Err(error),
+            };
         }
         for change in options.iter().flat_map(|options| &options.changes) {
             history.commits.push(Commit {

@@ -13,8 +13,8 @@ use crate::record::salvage::SalvageError;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another run is under way on this store.
-    #[error("another run is under way: {0} is locked; wait for it or use another store")]
-    Busy(PathBuf),
+    #[error("another run is under way: {0}; wait for it or use another store")]
+    Busy(lock::Held),
     /// The machine wants more memory than the host has.
     #[error(transparent)]
     Memory(#[from] TooLarge),

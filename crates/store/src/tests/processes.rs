@@ -4,20 +4,22 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Barrier;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use model::{Boot, BootId, Kept, Outcome};
+use rusqlite::Connection;
 
 use super::{StoreFile, boot, experiment};
-use crate::{Detail, Store};
+use crate::{Detail, Store, say_waits};
 
 const STORE: &str = "FAULTLINE_TEST_STORE";
 const VARIANT: &str = "FAULTLINE_TEST_VARIANT";
 const FIRST: &str = "FAULTLINE_TEST_FIRST";
 const COUNT: &str = "FAULTLINE_TEST_COUNT";
+const HOLD: &str = "FAULTLINE_TEST_HOLD";
 
 /// A boot that takes a while to keep, because its chunks and samples are repeated many times.
 fn large(variant: &str, replicate: u32) -> Boot {
@@ -149,4 +151,69 @@ fn several_processes_can_create_a_store_at_once() {
         });
         assert_eq!(file.open().experiments().unwrap().len(), 1);
     }
+}
+
+/// Holds a lock on the store until its standard input ends. Runs only in a process that a test below starts.
+#[test]
+fn locker() {
+    let Ok(hold) = env::var(HOLD) else { return };
+    let connection = Connection::open(env::var(STORE).unwrap()).unwrap();
+    connection.execute_batch(&hold).unwrap();
+    println!("\nheld");
+    std::io::stdin().lines().for_each(drop);
+}
+
+/// A process that holds a lock by these statements, and its standard input.
+fn locked(file: &StoreFile, hold: &str) -> (Child, ChildStdin) {
+    let mut process = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "tests::processes::locker", "--nocapture"])
+        .env(STORE, &file.path)
+        .env(HOLD, hold)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap() == "held").unwrap().unwrap();
+    let input = process.stdin.take().unwrap();
+    (process, input)
+}
+
+/// What was said, and what ends the process that holds the lock.
+static SAID: Mutex<(Vec<String>, Option<ChildStdin>)> = Mutex::new((Vec::new(), None));
+
+#[test]
+fn a_writer_says_for_whom_it_waits() {
+    say_waits(|line| {
+        let mut said = SAID.lock().unwrap();
+        said.0.push(line.to_owned());
+        said.1 = None;
+    });
+    let (file, mut store) = StoreFile::opened();
+    let (mut process, input) = locked(&file, "BEGIN IMMEDIATE");
+    SAID.lock().unwrap().1 = Some(input);
+    // Reading does not wait.
+    assert!(Store::open_to_read(&file.path).unwrap().experiments().unwrap().is_empty());
+    store.keep_experiment(&experiment("numa")).unwrap();
+    process.wait().unwrap();
+    let path = file.path.display().to_string();
+    let begin = format!("Waiting for the store: {path} is locked by process {} (`", process.id());
+    let mut said = std::mem::take(&mut SAID.lock().unwrap().0);
+    said.retain(|line| line.contains(&path));
+    assert!(said.len() == 1 && said[0].starts_with(&begin), "{said:?}");
+    assert!(said[0].contains("tests::processes::locker"), "{said:?}");
+}
+
+#[test]
+fn a_reader_of_a_locked_store_is_told_who_has_it() {
+    let file = StoreFile::new();
+    drop(file.open());
+    let hold = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE";
+    let (mut process, input) = locked(&file, hold);
+    let error = Store::open_to_read(&file.path).unwrap_err().to_string();
+    let expected = format!("{}: it is locked by process {} (`", file.path.display(), process.id());
+    assert!(error.starts_with(&expected), "{error}");
+    drop(input);
+    process.wait().unwrap();
+    Store::open_to_read(&file.path).unwrap();
 }

@@ -103,10 +103,10 @@ fn renewed_packages_refer_to_a_new_image() {
         KnownUserspace { image: new.clone(), wanted: vec![fio().into()] },
     ];
     assert_eq!(known, expected);
-    cache.remove_userspace(&new.digest[..12]).unwrap();
+    cache.remove_userspace(&new.digest[..12], &|_| ()).unwrap();
     assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), expected[..1]);
     for (digest, number) in [(&*new.digest, 0), ("", 0)] {
-        let error = cache.remove_userspace(digest).unwrap_err();
+        let error = cache.remove_userspace(digest, &|_| ()).unwrap_err();
         assert!(matches!(error, Error::UnknownImage { number: n, .. } if n == number), "{error}");
     }
 }
@@ -145,7 +145,7 @@ fn packages_refer_to_images_of_old_caches() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join("userspace.json"), record).unwrap();
     assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap().len(), 2);
-    cache.remove_userspace("0").unwrap();
+    cache.remove_userspace("0", &|_| ()).unwrap();
     assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), []);
 }
 
@@ -177,9 +177,9 @@ fn a_damaged_image_does_not_affect_others() {
     assert_eq!(maker.of_packages(&["fio".to_owned()]).unwrap(), mended);
     fs::write(home.join("userspace.json"), "{").unwrap();
     for wrong in ["", ".", "..", &name[..12]] {
-        assert!(cache.remove_userspace(wrong).is_err(), "{wrong}");
+        assert!(cache.remove_userspace(wrong, &|_| ()).is_err(), "{wrong}");
     }
-    cache.remove_userspace(name).unwrap();
+    cache.remove_userspace(name, &|_| ()).unwrap();
     assert!(!home.exists());
     assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap().len(), 1);
 }
