@@ -123,6 +123,48 @@ fn a_dry_run_looks_into_sources() {
 }
 
 #[test]
+fn further_seeds_of_a_kernel_that_failed_are_left_out() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let run = |options: &[&str]| {
+        let run = ["run", "--tree", &tree, "--kernels", "v1,worktree", "--workload", "mprotect"];
+        let exact = ["--mode", "exact", "--cpus", "1", "--nodes", "1", "--memory", "512M"];
+        let seeds = ["--seeds", "3", "--jobs", "1"];
+        setup.faultline(&[&run[..], &exact, &seeds, options].concat())
+    };
+    let left_out = |boots: &str| {
+        format!("; {boots} left out after a failure (v1, worktree: failed: cannot be configured")
+    };
+    let (code, said) = run(&[]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("v1: 2 further boots left out, because seed 0 failed\n"), "{said}");
+    let summary = said.lines().find(|line| line.starts_with("experiment ")).unwrap();
+    assert!(summary.contains("2 boots done, 2 of them failed"), "{summary}");
+    assert!(summary.contains(&left_out("4 boots")), "{summary}");
+    assert_eq!(summary.matches("cannot be configured").count(), 1, "{summary}");
+    assert!(summary.contains("): --keep-going makes them; see "), "{summary}");
+    // Nothing is made silently.
+    let (code, plan) = run(&["--dry-run"]);
+    assert!(code == 0 && plan.contains("\n4 boots left out after a failure (v1, "), "{plan}");
+    let (code, said) = run(&[]);
+    assert_eq!(code, 3, "{said}");
+    let before = "no boots done; 2 boots failed before: --retry-failed repeats them";
+    assert!(said.contains(&format!("{before}{}", left_out("4 boots"))), "{said}");
+    // A repeated boot that fails again gives its kernel up again.
+    let (_, said) = run(&["--retry-failed"]);
+    assert!(said.contains("2 boots done, 2 of them failed"), "{said}");
+    assert!(said.contains(&left_out("4 boots")), "{said}");
+    let (code, said) = run(&["--keep-going"]);
+    assert_eq!(code, 3, "{said}");
+    assert!(
+        said.contains("4 boots done, 4 of them failed") && !said.contains("left out"),
+        "{said}"
+    );
+    let (code, said) = run(&[]);
+    assert!(code == 3 && said.contains("all boots were already done; 6 boots failed"), "{said}");
+}
+
+#[test]
 fn a_dry_run_does_not_wait_for_a_build() {
     let setup = Setup::new();
     let tree = setup.tree().display().to_string();

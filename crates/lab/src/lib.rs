@@ -29,6 +29,6 @@ pub use results::sampled::SampledProfiles;
 pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};
 pub use run::{
-    Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, already_done, check,
+    Ending, GivenUp, Known, Lab, RunError, RunOptions, RunSummary, TooLarge, check, known,
     lock as lock_scratch, remarks, usual_wall,
 };

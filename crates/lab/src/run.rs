@@ -4,6 +4,7 @@ mod boots;
 mod check;
 mod context;
 mod error;
+mod failures;
 mod jobs;
 mod known;
 mod looks;
@@ -41,7 +42,8 @@ use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
-pub use known::{already_done, are_alike, usual_wall};
+pub use failures::GivenUp;
+pub use known::{Known, are_alike, known, usual_wall};
 pub use remarks::remarks;
 
 /// The surroundings of an experiment: the store, the kernels, the guest's programs.
@@ -63,6 +65,8 @@ pub struct Lab {
 pub struct RunOptions {
     /// Repeat failed boots.
     pub retry_failed: bool,
+    /// In exact mode: boot further seeds of a variant after one has failed.
+    pub keep_going: bool,
     /// In exact mode: repeat every boot and compare both.
     pub verify: bool,
     /// In exact mode: how many boots run in parallel; `None` for as many as the host has room for.
@@ -70,7 +74,7 @@ pub struct RunOptions {
 }
 
 /// The result of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The experiment in the store.
     pub experiment: ExperimentId,
@@ -84,6 +88,8 @@ pub struct RunSummary {
     pub failed_before: usize,
     /// Boots of this or an earlier run that were repeated with the same result.
     pub verified: usize,
+    /// The variants of which boots were left out, because one had failed.
+    pub given_up: Vec<GivenUp>,
     /// Why the run ended.
     pub ending: Ending,
 }
@@ -154,12 +160,14 @@ impl Lab {
             true => 0,
             false => self.store.failed(id)?.len(),
         };
-        let done = known::done(&self.store, id, options.retry_failed)?;
-        let plan = Plan::of(experiment, &done);
+        let done = known::done(&self.store, id, options)?;
+        let mut plan = Plan::of(experiment, &done);
         if done.is_empty() {
             remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
+        let given_up = plan.give_up(failures::before(experiment, options, (&self.store, id))?);
+        given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;
         let mut summary = RunSummary {
@@ -169,6 +177,7 @@ impl Lab {
             partial: 0,
             failed_before,
             verified,
+            given_up,
             ending,
         };
         if let Some(first) = plan.due.first() {
@@ -184,6 +193,9 @@ impl Lab {
             )?;
             summary.ending = self.boot_all(&plan.due, &context, options, &mut summary, watch)?;
         }
+        let place =
+            |it: &GivenUp| experiment.variants.iter().position(|own| own.name == it.variant);
+        summary.given_up.sort_by_key(place);
         Ok(summary)
     }
 

@@ -37,7 +37,7 @@ use compare::Comparison;
 use verdicts::TEXT;
 
 pub use self::csv::csv;
-pub use ascii::{escape, shell_word};
+pub use ascii::{escape, excerpt, shell_word};
 pub use brief::{brief, figures, headlines, verdicts};
 pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;

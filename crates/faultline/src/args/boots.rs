@@ -121,6 +121,10 @@ pub struct ExactArgs {
     /// Exact mode: do each boot twice, and check that the results are identical
     #[arg(long)]
     pub verify: bool,
+    /// Exact mode: boot the other seeds of a kernel too after one has failed. Most failures are the same with each
+    /// seed
+    #[arg(long)]
+    pub keep_going: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -183,7 +183,9 @@ fn run(
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
-    let options = RunOptions { retry_failed: args.retry_failed, ..RunOptions::default() };
+    // After its first stages, a failure depends on the seed.
+    let options =
+        RunOptions { retry_failed: args.retry_failed, keep_going: true, ..RunOptions::default() };
     let summary =
         lab.run(experiment, options, &mut |progress: Progress<'_>| display.show(progress));
     display.finish();

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{Guest, RunOptions, already_done, remarks, usual_wall};
+use lab::{Guest, Known, RunOptions, known, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Profiling, Setting, Variant, count};
 use report::escape;
 use store::Store;
 
+use super::run::left_out;
 use crate::failure::Failure;
 use crate::list;
 use crate::progress::span;
@@ -100,18 +101,21 @@ pub fn plan(
     let boots = format!("{}: ", count(slots.len(), "boot"));
     let order = order.join(",\n") + &more;
     text += &list::wrapped(&boots, "    ", order.lines());
-    let (done, wall) = match store {
+    let (Known { done, given_up }, wall) = match store {
         Some(store) => {
             let guest = Guest::find().ok();
-            let known = (store, cache, guest.as_ref());
-            let done = already_done(experiment, known, options.retry_failed)?;
-            (done, usual_wall(experiment, store)?)
+            let known = known(experiment, (store, cache, guest.as_ref()), options)?;
+            (known, usual_wall(experiment, store)?)
         }
-        None => (0, None),
+        None => (Known::default(), None),
     };
     if done > 0 {
         let _ = writeln!(text, "done: {}", count(done, "boot"));
     }
+    if !given_up.is_empty() {
+        let _ = writeln!(text, "{}", left_out(&given_up));
+    }
+    let done = done + given_up.iter().map(|it| it.boots).sum::<usize>();
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));

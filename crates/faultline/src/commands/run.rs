@@ -11,9 +11,11 @@ use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
+use lab::{
+    Ending, GivenUp, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads,
+};
 use model::{
-    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
+    Experiment, Machine, Mode, Outcome, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
 use store::Store;
 
@@ -53,8 +55,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn options(args: &RunArgs) -> RunOptions {
-    let ExactArgs { verify, jobs, .. } = args.exact;
-    RunOptions { retry_failed: args.retry_failed, verify, jobs }
+    let ExactArgs { verify, keep_going, jobs, .. } = args.exact;
+    RunOptions { retry_failed: args.retry_failed, keep_going, verify, jobs }
 }
 
 /// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next
@@ -104,7 +106,9 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
 /// A summary of the run.
 fn done(summary: &RunSummary) -> String {
     let done = match (summary.boots, summary.failed, summary.ending) {
-        (0, _, Ending::Schedule) => "all boots were already done".to_owned(),
+        (0, _, Ending::Schedule) if summary.given_up.is_empty() => {
+            "all boots were already done".to_owned()
+        }
         (0, ..) => "no boots done".to_owned(),
         (boots, 0, _) => format!("{} done", count(boots, "boot")),
         (boots, failed, _) if failed == summary.partial => {
@@ -117,6 +121,10 @@ fn done(summary: &RunSummary) -> String {
         failed => {
             format!("; {} failed before: --retry-failed repeats them", count(failed, "boot"))
         }
+    };
+    let left_out = match &summary.given_up[..] {
+        [] => String::new(),
+        given_up => format!("; {}", self::left_out(given_up)),
     };
     let same = match summary.verified {
         0 => String::new(),
@@ -131,7 +139,27 @@ fn done(summary: &RunSummary) -> String {
             "; no row can be judged: set `primary` to rows of the tables, and run it again"
         }
     };
-    format!("{done}{before}{same}{why}")
+    format!("{done}{before}{left_out}{same}{why}")
+}
+
+/// How many boots were left out, and the failures because of which they were, each reason once.
+pub fn left_out(given_up: &[GivenUp]) -> String {
+    let boots = count(given_up.iter().map(|it| it.boots).sum(), "boot");
+    let mut reasons: Vec<(&Outcome, Vec<String>)> = Vec::new();
+    for GivenUp { variant, outcome, .. } in given_up {
+        let variant = report::escape(variant);
+        match reasons.iter_mut().find(|(other, _)| *other == outcome) {
+            Some((_, variants)) => variants.push(variant),
+            None => reasons.push((outcome, vec![variant])),
+        }
+    }
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|(outcome, variants)| {
+            format!("{}: {}", variants.join(", "), report::excerpt(&outcome.to_string()))
+        })
+        .collect();
+    format!("{boots} left out after a failure ({}): --keep-going makes them", reasons.join("; "))
 }
 
 /// Boots of each kernel in measured mode without a file.
@@ -290,10 +318,12 @@ pub fn until_decided(args: &SequentialArgs) -> Result<(u32, Sequential), Failure
 /// Applies the options of exact mode.
 fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::Usage(message.into()));
-    let ExactArgs { mode, seeds, verify, jobs, .. } = &args.exact;
-    let is_for_exact = seeds.is_some() || *verify || jobs.is_some();
+    let ExactArgs { mode, seeds, verify, keep_going, jobs, .. } = &args.exact;
+    let is_for_exact = seeds.is_some() || *verify || *keep_going || jobs.is_some();
     if experiment.mode.is_measured() && is_for_exact {
-        return usage("--seeds, --verify and --jobs need exact mode: add --mode exact");
+        return usage(
+            "--seeds, --verify, --keep-going and --jobs need exact mode: add --mode exact",
+        );
     }
     if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
         return usage("the file has mode = \"exact\": change it there");

@@ -20,7 +20,9 @@ pub fn booted(
     experiment: &Experiment,
     watch: &mut Watch<'_>,
 ) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
-    let summary = lab.run_locked(experiment, RunOptions::default(), watch)?;
+    // A seed that fails alone must not leave a commit without a reading. The search itself counts failures.
+    let options = RunOptions { keep_going: true, ..RunOptions::default() };
+    let summary = lab.run_locked(experiment, options, watch)?;
     let stored = lab.store.experiment(summary.experiment)?;
     let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
     let detail = match experiment.mode {

@@ -12,6 +12,7 @@ use model::{Boot, Outcome};
 use store::ExperimentId;
 
 use super::context::RunContext;
+use super::failures::Failed;
 use super::looks::Looks;
 use super::plan::Due;
 use super::{Ending, Lab, RunError, RunOptions, RunSummary};
@@ -74,7 +75,8 @@ impl Shared<'_> {
 
 impl Lab {
     /// Does the due boots, block by block, until there are enough. Each is stored when it ends. After an
-    /// error no further boot begins; running boots are completed and stored.
+    /// error no further boot begins; running boots are completed and stored. After a failure in exact mode no further
+    /// boot of this variant begins, unless the options say so.
     pub(super) fn boot_all(
         &mut self,
         due: &[Due],
@@ -94,7 +96,7 @@ impl Lab {
         let shared = Shared { context, guest, libraries, scratch, id, verify };
         let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<Ending, RunError>> = None;
-        let (mut running, mut done) = (0, 0);
+        let (mut running, mut done, mut left_out) = (0, 0, 0);
         let mut told_of = HashSet::new();
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
@@ -155,6 +157,14 @@ impl Lab {
                         Some(Verified::Not(why)) => watch(Progress::Message(&why)),
                         None => {}
                     }
+                    let slot = attempt.due.slot;
+                    let failure = Failed::of(context.experiment, slot, &boot.outcome);
+                    let given_up = failure.filter(|_| !options.keep_going).and_then(|failure| {
+                        let all = queue.len();
+                        queue.retain(|it| it.due.slot.variant != failure.variant);
+                        failure.without(all - queue.len())
+                    });
+                    left_out += given_up.as_ref().map_or(0, |it| it.boots);
                     summary.boots += 1;
                     let failed = !boot.outcome.is_complete();
                     summary.failed += usize::from(failed);
@@ -162,7 +172,8 @@ impl Lab {
                     done += 1;
                     // Running boots count as half done.
                     let share = f64::from(2 * done + running as u32) / 2.0;
-                    let left = begun.elapsed().mul_f64((due.len() as f64 - share) / share);
+                    let all = (due.len() - left_out) as f64;
+                    let left = begun.elapsed().mul_f64((all - share) / share);
                     watch(Progress::Kept {
                         number,
                         variant: name(attempt.due),
@@ -170,6 +181,10 @@ impl Lab {
                         wall,
                         left: Some(left).filter(|left| *left > Duration::ZERO && !looks.may_end()),
                     });
+                    if let Some(given_up) = given_up {
+                        given_up.announce(watch);
+                        summary.given_up.push(given_up);
+                    }
                     Ok(())
                 });
                 if let Err(error) = kept {

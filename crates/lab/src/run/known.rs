@@ -8,29 +8,40 @@ use kernels::digest;
 use model::{Experiment, Kernel, Manifest, Mode, Pinned, Variant};
 use store::{Detail, ExperimentId, Store};
 
-use super::RunError;
+use super::failures::{self, GivenUp};
 use super::plan::Plan;
+use super::{RunError, RunOptions};
 use crate::boot::guest::Guest;
 use crate::boot::out_of_tree;
 use crate::file::binaries;
 
-/// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
-/// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,
-/// and so are the guest's programs without `guest`. Fails when the store, the cache or a program of the
-/// user's cannot be read.
-pub fn already_done(
+/// What a run of an experiment would not boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The number of boots that are done.
+    pub done: usize,
+    /// The variants of which boots would be left out, because one failed.
+    pub given_up: Vec<GivenUp>,
+}
+
+/// What a run of this experiment would not boot, before anything is fetched. Kernels, packages and file systems that
+/// only a run fetches or makes are taken to be those of the kept experiment, and so are the guest's programs without
+/// `guest`. Fails when the store, the cache or a program of the user's cannot be read.
+pub fn known(
     experiment: &Experiment,
     (store, cache, guest): (&Store, &Cache, Option<&Guest>),
-    retry_failed: bool,
-) -> Result<usize, RunError> {
+    options: RunOptions,
+) -> Result<Known, RunError> {
     for row in store.experiments()?.iter().rev().filter(|row| row.name == experiment.name) {
         let kept = store.experiment(row.id)?;
         if store::runs_the_same(&assumed(experiment, &kept, cache, guest)?, &kept) {
-            let plan = Plan::of(experiment, &done(store, row.id, retry_failed)?);
-            return Ok(plan.boots - plan.due.len());
+            let mut plan = Plan::of(experiment, &done(store, row.id, options)?);
+            let done = plan.boots - plan.due.len();
+            let failed = failures::before(experiment, options, (store, row.id))?;
+            return Ok(Known { done, given_up: plan.give_up(failed) });
         }
     }
-    Ok(0)
+    Ok(Known::default())
 }
 
 /// The experiment with digests. Those that are unknown are the kept experiment's.
@@ -99,14 +110,14 @@ const ARCHIVE: &[u8] = b"070701";
 /// What is wrong with another file, and the remedy.
 const NO_ARCHIVE: &str = "it is not an archive of cpio: make one with `cpio -o -H newc`";
 
-/// The boots of a kept experiment, as variant and replicate; with `retry_failed` not those that failed.
+/// The boots of a kept experiment, as variant and replicate; if failed ones are repeated, without these.
 pub(super) fn done(
     store: &Store,
     id: ExperimentId,
-    retry_failed: bool,
+    options: RunOptions,
 ) -> Result<Vec<(String, u32)>, store::Error> {
     let mut done = store.done(id)?;
-    if retry_failed {
+    if options.retry_failed {
         let failed = store.failed(id)?;
         done.retain(|it| !failed.contains(it));
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use model::Experiment;
 
+use super::failures::{Failed, GivenUp};
 use crate::schedule::{Slot, schedule};
 
 /// The boots of an experiment that are due.
@@ -35,5 +36,15 @@ impl Plan {
         let boots = slots.len();
         let due = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
         Self { boots, due: due.map(|(number, slot)| Due { number, slot }).collect() }
+    }
+
+    /// Leaves out the boots of variants of which a boot failed. Returns those of which any was left out.
+    pub fn give_up(&mut self, failed: Vec<Failed>) -> Vec<GivenUp> {
+        let given_up = failed.into_iter().filter_map(|failed| {
+            let all = self.due.len();
+            self.due.retain(|due| due.slot.variant != failed.variant);
+            failed.without(all - self.due.len())
+        });
+        given_up.collect()
     }
 }
