@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> {
     let plugin = |stacks, accesses| {
         let path = bench.library("libtcg.so");
-        Some(Plugin { path, accesses, stacks, switch: None })
+        Some(Plugin { path, accesses, stacks, functions: Vec::new(), switch: None })
     };
     match contestant {
         Contestant::Exact => bench.exact(None),
