@@ -5,7 +5,6 @@
 mod json;
 mod script;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use model::{Process, Profile, Sampled, Slice, Stack};
@@ -13,10 +12,14 @@ use model::{Process, Profile, Sampled, Slice, Stack};
 pub use json::perf_json;
 pub use script::perf_script;
 
-/// The longest text, in bytes.
-pub const MAX_PERF: usize = 1 << 30;
+/// The longest text, in bytes. It bounds the time; the memory depends on the different call paths alone.
+pub const MAX_PERF: u64 = 1 << 30;
 /// The largest number of functions in all different call paths.
 const MAX_FRAMES: usize = 1 << 22;
+/// The largest length of all names in different call paths, in bytes.
+const MAX_BYTES: usize = 1 << 28;
+/// The longest line that is read, in bytes. The rest of a longer one is skipped.
+const MAX_LINE: u64 = 1 << 16;
 /// Call paths are this deep at most; of deeper ones the innermost part is kept.
 const MAX_DEPTH: usize = 128;
 /// The longest name, in characters.
@@ -44,50 +47,54 @@ pub struct PerfSamples {
 }
 
 /// One sample.
-struct Sample<'a> {
-    command: Cow<'a, str>,
+struct Sample {
+    command: String,
     /// The process.
     id: u32,
     nanoseconds: u64,
     /// Whether its first function is one of the kernel; `None` before that is read.
     in_kernel: Option<bool>,
     /// The functions on the same side, the innermost first.
-    path: Vec<Cow<'a, str>>,
+    path: Path,
 }
 
-impl<'a> Sample<'a> {
-    fn new(command: Cow<'a, str>, id: u32, nanoseconds: u64) -> Self {
+impl Sample {
+    fn new(command: &str, id: u32, nanoseconds: u64) -> Self {
+        let command = shortened(command);
         Self { command, id, nanoseconds, in_kernel: None, path: Vec::new() }
     }
 
     /// Adds the next function of the call chain. In user mode, one whose object is not known is left out: without frame
     /// pointers chains end with anything.
-    fn add(&mut self, is_kernel: bool, name: Cow<'a, str>, object: &str) {
+    fn add(&mut self, is_kernel: bool, name: &str, object: &str) {
         if !is_kernel && name == UNKNOWN && matches!(object, "" | UNKNOWN) {
             self.in_kernel.get_or_insert(false);
-        } else if *self.in_kernel.get_or_insert(is_kernel) == is_kernel {
-            self.path.push(name);
+        } else if *self.in_kernel.get_or_insert(is_kernel) == is_kernel
+            && self.path.len() < MAX_DEPTH
+        {
+            self.path.push(shortened(name));
         }
     }
 }
 
 /// Functions, the outermost first.
-type Path<'a> = Vec<Cow<'a, str>>;
+type Path = Vec<String>;
 
 /// Sums samples up.
 #[derive(Default)]
-struct Collector<'a> {
-    stacks: BTreeMap<Path<'a>, u64>,
-    processes: BTreeMap<(Cow<'a, str>, Path<'a>), (u32, u64)>,
+struct Collector {
+    stacks: BTreeMap<Path, u64>,
+    processes: BTreeMap<(String, Path), (u32, u64)>,
     frames: usize,
+    bytes: usize,
     times: Option<(u64, u64)>,
     idle: u64,
     dropped: u64,
     nowhere: u64,
 }
 
-impl<'a> Collector<'a> {
-    fn take(&mut self, sample: Sample<'a>) {
+impl Collector {
+    fn take(&mut self, sample: Sample) {
         let Sample { command, id, nanoseconds, in_kernel, mut path } = sample;
         let (first, last) = self.times.unwrap_or((nanoseconds, nanoseconds));
         self.times = Some((first.min(nanoseconds), last.max(nanoseconds)));
@@ -95,10 +102,9 @@ impl<'a> Collector<'a> {
             self.idle += 1;
             return;
         }
-        path.truncate(MAX_DEPTH);
         path.reverse();
         if in_kernel == Some(true) {
-            if self.stacks.contains_key(&path) || self.has_room(path.len()) {
+            if self.stacks.contains_key(&path) || self.reserve(&path) {
                 *self.stacks.entry(path).or_default() += 1;
             } else {
                 self.dropped += 1;
@@ -107,30 +113,33 @@ impl<'a> Collector<'a> {
         }
         self.nowhere += u64::from(in_kernel.is_none());
         let mut own = (command, path);
-        if !self.processes.contains_key(&own) && !self.has_room(own.1.len()) {
+        if !self.processes.contains_key(&own) && !self.reserve(&own.1) {
             // Without room for its path, the process counts as a whole.
             own.1.clear();
         }
         self.processes.entry(own).or_insert((id, 0)).1 += 1;
     }
 
-    /// Takes room for so many functions; false if there is not enough.
-    fn has_room(&mut self, functions: usize) -> bool {
-        let has_room = self.frames + functions <= MAX_FRAMES;
-        self.frames += if has_room { functions } else { 0 };
+    /// Reserves space for the functions of a path; false if a limit is reached.
+    fn reserve(&mut self, path: &[String]) -> bool {
+        let frames = self.frames + path.len();
+        let bytes = self.bytes + path.iter().map(String::len).sum::<usize>();
+        let has_room = frames <= MAX_FRAMES && bytes <= MAX_BYTES;
+        if has_room {
+            (self.frames, self.bytes) = (frames, bytes);
+        }
         has_room
     }
 
     /// The samples, all of one event.
     fn samples(self, event: &str) -> PerfSamples {
         let (begun, ended) = self.times.unwrap_or_default();
-        let functions = |path: Path<'_>| path.iter().map(|name| shortened(name)).collect();
-        let stack = |(path, samples)| Stack { functions: functions(path), instructions: samples };
-        let process = |((name, path), (id, samples)): ((Cow<'_, str>, _), _)| Process {
+        let stack = |(functions, instructions)| Stack { functions, instructions };
+        let process = |((name, functions), (id, samples))| Process {
             id,
-            name: shortened(&name),
+            name,
             instructions: vec![samples],
-            functions: functions(path),
+            functions,
         };
         let stacks: Vec<Stack> = self.stacks.into_iter().map(stack).collect();
         let processes: Vec<Process> = self.processes.into_iter().map(process).collect();

@@ -1,12 +1,15 @@
 //! Reads what `perf data convert --to-json` writes (`tools/perf/util/data-convert-json.c` of Linux).
 
-use std::borrow::Cow;
 use std::fmt;
+use std::io::Read;
 
 use serde::Deserialize;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 
 use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process};
+
+/// The largest number of functions of a call chain that are read.
+const MAX_CHAIN: usize = 1 << 12;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -37,53 +40,57 @@ const WITH_VALUE: [(&str, char); 22] = [
 ];
 
 #[derive(Deserialize)]
-struct File<'a> {
+struct File {
     #[serde(rename = "linux-perf-json-version")]
     version: u32,
-    #[serde(borrow, default)]
-    headers: Headers<'a>,
-    #[serde(borrow)]
-    samples: Samples<'a>,
+    #[serde(default)]
+    headers: Headers,
+    samples: Samples,
 }
 
 #[derive(Default, Deserialize)]
-struct Headers<'a> {
+struct Headers {
     /// The command line of `perf record`.
-    #[serde(borrow, default)]
-    cmdline: Vec<Cow<'a, str>>,
+    #[serde(default)]
+    cmdline: Vec<Text>,
 }
 
 /// Samples, summed up while they are read.
-struct Samples<'a>(Collector<'a>);
+struct Samples(Collector);
 
 #[derive(Deserialize)]
-struct JsonSample<'a> {
+struct JsonSample {
     timestamp: u64,
     #[serde(default)]
     pid: i64,
-    #[serde(borrow, default)]
-    comm: Cow<'a, str>,
-    #[serde(borrow, default)]
-    callchain: Vec<Frame<'a>>,
+    #[serde(default)]
+    comm: Text,
+    #[serde(default)]
+    callchain: Chain,
 }
 
+/// The first functions of a call chain.
+#[derive(Default)]
+struct Chain(Vec<Frame>);
+
 #[derive(Deserialize)]
-struct Frame<'a> {
-    #[serde(borrow)]
-    ip: Cow<'a, str>,
-    #[serde(borrow)]
-    symbol: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    dso: Option<Cow<'a, str>>,
+struct Frame {
+    ip: Text,
+    symbol: Option<Text>,
+    dso: Option<Text>,
 }
+
+/// A text, in which perf can write any bytes.
+#[derive(Default)]
+struct Text(String);
 
 /// Reads what `perf data convert --to-json` writes. The samples do not have their event: it is that of the command
 /// line in the file, or else `event`.
 ///
 /// # Errors
-/// When the text is not such a file, or was recorded with several events.
-pub fn perf_json(text: &str, event: Option<&str>) -> Result<PerfSamples, String> {
-    let file: File<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+/// When the text cannot be read, is not such a file, or was recorded with several events.
+pub fn perf_json(input: impl Read, event: Option<&str>) -> Result<PerfSamples, String> {
+    let file: File = serde_json::from_reader(input).map_err(|error| error.to_string())?;
     if file.version != VERSION {
         return Err(format!("its version is {}, but only {VERSION} is known", file.version));
     }
@@ -103,8 +110,8 @@ pub fn perf_json(text: &str, event: Option<&str>) -> Result<PerfSamples, String>
 }
 
 /// The events of a command line of `perf record`. Words after its options are the program's.
-fn events<'a>(cmdline: &'a [Cow<'_, str>]) -> Result<Vec<&'a str>, String> {
-    let mut words = cmdline.iter().map(|word| &**word).skip(1);
+fn events(cmdline: &[Text]) -> Result<Vec<&str>, String> {
+    let mut words = cmdline.iter().map(|word| &*word.0).skip(1);
     match words.next() {
         None | Some("record") => {}
         Some(other) => {
@@ -160,24 +167,24 @@ fn split(list: &str) -> impl Iterator<Item = &str> {
     parts.map(|event| event.trim_matches(['{', '}'])).filter(|event| !event.is_empty())
 }
 
-impl<'a> From<JsonSample<'a>> for Sample<'a> {
-    fn from(json: JsonSample<'a>) -> Self {
-        let mut sample = Self::new(json.comm, process(json.pid), json.timestamp);
-        for Frame { ip, symbol, dso } in json.callchain {
-            let address = u64::from_str_radix(ip.trim_start_matches("0x"), 16).unwrap_or(0);
-            let object = dso.unwrap_or_default();
+impl From<JsonSample> for Sample {
+    fn from(json: JsonSample) -> Self {
+        let mut sample = Self::new(&json.comm.0, process(json.pid), json.timestamp);
+        for Frame { ip, symbol, dso } in json.callchain.0 {
+            let address = u64::from_str_radix(ip.0.trim_start_matches("0x"), 16).unwrap_or(0);
+            let object = dso.unwrap_or_default().0;
             let is_kernel = address >= KERNEL || object.starts_with("[kernel");
-            sample.add(is_kernel, symbol.unwrap_or(UNKNOWN.into()), &object);
+            sample.add(is_kernel, symbol.as_ref().map_or(UNKNOWN, |it| &it.0), &object);
         }
         sample
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Samples<'a> {
+impl<'de> Deserialize<'de> for Samples {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Each;
         impl<'de> Visitor<'de> for Each {
-            type Value = Collector<'de>;
+            type Value = Collector;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of samples")
@@ -185,13 +192,60 @@ impl<'de: 'a, 'a> Deserialize<'de> for Samples<'a> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
                 let mut collector = Collector::default();
-                while let Some(sample) = all.next_element::<JsonSample<'de>>()? {
+                while let Some(sample) = all.next_element::<JsonSample>()? {
                     collector.take(sample.into());
                 }
                 Ok(collector)
             }
         }
         deserializer.deserialize_seq(Each).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Chain {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct First;
+        impl<'de> Visitor<'de> for First {
+            type Value = Vec<Frame>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of functions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+                let mut first = Vec::new();
+                while first.len() < MAX_CHAIN
+                    && let Some(frame) = all.next_element()?
+                {
+                    first.push(frame);
+                }
+                while all.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(first)
+            }
+        }
+        deserializer.deserialize_seq(First).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = String;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<String, E> {
+                Ok(String::from_utf8_lossy(bytes).into_owned())
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+                Ok(text.to_owned())
+            }
+        }
+        deserializer.deserialize_bytes(Bytes).map(Self)
     }
 }
 
@@ -224,7 +278,7 @@ mod tests {
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, idle, dropped, .. } = perf_json(TEXT, None).unwrap();
+        let PerfSamples { profile, idle, dropped, .. } = perf_json(TEXT.as_bytes(), None).unwrap();
         let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
         let expected = [("[unknown]", 1), ("do_anonymous_page;clear_page_erms", 1)];
         assert_eq!(
@@ -244,7 +298,7 @@ mod tests {
         let read = |words: &str, event| {
             let words: Vec<_> = words.split(' ').map(|word| format!("{word:?}")).collect();
             let own = "\"record\", \"-a\", \"-g\", \"-e\", \"cpu-clock\", \"--\", \"bash\", \"-e\", \"x\"";
-            let samples = perf_json(&TEXT.replace(own, &words.join(", ")), event)?;
+            let samples = perf_json(TEXT.replace(own, &words.join(", ")).as_bytes(), event)?;
             Ok::<_, String>(samples.profile.sampled.unwrap().event)
         };
         for several in [
@@ -266,18 +320,30 @@ mod tests {
             assert_eq!(read(one, None).unwrap(), event, "{one}");
         }
         assert_eq!(read("record -a", Some("cycles")).unwrap(), "cycles");
-        assert!(perf_json(&TEXT.replace("version\": 1", "version\": 2"), None).is_err());
+        assert!(perf_json(TEXT.replace("version\": 1", "version\": 2").as_bytes(), None).is_err());
+    }
+
+    #[test]
+    fn other_bytes_are_survived() {
+        let mut text = TEXT.replace("usemem\", \"callchain", "?\", \"callchain").into_bytes();
+        let place = text.windows(3).position(|it| it == b"\"?\"").unwrap() + 1;
+        text[place] = 0xff;
+        assert_eq!(perf_json(&text[..], None), perf_json(TEXT.as_bytes(), None));
+        let frame = r#"{ "ip": "0x1", "symbol": "f", "dso": "a" },"#;
+        let deep = TEXT.replacen("{ \"ip\"", &format!("{} {{ \"ip\"", frame.repeat(9000)), 1);
+        let read = perf_json(deep.as_bytes(), None).unwrap();
+        assert!(read.profile.processes.iter().any(|it| it.functions.len() == 128));
     }
 
     proptest! {
         #[test]
         fn hostile_text_is_survived(at in 0..TEXT.len(), with in "\\PC{0,3}", cut in 0..40_usize) {
             let text = format!("{}{with}{}", &TEXT[..at], &TEXT[(at + cut).min(TEXT.len())..]);
-            if let Ok(read) = perf_json(&text, None) {
+            if let Ok(read) = perf_json(text.as_bytes(), None) {
                 let part = read.profile.since(0).unwrap();
                 prop_assert_eq!(part, read.profile);
             }
-            prop_assert!(perf_json(&TEXT[..at], None).is_err());
+            prop_assert!(perf_json(&TEXT.as_bytes()[..at], None).is_err());
         }
     }
 }

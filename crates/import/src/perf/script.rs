@@ -9,33 +9,50 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
 
-use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process, shortened};
+use super::{Collector, KERNEL, MAX_LINE, PerfSamples, Sample, UNKNOWN, process, shortened};
 
-/// Reads the output of `perf script`. Only samples of `event` count, or of the first event of the text.
-pub fn perf_script(text: &str, event: Option<&str>) -> PerfSamples {
-    let mut reader = Reader { event, ..Reader::default() };
-    for (line, number) in text.lines().zip(1..) {
-        reader.line(line, number);
+/// Reads the output of `perf script`, line by line. Only samples of `event` count, or of the first event of the text.
+///
+/// # Errors
+/// When `input` cannot be read.
+pub fn perf_script(mut input: impl BufRead, event: Option<&str>) -> io::Result<PerfSamples> {
+    let mut reader = Reader { event: event.map(shortened), ..Reader::default() };
+    let (mut line, mut number) = (Vec::new(), 0);
+    while read_line(&mut input, &mut line)? {
+        number += 1;
+        let text = String::from_utf8_lossy(&line);
+        reader.line(text.trim_end_matches(['\r', '\n']), number);
     }
     reader.end();
-    let samples = reader.collector.samples(reader.event.unwrap_or_default());
-    PerfSamples { others: reader.others, unread: reader.unread, ..samples }
+    let samples = reader.collector.samples(reader.event.as_deref().unwrap_or_default());
+    Ok(PerfSamples { others: reader.others, unread: reader.unread, ..samples })
+}
+
+/// Reads the next line, at most [`MAX_LINE`] bytes of it. False at the end.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    input.by_ref().take(MAX_LINE).read_until(b'\n', line)?;
+    if line.len() as u64 == MAX_LINE && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    Ok(!line.is_empty())
 }
 
 #[derive(Default)]
-struct Reader<'a> {
-    collector: Collector<'a>,
+struct Reader {
+    collector: Collector,
     /// The event whose samples count.
-    event: Option<&'a str>,
+    event: Option<String>,
     /// The sample that is being read, and its event.
-    sample: Option<(Sample<'a>, &'a str)>,
+    sample: Option<(Sample, String)>,
     others: BTreeMap<String, u64>,
     unread: Option<(usize, usize)>,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &'a str, number: usize) {
+impl Reader {
+    fn line(&mut self, line: &str, number: usize) {
         let is_indented = line.starts_with([' ', '\t']);
         let is_comment = line.starts_with('#');
         if line.trim().is_empty() {
@@ -45,13 +62,13 @@ impl<'a> Reader<'a> {
             self.end();
             // Without call chains, the function is on the same line.
             if let Some((is_kernel, name, object)) = frame(rest) {
-                sample.add(is_kernel, name.into(), object);
+                sample.add(is_kernel, name, object);
             }
-            self.sample = Some((sample, event));
+            self.sample = Some((sample, shortened(event)));
         } else if let (true, Some((sample, _)), Some((is_kernel, name, object))) =
             (is_indented, &mut self.sample, frame(line))
         {
-            sample.add(is_kernel, name.into(), object);
+            sample.add(is_kernel, name, object);
         } else if !is_comment {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
@@ -61,17 +78,17 @@ impl<'a> Reader<'a> {
     /// Takes the sample that has been read.
     fn end(&mut self) {
         let Some((sample, event)) = self.sample.take() else { return };
-        if event == *self.event.get_or_insert(event) {
+        if event == *self.event.get_or_insert_with(|| event.clone()) {
             self.collector.take(sample);
         } else {
-            *self.others.entry(shortened(event)).or_default() += 1;
+            *self.others.entry(event).or_default() += 1;
         }
     }
 }
 
 /// The first line of a sample, its event, and what follows the event:
 /// `command PID[/TID] [CPU] SECONDS.FRACTION: [PERIOD] EVENT:`. Commands can have spaces.
-fn head(line: &str) -> Option<(Sample<'_>, &str, &str)> {
+fn head(line: &str) -> Option<(Sample, &str, &str)> {
     let (place, nanoseconds) =
         words(line).find_map(|(place, word)| Some((place, nanoseconds(word)?)))?;
     let mut before = line[..place].trim_end();
@@ -90,7 +107,7 @@ fn head(line: &str) -> Option<(Sample<'_>, &str, &str)> {
     let command = command.trim();
     let event = event.trim_end_matches(':');
     (!command.is_empty() && !event.is_empty())
-        .then(|| (Sample::new(command.into(), id, nanoseconds), event, rest))
+        .then(|| (Sample::new(command, id, nanoseconds), event, rest))
 }
 
 /// A time: `SECONDS.FRACTION:`.
@@ -129,6 +146,10 @@ mod tests {
 
     use super::*;
 
+    fn read(text: &str, event: Option<&str>) -> PerfSamples {
+        perf_script(text.as_bytes(), event).unwrap()
+    }
+
     /// Lines of `perf script` from perf 6.1, with names changed.
     const TEXT: &str = "\
 # ========
@@ -158,8 +179,7 @@ lost its head
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, others, idle, dropped, nowhere, unread } =
-            perf_script(TEXT, None);
+        let PerfSamples { profile, others, idle, dropped, nowhere, unread } = read(TEXT, None);
         let stacks = profile.stacks.iter().map(|it| (it.functions.join(";"), it.instructions));
         let expected = [("do_anonymous_page;clear_page_erms", 2), ("ext4_read", 1)];
         assert_eq!(
@@ -175,30 +195,45 @@ lost its head
         assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
         assert_eq!((nowhere, unread), (0, Some((23, 1))));
         let bare = "usemem  1234 [003]  81.204715:   10101010 cpu-clock:\n";
-        assert_eq!(perf_script(bare, None).nowhere, 1);
+        assert_eq!(read(bare, None).nowhere, 1);
     }
 
     #[test]
     fn first_lines_may_be_indented() {
         let line = "  1 [000]  1.5:  1 page-faults:  ffffffff81000010 clear_page+0x10 ([kernel])\n";
         let text = format!("     cc1 {line}      dd {line}     :-1    -{}", line.trim_start());
-        let profile = perf_script(&text, None).profile;
+        let profile = read(&text, None).profile;
         assert_eq!((profile.stacks.len(), profile.stacks[0].instructions), (1, 3));
     }
 
     #[test]
     fn another_event_than_the_first_can_count() {
-        let PerfSamples { profile, others, .. } = perf_script(TEXT, Some("tlb:tlb_flush"));
+        let PerfSamples { profile, others, .. } = read(TEXT, Some("tlb:tlb_flush"));
         assert_eq!(profile.stacks[0].functions, ["flush_tlb_mm_range"]);
         assert_eq!(others, BTreeMap::from([("cpu-clock".to_owned(), 5)]));
-        assert_eq!(perf_script(TEXT, Some("cycles")).profile.instructions().total(), 0);
+        assert_eq!(read(TEXT, Some("cycles")).profile.instructions().total(), 0);
     }
 
     #[test]
     fn a_text_without_samples_has_none() {
-        let script = perf_script("Dear all,\n\nplease find attached\n", None);
+        let script = read("Dear all,\n\nplease find attached\n", None);
         assert_eq!((script.profile.instructions().total(), script.unread), (0, Some((1, 2))));
-        assert_eq!(perf_script("", None).unread, None);
+        assert_eq!(read("", None).unread, None);
+    }
+
+    #[test]
+    fn long_lines_and_other_bytes_are_survived() {
+        let mut text = "x".repeat(3 << 16).into_bytes();
+        text.extend(b"\n\xff\xfe\n");
+        text.extend(TEXT.as_bytes());
+        let script = perf_script(&text[..], None).unwrap();
+        assert_eq!(script.profile, read(TEXT, None).profile);
+        assert_eq!(script.unread, Some((1, 3)));
+        let name = "y".repeat(5000);
+        let long = format!("{name}  7 [000]  1.5:  1 {name}:\n");
+        let PerfSamples { profile, .. } = read(&long.repeat(2), None);
+        assert_eq!(profile.processes[0].name.len(), super::super::MAX_NAME);
+        assert_eq!(profile.processes[0].instructions, [2]);
     }
 
     proptest! {
@@ -208,7 +243,7 @@ lost its head
                 "(a b|x) [0-9]{1,11}(/1)? (\\[1\\] )?[0-9]{1,20}\\.[0-9]{0,10}: [0-9]{0,3} ?(e|:|a:b):.{0,9}\
                  |\t[0-9a-f]{0,18} .{0,9}(\\+0x.{0,2})? \\(.{0,3}\\)|\\PC{0,20}|", 0..20),
         ) {
-            let script = perf_script(&lines.join("\n"), None);
+            let script = read(&lines.join("\n"), None);
             let part = script.profile.since(0).unwrap();
             prop_assert_eq!(part, script.profile);
         }

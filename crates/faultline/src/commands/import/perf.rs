@@ -1,7 +1,7 @@
 //! `faultline import perf`: makes an experiment of what `perf script` or `perf data convert --to-json` wrote.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use model::{
     Profile, Profiling, Sampler, Topology, Variant, WorkloadUse, count,
 };
 use report::escape;
+use sha2::{Digest, Sha256};
 use store::Store;
 
 use crate::args::ImportPerfArgs;
@@ -127,31 +128,28 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
         return Err(wrong("it is not a regular file: write the output to a file first"));
     }
     let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    let mut bytes = Vec::new();
-    if length <= MAX_PERF as u64 {
-        file.take(MAX_PERF as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    }
-    if length.max(bytes.len() as u64) > MAX_PERF as u64 {
+    if file.metadata().map_err(unreadable)?.len() > MAX_PERF {
         return Err(wrong("the file is larger than 1 GiB"));
     }
-    if bytes.starts_with(b"PERFILE2") {
-        let message = format!(
-            "{}: this is perf's own file: give the output of `perf script`, or of `perf data convert --to-json`",
-            shown()
-        );
-        return Err(Failure::Usage(message));
+    let mut input = BufReader::new(Hashed { input: file.take(MAX_PERF), hash: Sha256::new() });
+    let begin = input.fill_buf().map_err(unreadable)?;
+    if begin.starts_with(b"PERFILE2") {
+        return Err(wrong(
+            "this is perf's own file: give the output of `perf script`, or of `perf data convert --to-json`",
+        ));
     }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(Failure::Usage(format!("{}: it is UTF-16: convert it to UTF-8", shown())));
+    if begin.starts_with(b"\xff\xfe") || begin.starts_with(b"\xfe\xff") {
+        return Err(wrong("it is UTF-16: convert it to UTF-8"));
     }
-    let text = String::from_utf8_lossy(&bytes);
-    let text = text.trim_start_matches('\u{feff}');
-    let samples = if text.trim_start().starts_with('{') {
-        perf_json(text, event).map_err(|error| Failure::Usage(format!("{}: {error}", shown())))?
-    } else {
-        perf_script(text, event)
+    if begin.starts_with(b"\xef\xbb\xbf") {
+        input.consume(3);
+    }
+    let first = input.buffer().iter().find(|byte| !byte.is_ascii_whitespace());
+    let samples = match first {
+        Some(b'{') => perf_json(&mut input, event).map_err(|error| wrong(&error))?,
+        _ => perf_script(&mut input, event).map_err(unreadable)?,
     };
+    let digest = format!("{:x}", input.into_inner().hash.finalize());
     let of = samples.profile.sampled.as_ref().map_or("", |sampled| &sampled.event);
     let others = || samples.others.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let found = match event {
@@ -180,7 +178,21 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
         );
         return Err(Failure::Usage(message));
     }
-    Ok((digest(&bytes), samples))
+    Ok((digest, samples))
+}
+
+/// A file, with the digest of what has been read of it.
+struct Hashed {
+    input: Take<File>,
+    hash: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        Ok(read)
+    }
 }
 
 /// Prints what was read of a file, and what was not.
