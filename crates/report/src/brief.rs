@@ -5,7 +5,7 @@ use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::{INSTRUCTIONS, Mode};
 
 use crate::ascii::{escape, excerpt, wrap};
-use crate::explain::view;
+use crate::explain::headline;
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, TEXT};
 use crate::{cross_check, exact, oddities, steps, sweep, table};
@@ -58,7 +58,7 @@ pub fn headlines(explained: &[Explained]) -> String {
     let several = explained.len() > 1;
     let lines = explained.iter().flat_map(|it| {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
-        view::headlines(&it.headlines, None).into_iter().map(move |line| wrap(&first, &line))
+        headline::headlines(&it.headlines, None).into_iter().map(move |line| wrap(&first, &line))
     });
     lines.collect()
 }

@@ -3,6 +3,7 @@
 
 mod cause;
 mod flame;
+pub mod headline;
 mod html;
 mod json;
 mod sampled;

@@ -15,7 +15,7 @@ use crate::ascii::{escape, excerpt, fold};
 use crate::brief::with_rows;
 use crate::cross_check;
 use crate::exact;
-use crate::explain::view;
+use crate::explain::headline;
 use crate::notes::{self, Note, ORIGIN};
 use crate::steps;
 use crate::sweep;
@@ -100,7 +100,8 @@ fn functions(explained: &[Explained]) -> String {
             _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
         };
         let headlines = it.headlines.iter().filter(|headline| headline.function.is_some());
-        headlines.map(move |it| fold(WIDTH, "", "    ", &format!("{first}{}", view::headline(it))))
+        headlines
+            .map(move |it| fold(WIDTH, "", "    ", &format!("{first}{}", headline::headline(it))))
     });
     let named: String = named.take(MAX_FUNCTIONS).collect();
     if named.is_empty() { named } else { format!("\n{named}") }

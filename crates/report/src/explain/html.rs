@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::cause;
 use super::flame::{self, Widths};
+use super::headline;
 use super::view::{self, TextTable};
 use super::waterfall::waterfall;
 use super::{SCRIPT, STYLE, sampled};
@@ -38,7 +39,7 @@ pub fn explain_html(
                 None => p { (view::nothing(explanation)) }
                 Some((_, None)) => p { (view::no_phase(explanation, phase.unwrap_or_default())) }
                 Some((all, Some(section))) => {
-                    @for line in view::headlines(headlines, phase) { p class="lead" { (line) } }
+                    @for line in headline::headlines(headlines, phase) { p class="lead" { (line) } }
                     @if let Some(line) = cause::causes(section) { p class="lead" { (line) } }
                     @if let Some(line) = view::unjudged(explanation, phase) { p class="note" { (sentence(&line)) } }
                     (contributions(explanation, section))

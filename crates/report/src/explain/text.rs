@@ -3,6 +3,7 @@
 use compare::{Explanation, Headline};
 
 use super::cause;
+use super::headline;
 use super::view::{self, TextTable};
 use crate::ascii::{WIDTH, wrap};
 
@@ -25,7 +26,7 @@ pub fn explain(
         return wrap("", &view::no_phase(explanation, phase.unwrap_or_default()));
     };
     let mut parts = vec![wrap("", &format!("{}:", view::title(explanation)))];
-    let mut head = view::headlines(headlines, phase);
+    let mut head = headline::headlines(headlines, phase);
     head.extend(cause::causes(section));
     head.extend(view::unjudged(explanation, phase));
     let said: String = head.iter().map(|line| wrap("", line)).collect();

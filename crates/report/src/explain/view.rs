@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use compare::{
-    Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder, LEVEL,
-    RATE, RESOLUTION, Section, Side, Totals,
+    Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
+    Section, Side, Totals,
 };
 use model::{count, grouped};
 
@@ -12,7 +12,6 @@ use super::cause::{causes, remark};
 use crate::ascii::excerpt;
 use crate::exact::NOT_MODELLED;
 use crate::table::decimal;
-use crate::words::{self, Of};
 
 /// A table: figures to the right, and their subject in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,44 +42,6 @@ pub fn title(explanation: &Explanation) -> String {
     )
 }
 
-/// What happened in each measured phase, or in `phase` alone.
-pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
-    let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    let lacks_paths = |it: &Headline| {
-        it.kernel.beyond_luck() == Some(true) && it.listed && !it.followed && it.function.is_none()
-    };
-    let hint = asked().any(lacks_paths).then(|| {
-        "`run --profile stacks` records call paths, which show a function and what it calls.".into()
-    });
-    asked().map(|it| headline(it) + &parts(it)).chain(hint).collect()
-}
-
-/// Most functions that are named in a [`Holder`].
-const PARTS: usize = 4;
-
-/// The own cost of the functions in the one that holds the change, where callees have a part in it.
-fn parts(it: &Headline) -> String {
-    let Some(Holder { parts, entries, .. }) = &it.function else { return String::new() };
-    if parts.len() < 2 {
-        return String::new();
-    }
-    let (named, others) = parts.split_at(parts.len().min(PARTS));
-    let named = named.iter().map(|(name, [base, new])| {
-        let here = match (*base == 0.0, *new == 0.0) {
-            (true, _) => " (new here)",
-            (_, true) => " (gone here)",
-            _ => "",
-        };
-        format!("{} {}{here}", excerpt(name), words::signed(new - base, 0))
-    });
-    let left: f64 = others.iter().map(|(_, [base, new])| new - base).sum();
-    let left =
-        (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
-    let all: Vec<String> = named.chain(left).collect();
-    let per_entry = if entries.is_some() { " per entry of it" } else { " in it" };
-    format!(" Own instructions{per_entry}: {}.", all.join(", "))
-}
-
 /// Which phases the rankings of the measured phases leave out.
 pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
     let names: Vec<_> = explanation.preparation.iter().map(|phase| phase_name(phase)).collect();
@@ -91,87 +52,6 @@ pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String
             names.join(", ")
         )
     })
-}
-
-/// What happened in a phase, and the function that holds the change.
-pub fn headline(it: &Headline) -> String {
-    let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
-    let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
-        None => "-".to_owned(),
-        Some("0.00 %") => "kernel instructions the same within 0.01 %".to_owned(),
-        Some(change) if it.at_equal_entries => {
-            format!("{change} kernel instructions at equal entries")
-        }
-        Some(change) => format!("{change} kernel instructions"),
-    };
-    let change = format!("Phase {phase}: {change}");
-    let Some(holder) = &it.function else {
-        let why = match kernel.beyond_luck() {
-            Some(true) if it.followed => {
-                "beyond luck; no function holds half of the change".to_owned()
-            }
-            Some(true) if it.listed => {
-                "beyond luck; no function alone holds half of the change".to_owned()
-            }
-            Some(true) => format!(
-                "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side or call \
-                 paths (`run --profile stacks`)"
-            ),
-            Some(false) => "this may be luck".to_owned(),
-            None => "the luck floor is unknown".to_owned(),
-        };
-        return format!("{change}: {why}.");
-    };
-    let calls = if holder.inclusive { " and what it calls" } else { "" };
-    let share = match holder.share {
-        share @ ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
-        _ => String::new(),
-    };
-    let figures = figures(holder, it.at_equal_entries);
-    format!("{change}, {share}in {}{calls}: {figures}.", excerpt(&holder.name))
-}
-
-/// The figures of the function that holds a change: its instructions, its entries, and the instructions of an
-/// entry, which alone are comparable at equal entries. Without entries those of a callee stand for them.
-fn figures(holder: &Holder, at_equal_entries: bool) -> String {
-    let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
-    if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
-        return costs;
-    }
-    let total = sides(holder.instructions.map(|it| words::figure(it, 0)), "");
-    let entries = holder.entries.map(entered);
-    // One entry has all instructions.
-    let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
-    let callee = holder.callee.as_ref().map(|callee| {
-        let figures = match callee.is_by_number() {
-            true => entered(callee.entries),
-            false => cost_of(callee.per_entry, " of its own per entry"),
-        };
-        format!("{}: {figures}", excerpt(&callee.name))
-    });
-    let said = [Some(total), entries, costs, callee];
-    said.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// Instructions per entry on both sides, with as many decimals as they need.
-fn cost_of(costs: [f64; 2], of: &str) -> String {
-    let decimals = if costs[0].max(costs[1]) < 100_000.0 { 2 } else { 0 };
-    sides(costs.map(|it| words::figure(it, decimals)), of)
-}
-
-/// Entries on both sides.
-fn entered(entries: [f64; 2]) -> String {
-    let entries = entries.map(|it| words::figure(it, 0));
-    let noun = if entries[0] == "1" { " entry" } else { " entries" };
-    sides(entries, noun)
-}
-
-/// A figure on both sides.
-fn sides([base, new]: [String; 2], of: &str) -> String {
-    match base == new {
-        true => format!("{base}{of}"),
-        false => format!("{base}{of} before, {new} now"),
-    }
 }
 
 /// Why there is nothing to explain.

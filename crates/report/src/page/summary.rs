@@ -7,7 +7,7 @@ use model::{Mode, count};
 
 use super::judgement::{Judgement, has_several_workloads, percent, reach, symbol, table};
 use crate::ascii::excerpt;
-use crate::explain::view;
+use crate::explain::headline;
 use crate::table::NOTHING;
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
@@ -60,7 +60,9 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
     let several = comparison.variants.len() > 2;
     let lines: Vec<Markup> = explained
         .iter()
-        .flat_map(|it| view::headlines(&it.headlines, None).into_iter().map(move |said| (it, said)))
+        .flat_map(|it| {
+            headline::headlines(&it.headlines, None).into_iter().map(move |said| (it, said))
+        })
         .map(|(it, said)| {
             html! {
                 li {
