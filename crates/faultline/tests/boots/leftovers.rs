@@ -41,17 +41,28 @@ static long number(const char *path, const char *format) {
     fclose(file);
     return value;
 }
+static void set(const char *path, const char *value) {
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(value, file) < 0 || fclose(file)) { perror(path); exit(1); }
+}
+static void enter_tracing(void) {
+    mkdir("/tracing", 0755);
+    if (mount("tracefs", "/tracing", "tracefs", 0, "")) { perror("tracefs"); exit(1); }
+}
 int main(int count, char **words) {
     if (strcmp(words[1], "leave") == 0) {
+        enter_tracing();
+        set("/tracing/current_tracer", "function");
+        set("/tracing/events/enable", "1");
+        set("/proc/sys/kernel/pid_max", "5000");
+        set("/proc/sys/kernel/sched_schedstats", "1");
         memset(block, 1, sizeof block);
         fill("big", 150);
         fill("/dev/shm/big", 100);
         mkdir("/left", 0755);
         if (mount("tmpfs", "/left", "tmpfs", 0, "")) { perror("mount"); return 1; }
         fill("/left/big", 50);
-        FILE *file = fopen("/proc/sys/vm/swappiness", "w");
-        fprintf(file, "7");
-        fclose(file);
+        set("/proc/sys/vm/swappiness", "7");
         return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) < 0;
     }
     struct statfs root;
@@ -60,6 +71,11 @@ int main(int count, char **words) {
     printf("files %d left\n", !access("/big", F_OK) + !access("/dev/shm/big", F_OK) + !access("/left", F_OK));
     printf("mounts %d mounts\n", lines("/proc/mounts", " /left "));
     printf("swappiness %ld percent\n", number("/proc/sys/vm/swappiness", "%ld"));
+    printf("pids %ld pids\n", number("/proc/sys/kernel/pid_max", "%ld"));
+    printf("schedstats %ld on\n", number("/proc/sys/kernel/sched_schedstats", "%ld"));
+    enter_tracing();
+    printf("tracers %d tracers\n", !lines("/tracing/current_tracer", "nop"));
+    printf("events %d events\n", !lines("/tracing/events/enable", "0"));
     printf("segments %d segments\n", lines("/proc/sysvipc/shm", "600"));
     printf("free %ld KiB\n", number("/proc/meminfo", "MemFree: %ld"));
 }
@@ -98,12 +114,17 @@ fn a_workload_finds_nothing_of_the_one_before() {
     assert!(said.err.contains("transparent huge pages: off"), "{}", said.err);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(boot.outcome, Outcome::Complete);
-    assert!(!boot.notes.iter().any(|note| note.starts_with(model::LEFT)), "{:?}", boot.notes);
+    let left = boot.notes.iter().filter(|note| note.starts_with(model::LEFT));
+    let buffers = format!("{}leave: the kernel's trace buffers", model::LEFT);
+    assert_eq!(left.collect::<Vec<_>>(), [&buffers]);
     assert_eq!(
         (value(boot, "before", "tmpfs-root"), value(boot, "after", "tmpfs-root")),
         (1.0, 1.0)
     );
-    for label in ["files-left", "mounts-mounts", "swappiness-percent", "segments-segments"] {
+    for label in [
+        "files-left", "mounts-mounts", "swappiness-percent", "pids-pids", "schedstats-on",
+        "tracers-tracers", "events-events", "segments-segments",
+    ] {
         assert_eq!(value(boot, "after", label), value(boot, "before", label), "{label}");
     }
     let free = |workload| value(boot, workload, "free-KiB");

@@ -8,6 +8,7 @@ mod files;
 mod memory;
 mod mounts;
 mod settings;
+mod tracing;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -50,6 +51,7 @@ impl Survey {
         let mut left = self.settings.restore(Path::new("/"));
         left.extend(self.end_swap());
         left.extend(cgroups::remove());
+        left.extend(tracing::disable());
         remove_ipc();
         left.extend(self.mounts.restore());
         self.files.remove_others(&self.mounts);

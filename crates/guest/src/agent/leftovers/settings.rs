@@ -1,4 +1,4 @@
-//! Files of the kernel that set how it manages memory.
+//! The kernel's settings: all of sysctl, and files of sysfs that set how it manages memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::chosen;
 
 /// Directories, with everything below them.
 const TREES: [&str; 8] = [
-    "proc/sys/vm",
+    "proc/sys",
     "sys/kernel/mm/hugepages",
     "sys/kernel/mm/ksm",
     "sys/kernel/mm/lru_gen",
@@ -18,14 +18,9 @@ const TREES: [&str; 8] = [
     "sys/kernel/mm/transparent_hugepage",
     "sys/module/zswap/parameters",
 ];
-/// Single files.
-const FILES: [&str; 3] = [
-    "proc/sys/kernel/numa_balancing",
-    "proc/sys/kernel/numa_balancing_promote_rate_limit_MBps",
-    "proc/sys/kernel/randomize_va_space",
-];
-/// Files that do something when they are written or read, and set nothing.
-const ACTIONS: [&str; 3] = ["compact_memory", "drop_caches", "stat_refresh"];
+/// Files that do something when they are written or read, or that the kernel changes itself, and that set nothing.
+const ACTIONS: [&str; 5] =
+    ["compact_memory", "drop_caches", "ns_last_pid", "stat_refresh", "tainted"];
 /// The directory of CPUs, each with a file that says whether it is online.
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -35,7 +30,7 @@ pub struct Settings(BTreeMap<PathBuf, String>);
 impl Settings {
     /// Those of this machine. `root` is `/` except in tests.
     pub fn read(root: &Path) -> Self {
-        let mut paths: Vec<PathBuf> = FILES.iter().map(|file| root.join(file)).collect();
+        let mut paths = Vec::new();
         let mut directories: Vec<PathBuf> = TREES.iter().map(|tree| root.join(tree)).collect();
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
