@@ -11,6 +11,7 @@ use model::Kernel;
 use crate::Error;
 use crate::assemble::{digest, file_digest, names};
 use crate::error::Doing;
+use crate::input::read_regular;
 
 /// The file with the digests, in the directory of the files.
 const SUMS: &str = "sha256sums";
@@ -118,13 +119,14 @@ fn found(path: &Path) -> Result<Option<String>, Damaged> {
 /// The digests of a directory's list, by path.
 fn read(directory: &Path) -> Result<BTreeMap<PathBuf, String>, Damaged> {
     let path = directory.join(SUMS);
-    let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+    let text = read_regular(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let problem = "it is missing, so the files beside it cannot be checked".into();
             Damaged { path: path.clone(), problem }
         }
         _ => unreadable(&path, &error),
     })?;
+    let text = String::from_utf8_lossy(&text);
     let lines = text.lines().zip(1..).map(|(line, number)| {
         let parts = line.split_once("  ").filter(|(sum, _)| sum.len() == 64);
         let problem = || format!("line {number} is not a digest of a file");

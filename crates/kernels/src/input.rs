@@ -1,7 +1,7 @@
-//! Reads files that the user named: regular files up to a size limit, and packages.
+//! Reads files that the user named: regular files up to a size limit, and packages. Reads files of the cache.
 
 use std::fs::{self, FileType};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,16 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
         return Err(wrong(format!("it grew beyond {limit} bytes while it was read")));
     }
     Ok(bytes)
+}
+
+/// Reads a file of the cache. Fails when it is not a regular file: opening a FIFO would block.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        let problem = format!("it is {}, not a regular file", kind(found.file_type()));
+        return Err(io::Error::new(ErrorKind::InvalidInput, problem));
+    }
+    fs::read(path)
 }
 
 /// The absolute path of a package that the user names. Fails when it does not exist.

@@ -1,6 +1,5 @@
 //! Reads records of the cache, which are JSON.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -8,10 +7,11 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::error::Doing;
+use crate::input::read_regular;
 
 /// The contents of a record; `None` if the file does not exist.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    let bytes = match fs::read(path) {
+    let bytes = match read_regular(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         bytes => bytes.doing("read", path)?,
     };

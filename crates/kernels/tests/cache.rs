@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use fixture::{Bench, bzimage, deb, gzip, kernel, vmlinux, write};
 use kernels::out_of_tree::Source;
@@ -67,6 +68,19 @@ fn a_kernel_with_changed_files_is_an_error() {
     fs::remove_file(&module).unwrap();
     assert!(obtain().unwrap_err().to_string().contains("one.ko: it is missing"));
     bench.cache.remove(RELEASE, &|_| ()).unwrap();
+}
+
+#[test]
+fn a_fifo_in_the_place_of_a_list_or_a_record_is_not_opened() {
+    let bench = Bench::new();
+    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    for name in ["sha256sums", "kernel.json"] {
+        let path = kernel.image.with_file_name(name);
+        fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = bench.cache.obtain(RELEASE, &|_| ()).unwrap_err().to_string();
+        assert!(error.contains("it is a FIFO, not a regular file"), "{error}");
+    }
 }
 
 #[test]
