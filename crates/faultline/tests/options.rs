@@ -144,7 +144,7 @@ fn a_plan_is_printed_and_nothing_is_booted() {
       starts, and of 512M it takes a part; 640M is enough
     workload: mprotect rounds=5 share=12.5, 2 iterations
     4 boots: old, new, new, old
-    time: unknown, the store has no boot of these workloads on such a machine
+    time: unknown, the store has no complete boot of these workloads on such a machine
     ");
     assert!(!setup.directory.path().join("store.db").exists());
     let options = ["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "5", "--dry-run"];

@@ -121,7 +121,9 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
-        None => said.push_str(", luck floor unknown: it needs 2 complete seeds or more"),
+        None => {
+            said.push_str(", luck floor unknown: it needs all seeds of both variants, at least 2")
+        }
     }
     match verdict {
         Verdict::Same if row.beyond_luck(column) == Some(true) => {

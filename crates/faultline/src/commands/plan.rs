@@ -139,7 +139,8 @@ pub fn plan(
             format!("time: about {wall}, estimated from earlier boots\n")
         }
         None => {
-            "time: unknown, the store has no boot of these workloads on such a machine\n".to_owned()
+            "time: unknown, the store has no complete boot of these workloads on such a machine\n"
+                .to_owned()
         }
     });
     Ok(text)
