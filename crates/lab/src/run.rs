@@ -88,7 +88,7 @@ pub struct RunSummary {
     pub failed_before: usize,
     /// Boots of this or an earlier run that were repeated with the same result.
     pub verified: usize,
-    /// The variants of which boots were left out, because one had failed.
+    /// The variants whose boots were left out, because one had failed.
     pub given_up: Vec<GivenUp>,
     /// Why the run ended.
     pub ending: Ending,

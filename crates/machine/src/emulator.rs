@@ -42,7 +42,7 @@ impl Emulator {
         Self::within(ANSWER_LIMIT, path)
     }
 
-    /// As [`Emulator::at`]; QEMU has so much time for each answer.
+    /// As [`Emulator::at`]. `limit` is QEMU's time for each answer.
     fn within(limit: Duration, path: &Path) -> Result<Self, Error> {
         let fails = |why| Error::EmulatorFails { path: path.to_owned(), why };
         let answer = ask(path, &["--version"], limit)?;

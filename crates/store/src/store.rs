@@ -17,14 +17,14 @@ use crate::{Error, Trouble, schema};
 
 /// How long to wait for another process that writes. Keeping a boot takes much less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long SQLite waits by itself. It is not said, and all of the wait of who only reads: readers do not wait for
-/// writers, but for the moment in which a process opens or closes a store that was not closed well.
+/// How long SQLite waits by itself, without a message. Readers wait no longer: they do not wait for writers, only
+/// while a process opens or closes a store that was not closed well.
 const QUIETLY: Duration = Duration::from_millis(500);
 
-/// What says who is waited for.
+/// Reports a wait for another process.
 static SAY: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Sets what says for whom a store waits, which is nothing before.
+/// Sets the function that reports waits of stores. Without it they are silent.
 pub fn say_waits(say: fn(&str)) {
     SAY.get_or_init(|| say);
 }

@@ -142,7 +142,7 @@ fn done(summary: &RunSummary) -> String {
     format!("{done}{before}{left_out}{same}{why}")
 }
 
-/// How many boots were left out, and the failures because of which they were, each reason once.
+/// The number of boots that were left out, and the failures that caused it, each reason once.
 pub fn left_out(given_up: &[GivenUp]) -> String {
     let boots = count(given_up.iter().map(|it| it.boots).sum(), "boot");
     let mut reasons: Vec<(&Outcome, Vec<String>)> = Vec::new();

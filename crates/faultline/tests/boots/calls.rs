@@ -73,7 +73,7 @@ fn agree(jumps: &Profile, calls: &Profile) -> Vec<Edge> {
     edges.cloned().collect()
 }
 
-/// The instructions of each callee under its caller, with those of what it calls.
+/// The instructions of each callee under its caller, its own callees included.
 fn edges(profile: &Profile) -> BTreeMap<Edge, u64> {
     let mut edges = BTreeMap::new();
     for stack in &profile.stacks {

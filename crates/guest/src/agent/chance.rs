@@ -152,7 +152,7 @@ fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     (0..any_size(rng, FAULTS)).for_each(|_| drop(MmapMut::map_anon(1)));
 }
 
-/// A number from 1 to `most`, or 0 if that is 0, of which each order of magnitude is equally likely.
+/// A number from 1 to `most`. Each order of magnitude is equally likely. It is 0 if `most` is 0.
 fn any_size(rng: &mut Rng, most: usize) -> usize {
     ((most as f64 + 1.0).powf(rng.f64()) as usize).min(most)
 }

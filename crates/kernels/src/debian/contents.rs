@@ -13,7 +13,7 @@ use crate::tool::DPKG_DEB;
 const MAX_BYTES: u64 = 16 << 30;
 /// The largest size of a long name.
 const MAX_NAME: u64 = 1 << 16;
-/// The largest size of what `dpkg-deb` says of a damaged package.
+/// The longest message of `dpkg-deb` about a damaged package that is read, in bytes.
 const MAX_SAID: u64 = 1 << 16;
 
 /// Checks the number, size and nesting of a package's files, by the archive that it contains. Nothing is unpacked.

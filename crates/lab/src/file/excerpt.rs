@@ -6,10 +6,11 @@ use std::path::Path;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use model::visible;
 
-/// A longer line is cut to so many letters, of which so many are before the error.
+/// A longer line is cut to this many letters.
 const LONGEST: usize = 160;
+/// This many letters of a cut line are before the error.
 const BEFORE: usize = 60;
-/// Of a place with more lines only the first line is marked.
+/// If a place has more lines, only its first line is marked.
 const MOST_LINES: usize = 20;
 /// Most letters of a message, which may quote the file too.
 const LONGEST_MESSAGE: usize = 1000;

@@ -20,8 +20,9 @@ const MAX_ITERATIONS: usize = 100_000;
 /// The largest part of the kernel's log that is stored, in bytes.
 const MAX_LOG: usize = 8 << 20;
 
-/// The longest note on what a workload left, in bytes, and most of them for each.
+/// The longest note on what a workload left, in bytes.
 const MAX_LEFT: usize = 1024;
+/// The largest number of such notes for each workload.
 const MOST_LEFT: usize = 16;
 
 /// The largest size of a kernel's symbols, in bytes.

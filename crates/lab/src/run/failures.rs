@@ -1,5 +1,5 @@
-//! Gives up variants in exact mode. A boot there depends only on its inputs, and seeds differ in little, so a variant
-//! of which one boot failed mostly fails each time, in the same way.
+//! Gives up variants in exact mode. A boot there depends only on its inputs, and seeds differ in little. If one boot
+//! of a variant fails, the others mostly fail in the same way.
 
 use model::{Experiment, Mode, Outcome, count};
 use store::{Detail, ExperimentId, Store};
@@ -8,7 +8,7 @@ use super::RunOptions;
 use crate::run::watch::{Progress, Watch};
 use crate::schedule::Slot;
 
-/// A variant of which boots were left out, because one had failed.
+/// A variant whose boots were left out, because one had failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenUp {
     /// Its name.

@@ -20,7 +20,7 @@ use crate::file::binaries;
 pub struct Known {
     /// The number of boots that are done.
     pub done: usize,
-    /// The variants of which boots would be left out, because one failed.
+    /// The variants whose boots would be left out, because one failed.
     pub given_up: Vec<GivenUp>,
 }
 

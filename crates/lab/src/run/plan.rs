@@ -38,7 +38,7 @@ impl Plan {
         Self { boots, due: due.map(|(number, slot)| Due { number, slot }).collect() }
     }
 
-    /// Leaves out the boots of variants of which a boot failed. Returns those of which any was left out.
+    /// Leaves out the boots of variants that had a failed boot. Returns the variants that lost boots this way.
     pub fn give_up(&mut self, failed: Vec<Failed>) -> Vec<GivenUp> {
         let given_up = failed.into_iter().filter_map(|failed| {
             let all = self.due.len();

@@ -181,7 +181,7 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
     Ok((digest, samples))
 }
 
-/// A file, with the digest of what has been read of it.
+/// A file and the digest of the bytes read so far.
 struct Hashed {
     input: Take<File>,
     hash: Sha256,
