@@ -104,7 +104,7 @@ mod tests {
     fn check(text: &str) {
         let directory = tempfile::tempdir().unwrap();
         for said in said(text, directory.path()) {
-            let printed = said.replace('\n', "");
+            let printed = said.replace(['\n', '\t'], "");
             assert!(!printed.contains(char::is_control), "{said:?}");
             assert_eq!(visible(&printed), printed);
             assert!(said.lines().count() < 80, "{said}");

@@ -12,7 +12,7 @@ const LONGEST: usize = 160;
 const BEFORE: usize = 60;
 /// If a place has more lines, only its first line is marked.
 const MOST_LINES: usize = 20;
-/// Most letters of a message, which may quote the file too.
+/// Most visible letters of a message, which may quote the file too.
 const LONGEST_MESSAGE: usize = 1000;
 
 /// The place of an error with the lines around it.
@@ -120,12 +120,11 @@ pub fn quoted(error: &toml::de::Error, text: &str) -> String {
     )
 }
 
-/// A message in visible letters, cut if it quotes too much.
+/// A message in visible letters, cut if it has too many.
 pub fn brief(message: &str) -> String {
-    match message.char_indices().nth(LONGEST_MESSAGE) {
-        Some((end, _)) => visible(&message[..end]).into_owned() + "...",
-        None => visible(message).into_owned(),
-    }
+    let end = fitting(message.chars(), LONGEST_MESSAGE);
+    let more = if end < message.len() { "..." } else { "" };
+    format!("{}{more}", visible(&message[..end]))
 }
 
 /// A line with its end, cut.
@@ -243,7 +242,7 @@ mod tests {
         assert!(long.starts_with("TOML parse error at line 1, column 200006\n"), "{long}");
         assert!(long.lines().all(|line| line.len() < 200), "{long}");
         let message = brief(&format!("unknown field `{}`", "\u{1b}".repeat(100_000)));
-        assert!(message.len() < 7 * LONGEST_MESSAGE && message.ends_with("..."), "{message}");
+        assert!(message.len() < LONGEST_MESSAGE + 4 && message.ends_with("..."), "{message}");
     }
 
     proptest! {

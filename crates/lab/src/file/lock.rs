@@ -2,12 +2,12 @@
 
 use model::{UserspaceLock, date};
 
-use super::excerpt::quoted;
+use super::excerpt::{brief, quoted};
 
 /// Parses the text of a lock file. The error says what is wrong; the caller adds the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
     let mut lock: UserspaceLock = toml::from_str(text).map_err(|error| quoted(&error, text))?;
-    kernels::settle_lock(&mut lock)?;
+    kernels::settle_lock(&mut lock).map_err(|error| brief(&error))?;
     Ok(lock)
 }
 
@@ -79,6 +79,8 @@ pub(crate) mod tests {
         assert!(told("sha256", "sha1").contains("unknown field `sha1`"));
         assert!(told("amd64\"\nsuites", "arm64\"\nsuites").starts_with("it is for \"arm64\""));
         assert_eq!(told("debian/pool", "../pool"), "the file of \"fio\" is invalid");
+        let long = told("amd64\"\nsuites", &format!("{}\"\nsuites", "\u{301}".repeat(9_000)));
+        assert!(long.chars().count() < 1100 && long.ends_with("..."), "{long}");
     }
 
     proptest! {

@@ -64,7 +64,7 @@ fn described(
         (line, brief(&format!("{key}{message}")), hint)
     };
     let mut all: Vec<_> = errors.iter().zip(places).map(told).collect();
-    all.extend(wrong.into_iter().map(|(line, it)| (line, it.problem, it.hint)));
+    all.extend(wrong.into_iter().map(|(line, it)| (line, brief(&it.problem), brief(&it.hint))));
     all.sort_by_key(|(line, ..)| *line);
     let with_line = |(line, problem, hint)| match line {
         MISSING => (problem, hint),
