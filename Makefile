@@ -11,10 +11,12 @@ FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/ta
     FAULTLINE_PYTHON=$(CURDIR)/target/python/bin/python
 # What checks the crates that we depend on.
 DENY := target/tools/bin/cargo-deny
+# The crates that neither boot nor fetch.
+PURE := benchmarks code compare culprit export flight import kernelfiles mmtests model report stats
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-.PHONY: all deps guest plugin python build install demo test check-long lint deny bench clean
+.PHONY: all deps guest plugin python build install demo quick test check-long lint deny bench clean
 
 all: build
 
@@ -72,20 +74,24 @@ install: build
 demo: build
 	scripts/demo $(FAULTLINE)
 
-# Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
+# The unit tests of the crates that only compute, in about a minute.
+quick:
+	$(CARGO) test --locked --no-fail-fast --lib $(addprefix -p ,$(PURE))
+
+# Every test but the ignored ones, which take minutes or fetch packages. Kernels are fetched and booted. Boots follow
+# each other: two would disturb each other.
 test: guest plugin python
-	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
 	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast
 
-# What takes too long for every change.
+# The ignored tests too.
 check-long: guest plugin python lint
-	$(FOR_TESTS) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
-	    $(CARGO) test --locked --workspace --no-fail-fast
+	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 
 lint: deny
 	$(CARGO) fmt --all --check
 	rustfmt --check crates/guest/src/workloads/*.rs crates/guest/src/workloads/*/mod.rs
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
 # Licences and duplicate versions of the crates that we depend on, and known vulnerabilities.
 deny: target/tools/bin/cargo-deny

@@ -2,7 +2,7 @@
 //! columns count differently.
 //!
 //! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns, the
-//! catalogue knows what was renamed, split or moved ([`counting`]). Each law has a tolerance, because an
+//! catalogue knows what was renamed, split or moved ([`mod@counting`]). Each law has a tolerance, because an
 //! event may be counted before a cut in one counter and after it in another.
 
 mod counting;

@@ -30,9 +30,9 @@
 //!
 //! # The file
 //!
-//! The file is a sequence of frames ([`crate::frame`]) of kind [`Kind::Profile`], with time 0, because the
-//! plugin does not know the time. Their payloads are [`Record`]s in postcard's format: `Start`, then for each
-//! slice its ticks, its counts and `Cut`, and `End` if the machine ended normally. New nodes of the tree
+//! The file is a sequence of frames ([`crate::frame`]) of kind [`Profile`](crate::frame::Kind::Profile), with time 0,
+//! because the plugin does not know the time. Their payloads are [`record::Record`]s in postcard's format: `Start`,
+//! then for each slice its ticks, its counts and `Cut`, and `End` if the machine ended normally. New nodes of the tree
 //! precede the slice that refers to them. A slice is valid if it has its `Cut`, so a killed machine leaves
 //! the completed slices. A slice has a record for each CPU, in order.
 //!

@@ -4,8 +4,8 @@
 //! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
 //! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
 //! [`block`] gathers rows, [`header`] finds the names of columns. [`robot`] does all that for tables of the
-//! kernel test robot. [`read`] makes tables of them. Then [`direction`] infers the direction of each row,
-//! [`rebase`] changes the baseline of a table, [`check`] recomputes what is printed.
+//! kernel test robot. [`mod@read`] makes tables of them. Then [`direction`] infers the direction of each row,
+//! [`mod@rebase`] changes the baseline of a table, [`mod@check`] recomputes what is printed.
 
 mod block;
 mod check;

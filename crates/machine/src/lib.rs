@@ -1,7 +1,7 @@
 //! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in
 //! its directory. The agent decides what the guest does; `lab` interprets its events.
 //!
-//! [`run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
+//! [`mod@run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
 //! hang, a stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording until then is in the directory's recorder file;
 //! [`read_log`] returns it.
 

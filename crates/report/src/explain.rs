@@ -1,5 +1,5 @@
 //! Attribution of a difference: as a screen of text, as JSON, and as a page of HTML with a differential flame graph.
-//! Of exact mode, with a waterfall of contributions, and of sampled profiles ([`sampled`]).
+//! Of exact mode, with a waterfall of contributions, and of sampled profiles ([`mod@sampled`]).
 
 mod cause;
 mod flame;

@@ -8,7 +8,6 @@ use std::process::Command;
 use model::{Boot, Outcome};
 
 use crate::common::{Bench, Said};
-use crate::long_only;
 
 /// Uses memory, and prints figures.
 const PROGRAM: &str = r#"
@@ -94,10 +93,8 @@ fn a_script_runs_a_dynamic_program_with_its_files() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn two_kernels_are_compared() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     compile(&bench, "program", PROGRAM);
     let said = attempt(&bench, "6.1,6.12", &["--seeds", "4"], &["./program", "x"]).expect(0);
@@ -116,10 +113,8 @@ fn two_kernels_are_compared() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn python_runs_with_its_standard_library() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let script = "#!/usr/bin/env python3\nimport json, mmap, os\n\
                   assert json.loads('[1]') == [1] and os.getcwd() == os.path.dirname(os.path.abspath(__file__))\n\
@@ -130,10 +125,8 @@ fn python_runs_with_its_standard_library() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn programs_that_fail_are_told_with_their_output() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let tried = |name: &str, text: &str, options: &[&str]| {
         program(&bench, name, text);
@@ -158,10 +151,8 @@ fn programs_that_fail_are_told_with_their_output() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn garbage_in_the_output_does_no_harm() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let script = "#!/bin/sh\nhead -c 3000000 /dev/zero\necho\n\
                   i=0; while [ $i -lt 20000 ]; do echo $i is a line of two megabytes of text, or near; i=$((i+1)); done\n\
@@ -177,10 +168,8 @@ fn garbage_in_the_output_does_no_harm() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_program_of_the_path_is_found() {
-    if !long_only() {
-        return;
-    }
     let stressor = ["stress-ng", "--vm", "2", "--vm-bytes", "64M", "--timeout", "2"];
     let found =
         |name: &str| ["/usr/bin", "/bin"].iter().any(|it| Path::new(it).join(name).exists());

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Boot, Profile};
 
 use crate::common::Bench;
-use crate::long_only;
 use crate::planted::{BASE, functions, image, variant};
 
 /// The kernel without jumps to other functions.
@@ -21,10 +20,8 @@ const SHARE: f64 = 0.01;
 type Edge = (String, String);
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn jumps_to_other_functions_count_as_calls() {
-    if !long_only() {
-        return;
-    }
     for (kernel, instruction) in [(BASE, "jmp"), (CALLED, "call")] {
         let code = &functions(&image(kernel))[JUMP.0];
         let target = format!("<{}>", JUMP.1);

@@ -15,13 +15,10 @@ use model::Millis;
 use serde_json::Value;
 
 use crate::common::Bench;
-use crate::long_only;
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn the_plugin_counts_what_qemu_counts() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     fs::write(bench.path("initramfs.cpio"), initramfs()).unwrap();
     for kernel in ["6.1", "newest"] {

@@ -12,7 +12,6 @@ use serde_json::Value;
 use store::{Detail, Store};
 
 use crate::common::{Bench, Said};
-use crate::long_only;
 
 /// A repository whose kernel is named by `mm/a.c`, or by `mm/slow` if CONFIG_SLOW is set. That depends on
 /// CONFIG_DEBUG. What `mm/level.c` and `mm/number.c` say replaces the builder's address in `/proc/version`.
@@ -156,10 +155,8 @@ fn complete_boots(bench: &Bench) -> usize {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let (tree, _) = changed_once(&bench);
     let more = ["--phase", "protect", "--format", "json"];
@@ -193,10 +190,8 @@ fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
 
 /// A boot that the host spoils three times says nothing about a commit: the search ends, and the next one repeats it.
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn boots_that_the_host_spoilt_are_repeated_by_the_next_search() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let (tree, culprit) = changed_once(&bench);
     let more = ["--phase", "protect", "--no-proof", "--format", "json"];
@@ -225,6 +220,16 @@ fn boots_that_the_host_spoilt_are_repeated_by_the_next_search() {
 
 #[test]
 fn the_option_that_changed_a_phase_is_found_before_commits_are_searched() {
+    option_is_found(false);
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn the_option_that_changed_a_phase_is_found_before_commits_are_searched_and_proven() {
+    option_is_found(true);
+}
+
+fn option_is_found(proves: bool) {
     let bench = Bench::new();
     let [old, new] = ["debian:6.1", "debian:6.12"].map(image);
     let tree = Tree::new(bench.directory.path());
@@ -247,7 +252,6 @@ fn the_option_that_changed_a_phase_is_found_before_commits_are_searched() {
     let said = search(&bench, &tree, &[&ends[..], &["--dry-run"]].concat()).expect(0);
     let range = format!("3 commits and 6 options from v1 with {good} to main with {bad}\n");
     assert!(said.out.starts_with(&range), "{}", said.out);
-    let proves = long_only();
     let figure = ["--phase", "protect", "--format", "json", "--no-proof"];
     let figure = &figure[..figure.len() - usize::from(proves)];
     let said = search(&bench, &tree, &[&ends[..], figure].concat()).expect(0);
@@ -359,10 +363,8 @@ fn change(part: &Value) -> (f64, f64) {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_step_of_three_standard_deviations_is_found_in_noise() {
-    if !long_only() {
-        return;
-    }
     let proof = measured(["debian:6.1", "debian:6.12"], 11);
     let (step, floor) = change(&proof["step"]);
     assert!(step > floor && (step - 3.0).abs() < 1.8, "{proof}");
@@ -373,10 +375,8 @@ fn a_step_of_three_standard_deviations_is_found_in_noise() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_step_without_other_instructions_is_layout() {
-    if !long_only() {
-        return;
-    }
     let proof = measured(["debian:6.1"; 2], 6);
     assert!(change(&proof["step"]).0 > 1.2, "{proof}");
     // The kernels print different digits.

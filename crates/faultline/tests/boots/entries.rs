@@ -6,7 +6,6 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::common::{Bench, quoted};
-use crate::long_only;
 
 /// Functions of `mm/`: the file, the name, and the source up to the body's first line.
 const FUNCTIONS: [(&str, &str, &str); 20] = [
@@ -144,10 +143,8 @@ fn patch(file: &str, source: &str) -> String {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn each_planted_function_is_named_first() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let debug = bench.write("debug.patch", DEBUG);
     let variant = |name: &str, more: &str| {

@@ -6,7 +6,6 @@ use std::fs;
 use model::{Boot, Outcome};
 
 use crate::common::Bench;
-use crate::long_only;
 
 /// A workload whose phase `faults` starts 100 programs, and whose notes are what `look` prints.
 pub fn faulting(bench: &Bench, look: &str) -> String {
@@ -85,10 +84,8 @@ fn events_agree_with_the_kernels_counters() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn an_event_that_one_kernel_lacks_is_absent_there() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let workload = faulting(&bench, "true");
     let variants = "[[variant]]\nkernel = \"5.10\"\n[[variant]]\nkernel = \"6.1\"\n";
@@ -108,10 +105,8 @@ fn an_event_that_one_kernel_lacks_is_absent_there() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn tracepoints_in_the_image_are_those_of_the_running_kernel() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let look = "while read e; do echo note event $e; done \
                 < /sys/kernel/tracing/available_events >&$FAULTLINE_FD";
@@ -135,10 +130,8 @@ fn tracepoints_in_the_image_are_those_of_the_running_kernel() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_kernel_from_source_has_what_events_need() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let workload = faulting(&bench, "true");
     let variant = "[[variant]]\nkernel = \"debian-source:6.1\"\n";
@@ -152,10 +145,8 @@ fn a_kernel_from_source_has_what_events_need() {
 
 /// Without huge pages, NUMA balancing migrates one page a call, and each call is an event.
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn migrations_agree_with_the_kernels_counters() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let text = "name = \"migrations\"\nboots = 1\n\
         [machine]\ncpus = 4\nmemory = \"1G\"\nnodes = 2\naccel = \"tcg\"\n\
@@ -177,10 +168,8 @@ fn migrations_agree_with_the_kernels_counters() {
 
 /// `perf stat` counts the same events beside the agent. It runs a script that cuts the phase itself.
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn perf_stat_counts_the_same() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let events = ["page-faults", "context-switches", "tlb:tlb_flush"];
     let inside = "echo phase faults >&$FAULTLINE_FD; dd bs=1 count=1 of=/dev/null <&$FAULTLINE_ACK_FD; \

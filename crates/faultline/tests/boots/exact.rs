@@ -10,7 +10,6 @@ use model::{Boot, Bytes, CpuSet, Execution, Limits, Node, Profile, Topology};
 use serde_json::Value;
 
 use crate::common::Bench;
-use crate::long_only;
 
 /// An experiment in exact mode; `machine` is its shape, `rest` the rest of the file.
 fn exact(name: &str, seeds: u32, machine: &str, rest: &str) -> String {
@@ -152,10 +151,8 @@ fn export_adds_up(bench: &Bench, boot: &Boot) {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     for cpus in [1, 2, 4] {
         let nodes = topology(cpus).nodes;
@@ -228,10 +225,8 @@ fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn twenty_boots_of_one_variant_give_one_result() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let rest = format!(
         "[[variant]]\nkernel = \"newest\"\n{}",
@@ -245,10 +240,8 @@ fn twenty_boots_of_one_variant_give_one_result() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn balancing_makes_accesses_more_local() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let variant = |name: &str, value: u8| {
         format!(

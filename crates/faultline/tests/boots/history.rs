@@ -13,7 +13,6 @@ use kernels::Cache;
 use serde_json::Value;
 
 use crate::common::Bench;
-use crate::long_only;
 use crate::planted::{BASE, SOURCE, image, patch};
 
 const VMSCAN: &str = "mm/vmscan.c";
@@ -233,37 +232,29 @@ fn are_proven(found: &Value, planted: &[(Change, &str)]) {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn one_culprit_in_a_merged_branch_is_found_and_proven() {
-    if !long_only() {
-        return;
-    }
     let found = search([None, Some(DELAY), None], &[]);
     are_proven(&found, &[(DELAY, "page_add_new_anon_rmap")]);
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn two_culprits_are_found_and_proven() {
-    if !long_only() {
-        return;
-    }
     let found = search([Some(WALK), Some(DELAY), None], &["--all"]);
     are_proven(&found, &[(WALK, "handle_mm_fault"), (DELAY, "page_add_new_anon_rmap")]);
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_small_step_between_offsetting_ones_is_found() {
-    if !long_only() {
-        return;
-    }
     let found = search([Some(DELAY), Some(ACCESS), Some(NO_DELAY)], &[]);
     are_proven(&found, &[(ACCESS, "folio_add_lru_vma")]);
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_history_without_a_culprit_has_no_difference() {
-    if !long_only() {
-        return;
-    }
     let found = search([None; 3], &[]);
     assert_eq!(found["ending"]["ending"], "no-difference");
 }

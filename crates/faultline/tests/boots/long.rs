@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use model::Source;
 
 use crate::common::Bench;
-use crate::long_only;
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let files = || Source::ALL.iter().copied().filter(|source| *source != Source::Events);
     let sources: Vec<String> = files().map(|source| format!("\"{}\"", source.name())).collect();

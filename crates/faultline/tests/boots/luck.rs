@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::common::Bench;
-use crate::long_only;
 
 /// A variant's name, and its difference from the others.
 type Harmless = (&'static str, &'static str);
@@ -63,10 +62,8 @@ fn irrelevant_words_and_settings_get_no_verdict() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn other_machines_and_kernels_give_no_verdict_either() {
-    if !long_only() {
-        return;
-    }
     let two = "cpus = 2\nmemory = \"512M\"\nnodes = 2";
     are_the_same("two-nodes", "6.1", two, AUTONUMA, &[PLAIN, UNKNOWN, MODULE, LONG]);
     let four = "cpus = 4\nmemory = \"512M\"\nnodes = 1";

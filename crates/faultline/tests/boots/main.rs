@@ -27,12 +27,3 @@ mod swap;
 mod today;
 mod tour;
 mod workloads;
-
-/// Whether tests that take minutes are wanted; prints a line if not.
-fn long_only() -> bool {
-    let wanted = std::env::var_os("FAULTLINE_LONG").is_some();
-    if !wanted {
-        println!("skipped: takes minutes; set FAULTLINE_LONG, as `make check-long` does");
-    }
-    wanted
-}

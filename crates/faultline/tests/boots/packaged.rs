@@ -2,7 +2,6 @@
 //! have mmtests' rows, and the kernels' own counters agree with what the programs print.
 
 use crate::common::{Bench, experiment};
-use crate::long_only;
 use model::{Boot, Chunk, Source};
 
 /// Small, so that each takes less than a minute.
@@ -62,18 +61,25 @@ const FILES_SIZE: f64 = 512.0 * 1024.0 / 5.0;
 
 #[test]
 fn kernel_counters_agree_with_packaged_programs() {
+    counters_agree("6.1");
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn the_oldest_kernels_counters_agree_with_packaged_programs() {
+    counters_agree("5.10");
+}
+
+fn counters_agree(kernel: &str) {
     let bench = Bench::new();
-    let oldest = if long_only() { "[[variant]]\nkernel = \"5.10\"\n" } else { "" };
-    let text = experiment("packaged", &format!("{EXPERIMENT}{oldest}"));
+    let text = experiment("packaged", &EXPERIMENT.replace("\"6.1\"", &format!("\"{kernel}\"")));
     let text = text.replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
     bench.run(&text).expect(0);
     let boots = bench.boots();
-    assert_eq!(boots.len(), if oldest.is_empty() { 1 } else { 2 });
-    for boot in &boots {
-        an_image_is_filled_and_repaired(boot);
-        a_file_is_written_twice_and_read_twice(boot);
-        files_are_written_once_and_read_from_memory(boot);
-    }
+    let [boot] = &boots[..] else { panic!("{} boots", boots.len()) };
+    an_image_is_filled_and_repaired(boot);
+    a_file_is_written_twice_and_read_twice(boot);
+    files_are_written_once_and_read_from_memory(boot);
     let table = bench.faultline(&["compare", "--full"]).expect(0).out;
     for row in [
         "Amean     Elapsed-fsmark",
@@ -169,10 +175,8 @@ fn files_are_written_once_and_read_from_memory(boot: &Boot) {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn the_server_counters_agree_with_pgbench() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let text = experiment("pgbench", PGBENCH).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
     bench.run(&text).expect(0);
@@ -194,10 +198,8 @@ fn the_server_counters_agree_with_pgbench() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn kernel_counters_agree_with_stressors_a_server_and_a_compiler() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let text = experiment("stress", STRESS).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
     bench.run(&text).expect(0);

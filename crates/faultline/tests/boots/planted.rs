@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::balancing::growth;
 use crate::common::{Bench, experiment, quoted};
-use crate::long_only;
 
 /// What `scripts/planted` does to a kernel.
 struct Planted {
@@ -87,10 +86,8 @@ fn json(bench: &Bench, args: &[&str]) -> Value {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn exact_mode_finds_planted_instructions() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let planted = [DELAY, ACCESS, WALK];
     let base = functions(&image(BASE));
@@ -121,10 +118,8 @@ fn exact_mode_finds_planted_instructions() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn planted_functions_differ_and_no_others() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let changed =
         [DELAY, ACCESS, WALK].map(|it| (it.kernel, vec![(it.function, "changed", it.count)]));
@@ -143,10 +138,8 @@ fn planted_functions_differ_and_no_others() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_series_is_walked_patch_by_patch() {
-    if !long_only() {
-        return;
-    }
     let planted = [DELAY, ACCESS, WALK];
     let files = planted.each_ref().map(|it| quoted(&patch(it.kernel)));
     let bench = Bench::new();
@@ -167,10 +160,8 @@ fn a_series_is_walked_patch_by_patch() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn kernels_that_only_moved_are_the_same() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let kernels = [BASE, "harmless", "moved"];
     let variants = kernels.map(|kernel| variant(kernel, ""));
@@ -189,10 +180,8 @@ fn kernels_that_only_moved_are_the_same() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn planted_kernels_balance() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let rest = format!(
         "accel = \"tcg\"\n[[variant]]\nkernel = \"{SOURCE}\"\n[[workload]]\nname = \"autonuma\"\n\

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::common::{Bench, quoted};
 use crate::events::faulting;
-use crate::long_only;
 use crate::planted::{BASE, SOURCE, variant};
 
 /// Two processes that fault.
@@ -113,10 +112,8 @@ fn samples_are_of_what_ran() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_kernel_that_denies_samples_is_noted() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let variants = "[[variant]]\nkernel = \"6.1\"\nsysctl = { \"kernel.kptr_restrict\" = 2 }\n";
     bench.run(&experiment(1, variants, FAULTS)).expect(0);
@@ -129,10 +126,8 @@ fn a_kernel_that_denies_samples_is_noted() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn samples_that_a_full_buffer_loses_are_counted() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let busy = "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done";
     let workload = faulting(&bench, busy);
@@ -170,10 +165,8 @@ const SLOW: &str = "\
 
 /// Samples rank functions as counted instructions do: emulation takes about as long for each instruction.
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn samples_rank_functions_as_exact_mode_does() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let patch = quoted(&bench.write("slow.patch", SLOW));
     let never = "sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" = \"never\" }\n";

@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader};
 use kernels::Cache;
 
 use crate::common::{Bench, quoted};
-use crate::long_only;
 
 /// A workload that takes longer if the command line has the word `slow`, and a kernel with and without that
 /// word.
@@ -116,10 +115,8 @@ fn cold(bench: &Bench) -> String {
 
 /// Page faults, as the kernel counts them: each new process causes some.
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn counters_cover_the_steady_part() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     bench.run(&cold(&bench)).expect(0);
     let faults = |arguments: &[&str]| {

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use crate::common::{Bench, Said};
-use crate::long_only;
 
 /// What a check of a new workload prints.
 fn checked(bench: &Bench, language: &str) -> String {
@@ -35,10 +34,8 @@ fn the_c_program_is_checked() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn the_scripts_are_checked() {
-    if !long_only() {
-        return;
-    }
     for (language, phases) in [("shell", "phases: fork\n"), ("python", "phases: map, touch\n")] {
         let out = checked(&Bench::new(), language);
         assert!(out.contains(phases) && out.contains("\nElapsed"), "{language}: {out}");

@@ -3,13 +3,10 @@
 use model::Outcome;
 
 use crate::common::Bench;
-use crate::long_only;
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn kernels_from_5_10_to_the_newest_are_built_and_run_workloads_in_both_modes() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let kernels = ["5.10", "6.1", "6.12", "newest"];
     let variants: String = kernels

@@ -4,7 +4,6 @@
 use model::{Boot, Chunk, Source};
 
 use crate::common::Bench;
-use crate::long_only;
 
 /// A process that needs most of the memory, besides what the machine itself needs.
 const EXPERIMENT: &str = r#"
@@ -28,28 +27,35 @@ parameters = { rounds = 2 }
 
 #[test]
 fn memory_that_does_not_fit_is_swapped_out() {
+    is_swapped_out("file");
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn memory_that_does_not_fit_is_swapped_to_zram() {
+    is_swapped_out("zram");
+}
+
+fn is_swapped_out(kind: &str) {
     let bench = Bench::new();
-    let kinds = if long_only() { &["file", "zram"][..] } else { &["file"] };
-    for kind in kinds {
-        let swap = format!("kind = \"{kind}\", size = \"256M\"");
-        // With several CPUs in threads, emulation hangs in one of some hundred boots.
-        let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
-        let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
-        let run = bench.run(&text);
-        let boots = bench.boots();
-        assert_eq!(boots.len(), 2, "{}", run.err);
-        for boot in &boots {
-            let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
-            let out: i64 = chunks.filter_map(|chunk| chunk.difference("pswpout")).sum();
-            assert!(out > 0, "{swap}, {}: nothing went out", boot.variant);
-            what_exceeds_the_limit_is_swapped(boot);
-        }
-        let [old, new] = &boots[..] else { unreachable!() };
-        let told = "this kernel has no memory.reclaim, which came with Linux 5.19";
-        assert!(old.outcome.to_string().ends_with(told), "{}", old.outcome);
-        assert!(new.outcome.is_complete(), "{}", new.outcome);
-        files_are_reclaimed(new);
+    let swap = format!("kind = \"{kind}\", size = \"256M\"");
+    // With several CPUs in threads, emulation hangs in one of some hundred boots.
+    let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
+    let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
+    let run = bench.run(&text);
+    let boots = bench.boots();
+    assert_eq!(boots.len(), 2, "{}", run.err);
+    for boot in &boots {
+        let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
+        let out: i64 = chunks.filter_map(|chunk| chunk.difference("pswpout")).sum();
+        assert!(out > 0, "{swap}, {}: nothing went out", boot.variant);
+        what_exceeds_the_limit_is_swapped(boot);
     }
+    let [old, new] = &boots[..] else { unreachable!() };
+    let told = "this kernel has no memory.reclaim, which came with Linux 5.19";
+    assert!(old.outcome.to_string().ends_with(told), "{}", old.outcome);
+    assert!(new.outcome.is_complete(), "{}", new.outcome);
+    files_are_reclaimed(new);
 }
 
 /// The processes use 40 % of the memory, and may use 30 %.

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::Bench;
-use crate::long_only;
 
 const TOUR: &str = include_str!("../../../../docs/tour.md");
 
@@ -45,10 +44,8 @@ fn masked(line: &str) -> String {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn the_tour_is_what_the_commands_print() {
-    if !long_only() {
-        return;
-    }
     let bench = Bench::new();
     let program = Path::new(env!("CARGO_BIN_EXE_faultline")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
