@@ -83,9 +83,9 @@ quick:
 test: guest plugin python
 	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast
 
-# The ignored tests too.
+# The ignored tests too, and a minute of damaged inputs for each parser.
 check-long: guest plugin python lint
-	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
+	$(FOR_TESTS) FUZZ_SECONDS=60 $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 
 lint: deny
 	$(CARGO) fmt --all --check

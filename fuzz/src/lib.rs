@@ -1,0 +1,81 @@
+//! The parsers of foreign bytes, each as a function of a file's name and bytes. They return whether something was read.
+//! What a parser must not do is panic, hang, or take memory without a limit. `tests/damaged.rs` runs them.
+
+mod frames;
+
+use std::io::Cursor;
+use std::path::Path;
+
+use kernelfiles::kallsyms::Symbols;
+use mmtests::benchmark::Logs;
+use model::Source;
+
+pub use frames::{events, profile};
+
+/// Files of `/proc` and `/sys`, and the kernel's log.
+pub fn kernel_files(_name: &str, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    kernelfiles::klog::panic_line(&text);
+    kernelfiles::config::parse(&text);
+    kernelfiles::config::compiler(&text);
+    let counters = Source::ALL.iter().map(|source| kernelfiles::counters(*source, "", &text).len());
+    counters.sum::<usize>() + kernelfiles::klog::problems(&text).len() > 0
+}
+
+/// Lines by which a workload reports.
+pub fn protocol(_name: &str, bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines.filter(|line| flight::protocol::parse(line).is_ok()).count() > 0
+}
+
+/// Mails, patches, commit messages and pages with tables. Each table is checked and gets another baseline.
+pub fn mails(_name: &str, bytes: &[u8]) -> bool {
+    let document = import::read(bytes);
+    for table in &document.tables {
+        import::check(table);
+        let _ = import::rebase(table, "#1", None);
+    }
+    let mut tables = 0;
+    let _ = import::read_mails(&mut Cursor::new(bytes), |mail| tables += mail.tables.len());
+    tables > 0
+}
+
+/// What `perf script` prints.
+pub fn perf_script(_name: &str, bytes: &[u8]) -> bool {
+    import::perf_script(bytes, None).is_ok()
+}
+
+/// What `perf data convert --to-json` writes.
+pub fn perf_json(_name: &str, bytes: &[u8]) -> bool {
+    import::perf_json(bytes, None).is_ok()
+}
+
+/// A log of mmtests. Its name is `BENCHMARK+LOG`.
+pub fn mmtests_logs(name: &str, bytes: &[u8]) -> bool {
+    let (benchmark, log) = name.split_once('+').expect("a benchmark and its log");
+    let files = [(log.to_owned(), bytes.to_vec())].into();
+    mmtests::benchmark::read(benchmark, &Logs { files }).is_ok()
+}
+
+/// Files in TOML: experiments, searches and lists of packages.
+pub fn toml_files(_name: &str, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let path = Path::new("experiments/damaged.toml");
+    let experiment = lab::file::parse(path, &text, None).map_err(|error| error.to_string());
+    let search = lab::file::parse_culprit(path, &text, [None, None]).map_err(|it| it.to_string());
+    let packages = lab::file::lock::read(&text);
+    experiment.is_ok() || search.is_ok() || packages.is_ok()
+}
+
+/// ELF files and compressed kernels.
+pub fn images(_name: &str, bytes: &[u8]) -> bool {
+    let _ = kernels::image::check(bytes);
+    let _ = kernels::image::extract(bytes);
+    let _ = kernels::image::release(bytes);
+    kernels::image::has_pvh_entry(bytes);
+    kernels::image::loaded(bytes);
+    kernels::layout::tasks(bytes);
+    let symbols = Symbols::parse("ffffffff81000000 T function\n");
+    let image = code::Image::read(bytes, &symbols);
+    image.is_ok_and(|image| !code::difference(&image, &image).same.is_empty())
+}
