@@ -57,6 +57,9 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub store: Option<PathBuf>,
+    /// Print what Faultline does, such as the programs that it starts
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -9,6 +9,7 @@ mod args;
 mod commands;
 mod failure;
 mod list;
+mod log;
 mod output;
 mod progress;
 
@@ -23,7 +24,10 @@ use crate::failure::{Failure, report_failure};
 fn main() -> ExitCode {
     store::say_waits(|line| eprintln!("{}", report::escape(line)));
     let ended = match Cli::try_parse() {
-        Ok(cli) => run(cli),
+        Ok(cli) => {
+            log::begin(cli.verbose);
+            run(cli)
+        }
         Err(error) => match args::beside_a_file(&error) {
             Some(message) => Err(Failure::Usage(message)),
             None if error.use_stderr() => Err(Failure::Arguments(error.render().to_string())),

@@ -8,6 +8,8 @@ use lab::file::FileError;
 use miette::GraphicalReportHandler;
 use model::visible;
 
+use crate::log::SAID;
+
 /// Prints results to standard output.
 pub fn print(text: &str) -> io::Result<()> {
     io::stdout().write_all(visible(text).as_bytes())
@@ -15,7 +17,13 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line to standard error. What goes wrong there, such as a closed pipe, does not end a run.
 pub fn say(line: fmt::Arguments<'_>) {
+    tracing::info!(target: SAID, "{line}");
     let _ = write_error(&format!("{}\n", visible(&line.to_string())));
+}
+
+/// Writes an event of the log to standard error.
+pub fn log(event: &str) {
+    let _ = write_error(&visible(event));
 }
 
 /// Writes a question to standard error.
@@ -25,6 +33,7 @@ pub fn ask(question: &str) -> io::Result<()> {
 
 /// Writes an error in a file to standard error, in colour if that is a terminal.
 pub fn say_in_file(error: &FileError) {
+    tracing::info!(target: SAID, "{error}");
     let _ = write_error(&(in_file(&GraphicalReportHandler::new(), error) + "\n"));
 }
 

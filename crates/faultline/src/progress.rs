@@ -11,6 +11,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Progress, Replayed};
 use model::{BootId, count};
 
+use crate::log;
+
 /// A running boot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Running {
@@ -34,7 +36,8 @@ pub struct Display {
 impl Display {
     /// Progress on standard error; none if `quiet`.
     pub fn new(quiet: bool) -> Self {
-        let plain = !quiet && !stderr().is_terminal();
+        // Bars would be torn by what is printed beside them.
+        let plain = !quiet && (!stderr().is_terminal() || log::is_verbose());
         let target = match quiet || plain {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
@@ -119,7 +122,11 @@ impl Display {
     /// Prints a line, which may have text from a guest.
     fn line(&self, text: &str) {
         let text = report::escape(text);
-        if self.plain || self.bars.println(&text).is_err() {
+        if self.plain {
+            return eprintln!("{text}");
+        }
+        tracing::info!(target: log::SAID, "{text}");
+        if self.bars.println(&text).is_err() {
             eprintln!("{text}");
         }
     }

@@ -78,10 +78,13 @@ impl Tool {
     }
 
     fn start(&self, command: &mut Command) -> Result<Output, Error> {
-        command.output().map_err(|error| match error.kind() {
+        tracing::debug!("starts {command:?}");
+        let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
             _ => Error::Io { doing: "start", path: self.name.into(), source: error },
-        })
+        })?;
+        tracing::debug!("{} ended with {}", self.name, output.status);
+        Ok(output)
     }
 
     /// Runs `command` to its end and returns its output as text. Fails when the program is not installed or

@@ -32,6 +32,7 @@ pub fn tied(program: &Path) -> Command {
 impl Process {
     /// Starts a command made by [`tied`].
     pub fn start(mut command: Command) -> Result<Self, Error> {
+        tracing::debug!("starts {command:?}");
         let child = command.spawn().map_err(Error::Setpriv)?;
         Ok(Self { child, done: false })
     }

@@ -190,11 +190,13 @@ impl<'a> Watch<'a> {
             if let Some(status) = status {
                 let heard = self.monitor.take().map(Monitor::last_words);
                 let how = self.ended(status, heard);
+                tracing::debug!("QEMU ended with {status}: {how:?}");
                 self.check_host(&how)?;
                 return Ok(self.ending(how, Vec::new()));
             }
             if let Some(how) = self.too_much() {
                 let remarks = self.kill();
+                tracing::debug!("QEMU was killed: {how:?}");
                 self.check_host(&how)?;
                 self.read(watch)?;
                 return Ok(self.ending(how, remarks));

@@ -59,9 +59,9 @@ mod tests {
     use crate::args::Cli;
 
     /// Options of `run` that apply to an experiment file too.
-    const APPLY: [&str; 10] = [
+    const APPLY: [&str; 11] = [
         "--dry-run", "--jobs", "--keep-going", "--mode", "--profile", "--quiet", "--retry-failed",
-        "--seeds", "--store", "--verify",
+        "--seeds", "--store", "--verbose", "--verify",
     ];
 
     #[test]

@@ -15,7 +15,7 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Fish, Shell::Zsh];
 /// The beginning of `docs/cli.md`. Options of all commands are in the first section only.
 const HEAD: &str = "# Command reference
 
-This page is what `--help` prints. All commands have the options `--store` and `--help`. `docs/commands.md` explains
+This page is what `--help` prints. All commands have the options `--store`, `--verbose` and `--help`. `docs/commands.md` explains
 kernels of your own, names of experiments and the store.
 
 <!-- Written by `faultline generate DIRECTORY`; copy DIRECTORY/cli.md here when options change. -->
@@ -32,9 +32,9 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     for shell in SHELLS {
         generate_to(shell, &mut Cli::command(), "faultline", directory).map_err(failed)?;
     }
-    let own_store = |store: clap::Arg| store.global(false);
+    let own = |option: clap::Arg| option.global(false);
     let command = Cli::command().disable_help_flag(true).disable_help_subcommand(true);
-    let mut command = command.term_width(100).mut_arg("store", own_store);
+    let mut command = command.term_width(100).mut_arg("store", own).mut_arg("verbose", own);
     command.build();
     let mut text = HEAD.to_owned();
     add_help(&mut command, &mut text);

@@ -10,6 +10,7 @@ use super::run::scratch;
 use super::{existing_store, print, store_path};
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
+use crate::log;
 use crate::progress::Display;
 
 pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -18,6 +19,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
     }
     let path = store_path(store.clone())?;
     let store = existing_store(store)?;
+    log::to_file(&path);
     let lab = Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,

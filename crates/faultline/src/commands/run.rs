@@ -23,6 +23,7 @@ use super::plan::plan;
 use super::{existing_store, print, store_option, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
+use crate::log;
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
@@ -94,6 +95,7 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
 /// The laboratory with the named store, or the default one.
 pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
+    log::to_file(&path);
     Ok(Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,
