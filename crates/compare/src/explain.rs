@@ -5,14 +5,19 @@
 //! the seeds. Contributions are integers over one denominator, so they add up to the change of the total
 //! without rounding error.
 
+pub mod attribution;
 mod cause;
 mod contribution;
 pub(crate) mod counters;
+pub mod cover;
+pub mod equal;
 mod headline;
 mod paths;
 mod rename;
+pub mod sampled;
 mod section;
 mod sides;
+pub mod signal;
 mod tally;
 #[cfg(test)]
 mod tests;

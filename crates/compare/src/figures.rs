@@ -1,11 +1,17 @@
 //! One figure per boot, and the evidence from the figures of two variants.
 
+pub mod growth;
+pub mod operations;
+pub mod phases;
+pub mod steady;
+pub mod warmup;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use stats::{Estimate, Summary};
 
-use crate::evidence::{Evidence, Judging, NoEvidence, Variation};
-use crate::independent::independent;
+use crate::verdicts::evidence::{Evidence, Judging, NoEvidence, Variation};
+use crate::verdicts::independent::independent;
 
 /// Fewer boots per side get no verdict. Two values of a bimodal distribution are often close together, so
 /// their spread looks too small.

@@ -4,88 +4,60 @@
 //!
 //! Only complete boots count. A figure that a variant lacks is absent, never 0.
 
-mod accesses;
-mod attribution;
-mod chosen;
-mod config;
-mod consistency;
-mod counters;
-mod cover;
-mod cross_check;
-mod duration;
-mod effects;
-mod equal;
-mod events;
-mod evidence;
-mod exact;
+mod designs;
 mod explain;
-mod facts;
 mod figures;
-mod growth;
-mod independent;
-mod judge;
-mod locality;
-mod luck;
-mod metrics;
 mod names;
 mod notes;
-mod oddities;
-mod operations;
-mod phases;
 mod plots;
-mod rows;
-mod sampled;
-pub mod selftest;
-mod sequential;
-mod signal;
-mod steady;
-mod steps;
-mod sweep;
-mod table;
+mod tables;
 #[cfg(test)]
 mod testing;
-mod warmup;
+mod verdicts;
 
+use designs::{steps, sweep};
+use figures::steady::Steady;
 use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
+use notes::consistency;
 use serde::Serialize;
-use steady::Steady;
+use tables::{chosen, counters, duration, events, metrics};
 
-pub use attribution::{Explained, explained};
-pub use chosen::Unmet;
-pub use consistency::{Counting, Finding, Relation, Severity};
-pub use cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
-pub use cross_check::{
+pub use designs::cross_check::{
     Conclusion, CrossCheck, Gain, Instructions, Sources, comparable, cross_check,
 };
-pub use effects::{Axis, Effect, Effects, Term};
-pub use events::Spread;
-pub use evidence::{Evidence, Judging, NoEvidence, Variation};
-
+pub use designs::effects::{Axis, Effect, Effects, Term};
+pub use designs::selftest;
+pub use designs::steps::Step;
+pub use designs::sweep::{Along, Found, Place, Spot, Turn, along};
+pub use explain::attribution::{Explained, explained};
+pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
+pub use explain::sampled::{
+    SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
+};
+pub use explain::signal::Signal;
 pub use explain::{
     Callee, Calls, Code, Compared, Contribution, Counter, Explanation, Headline, Holder, Only,
     Path, Paths, Section, Side, Split, Subject, Totals, explain, headlines, paths,
 };
 pub use figures::BootFigures;
-pub use judge::false_discovery_rates;
-pub use locality::{Interval, locality};
-pub use luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
+pub use figures::phases::{ALL_PHASES, NoPhase, with_phases};
+pub use figures::steady::Part;
+pub use figures::warmup::{Beginnings, Repeated, WarmUp};
 pub use names::{Month, of_counter, others, ours};
+pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
 };
-pub use oddities::{Odd, Oddity, Peak};
-pub use phases::{ALL_PHASES, NoPhase, with_phases};
+pub use plots::locality::{Interval, locality};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
-pub use sampled::{
-    SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
-};
-pub use sequential::Look;
-pub use signal::Signal;
-pub use steady::Part;
-pub use steps::Step;
-pub use sweep::{Along, Found, Place, Spot, Turn, along};
-pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
-pub use warmup::{Beginnings, Repeated, WarmUp};
+pub use tables::chosen::Unmet;
+pub use tables::events::Spread;
+pub use tables::oddities::{Odd, Oddity, Peak};
+pub use tables::table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
+pub use verdicts::evidence::{Evidence, Judging, NoEvidence, Variation};
+pub use verdicts::judge::false_discovery_rates;
+pub use verdicts::luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
+pub use verdicts::sequential::Look;
 
 /// A boot as it was kept.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,9 @@
 //! Notes on the columns: in what they differ besides the code, and what happened while the boots ran.
 
+mod config;
+pub mod consistency;
+mod facts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
@@ -8,7 +12,7 @@ use model::{
 };
 use serde::Serialize;
 
-use crate::{Counting, Finding, VariantBoots, config, facts};
+use crate::{Counting, Finding, VariantBoots};
 
 /// The beginnings of notes on figures that a boot lacks.
 const LACKS: [&str; 5] = [TOO_QUICK, NOT_READ, MISSING, NOT_COUNTED, NOT_SAMPLED];

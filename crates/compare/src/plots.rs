@@ -3,6 +3,7 @@
 //! counted.
 
 mod counters;
+pub mod locality;
 mod nodes;
 mod scatter;
 mod series;

@@ -7,7 +7,7 @@ use model::{
 };
 
 use crate::figures::BootFigures;
-use crate::luck::Seeds;
+use crate::verdicts::luck::Seeds;
 use crate::{KeptBoot, VariantBoots};
 
 /// A workload with a time, a rate and a figure without direction.

@@ -8,8 +8,8 @@ use model::{Boot, Source, WorkloadUse};
 use super::sides::Sides;
 use super::{Counter, Span};
 use crate::Difference;
-use crate::growth::{Growth, lost_series};
-use crate::luck::{Entry, listed};
+use crate::figures::growth::{Growth, lost_series};
+use crate::verdicts::luck::{Entry, listed};
 
 /// The growth in one seed over the iterations that count, in some phases; empty if the seed lost series.
 pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Growth<'a> {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::contribution::{Drawn, of_function, plain};
 use super::counters;
+use super::equal;
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
-use crate::equal;
-use crate::growth::Growth;
-use crate::luck::{Entry, listed};
+use crate::figures::growth::Growth;
+use crate::verdicts::luck::{Entry, listed};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The difference in one phase, or in all phases together.
@@ -64,7 +64,7 @@ pub struct Totals {
     pub kernel: Difference,
     /// By firmware.
     pub firmware: Difference,
-    /// By the kernel, at equal entries of its functions: [`crate::equal`]. `None` where a seed has no
+    /// By the kernel, at equal entries of its functions: [`crate::explain::equal`]. `None` where a seed has no
     /// functions.
     pub equal: Option<Difference>,
 }

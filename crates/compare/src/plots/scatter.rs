@@ -6,8 +6,8 @@ use model::{Better, BootId, Mode, WorkloadUse};
 use stats::counted::count;
 use stats::{RepeatedValue, outliers};
 
-use crate::operations::{BootSamples, Operation, operations};
-use crate::warmup::leave_out;
+use crate::figures::operations::{BootSamples, Operation, operations};
+use crate::figures::warmup::leave_out;
 use crate::{Judging, VariantBoots};
 
 /// Most operations of a workload that are drawn; those with a direction come first.

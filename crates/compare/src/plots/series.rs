@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use model::{ACCESSES_SOURCE, BootId, Source, WorkloadUse};
 
 use super::counters;
+use super::locality::{share, steps, sum};
 use super::nodes::node_in;
 use super::tracks::{Track, Tracks};
 use crate::VariantBoots;
-use crate::locality::{share, steps, sum};
 
 /// Most of the workload's own series that are drawn.
 const MAX_OWN: usize = 6;

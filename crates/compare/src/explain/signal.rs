@@ -1,0 +1,213 @@
+//! One figure of a boot, by which kernels are told apart in a search for a commit.
+
+use std::fmt;
+
+use model::{Experiment, Kept, Mode, WorkloadUse};
+
+use crate::explain::{
+    Contribution, Explanation, Identity, Section, Span, Subject, Tally, profiles,
+};
+use crate::verdicts::luck::RESOLUTION;
+use crate::{Comparison, Judging, Kind, Results, Row, Verdict, compare};
+
+/// A function is the signal if it has at least this share of its phase's change.
+const HALF: f64 = 0.5;
+
+/// A figure of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A row of means in a table of metrics, or a counter.
+    Row(String),
+    /// The kernel's instructions in a phase, or in the measured phases together.
+    Instructions(Option<String>),
+    /// A function's own instructions per entry in a phase, or in the measured phases together.
+    Function(String, Option<String>),
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = |phase: &Option<String>| match phase {
+            Some(phase) => format!(" in phase {phase}"),
+            None => String::new(),
+        };
+        match self {
+            Self::Row(row) => f.write_str(row),
+            Self::Instructions(at) => write!(f, "kernel instructions{}", phase(at)),
+            Self::Function(name, at) => write!(f, "instructions of {name} per entry{}", phase(at)),
+        }
+    }
+}
+
+impl Signal {
+    /// The figure of a boot; `None` if it has none, as that of a function that was not entered.
+    pub fn of_boot(&self, experiment: &Experiment, kept: &Kept) -> Option<f64> {
+        let used = experiment.workloads.first()?;
+        let tally = |phase: &Option<String>| {
+            let span = phase.as_deref().map_or(Span::Measured, Span::Phase);
+            Tally::of(profiles(&kept.boot, used, span))
+        };
+        match self {
+            Self::Row(name) => {
+                let comparison = of_one(experiment, kept);
+                rows(&comparison).find(|row| row.metric == *name)?.value(0)
+            }
+            Self::Instructions(phase) => {
+                Some(tally(phase).kernel as f64).filter(|instructions| *instructions > 0.0)
+            }
+            Self::Function(name, phase) => {
+                let executed = tally(phase).executed(Identity { name, module: "" });
+                let entries = executed.entries as f64;
+                (entries > 0.0).then(|| executed.instructions as f64 / entries)
+            }
+        }
+    }
+
+    /// Changes below this count as none, for a level of the figure. What an instruction more or less in a
+    /// function costs is certain; totals differ a little by what no seed draws.
+    pub fn least(&self, level: f64) -> f64 {
+        match self {
+            Self::Function(..) => 0.0,
+            Self::Row(_) | Self::Instructions(_) => RESOLUTION * level.abs(),
+        }
+    }
+
+    /// The names of all rows that a boot has.
+    pub fn rows(experiment: &Experiment, kept: &Kept) -> Vec<String> {
+        rows(&of_one(experiment, kept)).map(|row| row.metric.clone()).collect()
+    }
+
+    /// The row with the clearest verdict in measured mode, or the first that gets one.
+    pub fn of_comparison(comparison: &Comparison) -> Option<Self> {
+        let is_change = |it| matches!(it, Verdict::Regression | Verdict::Improvement);
+        let verdicts: Vec<_> = comparison.verdicts(1).collect();
+        let changed = verdicts.iter().filter(|(_, _, verdict)| is_change(*verdict));
+        let size = |row: &Row| row.cells[1].gain.unwrap_or(0.0).abs();
+        let largest = changed.max_by(|one, other| size(one.1).total_cmp(&size(other.1)));
+        largest.or(verdicts.first()).map(|(_, row, _)| Self::Row(row.metric.clone()))
+    }
+
+    /// In exact mode, what tells the two kernels of an explanation apart best, the best first. It is the function whose
+    /// cost holds most of the change of a phase, then the phase; each with the share of the phase's change that it
+    /// holds. Where no phase changes beyond luck, it is the function whose code differs and whose cost changed most,
+    /// without a share.
+    pub fn of_explanation(
+        explanation: &Explanation,
+        used: &WorkloadUse,
+    ) -> Vec<(Self, Option<f64>)> {
+        let is_measured = |name: &str| !name.is_empty() && !used.manifest.prepares(name);
+        let sections: Vec<&Section> = explanation
+            .phases
+            .iter()
+            .filter(|section| section.phase.as_deref().is_some_and(is_measured))
+            .collect();
+        let excess = |section: &Section| section.totals.kernel.excess();
+        let largest = sections.iter().max_by(|one, other| excess(one).total_cmp(&excess(other)));
+        let Some(section) = largest else { return vec![(Self::Instructions(None), Some(1.0))] };
+        let kernel = &section.totals.kernel;
+        let function = if kernel.beyond_luck() == Some(false) {
+            dearest_cause(&sections).map(|function| (function, None))
+        } else {
+            let holds = |place: &usize| {
+                let contribution = &section.contributions[*place];
+                let cost = contribution.calls.as_ref()?.split?.by_cost;
+                let share = explanation.instructions(cost) / kernel.change();
+                let function = Self::of_function(contribution, section)?;
+                (share >= HALF).then_some((function, Some(share)))
+            };
+            section.per_entry.iter().find_map(holds)
+        };
+        let phase = Self::Instructions(section.phase.clone());
+        function.into_iter().chain([(phase, Some(1.0))]).collect()
+    }
+
+    /// The cost of a function of the kernel's image in a phase.
+    fn of_function(contribution: &Contribution, section: &Section) -> Option<Self> {
+        match &contribution.subject {
+            Subject::Function { name, module } if module.is_empty() => {
+                Some(Self::Function(name.clone(), section.phase.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Of the functions whose code differs, the one whose cost changed most beyond luck.
+fn dearest_cause(sections: &[&Section]) -> Option<Signal> {
+    let causes = sections.iter().flat_map(|section| {
+        let ranked = section.per_entry.iter().map(|place| &section.contributions[*place]);
+        ranked.filter(|it| it.is_cause()).map(move |it| (it, *section))
+    });
+    let cost = |it: &Contribution| it.cost_at_equal_work(true);
+    let dearest = causes.max_by(|one, other| cost(one.0).total_cmp(&cost(other.0)))?;
+    Signal::of_function(dearest.0, dearest.1)
+}
+
+fn of_one(experiment: &Experiment, kept: &Kept) -> Comparison {
+    let mut own = experiment.clone();
+    own.variants.retain(|variant| variant.name == kept.boot.variant);
+    let kept = std::slice::from_ref(kept);
+    let results = Results::of(&own, kept);
+    compare(&results, 0, &Judging::of(&results))
+}
+
+/// Rows of means of metrics, and counters.
+fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
+    let is_exact = comparison.mode == Mode::Exact;
+    comparison.tables.iter().flat_map(move |table| {
+        table.rows.iter().filter(move |row| match table.kind {
+            Kind::Metrics => row.statistic.is_mean() && !(is_exact && row.cells[0].value.is_none()),
+            Kind::Duration | Kind::Counters => true,
+            Kind::Events => false,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use code::{Change, Difference, Function, Size};
+    use model::Boot;
+
+    use super::*;
+    use crate::explain::explain;
+    use crate::testing::{boot, columns, executing, manifest, used, variant};
+
+    /// Luck decides how often `f` is entered. Each entry costs 1 % more.
+    #[test]
+    fn a_cause_that_luck_hides_in_the_total_is_the_figure() {
+        let seeds = |cost: u64| {
+            let seed = |(entries, replicate): (u64, u32)| Boot {
+                profiles: vec![executing(0, "run", &[("f", "", entries, entries * cost)])],
+                replicate,
+                ..boot(0)
+            };
+            [1000, 3000, 2000, 1500, 2500].into_iter().zip(0..).map(seed).collect::<Vec<_>>()
+        };
+        let (base, new) = (seeds(100), seeds(101));
+        let variants = ["6.1", "6.12"].map(variant);
+        let columns = columns(&variants, &[&base, &new]);
+        let used = used(manifest());
+        let signals = |change: Option<Change>| {
+            let differs = |change| Function {
+                name: "f".into(),
+                change,
+                base: Size::default(),
+                new: Size::default(),
+                removed: 0,
+                added: 0,
+                inlined: None,
+            };
+            let same = if change.is_none() { vec!["f".to_owned()] } else { Vec::new() };
+            let code = Difference {
+                functions: change.into_iter().map(differs).collect(),
+                same: same.into_iter().collect(),
+            };
+            let explanation = explain(&columns[0], &columns[1], &used, 5).with_code(Ok(code));
+            assert_eq!(explanation.phases[0].totals.kernel.beyond_luck(), Some(false));
+            Signal::of_explanation(&explanation, &used)
+        };
+        let phase = (Signal::Instructions(Some("run".into())), Some(1.0));
+        assert_eq!(signals(None), std::slice::from_ref(&phase));
+        let function = (Signal::Function("f".into(), Some("run".into())), None);
+        assert_eq!(signals(Some(Change::Changed)), [function, phase]);
+    }
+}

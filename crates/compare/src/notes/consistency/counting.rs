@@ -1,0 +1,276 @@
+//! Counters that columns count differently, because they were renamed, split or moved between kernels.
+
+use std::collections::BTreeSet;
+
+use kernelfiles::catalogue::{self, Counter};
+use kernelfiles::derived::{self, Derived, Differences};
+use model::Source;
+use serde::Serialize;
+
+use crate::VariantBoots;
+use crate::figures::growth::Growth;
+
+/// Rows that two columns derive from different counters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counting {
+    /// The column's name; the other one is the baseline.
+    pub variant: String,
+    /// Labels of the rows.
+    pub rows: Vec<&'static str>,
+    /// How the counters of both are related.
+    pub relation: Relation,
+    /// Counters of the baseline's kernel.
+    pub baseline: Vec<&'static str>,
+    /// Counters of this column's kernel.
+    pub counters: Vec<&'static str>,
+}
+
+/// How counters of two kernels are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// The same is counted under other names: the rows can be compared.
+    Renamed,
+    /// One kernel counts separately what the other includes in one figure.
+    Apart,
+    /// One kernel lacks a counter that the row needs.
+    Untold,
+}
+
+/// What the columns count differently from the first one, limited to counters that moved in a workload.
+pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
+    let mut columns = columns.iter().map(|column| (column.name(), Kernel::of(column)));
+    let Some((_, Some(baseline))) = columns.next() else {
+        return Vec::new();
+    };
+    let known = columns.filter_map(|(name, kernel)| Some((name, kernel?)));
+    known.flat_map(|(name, kernel)| differences(name, &baseline, &kernel)).collect()
+}
+
+/// The counters that a column's kernel has, and those that moved.
+struct Kernel<'a> {
+    printed: BTreeSet<&'a str>,
+    /// By the names of the catalogue, zones merged.
+    has: BTreeSet<&'static str>,
+    moved: BTreeSet<&'static str>,
+}
+
+impl<'a> Kernel<'a> {
+    /// `None` without a boot with counters.
+    fn of(column: &VariantBoots<'a>) -> Option<Self> {
+        let mut kernel =
+            Self { printed: BTreeSet::new(), has: BTreeSet::new(), moved: BTreeSet::new() };
+        for boot in column.complete() {
+            let chunks = boot.chunks.iter();
+            let in_workloads =
+                chunks.filter(|it| !it.workload.is_empty() && it.is_of(Source::Vmstat));
+            let growth = Growth::of(in_workloads);
+            for (name, grown) in growth.iter() {
+                let Some(counter) = catalogue::find(name) else { continue };
+                kernel.printed.insert(name);
+                kernel.has.insert(&counter.name);
+                if grown.is_some_and(|grown| grown != 0) {
+                    kernel.moved.insert(&counter.name);
+                }
+            }
+        }
+        (!kernel.has.is_empty()).then_some(kernel)
+    }
+
+    /// Whether it has the counters that a row needs.
+    fn tells(&self, row: &Derived) -> bool {
+        let any = |name: &str| self.printed.contains(name).then_some(1.0);
+        row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
+    }
+}
+
+/// Every way in which two kernels count a row differently; rows with the same cause are merged.
+fn differences(variant: &str, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Counting> {
+    let mut all: Vec<Counting> = Vec::new();
+    for row in derived::rows() {
+        for (relation, old, new) in changes(row, baseline, kernel) {
+            let same = |it: &&mut Counting| {
+                (it.relation, &it.baseline, &it.counters) == (relation, &old, &new)
+            };
+            match all.iter_mut().find(same) {
+                // Seen from the other kernel it is the same.
+                Some(counting) if counting.rows.contains(&row.label) => {}
+                Some(counting) => counting.rows.push(row.label),
+                None => all.push(Counting {
+                    variant: variant.to_owned(),
+                    rows: vec![row.label],
+                    relation,
+                    baseline: old,
+                    counters: new,
+                }),
+            }
+        }
+    }
+    all.sort_by_key(|counting| counting.relation);
+    all
+}
+
+type Change = (Relation, Vec<&'static str>, Vec<&'static str>);
+
+/// How the kernels count a row differently: counters of the one and of the other.
+fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Change> {
+    let sources = sources(row);
+    let mut changes = Vec::new();
+    for (from, to, flipped) in [(baseline, kernel, false), (kernel, baseline, true)] {
+        let gone =
+            sources.iter().filter(|it| from.has.contains(&*it.name) && !to.has.contains(&*it.name));
+        for counter in gone {
+            let heirs = heirs(counter, to);
+            if heirs.is_empty() || !(from.moved.contains(&*counter.name) || moved(&heirs, to)) {
+                continue;
+            }
+            let told = heirs.iter().all(|heir| sources.iter().any(|source| source.name == *heir));
+            let relation = match told {
+                true => Relation::Renamed,
+                // Not every row can be computed from the counters of all zones.
+                false if from.tells(row) && !to.tells(row) => Relation::Untold,
+                false => continue,
+            };
+            changes.push(ordered(relation, vec![&*counter.name], heirs, flipped));
+        }
+        // What the other kernel counts separately is part of a counter that both have.
+        for counter in &sources {
+            let has_both = from.has.contains(&*counter.name) && to.has.contains(&*counter.name);
+            let parts = catalogue::counters()
+                .filter(|part| has_both && part.split_from.contains(&counter.name))
+                .filter(|part| to.moved.contains(&*part.name) && !from.has.contains(&*part.name));
+            let parts: Vec<&str> = parts.map(|part| &*part.name).collect();
+            if !parts.is_empty() {
+                changes.push(ordered(Relation::Apart, vec![&*counter.name], parts, flipped));
+            }
+        }
+    }
+    changes
+}
+
+fn ordered(
+    relation: Relation,
+    from: Vec<&'static str>,
+    to: Vec<&'static str>,
+    flipped: bool,
+) -> Change {
+    if flipped { (relation, to, from) } else { (relation, from, to) }
+}
+
+/// The counters of a row, zones merged.
+fn sources(row: &Derived) -> Vec<&'static Counter> {
+    let mut sources: Vec<&Counter> = Vec::new();
+    for counter in row.formula.expr.counters().iter().filter_map(|name| catalogue::find(name)) {
+        if !sources.iter().any(|source| source.name == counter.name) {
+            sources.push(counter);
+        }
+    }
+    sources
+}
+
+/// The counters of `kernel` that count what `counter` counted in another kernel.
+fn heirs(counter: &Counter, kernel: &Kernel<'_>) -> Vec<&'static str> {
+    let related = catalogue::counters().filter(|other| {
+        counter.became.contains(&other.name)
+            || counter.was.contains(&other.name)
+            || other.became.contains(&counter.name)
+            || other.was.contains(&counter.name)
+    });
+    related.map(|other| &*other.name).filter(|name| kernel.has.contains(name)).collect()
+}
+
+fn moved(names: &[&str], kernel: &Kernel<'_>) -> bool {
+    names.iter().any(|name| kernel.moved.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Boot;
+
+    use super::*;
+    use crate::testing::{boot, chunk, columns, variant};
+
+    fn counting_of(old: &[(&str, i64)], new: &[(&str, i64)]) -> Vec<Counting> {
+        let boots = [old, new].map(|grown| [Boot { chunks: vec![chunk(0, "", grown)], ..boot(0) }]);
+        let variants = ["old", "new"].map(variant);
+        counting(&columns(&variants, &[&boots[0], &boots[1]]))
+    }
+
+    const BY_ZONE: [(&str, i64); 5] = [
+        ("allocstall", 24),
+        ("pgscan_kswapd_dma32", 900),
+        ("pgscan_kswapd_normal", 800),
+        ("pgscan_direct_dma32", 10),
+        ("pgscan_direct_normal", 5),
+    ];
+    const BY_NODE: [(&str, i64); 4] = [
+        ("allocstall_normal", 20),
+        ("allocstall_movable", 7),
+        ("pgscan_kswapd", 1700),
+        ("pgscan_direct", 15),
+    ];
+
+    /// Both questions of the node-lru thread: no stalls, and no velocity of zone dma32.
+    #[test]
+    fn stalls_and_scans_by_zone_and_by_node() {
+        for flipped in [false, true] {
+            let found = match flipped {
+                false => counting_of(&BY_ZONE, &BY_NODE),
+                true => counting_of(&BY_NODE, &BY_ZONE),
+            };
+            let row = |label: &str, relation| {
+                let it =
+                    found.iter().find(|it| it.relation == relation && it.rows.contains(&label));
+                it.map(|it| {
+                    if flipped {
+                        [&it.counters, &it.baseline]
+                    } else {
+                        [&it.baseline, &it.counters]
+                    }
+                })
+                .map(|names| names.map(|names| names.join(" ")))
+            };
+            let names = |old: &str, new: &str| Some([old.to_owned(), new.to_owned()]);
+            assert_eq!(
+                row("Allocation stalls", Relation::Renamed),
+                names("allocstall", "allocstall_ZONE")
+            );
+            assert_eq!(
+                row("Kswapd velocity", Relation::Renamed),
+                names("pgscan_kswapd_ZONE", "pgscan_kswapd")
+            );
+            assert_eq!(
+                row("Zone dma32 velocity", Relation::Untold),
+                names("pgscan_kswapd_ZONE", "pgscan_kswapd")
+            );
+            assert_eq!(row("Zone dma32 velocity", Relation::Renamed), None);
+            assert_eq!(row("Zone highmem velocity", Relation::Untold), None);
+        }
+    }
+
+    #[test]
+    fn a_split_counter_is_reported_if_it_changed() {
+        let apart = |grown| {
+            let found =
+                counting_of(&BY_NODE, &[BY_NODE[2], BY_NODE[3], ("pgscan_khugepaged", grown)]);
+            found.into_iter().find(|it| it.relation == Relation::Apart)
+        };
+        let found = apart(9).unwrap();
+        assert_eq!(
+            (&*found.baseline, &*found.counters),
+            (&["pgscan_direct"][..], &["pgscan_khugepaged"][..])
+        );
+        assert!(found.rows.contains(&"Percentage direct scans"));
+        assert_eq!(apart(0), None);
+    }
+
+    #[test]
+    fn unchanged_counters_are_not_reported() {
+        let still = |counters: &[(&'static str, i64)]| {
+            counters.iter().map(|(name, _)| (*name, 0)).collect::<Vec<_>>()
+        };
+        assert_eq!(counting_of(&still(&BY_ZONE), &still(&BY_NODE)), []);
+        assert_eq!(counting_of(&BY_NODE, &BY_NODE), []);
+        assert_eq!(counting_of(&[], &BY_NODE), []);
+    }
+}

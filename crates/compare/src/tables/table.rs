@@ -1,0 +1,358 @@
+//! A table: rows of figures with a column for each variant.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use model::{Better, Mean};
+use serde::{Serialize, Serializer};
+
+use crate::figures::BootFigures;
+use crate::figures::steady::Part;
+use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Spread, Variation, Verdict, WarmUp};
+
+/// The kind of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Statistics of the workload's metrics: over all values of all iterations of all boots; in exact mode
+    /// over seeds, with one value per seed, the mean of its iterations.
+    #[default]
+    Metrics,
+    /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
+    Duration,
+    /// Differences of the kernel's counters over a boot's iterations: the mean over boots.
+    Counters,
+    /// Events that perf counts, per second of a phase: the mean over boots.
+    Events,
+}
+
+/// A statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// Arithmetic mean.
+    Amean,
+    /// Harmonic mean.
+    Hmean,
+    /// Geometric mean.
+    Gmean,
+    /// The arithmetic mean, under its name beside quantiles.
+    Mean,
+    /// Sample standard deviation.
+    Stddev,
+    /// Coefficient of variation.
+    CoeffVar,
+    /// Spread about the harmonic mean.
+    HStddev,
+    /// The same in percent of it.
+    HCoeffVar,
+    /// The largest value.
+    Max,
+    /// The value that this percentage of the values does not exceed.
+    Quantile(u8),
+    /// The mean of the best 95 %.
+    Best(Mean),
+    /// The arithmetic mean of the best values, this percentage of them, as printed beside quantiles.
+    BestMean(u8),
+    /// In exact mode, the mean of instructions at equal entries of functions.
+    Equal,
+    /// In exact mode, the luck floor of the difference from the baseline.
+    Luck,
+}
+
+impl Statistic {
+    /// Whether it is a mean.
+    pub const fn is_mean(self) -> bool {
+        matches!(self, Self::Amean | Self::Hmean | Self::Gmean | Self::Mean)
+    }
+
+    /// The name used in tables.
+    pub fn name(self) -> Cow<'static, str> {
+        let name = match self {
+            Self::Min => "Min",
+            Self::Amean => "Amean",
+            Self::Hmean => "Hmean",
+            Self::Gmean => "Gmean",
+            Self::Mean => "Mean",
+            Self::Stddev => "Stddev",
+            Self::CoeffVar => "CoeffVar",
+            Self::HStddev => "HStddev",
+            Self::HCoeffVar => "HCoeffVar",
+            Self::Max => "Max",
+            Self::Quantile(25) => "1st-qrtle",
+            Self::Quantile(50) => "2nd-qrtle",
+            Self::Quantile(75) => "3rd-qrtle",
+            Self::Quantile(percent) => return format!("Max-{percent}%").into(),
+            Self::Best(Mean::Amean) => "BAmean.95",
+            Self::Best(Mean::Hmean) => "BHmean.95",
+            Self::Best(Mean::Gmean) => "BGmean.95",
+            Self::BestMean(percent) => return format!("Best{percent}%Mean").into(),
+            Self::Equal => "Equal",
+            Self::Luck => "Luck",
+        };
+        name.into()
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
+    }
+}
+
+impl Serialize for Statistic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The data behind one column of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pool {
+    /// Number of iterations that count, for each boot that counts.
+    pub iterations: Vec<usize>,
+    /// First iterations that do not count: as the experiment says or, for counters and durations, as was
+    /// found.
+    #[serde(skip_serializing_if = "is_none")]
+    pub warmup: u32,
+}
+
+fn is_none(warmup: &u32) -> bool {
+    *warmup == 0
+}
+
+/// One line of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The part of the table that it stands in, such as `Reclaim`; none in a table without parts.
+    pub section: Option<&'static str>,
+    /// The metric with its label and phase, such as `Elapsed-NUMA01`, or the counter's label.
+    pub metric: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// The direction; `None` for rows that only describe.
+    pub better: Option<Better>,
+    /// What the values are. In tables of durations and counters the mean over boots; a percentage
+    /// there is one of means.
+    pub statistic: Statistic,
+    /// One cell a column. The first is the baseline's.
+    pub cells: Vec<Cell>,
+    /// Decimals that make sense in print.
+    pub decimals: usize,
+}
+
+/// The figure of one variant, and how it differs from the baseline's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The figure; `None` if the variant lacks it.
+    pub value: Option<f64>,
+    /// Gain over the baseline in percent; positive is better.
+    pub gain: Option<f64>,
+    /// The verdict on the difference, on rows of means with a good direction. None for the baseline.
+    pub verdict: Option<Verdict>,
+    /// The basis of the verdict.
+    pub basis: Basis,
+    /// The spread of an event's rate.
+    pub spread: Option<Spread>,
+}
+
+/// What is known of a figure and its difference from the baseline's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Basis {
+    /// Nothing: the row has no means.
+    #[default]
+    Nothing,
+    /// The boots of measured mode.
+    Measured {
+        /// The evidence, or why there is none. `None` for the baseline.
+        evidence: Option<Result<Evidence, NoEvidence>>,
+        /// The spread of the values behind the figure.
+        variation: Option<Variation>,
+    },
+    /// The seeds of exact mode.
+    Exact {
+        /// The luck floor of the difference; `None` if it is not known.
+        floor: Option<f64>,
+        /// Whether the difference is beyond the floor.
+        beyond_luck: Option<bool>,
+    },
+}
+
+impl Row {
+    /// A row with its gains, on which nothing else is known.
+    pub(crate) fn new(
+        metric: &str,
+        unit: &str,
+        better: Option<Better>,
+        statistic: Statistic,
+        values: Vec<Option<f64>>,
+        decimals: usize,
+    ) -> Self {
+        let cells = values.into_iter().map(|value| Cell { value, ..Cell::default() });
+        let mut row = Self {
+            section: None,
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            statistic,
+            cells: cells.collect(),
+            decimals,
+        };
+        row.take_gains();
+        row
+    }
+
+    /// The figure of a column; `None` if there is none, or no such column. The same holds for the others.
+    pub fn value(&self, column: usize) -> Option<f64> {
+        self.cells.get(column)?.value
+    }
+
+    /// The values, one a column.
+    pub fn values(&self) -> impl Iterator<Item = Option<f64>> {
+        self.cells.iter().map(|cell| cell.value)
+    }
+
+    /// The gain of a column in percent.
+    pub fn gain(&self, column: usize) -> Option<f64> {
+        self.cells.get(column)?.gain
+    }
+
+    /// The verdict on a column.
+    pub fn verdict(&self, column: usize) -> Option<Verdict> {
+        self.cells.get(column)?.verdict
+    }
+
+    /// Whether any column has a verdict.
+    pub fn is_judged(&self) -> bool {
+        self.cells.iter().any(|cell| cell.verdict.is_some())
+    }
+
+    /// The evidence on a column, in measured mode.
+    pub fn evidence(&self, column: usize) -> Option<Evidence> {
+        self.cells.get(column)?.evidence().copied()
+    }
+
+    /// Why a column has no evidence, in measured mode.
+    pub fn no_evidence(&self, column: usize) -> Option<NoEvidence> {
+        match self.cells.get(column)?.basis {
+            Basis::Measured { evidence: Some(Err(why)), .. } => Some(why),
+            _ => None,
+        }
+    }
+
+    /// The spread of the values of a column, in measured mode.
+    pub fn variation(&self, column: usize) -> Option<Variation> {
+        match self.cells.get(column)?.basis {
+            Basis::Measured { variation, .. } => variation,
+            _ => None,
+        }
+    }
+
+    /// The luck floor of a column's difference, in exact mode.
+    pub fn floor(&self, column: usize) -> Option<f64> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { floor, .. } => floor,
+            _ => None,
+        }
+    }
+
+    /// Whether a column's difference is beyond luck, in exact mode.
+    pub fn beyond_luck(&self, column: usize) -> Option<bool> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { beyond_luck, .. } => beyond_luck,
+            _ => None,
+        }
+    }
+
+    /// Computes the gains of the current values.
+    pub(crate) fn take_gains(&mut self) {
+        let (base, better) = (self.value(0), self.better);
+        for cell in &mut self.cells {
+            cell.gain = (|| stats::gain(better?, cell.value?, base?))();
+        }
+    }
+
+    /// The row as one of a section of the table.
+    pub(crate) fn in_section(self, section: &'static str) -> Self {
+        Self { section: Some(section), ..self }
+    }
+
+    /// The row with the evidence from boots of measured mode, where `figures` has one figure per boot for
+    /// each column. Each comparison is still taken alone.
+    pub(crate) fn against_boots(mut self, figures: &[BootFigures], judging: &Judging) -> Self {
+        for (column, cell) in self.cells.iter_mut().enumerate() {
+            cell.basis = Basis::Measured {
+                evidence: (column > 0).then(|| figures[0].against(&figures[column], judging)),
+                variation: figures[column].variation(),
+            };
+        }
+        self
+    }
+
+    /// The row with the spread of an event's rate in each column.
+    pub(crate) fn with_spreads(mut self, spreads: impl Iterator<Item = Option<Spread>>) -> Self {
+        self.cells.iter_mut().zip(spreads).for_each(|(cell, spread)| cell.spread = spread);
+        self
+    }
+
+    /// The row with another spread of each column's values.
+    pub(crate) fn with_variation(
+        mut self,
+        spreads: impl IntoIterator<Item = Option<Variation>>,
+    ) -> Self {
+        for (cell, spread) in self.cells.iter_mut().zip(spreads) {
+            if let Basis::Measured { variation, .. } = &mut cell.basis {
+                *variation = spread;
+            }
+        }
+        self
+    }
+}
+
+impl Cell {
+    /// The evidence, in measured mode.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        match &self.basis {
+            Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        match &mut self.basis {
+            Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
+            _ => None,
+        }
+    }
+}
+
+/// A table with a column for each variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The workload's name.
+    pub workload: String,
+    /// What it is of.
+    pub kind: Kind,
+    /// The data behind each column.
+    pub pooled: Vec<Pool>,
+    /// Phases that a table of counters leaves out, because they only prepare what is measured. An empty name
+    /// stands for time outside all phases.
+    pub left_out: Vec<String>,
+    /// Whether it includes preparation, as tables of durations do: they cover whole iterations.
+    pub with_preparation: bool,
+    /// The part of phases that it covers, where samples of metrics are left out; for a table of metrics,
+    /// only if some of them have one value per iteration.
+    pub part: Option<Part>,
+    /// Metrics and their units, in the order of the rows.
+    pub units: Vec<(String, String)>,
+    /// The lines.
+    pub rows: Vec<Row>,
+    /// In measured mode, the warm-up of metrics: what is left out, and what is only suspected.
+    pub warm_ups: Vec<WarmUp>,
+    /// In measured mode, what means of metrics hide.
+    pub oddities: Vec<Oddity>,
+    /// The effects of the axes on the rows that verdicts rest on, if the variants are a full cross.
+    pub effects: Option<Effects>,
+}

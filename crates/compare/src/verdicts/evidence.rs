@@ -1,0 +1,204 @@
+//! Evidence from boots of measured mode: how large a difference is, how certain it is, and how many boots
+//! would be needed to decide. The boot is the unit of evidence, because values from one boot share its page
+//! placement and memory layout.
+
+use model::Better;
+use serde::Serialize;
+use stats::{Counted, Estimate, Summary, variance_components};
+
+use super::luck::LEVEL;
+use super::sequential::FEWEST_SAME;
+use crate::Look;
+
+/// How differences of measured mode are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Judging {
+    /// A difference up to this share of the baseline's figure counts as none: 0.01 is 1 %.
+    pub margin: f64,
+    /// The confidence of intervals, such as 0.95. The rate of false alarms is 1 minus this.
+    pub confidence: f64,
+    /// How often luck may cause a verdict of exact mode among all of a table.
+    #[serde(skip)]
+    pub luck: f64,
+    /// The current look of a run with `boots = "auto"`. Verdicts, evidence and warm-up then rest on its boots
+    /// only. Values, their spread, oddities and plots show all boots.
+    pub look: Option<Look>,
+    /// Whether warm-up within boots counts.
+    pub warm_up_counts: bool,
+}
+
+impl Judging {
+    /// The rate of false verdicts where there is no difference.
+    pub fn alpha(&self) -> f64 {
+        1.0 - self.confidence
+    }
+
+    /// The judgement on one of several tables that share the rates of false verdicts (Bonferroni).
+    pub fn shared_by(&self, tables: usize) -> Self {
+        let share = tables.max(1) as f64;
+        let confidence = 1.0 - self.alpha() / share;
+        Self { confidence, luck: self.luck / share, ..*self }
+    }
+
+    /// Whether there are enough boots for the verdict `same`.
+    pub(crate) fn may_find_same(&self) -> bool {
+        self.look.is_none_or(|look| look.boots >= FEWEST_SAME)
+    }
+
+    /// Whether boots of this block of the schedule count.
+    pub(crate) fn counts(&self, block: u32) -> bool {
+        self.look.is_none_or(|look| block < look.boots)
+    }
+}
+
+impl Default for Judging {
+    fn default() -> Self {
+        Self { margin: 0.01, confidence: 0.95, luck: LEVEL, look: None, warm_up_counts: false }
+    }
+}
+
+/// Evidence from the boots of two variants about one figure, in measured mode. Shares are of the baseline's
+/// figure: 0.01 is 1 %.
+///
+/// If all figures are above 0, their logarithms are compared, and `ratio` is that of geometric means over
+/// boots. Otherwise their differences are compared, and `ratio` is 1 + difference / mean of the baseline;
+/// the error of that mean is ignored. If it is 0, the ratio and its bounds are infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The other variant's figure over the baseline's.
+    pub ratio: f64,
+    /// The lower bound of the ratio's confidence interval (95 % unless [`Judging`] says another).
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+    /// The p-value of the difference, adjusted for the number of comparisons: by Holm's method where
+    /// verdicts rest on it, otherwise as a false discovery rate.
+    pub p: f64,
+    /// The p-value, had this been the only comparison.
+    pub p_alone: f64,
+    /// The p-value of equivalence: the larger one of two one-sided tests against the margin.
+    pub p_same: f64,
+    /// Numbers of boots of the baseline and of the other variant.
+    pub boots: [usize; 2],
+    /// Whether boots of the same block were compared with each other.
+    pub paired: bool,
+    /// The smallest change that would have been seen in four of five cases if no other figure differed.
+    /// `None` also if there are too few boots to show one change among this many figures.
+    pub visible: Option<f64>,
+    /// Boots per side needed to see a change as large as the margin in four of five cases. Only where
+    /// verdicts rest on it; `None` if not known.
+    pub needed: Option<u32>,
+    /// Whether figures were compared by their logarithms.
+    pub logarithmic: bool,
+    /// Standard error of `ratio`, or of its logarithm where logarithms are compared.
+    pub error: f64,
+    /// Degrees of freedom.
+    pub freedom: f64,
+}
+
+/// Why there is no evidence for or against a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoEvidence {
+    /// A side has too few boots with this figure: the numbers of the baseline and of the other variant.
+    Boots([usize; 2]),
+    /// A boot's values have no such mean, or are not numbers.
+    Figure,
+    /// The baseline's mean is below 0, so there is no share of it.
+    Share,
+}
+
+impl Evidence {
+    /// The interval of the gain in percent, its lower bound first; positive is better. None where
+    /// there is no percentage.
+    pub fn gains(&self, better: Better) -> Option<[f64; 2]> {
+        let [one, other] = [self.low, self.high].map(|ratio| stats::gain(better, ratio, 1.0));
+        Some([one?.min(other?), one?.max(other?)])
+    }
+
+    /// The upper bound of how much worse it is, in percent, at this confidence; 0 if it is not worse. This is
+    /// what [`Verdict::Same`](crate::Verdict::Same) promises. `None` if there is no percentage.
+    pub fn no_worse_than(&self, better: Better, confidence: f64) -> Option<f64> {
+        let value = if self.logarithmic { self.ratio.ln() } else { self.ratio - 1.0 };
+        let estimate = Estimate { value, se: self.error, df: self.freedom };
+        // One-sided.
+        let (low, high) = estimate.interval(2.0 * confidence - 1.0);
+        let bound = if better == Better::Lower { high } else { low };
+        let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
+        // Avoids -0: equal figures are worse by 0 %.
+        Some((0.0 - stats::gain(better, ratio, 1.0)?).max(0.0))
+    }
+
+    /// The gain in percent by the boots' figures; the interval lies about it.
+    pub fn gain(&self, better: Better) -> Option<f64> {
+        stats::gain(better, self.ratio, 1.0)
+    }
+}
+
+/// The spread of the figures of one variant, as shares of their mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Variation {
+    /// Standard deviation from boot to boot, beyond what variation within boots explains. None for
+    /// fewer than 2 boots.
+    pub between: Option<f64>,
+    /// Standard deviation within a boot. None where no boot has two values.
+    pub within: Option<f64>,
+}
+
+impl Variation {
+    /// From the values of each boot ([`stats::variance_components`]). Where no boot has two, variation
+    /// between and within boots cannot be separated, and counts as between. `None` where nothing is known.
+    pub(crate) fn of<V: Counted>(boots: &[Vec<V>]) -> Option<Self> {
+        let share =
+            |percent: Option<f64>| Some(percent?.abs() / 100.0).filter(|share| share.is_finite());
+        let spread = |values: &[V]| share(Summary::of(values)?.coeffvar);
+        let variation = match variance_components(boots) {
+            Some(components) => Self {
+                between: share(components.between_percent()),
+                within: share(components.within_percent()),
+            },
+            None => match boots {
+                [only] => Self { between: None, within: spread(only) },
+                _ => Self { between: spread(&boots.concat()), within: None },
+            },
+        };
+        (variation != Self::default()).then_some(variation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::BootFigures;
+
+    fn of(boots: &[&[f64]]) -> Option<[Option<f64>; 2]> {
+        let boots: Vec<Vec<f64>> = boots.iter().map(|boot| boot.to_vec()).collect();
+        Variation::of(&boots).map(|Variation { between, within }| [between, within])
+    }
+
+    #[test]
+    fn equal_figures_are_not_worse() {
+        let figures = BootFigures::new((0..4).map(|block| (block, Some(7.0))));
+        let evidence = figures.against(&figures, &Judging::default()).unwrap();
+        for better in [Better::Lower, Better::Higher] {
+            let bound = evidence.no_worse_than(better, 0.95).unwrap();
+            assert_eq!(format!("{bound}"), "0");
+        }
+    }
+
+    #[test]
+    fn variation_between_boots_is_separated_from_that_within() {
+        // By hand: means 100 and 110, variances within 2, so between (50 * 2 - 2) / 2 = 49.
+        let [between, within] = of(&[&[99.0, 101.0], &[109.0, 111.0]]).unwrap().map(Option::unwrap);
+        assert!((between - 7.0 / 105.0).abs() < 1e-12, "{between}");
+        assert!((within - 2.0_f64.sqrt() / 105.0).abs() < 1e-12, "{within}");
+    }
+
+    #[test]
+    fn with_one_value_per_boot_all_variation_is_between() {
+        assert_eq!(of(&[&[1.0], &[3.0]]), Some([Some(0.5_f64.sqrt()), None]));
+        assert_eq!(of(&[&[1.0, 3.0]]), Some([None, Some(0.5_f64.sqrt())]));
+        assert_eq!((of(&[]), of(&[&[1.0]]), of(&[&[1.0], &[f64::NAN]])), (None, None, None));
+        assert_eq!(of(&[&[-1.0], &[1.0]]), None);
+    }
+}

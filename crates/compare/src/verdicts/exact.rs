@@ -1,0 +1,223 @@
+//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: on the total or, if
+//! luck hides its change, on the instructions at equal entries ([`crate::explain::equal`]). All other rows of a table
+//! form a list: [`crate::verdicts::luck`] finds those beyond luck.
+
+use model::Better;
+use stats::Estimate;
+
+use super::luck::{Entry, Seeds, estimate, listed};
+use crate::{Basis, Difference, Judging, Row, Verdict};
+
+/// A row of means, with the values of its seeds.
+pub struct SeedRow {
+    /// Index of the row in the table.
+    pub row: usize,
+    /// For each column after the first, the seeds of the baseline and of the column.
+    pub seeds: Vec<[Seeds; 2]>,
+    /// Its role in verdicts.
+    pub role: Role,
+}
+
+/// The role of a row in verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A verdict rests on it: the kernel's instructions in a phase.
+    Total,
+    /// A verdict rests on it if luck hides the change of the row with this number: the same instructions at
+    /// equal entries.
+    Equal(usize),
+    /// No verdict rests on it.
+    Listed,
+}
+
+impl SeedRow {
+    /// A row whose columns have the same seeds in every comparison.
+    pub fn new(row: usize, seeds: &[Seeds], role: Role) -> Self {
+        let pairs = seeds.iter().skip(1).map(|own| [seeds[0].clone(), own.clone()]);
+        Self { row, seeds: pairs.collect(), role }
+    }
+}
+
+/// Compares rows of means with luck, and gives the verdicts.
+pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
+    let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
+    together(held, &mut differences, judging.luck);
+    for column in 0..rows.first().map_or(0, |row| row.cells.len().saturating_sub(1)) {
+        let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
+        let entries = list.filter_map(|(held, differences)| {
+            let values = held.seeds[column].each_ref().map(|seeds| seeds.values().to_vec());
+            Some(Entry { difference: differences[column].as_mut()?, values, scale: 1.0 })
+        });
+        listed(entries, false);
+    }
+    for (held, differences) in held.iter().zip(&differences) {
+        for (column, difference) in differences.iter().enumerate() {
+            rows[held.row].cells[column + 1].basis = Basis::Exact {
+                floor: difference.and_then(|it| it.floor),
+                beyond_luck: difference.and_then(|it| it.beyond_luck()),
+            };
+        }
+    }
+    for (held, own) in held.iter().zip(&differences) {
+        match held.role {
+            Role::Total => give(&mut rows[held.row], own, judging),
+            Role::Equal(total) => overrule(rows, held.row, total, own, judging),
+            Role::Listed => {}
+        }
+    }
+}
+
+fn differences(held: &SeedRow) -> Vec<Option<Difference>> {
+    held.seeds.iter().map(|[base, own]| own.against(base)).collect()
+}
+
+/// Sets the joint floors of the differences on which verdicts rest (Holm): luck alone lifts any of them above
+/// its floor in at most the share `level` of tables.
+fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level: f64) {
+    let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
+    for (held, differences) in held.iter().zip(differences) {
+        if held.role == Role::Listed {
+            continue;
+        }
+        for (seeds, difference) in held.seeds.iter().zip(differences) {
+            let Some(difference) = difference.as_mut().filter(|it| it.floor.is_some()) else {
+                continue;
+            };
+            let [base, own] = seeds.each_ref().map(Seeds::values);
+            known.extend(estimate(base, own).map(|it| (difference, it)));
+        }
+    }
+    let estimates: Vec<Estimate> = known.iter().map(|it| it.1).collect();
+    for ((difference, _), reach) in known.into_iter().zip(reaches(&estimates, level)) {
+        difference.floor = Some(reach);
+        *difference = difference.of_total();
+    }
+}
+
+/// The largest value of each estimate that luck explains: it lifts any of them above that in at most the share
+/// `level` of cases (Holm).
+pub(crate) fn reaches(estimates: &[Estimate], level: f64) -> Vec<f64> {
+    let p: Vec<f64> = estimates.iter().map(|it| it.p_apart(0.0)).collect();
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+    let mut left = p.len();
+    let mut reaches = vec![0.0; p.len()];
+    for place in order {
+        let own = level / left as f64;
+        reaches[place] = estimates[place].reach(1.0 - own);
+        // Holm: after the first that fails, all others fail.
+        left -= usize::from(p[place] <= own && left > 1);
+    }
+    reaches
+}
+
+/// Verdicts on a row, column by column.
+fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
+    for (cell, difference) in row.cells.iter_mut().skip(1).zip(differences) {
+        cell.verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));
+    }
+}
+
+/// Gives verdicts on the row of equal entries where luck hides the change of the total, and the change at
+/// equal entries is beyond luck and the margin, and compatible with the total.
+fn overrule(
+    rows: &mut [Row],
+    equal: usize,
+    total: usize,
+    differences: &[Option<Difference>],
+    judging: &Judging,
+) {
+    for (column, difference) in (1..).zip(differences) {
+        let [base, new] = [0, column].map(|column| rows[total].value(column));
+        let (Some(difference), Some(base), Some(new)) = (difference, base, new) else { continue };
+        let all = Difference { base, new, floor: rows[total].floor(column) };
+        let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
+        let is_changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
+        if all.hides(difference) && is_changed {
+            rows[equal].cells[column].verdict = Some(verdict);
+            rows[total].cells[column].verdict = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Statistic;
+    use crate::testing::{deviations, seeds};
+    use crate::verdicts::luck::LEVEL;
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn row(statistic: Statistic, [base, new]: [&[f64]; 2]) -> Row {
+        let values = [base, new].map(|values| Some(mean(values))).into();
+        Row::new("instructions", "", Some(Better::Lower), statistic, values, 0)
+    }
+
+    /// Verdicts on a total and the same at equal entries.
+    fn verdicts(total: [&[f64]; 2], equal: [&[f64]; 2]) -> [Option<Verdict>; 2] {
+        let mut rows = vec![row(Statistic::Amean, total), row(Statistic::Equal, equal)];
+        let held = [
+            SeedRow::new(0, &total.map(seeds), Role::Total),
+            SeedRow { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
+        ];
+        judge(&mut rows, &held, &Judging::default());
+        [rows[0].verdict(1), rows[1].verdict(1)]
+    }
+
+    const LUCKY: [f64; 5] = [100.0, 120.0, 90.0, 105.0, 85.0];
+    const SAME: [f64; 5] = [104.0, 118.0, 88.0, 107.0, 86.0];
+
+    #[test]
+    fn equal_entries_decide_if_luck_hides_the_total() {
+        use Verdict::{Regression, Same, Undecided};
+        let steady = [100.0, 100.1, 99.9, 100.0, 100.05];
+        let dearer = steady.map(|it| it + 2.0);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &steady]), [Some(Undecided), None]);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &dearer]), [None, Some(Regression)]);
+        // Within the margin.
+        let little = steady.map(|it| it + 0.9);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &little]), [Some(Undecided), None]);
+        // More than the total allows.
+        let far = steady.map(|it| it + 60.0);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &far]), [Some(Undecided), None]);
+        // Certain, and below what seeds can tell.
+        let least = steady.map(|it| it + 0.05);
+        let judging = Judging { margin: 0.0, ..Judging::default() };
+        let mut rows = vec![row(Statistic::Amean, [&[100.0; 5], &[100.05; 5]])];
+        let held = [SeedRow::new(0, &[seeds(&[100.0; 5]), seeds(&[100.05; 5])], Role::Total)];
+        judge(&mut rows, &held, &judging);
+        assert_eq!((rows[0].verdict(1), rows[0].floor(1)), (Some(Same), Some(0.1)));
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &least]), [Some(Undecided), None]);
+        // A total beyond luck gets the verdict itself.
+        assert_eq!(verdicts([&steady, &dearer], [&steady, &dearer]), [Some(Regression), None]);
+    }
+
+    /// Tables of 8 figures that do not differ get any verdict in at most 1 %, give or take 4 standard errors.
+    #[test]
+    fn verdicts_by_luck_alone_are_as_rare_as_stated() {
+        const TABLES: usize = 10_000;
+        let mut deviations = deviations();
+        let judging = Judging { margin: 0.0, ..Judging::default() };
+        let found = (0..TABLES).filter(|_| {
+            let mut rows = Vec::new();
+            let mut held = Vec::new();
+            for number in 0..8 {
+                let sides = [0, 1].map(|_| -> Vec<f64> {
+                    deviations.by_ref().take(5).map(|it| 1e3 + 50.0 * it).collect()
+                });
+                let slices = sides.each_ref().map(Vec::as_slice);
+                rows.push(row(Statistic::Amean, slices));
+                held.push(SeedRow::new(number, &slices.map(seeds), Role::Total));
+            }
+            judge(&mut rows, &held, &judging);
+            let found = rows.iter().filter_map(|row| row.verdict(1));
+            found.into_iter().any(|it| it != Verdict::Undecided)
+        });
+        let share = found.count() as f64 / TABLES as f64;
+        assert!(share < LEVEL + 4.0 * (LEVEL / TABLES as f64).sqrt(), "{share}");
+        assert!(share > 0.0);
+    }
+}

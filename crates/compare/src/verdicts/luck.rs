@@ -1,0 +1,321 @@
+//! Luck in exact mode: the part of a figure that depends on what may differ between two boots of one kernel,
+//! such as free lists, PIDs and timer phases. Each boot of a variant has a seed of its own, which draws
+//! these. Seeds are independent, so the statistics of small samples apply. Luck alone lifts a difference of
+//! means above its floor at a stated, small rate:
+//!
+//! - A single difference: Welch's t at the level [`LEVEL`].
+//! - Verdicts: the same, for all verdicts of a table together, by Holm ([`crate::verdicts::exact`]).
+//! - Lists of many figures, as functions and counters are: a false discovery rate of [`RATE`], by
+//!   relabelling the seeds ([`listed`]).
+
+use std::cmp::Reverse;
+
+use model::Better;
+use serde::Serialize;
+use stats::Estimate;
+
+/// The largest share of tables in which luck alone gives a regression or an improvement.
+pub const LEVEL: f64 = 0.01;
+/// A change below this share of the baseline's figure is never a regression or an improvement, because
+/// variants may differ by as much in what no seed draws: `bench/luck` found a few parts in 10,000, caused by
+/// a module that one variant loads.
+pub const RESOLUTION: f64 = 0.001;
+/// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
+pub const RATE: f64 = 0.05;
+
+/// Seeds per side needed to call an entry of a list beyond luck. With 3 seeds per side the smallest possible
+/// p-value is 2/20 = 10 %, which is above [`RATE`].
+pub const FEWEST_FOR_LISTS: u32 = 4;
+
+/// The verdict on a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Worse: in exact mode beyond luck, in measured mode significant.
+    Regression,
+    /// Better, likewise.
+    Improvement,
+    /// Within the margin. In exact mode there is no change at all, one beyond luck is smaller than the margin,
+    /// or one within the luck floor has a floor that does not exceed the margin.
+    Same,
+    /// Not enough is known. In exact mode the change is within a luck floor that exceeds the margin, a variant
+    /// lacks a seed's figure, or it has only one seed.
+    Undecided,
+}
+
+impl Verdict {
+    /// The name used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Improvement => "improvement",
+            Self::Same => "same",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// The verdict on the difference of a figure with direction `better`. A change of at most `margin` of
+    /// the baseline's figure counts as none, and so does one of at most [`RESOLUTION`].
+    pub(crate) fn of(better: Better, difference: Option<&Difference>, margin: f64) -> Self {
+        let known = difference.and_then(|it| Some((it.change(), it.floor?, it.base.abs())));
+        let Some((change, floor, base)) = known else { return Self::Undecided };
+        let is_better = (change > 0.0) == (better == Better::Higher);
+        match change.abs() > floor {
+            true if change.abs() <= margin * base => Self::Same,
+            true if is_better => Self::Improvement,
+            true => Self::Regression,
+            false if change != 0.0 && floor > margin.max(RESOLUTION) * base => Self::Undecided,
+            false => Self::Same,
+        }
+    }
+}
+
+/// A figure of one variant: one value per seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Seeds {
+    /// In the order of the seeds.
+    values: Vec<f64>,
+    complete: bool,
+}
+
+impl Seeds {
+    /// From seeds and their values; `wanted` seeds, from 0, make the set complete.
+    pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>, wanted: u32) -> Self {
+        let figures = figures.into_iter();
+        let mut known: Vec<(u32, f64)> = figures
+            .filter_map(|(seed, value)| Some((seed, value?)))
+            .filter(|(_, value)| value.is_finite())
+            .collect();
+        known.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let complete = (0..wanted).all(|seed| known.iter().any(|it| it.0 == seed));
+        Self { values: known.into_iter().map(|(_, value)| value).collect(), complete }
+    }
+
+    /// The values, in the order of the seeds.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether all wanted seeds have a value.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The difference from `base`; none if a side has no value. Its floor is known only where both
+    /// sides have all their seeds.
+    pub fn against(&self, base: &Self) -> Option<Difference> {
+        let difference = Difference::of(&base.values, &self.values)?;
+        let complete = base.complete && self.complete;
+        Some(Difference { floor: difference.floor.filter(|_| complete), ..difference })
+    }
+}
+
+/// The difference of a figure between two variants, each booted with several seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Mean over the baseline's seeds.
+    pub base: f64,
+    /// Mean over the other variant's seeds.
+    pub new: f64,
+    /// The luck floor: a change that does not exceed it may be luck. `None` if a variant has fewer than two
+    /// seeds, or not all that are wanted.
+    pub floor: Option<f64>,
+}
+
+impl Difference {
+    /// The difference between figures, one per seed, as if it were the only comparison. `None` if a side has
+    /// no figure.
+    pub fn of(base: &[f64], new: &[f64]) -> Option<Self> {
+        let floor = estimate(base, new).map(|it| it.reach(1.0 - LEVEL));
+        Some(Self { base: mean(base)?, new: mean(new)?, floor })
+    }
+
+    /// The same of a total, whose floor is at least [`RESOLUTION`].
+    pub(crate) fn of_total(self) -> Self {
+        let least = RESOLUTION * self.base.abs();
+        Self { floor: self.floor.map(|floor| floor.max(least)), ..self }
+    }
+
+    /// The change: `new` minus `base`.
+    pub fn change(&self) -> f64 {
+        self.new - self.base
+    }
+
+    /// Whether the change exceeds its luck floor; `None` if that is unknown.
+    pub fn beyond_luck(&self) -> Option<bool> {
+        Some(self.change().abs() > self.floor?)
+    }
+
+    /// Whether luck hides the change `equal` of the same figure at equal entries: this total does not exceed
+    /// its floor, and is compatible with that change.
+    pub(crate) fn hides(&self, equal: &Self) -> bool {
+        let is_allowed = |floor: f64| (equal.change() - self.change()).abs() <= floor;
+        self.beyond_luck() == Some(false) && self.floor.is_some_and(is_allowed)
+    }
+
+    /// By how much the change exceeds its luck floor; 0 where it does not, or the floor is unknown.
+    pub fn excess(&self) -> f64 {
+        self.floor.map_or(0.0, |floor| (self.change().abs() - floor).max(0.0))
+    }
+}
+
+/// A difference of a list.
+pub(crate) struct Entry<'a> {
+    pub difference: &'a mut Difference,
+    /// The values of the two sides, in the order of the seeds.
+    pub values: [Vec<f64>; 2],
+    /// The factor that gives all entries of the list one unit.
+    pub scale: f64,
+}
+
+/// Gives each difference of a list its floor within the list. One without a floor stays without: it is not
+/// compared. For `of_one_unit` see [`stats::floors`].
+pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit: bool) {
+    let known = list.into_iter().filter(|entry| entry.difference.floor.is_some());
+    let mut known: Vec<Entry<'_>> = known.collect();
+    for entry in &mut known {
+        entry.values.iter_mut().flatten().for_each(|value| *value *= entry.scale);
+    }
+    // Values are relabelled together, so there have to be as many of each.
+    let seeds = |entry: &Entry<'_>| entry.values.each_ref().map(Vec::len);
+    known.sort_by_key(|entry| Reverse(seeds(entry)));
+    for list in known.chunk_by_mut(|one, other| seeds(one) == seeds(other)) {
+        let figures: Vec<[&[f64]; 2]> =
+            list.iter().map(|entry| entry.values.each_ref().map(Vec::as_slice)).collect();
+        let floors = stats::floors(&figures, RATE, of_one_unit);
+        for (Entry { difference, scale, .. }, floor) in list.iter_mut().zip(floors) {
+            let change = difference.change().abs();
+            let least = floor.floor / *scale;
+            // Figures of all seeds together may differ where the mean of the seeds' own does not.
+            let is_beyond = floor.distance > floor.floor && least < change;
+            difference.floor = Some(if is_beyond { least } else { least.max(change) });
+        }
+    }
+}
+
+/// The change of the mean with its standard error; `None` for fewer than two values per side.
+pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
+    Estimate::of_difference(&ascending(base), &ascending(new))
+}
+
+/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that
+/// value: where the floor is 0, a rounding error would be a difference beyond luck.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    let values = ascending(values);
+    let least = values.first()?;
+    let beyond: f64 = values.iter().map(|value| value - least).sum();
+    Some(least + beyond / values.len() as f64)
+}
+
+/// Sorted, so that sums do not depend on the order of seeds.
+pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{deviations, seeds};
+
+    /// SciPy: `ttest_ind(a, b, equal_var=False).confidence_interval(0.99)`, half its width.
+    #[test]
+    fn the_floor_is_that_of_welch() {
+        let base = [100.0, 104.0, 101.0, 102.0, 99.0];
+        let new = [110.0, 111.0, 112.0, 108.0, 111.0];
+        let difference = Difference::of(&base, &new).unwrap();
+        assert!((difference.change() - 9.2).abs() < 1e-12);
+        assert!((difference.floor.unwrap() - 3.734_547_788_550_934).abs() < 1e-6);
+        assert_eq!(difference.beyond_luck(), Some(true));
+        assert!((difference.excess() - (9.2 - 3.734_547_788_550_934)).abs() < 1e-6);
+        let same = Difference::of(&base, &[103.0, 104.0, 100.0, 102.0, 101.0]).unwrap();
+        assert_eq!((same.beyond_luck(), same.excess()), (Some(false), 0.0));
+    }
+
+    #[test]
+    fn one_seed_has_no_luck_floor() {
+        let difference = Difference::of(&[1.0], &[2.0]).unwrap();
+        assert_eq!((difference.floor, difference.beyond_luck()), (None, None));
+        assert_eq!(Difference::of(&[1.0, 1.5], &[2.0]).unwrap().excess(), 0.0);
+        assert_eq!(Difference::of(&[], &[2.0]), None);
+    }
+
+    #[test]
+    fn verdicts_follow_direction_and_margin() {
+        let verdict = |better, new, floor, margin| {
+            Verdict::of(better, Some(&Difference { base: 100.0, new, floor }), margin).name()
+        };
+        assert_eq!(verdict(Better::Lower, 105.0, Some(4.0), 0.01), "regression");
+        assert_eq!(verdict(Better::Lower, 95.0, Some(4.0), 0.01), "improvement");
+        assert_eq!(verdict(Better::Higher, 105.0, Some(4.0), 0.01), "improvement");
+        assert_eq!(verdict(Better::Higher, 95.0, Some(4.0), 0.01), "regression");
+        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.01), "undecided");
+        assert_eq!(verdict(Better::Lower, 100.0, Some(4.0), 0.01), "same");
+        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.04), "same");
+        assert_eq!(verdict(Better::Lower, 100.05, Some(0.1), 0.0), "same");
+        assert_eq!(verdict(Better::Lower, 100.05, Some(0.2), 0.0), "undecided");
+        assert_eq!(verdict(Better::Higher, 100.0, Some(0.0), 0.0), "same");
+        assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.01), "same");
+        assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.0), "regression");
+        assert_eq!(verdict(Better::Lower, 105.0, None, 0.0), "undecided");
+        assert_eq!(Verdict::of(Better::Lower, None, 0.0), Verdict::Undecided);
+    }
+
+    #[test]
+    fn only_complete_sets_of_seeds_have_a_floor() {
+        let base = seeds(&[1.0, 3.0, 2.0]);
+        assert_eq!(base.values(), [1.0, 3.0, 2.0]);
+        assert!(seeds(&[5.0, 9.0, 6.0]).against(&base).unwrap().floor.is_some());
+        let gap = Seeds::new([(0, Some(1.0)), (2, Some(9.0))], 3);
+        let no_number = Seeds::new([(0, Some(1.0)), (1, Some(f64::NAN)), (2, Some(2.0))], 3);
+        let none = Seeds::new([(0, Some(1.0)), (1, None), (2, Some(2.0))], 3);
+        for incomplete in [gap, no_number, none] {
+            assert_eq!(incomplete.values().len(), 2);
+            assert_eq!(base.against(&incomplete).unwrap().floor, None);
+            assert_eq!(incomplete.against(&base).unwrap().floor, None);
+        }
+        assert_eq!(seeds(&[1.0]).against(&seeds(&[2.0])).unwrap().floor, None);
+    }
+
+    #[test]
+    fn a_list_finds_consistent_differences_and_no_others() {
+        let mut deviations = deviations();
+        let mut draw =
+            || -> [Vec<f64>; 2] { [0, 1].map(|_| deviations.by_ref().take(5).collect()) };
+        let mut values: Vec<[Vec<f64>; 2]> = (0..100).map(|_| draw()).collect();
+        values.push([vec![709.0; 5], vec![710.0; 5]]);
+        let mut list: Vec<Difference> =
+            values.iter().map(|[base, new]| Difference::of(base, new).unwrap()).collect();
+        list.push(Difference { base: 1.0, new: 2.0, floor: None });
+        values.push([vec![1.0], vec![2.0]]);
+        let entries = list.iter_mut().zip(values);
+        listed(entries.map(|(difference, values)| Entry { difference, values, scale: 1.0 }), false);
+        let beyond: Vec<_> = list.iter().map(Difference::beyond_luck).collect();
+        assert_eq!((beyond[100], beyond[101]), (Some(true), None));
+        assert!(beyond[..100].iter().all(|it| *it == Some(false)));
+    }
+
+    /// How often luck alone exceeds the floor of a single difference, at most as often as stated, and
+    /// how much smaller the floor is with more seeds.
+    #[test]
+    fn luck_exceeds_floors_as_rarely_as_stated_and_more_seeds_lower_them() {
+        const TRIALS: usize = 20_000;
+        let mut deviations = deviations();
+        let mut before = f64::INFINITY;
+        for number in [3, 5, 10, 20] {
+            let mut floors = 0.0;
+            let mut exceeds = |_: &usize| {
+                let mut draw = || (0..number).filter_map(|_| deviations.next()).collect::<Vec<_>>();
+                let difference = Difference::of(&draw(), &draw()).unwrap();
+                floors += difference.floor.unwrap();
+                difference.beyond_luck().unwrap()
+            };
+            let share = (0..TRIALS).filter(&mut exceeds).count() as f64 / TRIALS as f64;
+            let error = (LEVEL * (1.0 - LEVEL) / TRIALS as f64).sqrt();
+            assert!(share < LEVEL + 4.0 * error, "{share} of {number} seeds");
+            assert!(floors < 0.8 * before, "{number} seeds");
+            before = floors;
+        }
+    }
+}
