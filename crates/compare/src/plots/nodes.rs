@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::Source;
 
-use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD};
+use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD, node_in};
 use super::tracks::Tracks;
 use crate::VariantBoots;
 
@@ -75,27 +75,4 @@ fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<(&'a str, &'a str)> {
     let tracks = tracks.iter().flat_map(|tracks| &tracks.drawn);
     let columns = tracks.flat_map(|track| track.chunks(WORKLOAD)).flat_map(|it| &it.columns);
     columns.filter_map(|column| node_in(&column.name)).collect()
-}
-
-/// What stands before and after `node0`, `node1` and so on in a name; none without such a word.
-pub fn node_in(name: &str) -> Option<(&str, &str)> {
-    let (before, rest) = name.split_once("node")?;
-    let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let starts_word = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric());
-    let ends_word = after.chars().next().is_none_or(|letter| !letter.is_alphanumeric());
-    (starts_word && ends_word && after.len() < rest.len()).then_some((before, after))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nodes_are_found_in_names() {
-        assert_eq!(node_in("memory-node0"), Some(("memory-", "")));
-        assert_eq!(node_in("NUMA01 node12 pages"), Some(("NUMA01 ", " pages")));
-        for name in ["nodes", "anode1", "node1x", "memory", "node"] {
-            assert_eq!(node_in(name), None, "{name}");
-        }
-    }
 }

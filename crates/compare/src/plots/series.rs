@@ -7,7 +7,6 @@ use model::{ACCESSES_SOURCE, BootId, Source, WorkloadUse};
 
 use super::counters;
 use super::locality::{share, steps, sum};
-use super::nodes::node_in;
 use super::tracks::{Track, Tracks};
 use crate::VariantBoots;
 
@@ -120,6 +119,15 @@ fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<&'a str> {
     columns.map(|column| &*column.name).filter(|name| node_in(name).is_none()).collect()
 }
 
+/// What stands before and after `node0`, `node1` and so on in a name; none without such a word.
+pub fn node_in(name: &str) -> Option<(&str, &str)> {
+    let (before, rest) = name.split_once("node")?;
+    let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let starts_word = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric());
+    let ends_word = after.chars().next().is_none_or(|letter| !letter.is_alphanumeric());
+    (starts_word && ends_word && after.len() < rest.len()).then_some((before, after))
+}
+
 fn since_the_beginning(mut runs: Vec<Vec<[f64; 2]>>) -> Vec<Vec<[f64; 2]>> {
     let first = runs.first().and_then(|run| run.first()).map_or(0.0, |point| point[1]);
     for point in runs.iter_mut().flatten() {
@@ -162,4 +170,18 @@ fn shares(track: &Track<'_>, source: &str, part: &str, of: Of) -> Vec<Vec<[f64; 
     }
     runs.retain(|run: &Vec<_>| !run.is_empty());
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_found_in_names() {
+        assert_eq!(node_in("memory-node0"), Some(("memory-", "")));
+        assert_eq!(node_in("NUMA01 node12 pages"), Some(("NUMA01 ", " pages")));
+        for name in ["nodes", "anode1", "node1x", "memory", "node"] {
+            assert_eq!(node_in(name), None, "{name}");
+        }
+    }
 }

@@ -6,7 +6,6 @@ use kernels::Source;
 use lab::file;
 use model::{Build, Variant};
 
-use super::run::variant;
 use crate::args::BuildArgs;
 use crate::failure::Failure;
 
@@ -59,6 +58,11 @@ pub fn variants(
         Some((_, name)) => Err(Failure::Usage(format!("kernel `{name}` is named twice"))),
         None => Ok(variants),
     }
+}
+
+/// A kernel without settings.
+pub fn variant(name: String, kernel: &str) -> Variant {
+    Variant { name, kernel: kernel.into(), ..Variant::default() }
 }
 
 /// A short name for what is changed, such as `fix` for `--patch fix.patch`.

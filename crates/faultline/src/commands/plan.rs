@@ -4,12 +4,11 @@ use std::fmt::Write;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{Guest, Known, RunOptions, known, remarks, usual_wall};
-use model::{Build, Experiment, Mode, Profiling, Setting, Variant, count};
-use report::escape;
+use lab::{GivenUp, Guest, Known, RunOptions, known, remarks, usual_wall};
+use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
+use report::{escape, excerpt};
 use store::Store;
 
-use super::run::left_out;
 use crate::failure::Failure;
 use crate::list;
 use crate::progress::span;
@@ -189,4 +188,24 @@ fn changes(build: &Build) -> Vec<String> {
     let reverts = build.revert.iter().map(|commit| format!("revert {commit}"));
     let picks = build.pick.iter().map(|commit| format!("pick {commit}"));
     reverts.chain(picks).chain(patches).collect()
+}
+
+/// The number of boots that were left out, and the failures that caused it, each reason once.
+pub fn left_out(given_up: &[GivenUp]) -> String {
+    let boots = count(given_up.iter().map(|it| it.boots).sum(), "boot");
+    let mut reasons: Vec<(&Outcome, Vec<String>)> = Vec::new();
+    for GivenUp { variant, outcome, .. } in given_up {
+        let variant = escape(variant);
+        match reasons.iter_mut().find(|(other, _)| *other == outcome) {
+            Some((_, variants)) => variants.push(variant),
+            None => reasons.push((outcome, vec![variant])),
+        }
+    }
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|(outcome, variants)| {
+            format!("{}: {}", variants.join(", "), excerpt(&outcome.to_string()))
+        })
+        .collect();
+    format!("{boots} left out after a failure ({}): --keep-going makes them", reasons.join("; "))
 }

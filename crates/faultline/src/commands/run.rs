@@ -11,15 +11,13 @@ use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{
-    Ending, GivenUp, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads,
-};
+use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
 use model::{
-    Experiment, Machine, Mode, Outcome, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
+    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
 use store::Store;
 
-use super::plan::plan;
+use super::plan::{left_out, plan};
 use super::{existing_store, print, store_option, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
@@ -142,26 +140,6 @@ fn done(summary: &RunSummary) -> String {
         }
     };
     format!("{done}{before}{left_out}{same}{why}")
-}
-
-/// The number of boots that were left out, and the failures that caused it, each reason once.
-pub fn left_out(given_up: &[GivenUp]) -> String {
-    let boots = count(given_up.iter().map(|it| it.boots).sum(), "boot");
-    let mut reasons: Vec<(&Outcome, Vec<String>)> = Vec::new();
-    for GivenUp { variant, outcome, .. } in given_up {
-        let variant = report::escape(variant);
-        match reasons.iter_mut().find(|(other, _)| *other == outcome) {
-            Some((_, variants)) => variants.push(variant),
-            None => reasons.push((outcome, vec![variant])),
-        }
-    }
-    let reasons: Vec<String> = reasons
-        .iter()
-        .map(|(outcome, variants)| {
-            format!("{}: {}", variants.join(", "), report::excerpt(&outcome.to_string()))
-        })
-        .collect();
-    format!("{boots} left out after a failure ({}): --keep-going makes them", reasons.join("; "))
 }
 
 /// Boots of each kernel in measured mode without a file.
@@ -353,9 +331,4 @@ pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
         0..=MOST_BOOTS => Ok(boots),
         _ => Err(Failure::Usage(format!("{boots} boots: a variant has at most {MOST_BOOTS}"))),
     }
-}
-
-/// A kernel without settings.
-pub fn variant(name: String, kernel: &str) -> Variant {
-    Variant { name, kernel: kernel.into(), ..Variant::default() }
 }

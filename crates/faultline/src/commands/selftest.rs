@@ -9,8 +9,9 @@ use lab::{RunOptions, file, place_of};
 use model::{Mode, Source};
 use store::Detail;
 
+use super::build::variant;
 use super::chosen::find;
-use super::run::{described, laboratory, not_too_many, variant, workload};
+use super::run::{described, laboratory, not_too_many, workload};
 use super::{existing_store, print};
 use crate::args::{SelftestArgs, SelftestFormat};
 use crate::failure::{BOOTS_FAILED, Failure};

@@ -11,7 +11,8 @@ use model::{Kept, Mode, Sample, WorkloadUse};
 use report::escape;
 use store::{Detail, Store};
 
-use super::run::{described, laboratory, refused, variant, workload};
+use super::build::variant;
+use super::run::{described, laboratory, refused, workload};
 use super::{print, store_path};
 use crate::args::{Language, WorkloadCheckArgs, WorkloadCommand};
 use crate::failure::{BOOTS_FAILED, Failure};
