@@ -6,22 +6,19 @@ use std::iter::Peekable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::mail::header_name;
-
-/// A line joined with its continuation lines, decoded, and the number of the last of them.
+/// A line joined with its continuation lines, decoded, and the number of the last of them. A line that `is_mark`,
+/// a separator of parts, may end like one that is continued.
 pub fn quoted_printable<'a>(
     number: usize,
     line: &'a str,
-    following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+    is_mark: bool,
+    following: &mut impl Iterator<Item = (usize, &'a str)>,
 ) -> (usize, String) {
     let mut last = number;
     let mut bytes = Vec::new();
     let mut line = line.trim_end();
-    // A separator of parts may end like a line that is continued.
-    let mark = line.starts_with("--")
-        && following.peek().is_some_and(|(_, next)| header_name(next).is_some());
     loop {
-        let soft = line.strip_suffix('=').filter(|_| !mark);
+        let soft = line.strip_suffix('=').filter(|_| !is_mark);
         decode(soft.unwrap_or(line), &mut bytes);
         if soft.is_none() {
             break;

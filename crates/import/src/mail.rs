@@ -160,7 +160,9 @@ impl Unfolder {
             Encoding::Base64 => self.push(number, number, Role::Apart, line),
             Encoding::Plain => self.body(number, number, line),
             Encoding::QuotedPrintable => {
-                let (last, line) = quoted_printable(number, line, following);
+                let is_mark = line.starts_with("--")
+                    && following.peek().is_some_and(|(_, next)| header_name(next).is_some());
+                let (last, line) = quoted_printable(number, line, is_mark, following);
                 self.body(number, last, &line);
             }
         }
@@ -320,7 +322,7 @@ fn begins_with_headers(text: &str) -> bool {
 }
 
 /// The name of a header such as `From: x`.
-pub fn header_name(line: &str) -> Option<&str> {
+fn header_name(line: &str) -> Option<&str> {
     let colon = line.as_bytes().iter().take(80).position(|byte| *byte == b':')?;
     let name = &line[..colon];
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -4,6 +4,7 @@
 mod archive;
 mod contents;
 mod headers;
+mod package;
 mod releases;
 mod source;
 mod suite;
@@ -20,6 +21,8 @@ use std::time::Duration;
 pub(crate) use archive::{ARCHITECTURE, Archive};
 pub(crate) use contents::check;
 pub(crate) use headers::headers;
+pub use package::is_name;
+pub(crate) use package::{is_pin, letters};
 use releases::{Package, Release};
 pub(crate) use source::{NEWEST_KERNEL, source};
 use suite::Suite;

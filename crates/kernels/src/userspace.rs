@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use model::{Bytes, UserspaceLock};
 use serde::{Deserialize, Serialize};
 
-use crate::debian::Archive;
+use crate::debian::{Archive, is_name};
 use crate::error::Doing;
 use crate::{Error, assemble, record};
 
@@ -167,18 +167,6 @@ pub(crate) fn make(
     let record = serde_json::to_vec_pretty(&record).map_err(io::Error::from);
     fs::write(&path, record.doing("write", &path)?).doing("write", &path)?;
     Ok(home)
-}
-
-/// Whether a word is a valid package name (Debian policy, 5.6.7) without a special meaning to apt. A `-` at
-/// the end would remove the package.
-pub fn is_name(word: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = word.as_bytes();
-    bytes.len() >= 2
-        && bytes.len() <= 100
-        && plain(bytes[0])
-        && bytes.iter().all(|byte| plain(*byte) || b"+-.".contains(byte))
-        && !word.ends_with('-')
 }
 
 #[cfg(test)]

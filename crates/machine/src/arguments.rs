@@ -1,13 +1,13 @@
 //! Composes QEMU's command line for a machine.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fastrand::Rng;
 use model::Topology;
 
 use crate::exact::SHIFT;
+use crate::option::with_path;
 use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
 
 /// Where the guest's serial console is connected.
@@ -242,23 +242,6 @@ fn sockets(topology: &Topology) -> u32 {
     let alike = with_cpus.windows(2).all(|pair| pair[0].len() == pair[1].len());
     let in_order = with_cpus.iter().copied().flatten().is_sorted();
     if alike && in_order { with_cpus.len() as u32 } else { topology.cpus() }
-}
-
-/// `options` with the option `name` set to a path.
-pub fn with_path(options: &str, name: &str, path: &Path) -> OsString {
-    let mut option = OsString::from(format!("{options},{name}="));
-    append_path(&mut option, path);
-    option
-}
-
-/// Appends a path to an option. QEMU requires commas to be doubled.
-pub fn append_path(option: &mut OsString, path: &Path) {
-    for (number, part) in path.as_os_str().as_bytes().split(|byte| *byte == b',').enumerate() {
-        if number > 0 {
-            option.push(",,");
-        }
-        option.push(OsStr::from_bytes(part));
-    }
 }
 
 #[cfg(test)]

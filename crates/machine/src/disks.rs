@@ -8,7 +8,7 @@ use std::path::Path;
 use model::{Bytes, Disk, DiskKind};
 use rustix::fs::OFlags;
 
-use crate::arguments::with_path;
+use crate::option::with_path;
 use crate::{Engine, Vm};
 
 /// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).

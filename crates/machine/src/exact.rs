@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::arguments::append_path;
 use crate::memory::ranges;
+use crate::option::append_path;
 use crate::{Error, Vm};
 
 /// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is

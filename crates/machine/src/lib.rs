@@ -16,6 +16,7 @@ pub mod host;
 mod kvm;
 mod memory;
 mod monitor;
+mod option;
 mod process;
 mod run;
 mod tail;

@@ -8,10 +8,9 @@ use std::time::Duration;
 use model::{LockedPackage, UserspaceLock, count, date};
 
 use super::suite::{MIRROR, Suite};
-use super::{JUST_NOW, USERSPACE, unpack, version};
+use super::{JUST_NOW, USERSPACE, is_pin, unpack, version};
 use crate::Error;
 use crate::error::Doing;
-use crate::userspace::lock::is_pin;
 
 /// One release, with its updates.
 const SUITES: &[&str] = &["bookworm", "bookworm-updates", "bookworm-security"];

@@ -2,13 +2,10 @@
 
 use model::{LockedPackage, UserspaceLock};
 
-use super::is_name;
-use crate::debian::ARCHITECTURE;
+use crate::debian::{ARCHITECTURE, is_name, is_pin, letters};
 
 /// The largest number of packages of a lock. No workload needs more.
 const MOST_PACKAGES: usize = 5000;
-/// The longest version or path.
-const LONGEST: usize = 400;
 /// The largest package: three files, each with a size of ten digits in ar(5) (deb(5)).
 const LARGEST: u64 = 3 * 10_u64.pow(10);
 
@@ -47,17 +44,6 @@ fn wrong(package: &LockedPackage) -> Option<&'static str> {
         () if sha256.len() != 64 || !sha256.bytes().all(is_hex) => Some("SHA-256"),
         () => None,
     }
-}
-
-/// Whether these are a valid package name and version (Debian policy, 5.6.12).
-pub(crate) fn is_pin(name: &str, version: &str) -> bool {
-    is_name(name) && letters(version, ".+-~:")
-}
-
-/// Whether a text consists of letters, digits and the characters of `others`.
-fn letters(text: &str, others: &str) -> bool {
-    let known = |letter: char| letter.is_ascii_alphanumeric() || others.contains(letter);
-    !text.is_empty() && text.len() <= LONGEST && text.chars().all(known)
 }
 
 #[cfg(test)]
