@@ -16,7 +16,7 @@ mod settings;
 mod shell;
 mod states;
 mod swap;
-pub(crate) mod symbols;
+mod symbols;
 mod userspace;
 
 use std::fs;

@@ -12,6 +12,7 @@ mod events;
 pub mod profile;
 mod programs;
 pub mod sources;
+pub(crate) mod symbols;
 
 use std::fs;
 use std::io;

@@ -23,7 +23,7 @@ use perf_event::{Builder, ReadFormat, SampleFlag, Sampler};
 
 use super::events::{MoreFiles, SOFTWARE, cpus, why};
 use super::programs::Programs;
-use crate::agent::symbols;
+use super::symbols;
 use crate::recorder::Recorder;
 
 /// Space for a sample in a ring buffer: a path of about 50 functions, in the kernel and before it in user mode.
