@@ -17,10 +17,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, registry};
 
 use crate::list::moment;
-use crate::output;
+use crate::output::{self, SAID};
 
-/// The target of what was printed already.
-pub const SAID: &str = "said";
 /// So many files are kept, the newest.
 const KEPT: usize = 20;
 

@@ -8,7 +8,8 @@ use lab::file::FileError;
 use miette::GraphicalReportHandler;
 use model::visible;
 
-use crate::log::SAID;
+/// The target of events of the log that were printed already.
+pub const SAID: &str = "said";
 
 /// Prints results to standard output.
 pub fn print(text: &str) -> io::Result<()> {

@@ -12,6 +12,7 @@ use lab::{Progress, Replayed};
 use model::{BootId, count};
 
 use crate::log;
+use crate::output::SAID;
 
 /// A running boot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +126,7 @@ impl Display {
         if self.plain {
             return eprintln!("{text}");
         }
-        tracing::info!(target: log::SAID, "{text}");
+        tracing::info!(target: SAID, "{text}");
         if self.bars.println(&text).is_err() {
             eprintln!("{text}");
         }
