@@ -6,16 +6,19 @@ mod facts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{
-    Boot, BootFacts, BootId, HostLoad, LEFT, MISSING, NO_LOG, NOT_COUNTED, NOT_READ, NOT_SAMPLED,
-    ProblemKind, STATES, TOO_QUICK, Variant,
-};
+use model::{Boot, BootFacts, BootId, HostLoad, Note, NoteKind, ProblemKind, STATES, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots};
 
 /// The beginnings of notes on figures that a boot lacks.
-const LACKS: [&str; 5] = [TOO_QUICK, NOT_READ, MISSING, NOT_COUNTED, NOT_SAMPLED];
+const LACKS: [NoteKind; 5] = [
+    NoteKind::TooQuick,
+    NoteKind::NotRead,
+    NoteKind::Missing,
+    NoteKind::NotCounted,
+    NoteKind::Profile,
+];
 
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -152,7 +155,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         complaints: columns.iter().flat_map(complaints).collect(),
         without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
         unmeasured: columns.iter().flat_map(|it| noted(it, &LACKS)).collect(),
-        left: columns.iter().flat_map(|it| noted(it, &[LEFT])).collect(),
+        left: columns.iter().flat_map(|it| noted(it, &[NoteKind::Left])).collect(),
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
     }
@@ -260,26 +263,26 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
 
 /// Whether the log of a boot that stands for its place was not kept.
 fn has_no_log(column: &&VariantBoots<'_>) -> bool {
-    column.standing().any(|kept| kept.boot.notes.iter().any(|note| note == NO_LOG))
+    column.standing().any(|kept| kept.boot.notes.iter().any(|note| note.kind == NoteKind::NoLog))
 }
 
-/// The notes of a column's boots with one of these beginnings, each once.
+/// The notes of a column's boots of one of these kinds, each once.
 fn noted<'a>(
     column: &VariantBoots<'a>,
-    begins: &[&str],
+    kinds: &[NoteKind],
 ) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
-    let mut boots_by_note: BTreeMap<&str, Vec<BootId>> = BTreeMap::new();
+    let mut boots_by_note: BTreeMap<String, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing().filter(|kept| kept.boot.outcome.counts()) {
-        let is_one = |note: &&String| begins.iter().any(|begin| note.starts_with(begin));
+        let is_one = |note: &&Note| kinds.contains(&note.kind);
         for note in kept.boot.notes.iter().filter(is_one) {
-            boots_by_note.entry(note).or_default().push(kept.id);
+            boots_by_note.entry(note.to_string()).or_default().push(kept.id);
         }
     }
     boots_by_note.into_iter().map(move |(text, mut boots)| {
         // The iterations of one boot follow each other.
         boots.dedup();
-        Unmeasured { variant: name.to_owned(), text: text.to_owned(), boots }
+        Unmeasured { variant: name.to_owned(), text, boots }
     })
 }
 
@@ -315,7 +318,7 @@ mod tests {
     fn variants_without_a_log_are_named() {
         let mut boots = [boot(0), boot(1)];
         assert!(of_one(&boots).without_log.is_empty());
-        boots[1].notes = vec![NO_LOG.into()];
+        boots[1].notes = vec![Note::no_log()];
         assert_eq!(of_one(&boots).without_log, ["a"]);
     }
 
@@ -342,29 +345,29 @@ mod tests {
     #[test]
     fn unmeasured_figures_are_reported_for_boots_that_count() {
         let mut boots = [boot(0), boot(1), failed(2, "no answer")];
-        let quick = format!("{TOO_QUICK}SeqRead-1");
+        let quick = NoteKind::TooQuick.note("SeqRead-1");
         for boot in &mut boots {
             boot.notes = vec!["created 40 files".into(), quick.clone(), quick.clone()];
         }
         let [told] = of_one(&boots).unmeasured.try_into().unwrap();
-        assert_eq!((told.text, named(&told.boots)), (quick, "b0 b1".into()));
+        assert_eq!((told.text, named(&told.boots)), (quick.to_string(), "b0 b1".into()));
     }
 
     #[test]
     fn what_workloads_left_is_reported() {
         let mut boots = [boot(0), boot(1), boot(2)];
-        let left = format!("{LEFT}fill: 312 MiB of memory in use");
+        let left = Note::from("left by fill: 312 MiB of memory in use");
         boots[0].notes = vec!["filled".into(), left.clone()];
         boots[1].notes = vec![left.clone()];
         boots[1].outcome = Outcome::Partial("after: signal 9 killed it".into());
         let [told] = of_one(&boots).left.try_into().unwrap();
-        assert_eq!((told.text, named(&told.boots)), (left, "b0 b1".into()));
+        assert_eq!((told.text, named(&told.boots)), (left.to_string(), "b0 b1".into()));
     }
 
     #[test]
     fn states_in_which_columns_differ_are_reported() {
         let noted = |notes: &[&str]| {
-            [Boot { notes: notes.iter().map(|it| (*it).to_owned()).collect(), ..boot(0) }]
+            [Boot { notes: notes.iter().map(|it| (*it).into()).collect(), ..boot(0) }]
         };
         let states = |one: &[&str], other: &[&str]| {
             let (one, other) = (noted(one), noted(other));
@@ -389,12 +392,15 @@ mod tests {
     #[test]
     fn data_that_was_not_imported_is_reported() {
         let mut boots = [boot(0), boot(1)];
-        let unread = format!("{NOT_READ}pgbench, iteration 0: x.log: cut off");
-        let missing = format!("{MISSING}pgbench, iteration 0: txn-4");
+        let unread = NoteKind::NotRead.note("pgbench, iteration 0: x.log: cut off");
+        let missing = NoteKind::Missing.note("pgbench, iteration 0: txn-4");
         boots[0].notes = vec![unread.clone(), missing.clone()];
         let told = of_one(&boots).unmeasured;
         let told: Vec<_> = told.iter().map(|it| (&*it.text, named(&it.boots))).collect();
-        assert_eq!(told, [(&*missing, "b0".into()), (&*unread, "b0".into())]);
+        assert_eq!(
+            told,
+            [(&*missing.to_string(), "b0".into()), (&*unread.to_string(), "b0".into())]
+        );
     }
 
     #[test]

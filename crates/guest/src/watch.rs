@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
-use model::{Millis, NOT_COUNTED, NOT_SAMPLED};
+use model::{Millis, NoteKind};
 
 use crate::clock::{Ticks, boot_time};
 use crate::kmsg::KernelLog;
@@ -86,7 +86,7 @@ impl Watch {
             self.recorder.event(boot_time(), &Event::Files(sampler.files()))?;
             problems
         };
-        problems.iter().try_for_each(|problem| self.note(NOT_COUNTED, problem))?;
+        problems.iter().try_for_each(|problem| self.note(NoteKind::NotCounted, problem))?;
         frequency.map_or(Ok(()), |frequency| self.profile(frequency, wanted.interval))
     }
 
@@ -94,12 +94,12 @@ impl Watch {
     fn profile(&self, frequency: u32, interval: Millis) -> Result<(), RecordError> {
         let interval = Duration::from_millis(interval.0).max(MIN_INTERVAL);
         match Profiler::start(&self.root, frequency, interval, &self.recorder) {
-            Err(why) => self.note(NOT_SAMPLED, &format!("there is none: {why}")),
+            Err(why) => self.note(NoteKind::Profile, &format!("there is none: {why}")),
             Ok(profiler) => {
                 self.event(&profiler.description())?;
                 if !profiler.has_names() {
                     let why = "functions have no names: /proc/kallsyms does not tell addresses";
-                    self.note(NOT_SAMPLED, why)?;
+                    self.note(NoteKind::Profile, why)?;
                 }
                 self.lock().profiler = Some(profiler);
                 Ok(())
@@ -114,10 +114,10 @@ impl Watch {
             let lost = format!(
                 "{lost} readings failed: figures of phases that they begin or end are missing"
             );
-            self.note(NOT_COUNTED, &lost)?;
+            self.note(NoteKind::NotCounted, &lost)?;
         }
         let missing = self.lock().profiler.as_ref().map(Profiler::missing);
-        missing.iter().flatten().try_for_each(|missing| self.note(NOT_SAMPLED, missing))
+        missing.iter().flatten().try_for_each(|missing| self.note(NoteKind::Profile, missing))
     }
 
     /// Ends the profile, if there is one. Returns where the functions in it begin.
@@ -125,8 +125,8 @@ impl Watch {
         Some(self.lock().profiler.take()?.functions())
     }
 
-    fn note(&self, about: &str, note: &str) -> Result<(), RecordError> {
-        self.event(&Event::Note(format!("{about}{note}")))
+    fn note(&self, kind: NoteKind, text: &str) -> Result<(), RecordError> {
+        self.event(&Event::Note(kind.note(text).to_string()))
     }
 
     /// Samples at every `interval` in its own thread, until the machine ends. Fails when the kernel cannot

@@ -20,7 +20,9 @@ use flight::Event;
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Unbuilt, Userspace, digest};
 use machine::{Emulator, Engine, Vm};
-use model::{Boot, BootFacts, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
+use model::{
+    Boot, BootFacts, Experiment, Kernel, NoteKind, Outcome, Problem, ProblemKind, Variant,
+};
 
 use crate::record::conclude::{Counting, Head, conclude, unknown_load};
 use crate::schedule::Slot;
@@ -116,7 +118,7 @@ impl Bootable<'_> {
         let counting = self.symbols.map(|symbols| Counting { symbols, topology });
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
-        boot.notes.extend(notes);
+        boot.notes.extend(notes.into_iter().map(|it| NoteKind::Remark.note(it)));
         boot.problems.extend(self.unsupported());
         Ok(boot)
     }

@@ -5,8 +5,7 @@ use std::io;
 
 use kernelfiles::klog;
 use model::{
-    Boot, HostLoad, MISSING, NO_LOG, NOT_READ, Outcome, Problem, ProblemKind, Sample, Source,
-    Usage, count,
+    Boot, HostLoad, Note, NoteKind, Outcome, Problem, ProblemKind, Sample, Source, Usage, count,
 };
 use rayon::prelude::*;
 use store::Series;
@@ -91,7 +90,7 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     }
     let log = log(iterations);
     if log.is_empty() {
-        boot.notes.push(NO_LOG.into());
+        boot.notes.push(Note::no_log());
     }
     boot.problems = klog::problems(&log);
     boot.console = log;
@@ -102,7 +101,7 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     for iteration in iterations {
         results(iteration, &mut boot);
     }
-    boot.notes.extend(spans(iterations));
+    boot.notes.extend(spans(iterations).into_iter().map(|it| NoteKind::Remark.note(it)));
     boot.outcome = outcome(&boot, header, iterations);
     (boot, series, watched)
 }
@@ -143,14 +142,15 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
     let number = iteration.number;
     let unread = iteration.unread_logs.iter();
     boot.notes.extend(unread.take(MAX_UNREAD).map(|[benchmark, file, why]| {
-        format!("{NOT_READ}{benchmark}, iteration {number}: {file}: {why}")
+        NoteKind::NotRead.note(format!("{benchmark}, iteration {number}: {file}: {why}"))
     }));
     if let Some(more) = iteration.unread_logs.len().checked_sub(MAX_UNREAD).filter(|it| *it > 0) {
-        boot.notes.push(format!("{NOT_READ}iteration {number}: {}", count(more, "more file")));
+        let text = format!("iteration {number}: {}", count(more, "more file"));
+        boot.notes.push(NoteKind::NotRead.note(text));
     }
     let missing = iteration.missing.iter();
     boot.notes.extend(missing.map(|(benchmark, operations)| {
-        format!("{MISSING}{benchmark}, iteration {number}: {operations}")
+        NoteKind::Missing.note(format!("{benchmark}, iteration {number}: {operations}"))
     }));
     for (name, read) in &iteration.benchmarks {
         let parsed = match read {
@@ -176,7 +176,9 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
             elapsed,
         }));
         let remarks = parsed.remarks.iter();
-        boot.notes.extend(remarks.map(|remark| format!("{name}, iteration {number}: {remark}")));
+        boot.notes.extend(
+            remarks.map(|it| NoteKind::Remark.note(format!("{name}, iteration {number}: {it}"))),
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use mmtests::{Directory, Error, Summary, Told};
-use model::{Boot, Chunk, NO_LOG, Outcome, ProblemKind};
+use model::{Boot, Chunk, Note, Outcome, ProblemKind};
 
 const BEGIN: u64 = 1_700_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -121,8 +121,8 @@ fn a_run_is_a_boot_with_its_samples_times_and_series() {
     assert_eq!(column(vmstat, "pgfault"), [5000, 5100, 5200, 5300, 5900]);
     assert_eq!(vmstat.difference("pgfault"), Some(900));
     // What is missing and what comes late is said.
-    assert_eq!(boot.notes[0], NO_LOG);
-    assert!(boot.notes[1].contains("span 30 s more"), "{:?}", boot.notes);
+    assert_eq!(boot.notes[0], Note::no_log());
+    assert!(boot.notes[1].text.contains("span 30 s more"), "{:?}", boot.notes);
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn spoiled(spoil: impl Fn(&Logs)) -> (Vec<String>, [Told; 2]) {
     spoil(&logs);
     let (boots, summary) = logs.read();
     assert!(boots.iter().all(|boot| boot.outcome == Outcome::Complete));
-    let notes = boots.into_iter().flat_map(|boot| boot.notes).filter(|note| note != NO_LOG);
-    (notes.collect(), [summary.unread, summary.missing])
+    let notes = boots.iter().flat_map(|boot| &boot.notes).filter(|note| **note != Note::no_log());
+    (notes.map(Note::to_string).collect(), [summary.unread, summary.missing])
 }
 
 /// What the summary tells of one iteration of the second run.

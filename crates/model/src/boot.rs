@@ -5,22 +5,13 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Profile, Source};
+use crate::{Note, Profile, Source};
 
 /// The source name of series that a workload reports itself. Their values are kept in millionths.
 pub const WORKLOAD_SOURCE: &str = "workload";
 /// The source names of series of tools that ran beside a workload: `mpstat`, `iostat`, `top` and `vmstat`.
 /// Their values are kept in millionths.
 pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
-
-/// The note of an imported boot whose kernel's log was not kept.
-pub const NO_LOG: &str = "no kernel log: whether the kernel complained is not known";
-
-/// The beginning of an imported boot's note on a file with results that could not be read.
-pub const NOT_READ: &str = "not read: ";
-
-/// The beginning of an imported boot's note on operations that an iteration lacks.
-pub const MISSING: &str = "missing: ";
 
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -342,8 +333,8 @@ pub struct Boot {
     pub host: HostLoad,
     /// Problems that the kernel reported.
     pub problems: Vec<Problem>,
-    /// Notes of the workloads.
-    pub notes: Vec<String>,
+    /// Its notes.
+    pub notes: Vec<Note>,
     /// Every value of every metric.
     pub samples: Vec<Sample>,
     /// Times of every iteration.

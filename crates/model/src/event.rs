@@ -4,8 +4,6 @@
 pub const MAX_EVENTS: usize = 32;
 /// The longest name of an event, in bytes.
 pub const MAX_EVENT_NAME: usize = 56;
-/// The beginning of a boot's note on events that were not counted.
-pub const NOT_COUNTED: &str = "events: ";
 
 /// Software events, with their numbers (`include/uapi/linux/perf_event.h`, `enum perf_sw_ids`).
 const SOFTWARE: [(&str, u64); 13] = [

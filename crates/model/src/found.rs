@@ -1,17 +1,13 @@
-//! What workloads of one boot found: the states of the kernel, and what others had left. A boot keeps both as notes.
+//! The states of the kernel that a workload found. A boot keeps them as a note.
+
+use crate::{Note, NoteKind};
 
 /// The states of memory management that change a workload's figures.
 pub const STATES: [&str; 9] = [
     "THP", "THP defrag", "THP of shmem", "mTHP", "MGLRU", "NUMA balancing", "swap", "zswap", "KSM",
 ];
 
-/// The beginning of a boot's note on what a workload left, and the next ones found.
-pub const LEFT: &str = "left by ";
-
-/// The beginning of a boot's note on the states that a workload found.
-const FOUND: &str = "found by ";
-/// What separates the workload from the states, one state from the next, and a name from its value.
-const HEAD: &str = ": ";
+/// What separates one state from the next, and a name from its value.
 const NEXT: &str = "; ";
 const IS: &str = " = ";
 /// The longest value of a state, in bytes.
@@ -35,8 +31,9 @@ impl<'a> StatesFound<'a> {
     }
 
     /// Reads a note; `None` if it is about something else.
-    pub fn of_note(note: &'a str) -> Option<Self> {
-        let (workload, states) = note.strip_prefix(FOUND)?.rsplit_once(HEAD)?;
+    pub fn of_note(note: &'a Note) -> Option<Self> {
+        let (workload, states) =
+            (note.kind == NoteKind::Found).then_some((&*note.workload, &*note.text))?;
         let state = |text: &'a str| {
             let (name, value) = text.split_once(IS)?;
             Some((STATES.into_iter().find(|it| *it == name)?, value))
@@ -45,10 +42,10 @@ impl<'a> StatesFound<'a> {
     }
 
     /// The note that keeps it.
-    pub fn note(&self) -> String {
+    pub fn note(&self) -> Note {
         let states: Vec<String> =
             self.states.iter().map(|(name, value)| format!("{name}{IS}{value}")).collect();
-        format!("{FOUND}{}{HEAD}{}", self.workload, states.join(NEXT))
+        Note { workload: self.workload.to_owned(), ..NoteKind::Found.note(states.join(NEXT)) }
     }
 }
 
@@ -71,13 +68,9 @@ mod tests {
             found.states.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["THP", "mTHP", "KSM"]
         );
+        let other = Note { kind: NoteKind::Left, ..found.note() };
+        assert_eq!(StatesFound::of_note(&other), None);
         assert_eq!(StatesFound::of_note(&found.note()), Some(found));
-        for other in [
-            "", "found by none", "found by gcc: 3 problems", "created 40 files",
-            "left by a: 12 MiB",
-        ] {
-            assert_eq!(StatesFound::of_note(other), None, "{other}");
-        }
     }
 
     #[test]

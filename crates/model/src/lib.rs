@@ -12,6 +12,7 @@ mod event;
 mod experiment;
 mod found;
 mod kept;
+mod note;
 mod parameter;
 mod pinned;
 mod profile;
@@ -24,26 +25,26 @@ mod visible;
 mod workload;
 
 pub use boot::{
-    Boot, BootFacts, Chunk, Column, Execution, HostLoad, MISSING, NO_LOG, NOT_READ, ONCE, Outcome,
-    Problem, ProblemKind, Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
+    Boot, BootFacts, Chunk, Column, Execution, HostLoad, ONCE, Outcome, Problem, ProblemKind,
+    Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use build::{Build, Compiler, TaskLayout};
 pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
-pub use event::{MAX_EVENT_NAME, MAX_EVENTS, NOT_COUNTED, PerfEvent};
+pub use event::{MAX_EVENT_NAME, MAX_EVENTS, PerfEvent};
 pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
     Source, Step, Variant, WorkloadUse,
 };
-pub use found::{LEFT, STATES, StatesFound};
+pub use found::{STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};
+pub use note::{Note, NoteKind};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, EQUAL_ENTRIES, FREQUENCY, Function,
-    INSTRUCTIONS, Instructions, MAX_FREQUENCY, NO_PHASE, NOT_SAMPLED, Privilege, Process, Profile,
-    Profiling, RESERVED_METRICS, Sampled, Slice, Stack, Target, USER, is_reserved,
-    is_reserved_phase,
+    INSTRUCTIONS, Instructions, MAX_FREQUENCY, NO_PHASE, Privilege, Process, Profile, Profiling,
+    RESERVED_METRICS, Sampled, Slice, Stack, Target, USER, is_reserved, is_reserved_phase,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;
@@ -51,4 +52,4 @@ pub use sweep::{Point, PointChange};
 pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use visible::{csv_text, visible};
-pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK, matches};
+pub use workload::{Better, Manifest, Mean, Metric, Rows, matches};

@@ -38,8 +38,6 @@ pub fn is_reserved_phase(phase: &str) -> bool {
 /// Stands for the functions of a program if they are not known.
 pub const USER: &str = "[user]";
 
-/// The beginning of a boot's note on its profile: samples that are missing, marks that are not the agent's.
-pub const NOT_SAMPLED: &str = "profile: ";
 /// Samples per second and CPU unless an experiment says otherwise. Not 100, so that samples do not run in step
 /// with timers.
 pub const FREQUENCY: u32 = 99;

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Parameter;
 
-/// Prefix of a workload's note that lists figures which it could not measure. Their names follow.
-pub const TOO_QUICK: &str = "too quick to be measured: ";
-
 named! {
     /// Which direction of a metric is good.
     pub enum Better {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{boot, columns, document, experiment, judged, section, variant};
 use compare::{Comparison, Results};
-use model::{Boot, Chunk, Column, Mode, NOT_COUNTED, Sampler, Variant};
+use model::{Boot, Chunk, Column, Mode, NoteKind, Sampler, Variant};
 use report::Recipe;
 
 const SECOND: u64 = 1_000_000_000;
@@ -42,7 +42,7 @@ fn counting(number: u32, flushes: i64, has_cycles: bool) -> Boot {
     Boot {
         block: number,
         chunks: vec![chunk(0), chunk(1)],
-        notes: notes.map(|note| format!("{NOT_COUNTED}{note}")).into(),
+        notes: notes.map(|note| NoteKind::NotCounted.note(note)).into(),
         ..boot(number)
     }
 }

@@ -8,7 +8,7 @@ use common::{
     judged, measure, measured, section, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
-use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
+use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting};
 
 /// The text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
@@ -227,7 +227,8 @@ fn failed_boots() {
 fn figures_that_were_not_measured_are_named() {
     let mut new = boots(0.9);
     for boot in &mut new {
-        boot.notes = vec![format!("{TOO_QUICK}SeqRead-1, \x1b[2J"), "created 40 files".into()];
+        boot.notes =
+            vec!["too quick to be measured: SeqRead-1, \x1b[2J".into(), "created 40 files".into()];
     }
     let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
     let said = "\n  no figure      6.12  b3, b4: too quick to be measured: SeqRead-1, \\u{1b}[2J\n";
@@ -239,7 +240,7 @@ fn states_that_differ_come_first_and_leftovers_are_named() {
     let noted = |scale, thp: &str| {
         let mut boots = boots(scale);
         let found = format!("found by autonuma: THP = {thp}; swap = none");
-        boots.iter_mut().for_each(|boot| boot.notes = vec![found.clone()]);
+        boots.iter_mut().for_each(|boot| boot.notes = vec![found.as_str().into()]);
         boots
     };
     let (old, mut new) = (noted(1.0, "always"), noted(0.9, "never"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::config;
-use model::{BootFacts, Setting, StatesFound, Variant, count};
+use model::{BootFacts, Note, Setting, StatesFound, Variant, count};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
@@ -56,8 +56,8 @@ pub fn settings(variant: &Variant) -> String {
 }
 
 /// The states that workloads found, of the notes of a boot.
-pub fn found(notes: &[String]) -> Vec<StatesFound<'_>> {
-    notes.iter().filter_map(|note| StatesFound::of_note(note)).collect()
+pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
+    notes.iter().filter_map(StatesFound::of_note).collect()
 }
 
 /// One state as the workloads of a boot found it; `None` if it is not known.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use lab::file::{self, Written};
 use lab::take::{self, Asked, TakeError, Taken};
 use lab::{Analysis, Lab, Progress, Question, RunOptions, RunSummary};
-use model::{Experiment, Mode, Outcome, Pinned, Sequential, Variant, WorkloadUse, count};
+use model::{Experiment, Mode, Note, Outcome, Pinned, Sequential, Variant, WorkloadUse, count};
 use report::{escape, shell_word};
 use store::{Detail, ExperimentId};
 
@@ -248,10 +248,10 @@ fn failures(lab: &Lab, id: ExperimentId, named: &str) -> Result<String, Failure>
 }
 
 /// What a shell prints of a missing command, although the script went on.
-fn not_found(notes: &[String]) -> Option<String> {
-    let line = notes
-        .iter()
-        .find(|note| note.ends_with(": not found") || note.ends_with(": command not found"))?;
+fn not_found(notes: &[Note]) -> Option<String> {
+    let mut lines = notes.iter().map(|note| &note.text);
+    let line =
+        lines.find(|it| it.ends_with(": not found") || it.ends_with(": command not found"))?;
     Some(format!("the program {line}"))
 }
 

@@ -103,7 +103,7 @@ pub fn checked(manifest: &Manifest, boot: &Boot) -> String {
         text += &format!("{}: {}\n", problem.kind, escape(&problem.text));
     }
     for note in &boot.notes {
-        text += &format!("note: {}\n", escape(note));
+        text += &format!("note: {}\n", escape(&note.to_string()));
     }
     for usage in &boot.usage {
         let [elapsed, user, system] =

@@ -80,7 +80,7 @@ fn a_script_runs_a_dynamic_program_with_its_files() {
     let [faults] = values(boot, "minor-faults", "")[..] else { panic!("not one value") };
     let [resident] = values(boot, "max-resident", "")[..] else { panic!("not one value") };
     assert!(faults > 100.0 && resident > 8192.0, "{faults} faults, {resident} KiB");
-    assert!(boot.notes.iter().any(|note| note == "printed: from a file"), "{:?}", boot.notes);
+    assert!(boot.notes.iter().any(|note| note.text == "printed: from a file"), "{:?}", boot.notes);
     let shown = bench.faultline(&["show", "b1"]).expect(0).out;
     assert!(shown.contains("printed: from a file"), "{shown}");
     // The saved experiment is the same one.

@@ -113,7 +113,7 @@ fn stored_counters_agree_with_another_reader() {
     let boot = &bench.boots()[0];
     let mut read: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
     for note in &boot.notes {
-        if let [when, counter, value] = note.split(' ').collect::<Vec<_>>()[..] {
+        if let [when, counter, value] = note.text.split(' ').collect::<Vec<_>>()[..] {
             read.entry(counter).or_default()[usize::from(when == "after")] = value.parse().unwrap();
         }
     }

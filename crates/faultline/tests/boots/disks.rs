@@ -87,7 +87,7 @@ fn are_as_asked(boot: &Boot) {
     let mounts: Vec<Vec<&str>> = boot
         .notes
         .iter()
-        .filter_map(|note| note.strip_prefix("mount "))
+        .filter_map(|note| note.text.strip_prefix("mount "))
         .map(|line| line.split(' ').collect())
         .collect();
     let expected =

@@ -117,7 +117,7 @@ fn tracepoints_in_the_image_are_those_of_the_running_kernel() {
     for boot in bench.boots() {
         let listed = bench.faultline(&["event", "list", &boot.variant, "*:*"]).expect(0).out;
         let listed: BTreeSet<&str> = listed.lines().map(str::trim).collect();
-        let running = boot.notes.iter().filter_map(|note| note.strip_prefix("event "));
+        let running = boot.notes.iter().filter_map(|note| note.text.strip_prefix("event "));
         let running: BTreeSet<&str> = running.collect();
         assert!(running.len() > 500, "{}", boot.variant);
         let missing: Vec<_> = running.difference(&listed).collect();
@@ -189,7 +189,7 @@ fn perf_stat_counts_the_same() {
     let boot = &bench.boots()[0];
     for name in events {
         let counted = growth(boot, "events", name).unwrap();
-        let lines = boot.notes.iter().filter_map(|note| note.strip_prefix("stat "));
+        let lines = boot.notes.iter().filter_map(|note| note.text.strip_prefix("stat "));
         let fields = lines.map(|line| line.split(',').collect::<Vec<_>>());
         let mut found = fields.filter(|fields| fields.get(2) == Some(&name));
         let fields = found.next().unwrap_or_else(|| panic!("{name}: {:?}", boot.notes));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use model::{Boot, Outcome, Sample};
+use model::{Boot, Note, Outcome, Sample};
 
 use crate::common::{Bench, experiment};
 
@@ -65,6 +65,6 @@ fn a_workload_adds_nothing_to_what_is_counted() {
     };
     // The draws of a seed differ between workloads; a cut would leave the phase a part.
     assert!((marked / nothing - 1.0).abs() < 0.25, "{nothing} {marked}");
-    let is_told = |note: &&String| note.contains("(`forge`) executed a mark");
+    let is_told = |note: &&Note| note.text.contains("(`forge`) executed a mark");
     assert_eq!(boot.notes.iter().filter(is_told).count(), 1, "{:?}", boot.notes);
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use model::{Boot, Outcome, StatesFound};
+use model::{Boot, NoteKind, Outcome, StatesFound};
 
 use crate::common::Bench;
 
@@ -114,9 +114,9 @@ fn a_workload_finds_nothing_of_the_one_before() {
     assert!(said.err.contains("transparent huge pages: off"), "{}", said.err);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(boot.outcome, Outcome::Complete);
-    let left = boot.notes.iter().filter(|note| note.starts_with(model::LEFT));
-    let buffers = format!("{}leave: the kernel's trace buffers", model::LEFT);
-    assert_eq!(left.collect::<Vec<_>>(), [&buffers]);
+    let left = boot.notes.iter().filter(|note| note.kind == NoteKind::Left);
+    let left: Vec<String> = left.map(|note| note.to_string()).collect();
+    assert_eq!(left, ["left by leave: the kernel's trace buffers"]);
     assert_eq!(
         (value(boot, "before", "tmpfs-root"), value(boot, "after", "tmpfs-root")),
         (1.0, 1.0)
@@ -134,7 +134,7 @@ fn a_workload_finds_nothing_of_the_one_before() {
         free("before"),
         free("after")
     );
-    let mut states = boot.notes.iter().filter_map(|note| StatesFound::of_note(note));
+    let mut states = boot.notes.iter().filter_map(StatesFound::of_note);
     assert!(states.all(|found| found.states.contains(&("THP", "never"))), "{:?}", boot.notes);
     let shown = bench.faultline(&["show", "b1"]).expect(0).out;
     assert!(shown.contains("\nstates        THP never; "), "{shown}");

@@ -96,6 +96,11 @@ fn counters_agree(kernel: &str) {
     }
 }
 
+/// All notes, a line each.
+fn noted(boot: &Boot) -> String {
+    boot.notes.iter().map(|note| format!("{note}\n")).collect()
+}
+
 /// How much a counter of `/proc/vmstat` grew in a phase.
 fn grown(boot: &Boot, workload: &str, phase: &str, counter: &str) -> f64 {
     let is_it = |chunk: &&Chunk| chunk.workload == workload && chunk.phase == phase;
@@ -124,7 +129,7 @@ fn an_image_is_filled_and_repaired(boot: &Boot) {
     assert!(entries > 0.0 && entries <= misses, "{entries} entries after {misses} misses");
     let read = grown(boot, "xfsrepair", "xfsrepair", "pgpgin");
     assert!(read > FILES / 2.0, "{read} KiB for {FILES} inodes");
-    let notes = boot.notes.join("\n");
+    let notes = noted(boot);
     assert!(notes.contains("damaged: the header of inodes in 1 allocation groups"), "{notes}");
     assert!(
         notes.contains("2048 files; after the repair xfs_repair -n finds no damage"),
@@ -156,7 +161,7 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
 fn files_are_written_once_and_read_from_memory(boot: &Boot) {
     let read = grown(boot, "tiobench", "potential", "pgpgin") / FILES_SIZE;
     assert!((0.99..1.5).contains(&read), "{read} times the file");
-    let notes = boot.notes.join("\n");
+    let notes = noted(boot);
     for threads in ["1", "2"] {
         let written = grown(boot, "tiobench", &format!("SeqWrite-{threads}"), "pgpgout");
         let written = written / FILES_SIZE;
@@ -184,7 +189,7 @@ fn the_server_counters_agree_with_pgbench() {
     assert_eq!(boot.notes.len(), 2, "{:?}", boot.notes);
     for ((note, label), clients) in boot.notes.iter().zip(["1", "2"]).zip(["1 client", "2 clients"])
     {
-        let words = note.strip_prefix(clients).unwrap();
+        let words = note.text.strip_prefix(clients).unwrap();
         let numbers: Vec<f64> =
             words.split([' ', ':', ',']).filter_map(|word| word.parse().ok()).collect();
         let [done, counted] = numbers[..] else { panic!("{note}") };

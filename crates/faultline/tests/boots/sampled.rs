@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, NOT_SAMPLED, Outcome, Process, Profile};
+use model::{Boot, Note, NoteKind, Outcome, Process, Profile};
 use serde_json::Value;
 
 use crate::common::{Bench, quoted};
@@ -48,7 +48,7 @@ fn samples_are_of_what_ran() {
     bench.run(&experiment(1, &variants, FAULTS)).expect(0);
     for boot in bench.boots() {
         assert_eq!(boot.outcome, Outcome::Complete);
-        assert!(!boot.notes.iter().any(|note| note.starts_with(NOT_SAMPLED)), "{:?}", boot.notes);
+        assert!(!boot.notes.iter().any(|note| note.kind == NoteKind::Profile), "{:?}", boot.notes);
         let [mut samples, mut longest] = [0, 0].map(f64::from);
         for profile in &boot.profiles {
             let sampled = profile.sampled.as_ref().unwrap();
@@ -119,8 +119,9 @@ fn a_kernel_that_denies_samples_is_noted() {
     bench.run(&experiment(1, variants, FAULTS)).expect(0);
     let boots = bench.boots();
     let notes = &boots[0].notes;
-    let expected = format!("{NOT_SAMPLED}functions have no names: /proc/kallsyms does not tell");
-    assert!(notes.iter().any(|note| note.starts_with(&expected)), "{notes:?}");
+    let expected = "functions have no names: /proc/kallsyms does not tell";
+    let is_it = |note: &Note| note.kind == NoteKind::Profile && note.text.starts_with(expected);
+    assert!(notes.iter().any(is_it), "{notes:?}");
     let functions = functions(&boots[0]);
     assert_eq!(functions.keys().copied().collect::<Vec<_>>(), ["[unknown]"]);
 }
@@ -143,7 +144,7 @@ fn samples_that_a_full_buffer_loses_are_counted() {
         boots[0].profiles.iter().filter_map(|profile| Some(profile.sampled.as_ref()?.lost)).sum();
     assert!(lost > 0, "{:?}", boots[0].notes);
     let why = "samples are lost, because the kernel's buffers were full";
-    let is_noted = |note: &String| note.starts_with(NOT_SAMPLED) && note.ends_with(why);
+    let is_noted = |note: &Note| note.kind == NoteKind::Profile && note.text.ends_with(why);
     assert!(boots[0].notes.iter().any(is_noted), "{:?}", boots[0].notes);
 }
 

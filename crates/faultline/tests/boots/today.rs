@@ -1,7 +1,7 @@
 //! The workloads on reclaim, huge pages, memory cgroups, tiers and vmalloc, on the oldest and the newest kernel: the
 //! kernels' own counters agree with what they report, and what a kernel lacks is said.
 
-use model::{Boot, Source};
+use model::{Boot, NoteKind, Source};
 
 use crate::common::Bench;
 use crate::workloads::{grown, phase};
@@ -79,10 +79,13 @@ fn kernel_counters_agree_with_workloads_of_today() {
         "on: this kernel has no multi-generational LRU",
         "huge_fix_size: this kernel has no vmalloc_huge()",
     ];
-    let is_of_workload =
-        |note: &&String| !note.starts_with("found by ") && !note.starts_with("left by ");
-    assert_eq!(old.notes.iter().filter(is_of_workload).collect::<Vec<_>>(), notes);
-    assert!(!new.notes.iter().any(|note| note.contains("this kernel has no")), "{:?}", new.notes);
+    let remarks = old.notes.iter().filter(|note| note.kind == NoteKind::Remark);
+    assert_eq!(remarks.map(|note| &note.text).collect::<Vec<_>>(), notes);
+    assert!(
+        !new.notes.iter().any(|note| note.text.contains("this kernel has no")),
+        "{:?}",
+        new.notes
+    );
 }
 
 /// The values of a metric with a label.
@@ -170,7 +173,7 @@ fn tasks_of_a_memcg_switch_and_fault(boot: &Boot) {
 }
 
 fn areas_are_allocated(boot: &Boot) {
-    let has_huge = !boot.notes.iter().any(|note| note.contains("no vmalloc_huge()"));
+    let has_huge = !boot.notes.iter().any(|note| note.text.contains("no vmalloc_huge()"));
     let tests = ["fix_size", "long_busy_list", "huge_fix_size"].into_iter();
     for test in tests.filter(|test| has_huge || *test != "huge_fix_size") {
         for (pages, most) in [(1.0, 3.0), (16.0, 1.5), (512.0, 1.1)] {

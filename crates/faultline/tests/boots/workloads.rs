@@ -149,7 +149,7 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
     }
     // 16384 blocks of order 3 are 512 MiB, which is all the memory.
     assert!(phase(boot, "pagealloc", "odr3-16384").is_empty());
-    assert!(boot.notes.iter().any(|note| note.contains("odr3-16384")), "{:?}", boot.notes);
+    assert!(boot.notes.iter().any(|note| note.text.contains("odr3-16384")), "{:?}", boot.notes);
     assert!(boot.problems.is_empty(), "{:?}", boot.problems);
 }
 
@@ -189,7 +189,7 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(values(boot, "cg.S", ""), [4.25]);
     assert_eq!(values(boot, "ft.S", ""), [0.0; 0]);
-    let notes = boot.notes.join("\n");
+    let notes: String = boot.notes.iter().map(|note| format!("{note}\n")).collect();
     assert!(
         notes.contains("ft.S.x cannot be used: it did not verify its result: UNSUCC"),
         "{notes}"
@@ -210,7 +210,7 @@ fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
         assert!(touched(&fill) > 0.6 * pages, "{name}: {} of {pages} pages", touched(&fill));
         assert!(touched(&steady) < 0.5 * pages, "{name}: {} more pages", touched(&steady));
     }
-    let notes: Vec<_> = boot.notes.iter().filter(|note| note.contains("verified")).collect();
+    let notes: Vec<_> = boot.notes.iter().filter(|note| note.text.contains("verified")).collect();
     assert_eq!(notes.len(), 2, "{:?}", boot.notes);
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use flight::Event;
 use flight::event::Usage;
 use flight::protocol::{MAX_NAME, is_name};
-use model::{NOT_READ, count};
+use model::{NoteKind, count};
 
 use super::lines::Lines;
 use crate::sys::Used;
@@ -81,8 +81,9 @@ impl Plain {
         let last = self.last.iter().map(printed);
         let odd = (self.odd > 0).then(|| {
             format!(
-                "{NOT_READ}{} of the output with a name, a value and a unit: the value is not finite, or name and \
+                "{}{} of the output with a name, a value and a unit: the value is not finite, or name and \
                  unit are not ASCII or longer than {MAX_NAME} letters",
+                NoteKind::NotRead.head(),
                 count(self.odd, "line")
             )
         });

@@ -121,7 +121,7 @@ fn remarks(tests: &[Test]) -> Vec<String> {
         Some(format!("{} {percent} %", test.name))
     });
     let said = [
-        (model::TOO_QUICK, quick.collect::<Vec<_>>()),
+        (model::NoteKind::TooQuick.head(), quick.collect::<Vec<_>>()),
         (
             "more CPU time than elapsed time, because bonnie++ adds up several processes: ",
             above.collect(),

@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use model::TOO_QUICK;
+use model::NoteKind;
 use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
@@ -91,7 +91,7 @@ impl Workload for Options {
             let quick = rates.iter().filter(|(_, rate)| rate.is_none());
             let quick: Vec<String> = quick.map(|(name, _)| format!("{name}-{threads}")).collect();
             if !quick.is_empty() {
-                reporter.note(&format!("{TOO_QUICK}{}", quick.join(", ")))?;
+                reporter.note(&NoteKind::TooQuick.note(quick.join(", ")).to_string())?;
             }
             for thread in 0..threads {
                 let path = self.directory.join(format!("tiobench.{thread}"));

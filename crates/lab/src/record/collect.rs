@@ -8,7 +8,9 @@ use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
 use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
-use model::{Chunk, LEFT, ONCE, Sample, StatesFound, Usage, is_reserved, is_reserved_phase};
+use model::{
+    Chunk, Note, NoteKind, ONCE, Sample, StatesFound, Usage, is_reserved, is_reserved_phase,
+};
 
 use crate::record::order::Order;
 use crate::record::sampled::Sampling;
@@ -48,11 +50,11 @@ pub struct Recording {
     /// The kernel's symbols, if they were recorded.
     pub symbols: String,
     /// Notes on the states that workloads found.
-    pub found: Vec<String>,
+    pub found: Vec<Note>,
     /// Notes on what workloads left.
-    pub left: Vec<String>,
+    pub left: Vec<Note>,
     /// Notes of the workloads.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// The kernel's log.
     pub log: String,
     /// Whether the log was truncated.
@@ -143,11 +145,13 @@ impl Collector<'_> {
             Event::Note(note) => {
                 self.note_bytes = self.note_bytes.saturating_add(note.len());
                 if self.accept(self.note_bytes <= MAX_NOTES, "the length of its notes") {
-                    // Such notes are the agent's.
-                    let is_reserved =
-                        note.starts_with(LEFT) || StatesFound::of_note(&note).is_some();
-                    let note = if is_reserved { format!("note: {note}") } else { note };
-                    self.recording.notes.push(note);
+                    self.recording.notes.push(match Note::from(&*note) {
+                        // Such notes are the agent's.
+                        Note { kind: NoteKind::Left | NoteKind::Found, .. } => {
+                            NoteKind::Remark.note(format!("note: {note}"))
+                        }
+                        note => Note { workload: self.current.workload.clone(), ..note },
+                    });
                 }
             }
             Event::End(usage) => self.end(usage, time),
@@ -187,10 +191,11 @@ impl Collector<'_> {
                 }
             }
             Event::Left(left) => {
-                let sound = left.starts_with(LEFT) && left.len() <= MAX_LEFT;
+                let note = Note::from(&*left);
+                let sound = note.kind == NoteKind::Left && left.len() <= MAX_LEFT;
                 let room = self.recording.left.len() < MOST_LEFT * self.workloads.len();
                 if self.accept(sound && room, "a note on what a workload left") {
-                    self.recording.left.push(left);
+                    self.recording.left.push(note);
                 }
             }
             Event::SeriesDropped => recording.series_dropped = true,
@@ -401,18 +406,19 @@ pub(crate) mod tests {
         writer.event(4, Event::Note("found by chance: nothing".into()));
         writer.event(5, Event::Left("left by autonuma: a mount on /x".into()));
         let sound = collect(&writer.log, &job);
-        assert_eq!(sound.found, ["found by autonuma: THP = never"]);
-        assert_eq!(sound.left, ["left by autonuma: a mount on /x"]);
+        assert_eq!(sound.found, ["found by autonuma: THP = never".into()]);
+        assert_eq!(sound.left, ["left by autonuma: a mount on /x".into()]);
         let expected = [
             "note: found by autonuma: THP = always",
             "note: left by autonuma: nothing",
             "found by chance: nothing",
         ];
-        assert_eq!((&sound.notes[..], sound.failed), (&expected.map(String::from)[..], None));
+        let expected = expected.map(|text| NoteKind::Remark.note(text));
+        assert_eq!((&sound.notes[..], sound.failed), (&expected[..], None));
         for bad in [
             Event::Found { workload: 1, states: Vec::new() },
             Event::Left("of another kind".into()),
-            Event::Left(format!("{LEFT}{}", "x".repeat(MAX_LEFT))),
+            Event::Left(format!("left by w: {}", "x".repeat(MAX_LEFT))),
         ] {
             let mut writer = Writer::new();
             writer.event(1, Event::Hello(Hello::default()));

@@ -9,7 +9,7 @@ use kernelfiles::klog;
 use kernels::digest;
 use machine::{Ending, How, Limit};
 use model::{
-    Boot, BootFacts, Execution, HostLoad, NOT_SAMPLED, Outcome, Problem, ProblemKind, Profile,
+    Boot, BootFacts, Execution, HostLoad, Note, NoteKind, Outcome, Problem, ProblemKind, Profile,
     Topology,
 };
 use serde::{Deserialize, Serialize};
@@ -194,11 +194,11 @@ fn profiles(
     let counted = read_counted(directory).map_err(|error| error.to_string())?;
     recording.notes.extend(counted.intruder.as_ref().map(|process| {
         let name = profile::name_of_process(process);
-        format!(
-            "{NOT_SAMPLED}process {} (`{}`) executed a mark, which only the agent may do; it had no effect",
+        NoteKind::Profile.note(format!(
+            "process {} (`{}`) executed a mark, which only the agent may do; it had no effect",
             process.id,
             name.escape_debug()
-        )
+        ))
     }));
     let spans = &recording.spans;
     let profiles = profile::profiles(&counted, spans, symbols);
@@ -283,12 +283,13 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
 }
 
 /// The notes of the agent, of the workloads and of the machine.
-fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
+fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<Note> {
     let Recording { found, left, notes, .. } = recording;
     let mut notes = [&**found, left, notes].concat();
-    notes.extend(ending.into_iter().flat_map(|ending| ending.remarks.iter().cloned()));
+    let remarks = ending.into_iter().flat_map(|ending| &ending.remarks);
+    notes.extend(remarks.map(|remark| NoteKind::Remark.note(remark)));
     if recording.log_cut {
-        notes.push("the kernel's log was too long; its end is missing".to_owned());
+        notes.push(NoteKind::Remark.note("the kernel's log was too long; its end is missing"));
     }
     notes
 }

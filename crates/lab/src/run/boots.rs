@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::{Boot, Outcome};
+use model::{Boot, NoteKind, Outcome};
 use store::ExperimentId;
 
 use super::context::RunContext;
@@ -132,7 +132,7 @@ impl Lab {
                 let directory = shared.directory(attempt.due);
                 let kept = ended.and_then(|Ended { mut boot, wall, verified }| {
                     let differences = metrics::differences(context.experiment, &boot);
-                    boot.notes.extend(differences.iter().cloned());
+                    boot.notes.extend(differences.iter().map(|it| NoteKind::Remark.note(it)));
                     if let Outcome::Invalid(how) = &boot.outcome
                         && attempt.repeats < REPEATS
                     {

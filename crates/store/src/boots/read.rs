@@ -3,7 +3,7 @@
 use std::io;
 
 use model::{
-    Boot, BootFacts, Chunk, Execution, HostLoad, Problem, ProblemKind, Profile, Sample, Usage,
+    Boot, BootFacts, Chunk, Execution, HostLoad, Note, Problem, ProblemKind, Profile, Sample, Usage,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -199,8 +199,10 @@ impl<'a> BootReader<'a> {
         self.part(("the problems", PROBLEMS), &self.sums.problems, problem)
     }
 
-    fn notes(&self) -> Result<Vec<String>, Trouble> {
-        self.part(("the notes", NOTES), &self.sums.notes, |row| Ok(row.get("text")?))
+    fn notes(&self) -> Result<Vec<Note>, Trouble> {
+        self.part(("the notes", NOTES), &self.sums.notes, |row| {
+            Ok(Note::from(&*row.get::<_, String>("text")?))
+        })
     }
 
     fn samples(&self) -> Result<Vec<Sample>, Trouble> {

@@ -130,7 +130,7 @@ fn problems(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trou
 fn notes(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
     let mut insert = connection.prepare_cached("INSERT INTO notes VALUES (?, ?, ?)")?;
     for (place, note) in boot.notes.iter().enumerate() {
-        insert.execute(params![id.0, place, note])?;
+        insert.execute(params![id.0, place, note.to_string()])?;
     }
     Ok(())
 }

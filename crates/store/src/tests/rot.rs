@@ -69,8 +69,8 @@ impl Sound {
 /// A small boot, because many pages are tried. Its values differ from those of other boots.
 fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     let mut boot = boot(variant, replicate, outcome);
-    boot.notes[0] += &format!("{variant} {replicate}");
-    boot.profiles[0].phase = boot.notes[0].clone();
+    boot.notes[0].text += &format!("{variant} {replicate}");
+    boot.profiles[0].phase = boot.notes[0].text.clone();
     boot.problems[0].text += variant;
     boot.samples[0].label = variant.into();
     boot.usage[0].elapsed += if variant == "6.1" { 0.7 } else { 0.8 };

@@ -86,14 +86,14 @@ fn head(kept: &Kept) -> Vec<String> {
     let problems = boot.problems.iter();
     head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
     let notes = boot.notes.iter().filter(|note| StatesFound::of_note(note).is_none());
-    head.extend(notes.map(|note| line("note", note)));
+    head.extend(notes.map(|note| line("note", &note.to_string())));
     head
 }
 
 /// The states that the workloads found; those of workloads that found the same together.
 fn states(boot: &Boot) -> Vec<String> {
     let mut groups: Vec<(Vec<&str>, StatesFound<'_>)> = Vec::new();
-    for found in boot.notes.iter().filter_map(|note| StatesFound::of_note(note)) {
+    for found in boot.notes.iter().filter_map(StatesFound::of_note) {
         match groups.iter_mut().find(|(_, it)| it.states == found.states) {
             Some((workloads, _)) => workloads.push(found.workload),
             None => groups.push((vec![found.workload], found)),
@@ -269,7 +269,7 @@ mod tests {
     fn states_are_told_once_if_all_workloads_found_the_same() {
         let states = |notes: &[&str]| {
             let mut kept = kept();
-            kept.boot.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            kept.boot.notes = notes.iter().map(|note| (*note).into()).collect();
             let text = text(&kept);
             let lines =
                 text.lines().filter(|it| it.starts_with("states") || it.starts_with("note"));

@@ -15,7 +15,7 @@ use std::ffi::CString;
 use std::fs;
 use std::path::Path;
 
-use model::LEFT;
+use model::NoteKind;
 
 use crate::{cut, sys};
 use files::Known;
@@ -64,7 +64,9 @@ impl Survey {
             left.truncate(MOST);
             left.push(more);
         }
-        left.iter().map(|what| format!("{LEFT}{workload}: {}", cut(what, LONGEST))).collect()
+        left.iter()
+            .map(|what| format!("{}{workload}: {}", NoteKind::Left.head(), cut(what, LONGEST)))
+            .collect()
     }
 
     /// Disables swap spaces that the workload enabled.
