@@ -51,13 +51,11 @@ pub use notes::{
 pub use plots::locality::{Interval, locality};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
 pub use tables::chosen::Unmet;
-pub use tables::events::Spread;
 pub use tables::oddities::{Odd, Oddity, Peak};
-pub use tables::table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
-pub use verdicts::evidence::{Evidence, Judging, NoEvidence, Variation};
+pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table};
+pub use verdicts::evidence::{Evidence, Judging, Look, NoEvidence, Variation};
 pub use verdicts::judge::false_discovery_rates;
 pub use verdicts::luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
-pub use verdicts::sequential::Look;
 
 /// A boot as it was kept.
 #[derive(Clone, Copy, Debug)]

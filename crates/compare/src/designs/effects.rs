@@ -16,8 +16,7 @@ use serde::Serialize;
 use stats::{Estimate, holm};
 
 use crate::figures::BootFigures;
-use crate::verdicts::exact::reaches;
-use crate::verdicts::luck::Seeds;
+use crate::verdicts::luck::{Seeds, reaches};
 use crate::{Difference, Evidence, Judging, VariantBoots, Verdict};
 
 /// An axis: its values, the baseline's first.

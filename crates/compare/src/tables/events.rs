@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use kernelfiles::events::{ENABLED, RUNNING};
 use model::{Boot, Chunk, PerfEvent, Source, WorkloadUse};
-use serde::Serialize;
 use stats::Summary;
 
 use crate::figures::BootFigures;
@@ -14,24 +13,14 @@ use crate::figures::steady::{Part, Share, Steady};
 use crate::verdicts::exact::{self, Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
-use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
+use crate::{
+    Judging, KeptBoot, Kind, Pool, Row, Spread, Statistic, Table, VariantBoots, Variation,
+};
 
 /// The end of names of rows on warm-up.
 const WARM_UP: &str = "-warm-up";
 /// Intervals shorter than the longest one divided by this are left out of the spread: those before a cut.
 const SHORTEST: f64 = 2.0;
-
-/// The spread of an event's rates as a share of their mean, as `perf stat -r` prints it: the standard error of
-/// the mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
-    /// Over the intervals of a boot; `None` for fewer than two.
-    pub intervals: Option<f64>,
-    /// Over boots; `None` for fewer than two.
-    pub boots: Option<f64>,
-    /// The share of the time during which the event was counted; below 1 if counters were multiplexed.
-    pub running: f64,
-}
 
 /// The rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload
 /// without iterations of warm-up, and `steady` says which part of a phase is warm-up. In exact mode, `seeds` is

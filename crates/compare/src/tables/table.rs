@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::figures::steady::Part;
-use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Spread, Variation, Verdict, WarmUp};
+use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
 
 /// The kind of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -155,6 +155,18 @@ pub struct Cell {
     pub basis: Basis,
     /// The spread of an event's rate.
     pub spread: Option<Spread>,
+}
+
+/// The spread of an event's rates as a share of their mean, as `perf stat -r` prints it: the standard error of
+/// the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Over the intervals of a boot; `None` for fewer than two.
+    pub intervals: Option<f64>,
+    /// Over boots; `None` for fewer than two.
+    pub boots: Option<f64>,
+    /// The share of the time during which the event was counted; below 1 if counters were multiplexed.
+    pub running: f64,
 }
 
 /// What is known of a figure and its difference from the baseline's.

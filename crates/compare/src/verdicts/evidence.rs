@@ -7,8 +7,10 @@ use serde::Serialize;
 use stats::{Counted, Estimate, Summary, variance_components};
 
 use super::luck::LEVEL;
-use super::sequential::FEWEST_SAME;
-use crate::Look;
+
+/// Fewest boots per side for the verdict `same`. With 4, figures with two modes are too often all in the
+/// same mode: they then agree to the last digit, although a mode may be more frequent in one variant.
+const FEWEST_SAME: u32 = 6;
 
 /// How differences of measured mode are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -55,6 +57,19 @@ impl Default for Judging {
     fn default() -> Self {
         Self { margin: 0.01, confidence: 0.95, luck: LEVEL, look: None, warm_up_counts: false }
     }
+}
+
+/// A look in a run with `boots = "auto"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Look {
+    /// Its number, from 1; 0 while there are too few boots for the first.
+    pub number: u32,
+    /// How many looks there will be at most.
+    pub of: u32,
+    /// Boots of each variant that the look judges: one of each block of the schedule, from the first.
+    pub boots: u32,
+    /// At how many boots of each variant the next look is.
+    pub next: u32,
 }
 
 /// Evidence from the boots of two variants about one figure, in measured mode. Shares are of the baseline's

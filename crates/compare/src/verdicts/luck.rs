@@ -214,6 +214,23 @@ pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
     values
 }
 
+/// The largest value of each estimate that luck explains: it lifts any of them above that in at most the share
+/// `level` of cases (Holm).
+pub(crate) fn reaches(estimates: &[Estimate], level: f64) -> Vec<f64> {
+    let p: Vec<f64> = estimates.iter().map(|it| it.p_apart(0.0)).collect();
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+    let mut left = p.len();
+    let mut reaches = vec![0.0; p.len()];
+    for place in order {
+        let own = level / left as f64;
+        reaches[place] = estimates[place].reach(1.0 - own);
+        // Holm: after the first that fails, all others fail.
+        left -= usize::from(p[place] <= own && left > 1);
+    }
+    reaches
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

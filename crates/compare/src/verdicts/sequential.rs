@@ -2,28 +2,10 @@
 //! part of the error rate, so that all looks together err no more often than one judgement of a fixed number
 //! of boots (`stats::sequential`).
 
-use serde::Serialize;
 use stats::sequential::{last_look, looks};
 
 use super::luck::LEVEL;
-use crate::{Judging, Results};
-
-/// Fewest boots per side for the verdict `same`. With 4, figures with two modes are too often all in the
-/// same mode: they then agree to the last digit, although a mode may be more frequent in one variant.
-pub(crate) const FEWEST_SAME: u32 = 6;
-
-/// A look in a run with `boots = "auto"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Look {
-    /// Its number, from 1; 0 while there are too few boots for the first.
-    pub number: u32,
-    /// How many looks there will be at most.
-    pub of: u32,
-    /// Boots of each variant that the look judges: one of each block of the schedule, from the first.
-    pub boots: u32,
-    /// At how many boots of each variant the next look is.
-    pub next: u32,
-}
+use crate::{Judging, Look, Results};
 
 impl Judging {
     /// How differences of measured mode are judged for an experiment's boots: as usual or, with
