@@ -28,7 +28,7 @@ deps:
 # its disks are made the same each time. The program checks them against the list of digests.
 guest: deps
 	RUSTFLAGS='-C target-feature=+crt-static' \
-	    $(CARGO) build --locked --release -p guest --target $(TARGET)
+	    $(CARGO) build --locked --release -p agent -p workloads --target $(TARGET)
 	$(CARGO) build --locked --release -p stillmkfs
 	mkdir -p $(GUEST)
 	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads \
@@ -89,7 +89,7 @@ check-long: guest plugin python lint
 
 lint: deny
 	$(CARGO) fmt --all --check
-	rustfmt --check crates/guest/src/workloads/*.rs crates/guest/src/workloads/*/mod.rs
+	rustfmt --check crates/workloads/src/*.rs crates/workloads/src/*/mod.rs
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(CARGO) doc --locked --workspace --no-deps --document-private-items
 

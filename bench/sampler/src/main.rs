@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use guest::recorder::Recorder;
-use guest::sampler::{Moment, Sampler, sources};
+use agent::recorder::Recorder;
+use agent::sampler::{Moment, Sampler, sources};
 use guest::sys::children_time;
 use guest::words::Words;
 use model::Source;

@@ -6,15 +6,17 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use flight::event::MAX_TEXT;
 use rustix::io::Errno;
 
 /// Longest record (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
 const MAX_RECORD: usize = 8192;
-/// The longest line. Longer lines would not fit into an event.
-const MAX_LINE: usize = MAX_TEXT / 2;
+/// The longest piece of lines, in bytes.
+pub const MAX_PIECE: usize = 64 << 10;
+/// The longest line.
+const MAX_LINE: usize = MAX_PIECE / 2;
 
-/// A reader of the kernel's log from its start.
+/// A reader of the kernel's log. The default one has no lines.
+#[derive(Default)]
 pub struct KernelLog {
     file: Option<File>,
     room: usize,
@@ -36,17 +38,11 @@ impl KernelLog {
         log
     }
 
-    /// A log without lines.
-    #[cfg(test)]
-    pub fn none() -> Self {
-        Self { file: None, room: 0 }
-    }
-
-    /// Passes all new lines to `sink`, in pieces that fit into an event.
+    /// Passes all new lines to `sink`, in pieces of at most [`MAX_PIECE`] bytes.
     pub fn drain(&mut self, mut sink: impl FnMut(String)) {
         let mut piece = String::new();
         while let Some(line) = self.next_line() {
-            if piece.len() + line.len() >= MAX_TEXT {
+            if piece.len() + line.len() >= MAX_PIECE {
                 sink(std::mem::take(&mut piece));
             }
             piece.push_str(&line);

@@ -1,0 +1,5 @@
+//! PID 1 of the guest.
+
+fn main() {
+    agent::main()
+}

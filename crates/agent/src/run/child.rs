@@ -1,0 +1,163 @@
+//! Runs a workload's program as a process: starts it with its pipes, watches it, and ends it with its
+//! descendants.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, Command, Stdio};
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+use flight::job::Workload;
+use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
+};
+
+use guest::sys::chroot;
+
+/// The program's descriptors. They have one digit, because a plain shell cannot redirect other ones.
+const LINES_FD: i32 = 3;
+const ACK_FD: i32 = 4;
+
+/// A program's environment: what the kernel gives PID 1, and a PATH. Unknown words of the kernel's command
+/// line are also in the environment of PID 1, and must not reach a workload.
+const ENVIRONMENT: [(&str, &str); 3] =
+    [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
+
+/// A running program.
+///
+/// The program's ends of the pipes remain open here too. Otherwise polling would return at once after a
+/// program closes them.
+pub struct Child {
+    pid: Pid,
+    ended: OwnedFd,
+    lines: PipeReader,
+    output: PipeReader,
+    ack: PipeWriter,
+    its_ack: PipeReader,
+    _its_ends: (PipeWriter, PipeWriter),
+}
+
+impl Child {
+    /// Starts a program in its own process group, with its own root if one is given, in `directory` unless
+    /// that is empty. Its standard output and standard error go into one pipe. A plain one gets no descriptors
+    /// of the metric protocol. Fails when the program does not exist or cannot be started.
+    pub fn start(workload: &Workload, root: Option<&Path>) -> io::Result<Self> {
+        let Some((program, arguments)) = workload.command.split_first() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+        };
+        let (lines, its_lines) = io::pipe()?;
+        let (output, its_output) = io::pipe()?;
+        let (its_ack, ack) = io::pipe()?;
+        let mut command = Command::new(program);
+        if let Some(root) = root {
+            chroot(&mut command, root)?;
+        }
+        if !workload.directory.is_empty() {
+            command.current_dir(&workload.directory);
+        }
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(ENVIRONMENT)
+            .stdin(Stdio::null())
+            .stdout(its_output.try_clone()?)
+            .stderr(its_output.try_clone()?)
+            .process_group(0);
+        if !workload.plain {
+            command
+                .env(FD_VARIABLE, LINES_FD.to_string())
+                .env(ACK_VARIABLE, ACK_FD.to_string())
+                .fd_mappings(vec![
+                    FdMapping { parent_fd: its_lines.try_clone()?.into(), child_fd: LINES_FD },
+                    FdMapping { parent_fd: its_ack.try_clone()?.into(), child_fd: ACK_FD },
+                ])
+                .map_err(io::Error::other)?;
+        }
+        let child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
+            ioctl_fionbio(end, true)?;
+        }
+        let ended = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self { pid, ended, lines, output, ack, its_ack, _its_ends: (its_lines, its_output) })
+    }
+
+    /// Waits until the program has written something or ended, or `timeout` has passed.
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        let mut ends = [self.lines.as_fd(), self.output.as_fd(), self.ended.as_fd()]
+            .map(|end| PollFd::from_borrowed_fd(end, PollFlags::IN));
+        match poll(&mut ends, Some(&timeout)) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The program's new output on its protocol descriptor; may be empty.
+    pub fn lines(&mut self) -> io::Result<Vec<u8>> {
+        available(&mut self.lines)
+    }
+
+    /// The program's new output; may be empty.
+    pub fn output(&mut self) -> io::Result<Vec<u8>> {
+        available(&mut self.output)
+    }
+
+    /// Tells the program that its phase has begun. Writes nothing if the pipe is full because the program
+    /// does not read it.
+    pub fn acknowledge(&mut self) {
+        let _ = self.ack.write(b"\n");
+    }
+
+    /// Whether the program has not read all that [`Child::acknowledge`] wrote.
+    pub fn is_unread(&self) -> io::Result<bool> {
+        Ok(ioctl_fionread(&self.its_ack)? > 0)
+    }
+
+    /// How the program ended; `None` if it is running. Also reaps orphans.
+    pub fn ended(&self) -> Option<WaitStatus> {
+        self.reap(WaitOptions::NOHANG)
+    }
+
+    /// Kills the program's process group, or as PID 1 all other processes, and reaps them.
+    pub fn end(&self) {
+        // kill(2): for PID 1 this means all processes except the caller.
+        let group = if is_init() { Pid::INIT } else { self.pid };
+        // Fails if no process is left, which is the goal.
+        let _ = kill_process_group(group, Signal::KILL);
+        self.reap(WaitOptions::empty());
+    }
+
+    /// Reaps children. PID 1 reaps all, because orphans become its children; otherwise only the program.
+    fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
+        let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
+        let mut status = None;
+        while let Ok(Some((pid, how))) = next() {
+            if pid == self.pid {
+                status = Some(how);
+            }
+        }
+        status
+    }
+}
+
+fn is_init() -> bool {
+    process::id() == 1
+}
+
+/// Reads the available data, at most 64 KiB, which is the size of a pipe.
+fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 64 << 10];
+    let length = match pipe.read(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        length => length?,
+    };
+    bytes.truncate(length);
+    Ok(bytes)
+}

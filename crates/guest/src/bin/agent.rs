@@ -1,5 +1,0 @@
-//! PID 1 of the guest.
-
-fn main() {
-    guest::agent::main()
-}

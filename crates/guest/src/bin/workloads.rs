@@ -1,7 +1,0 @@
-//! Runs the built-in workloads by name.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    guest::workloads::main()
-}

@@ -1,0 +1,185 @@
+//! High orders under fragmentation. All free memory is filled with base pages, then some of each few pages are
+//! freed. The free pages are scattered then, and a free huge page can only come from compaction.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `fill` | memory is filled and fragmented |
+//! | `fault` | other memory is touched, by one thread or several, which may have huge pages; the kernel compacts when it has none |
+//! | `compact` | all memory is compacted by `vm.compact_memory` |
+
+use std::fs;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::reporter::Reporter;
+use super::setting::Setting;
+use super::tasks::{MOST, side_by_side};
+use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
+use guest::clock::boot_time;
+use guest::words::{HUGE, PAGE, Words};
+
+/// The order of a huge page.
+const HUGE_ORDER: usize = 9;
+/// The kernel's settings of huge pages: where they are used, and whether it compacts when none is free.
+const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
+/// Where the kernel is told to compact.
+const COMPACT: &str = "/proc/sys/vm/compact_memory";
+
+/// The command line.
+pub struct Options {
+    tests: Vec<(&'static str, Test)>,
+    /// One page of so many stays.
+    every: usize,
+    /// The memory that is touched, in percent of the machine's memory.
+    share: f64,
+    rounds: u32,
+    /// Threads that touch memory.
+    tasks: usize,
+    memory: u64,
+}
+
+/// Takes a sample.
+type Test = fn(&Options, &mut Reporter) -> Result<()>;
+const TESTS: [(&str, Test); 2] = [("fault", fault), ("compact", compact)];
+
+impl Workload for Options {
+    fn parse(given: &mut Given) -> Result<Self> {
+        let found = Self {
+            tests: given.chosen("tests", &TESTS)?,
+            every: given.within("every", 2, HUGE / PAGE)?,
+            share: given.percent("share", 40.0, "no more memory than that is free")?,
+            rounds: given.within("rounds", 1, 1_000_000)?,
+            tasks: given.within("tasks", 1, MOST)?,
+            memory: given.value("memory")?,
+        };
+        match found.huge_pages() {
+            0 => Err(refused("share", found.share, "less than a huge page")),
+            _ => Ok(found),
+        }
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<()> {
+        if !fs::exists(ENABLED).while_(ENABLED)? || !fs::exists(COMPACT).while_(COMPACT)? {
+            let why = "this kernel has no transparent huge pages or no compaction (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_COMPACTION)";
+            return Err(WorkloadError::Unsupported(why));
+        }
+        for (_, test) in &self.tests {
+            for _ in 0..self.rounds {
+                test(self, reporter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Options {
+    /// The number of huge pages that are asked for.
+    fn huge_pages(&self) -> usize {
+        share_of(self.memory, self.share) as usize / HUGE
+    }
+
+    /// Fills the free memory and frees it in part. What stays is there until the result is dropped.
+    fn fragment(&self) -> Result<Words> {
+        files::drop_caches()?;
+        fs::write(COMPACT, "1").while_(COMPACT)?;
+        let free = number("/proc/meminfo", "MemFree:")? << 10;
+        let least = number("/proc/sys/vm/min_free_kbytes", "")? << 10;
+        // Below twice the least amount the kernel would look for memory to reclaim, and find none.
+        let bytes = free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / PAGE * PAGE;
+        let words = Words::anonymous(bytes).while_("mapping memory")?;
+        words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
+        words.pages().for_each(|word| word.store(1, Relaxed));
+        for page in (0..bytes).step_by(self.every * PAGE) {
+            let freed = page + PAGE..(page + self.every * PAGE).min(bytes);
+            words.advise(freed, libc::MADV_DONTNEED).while_("MADV_DONTNEED")?;
+        }
+        Ok(words)
+    }
+}
+
+fn fault(options: &Options, reporter: &mut Reporter) -> Result<()> {
+    reporter.phase("fill")?;
+    let _fragmented = options.fragment()?;
+    let _enabled = Setting::new(ENABLED, "always")?;
+    let _defrag = Setting::new(DEFRAG, "always")?;
+    let pages = options.huge_pages();
+    let (words, range) = Words::huge(pages * HUGE).while_("mapping memory")?;
+    let before = number("/proc/self/smaps_rollup", "AnonHugePages:")?;
+    reporter.phase("fault")?;
+    let all = Mutex::new(Vec::new());
+    side_by_side(options.tasks, |task| {
+        let mut times = Vec::new();
+        for page in (task..pages).step_by(options.tasks) {
+            let start = Instant::now();
+            words[(range.start + page * HUGE) / size_of::<u64>()].store(1, Relaxed);
+            times.push((start.elapsed().as_secs_f64() * 1e6, boot_time()));
+        }
+        all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut times);
+        Ok(())
+    })?;
+    reporter.phase("")?;
+    let huge = number("/proc/self/smaps_rollup", "AnonHugePages:")?.saturating_sub(before);
+    let share = 100.0 * (huge << 10) as f64 / (pages * HUGE) as f64;
+    for (time, ended) in all.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        reporter.timed("Fault", "", time, ended)?;
+    }
+    reporter.sample("Huge", share)
+}
+
+fn compact(options: &Options, reporter: &mut Reporter) -> Result<()> {
+    reporter.phase("fill")?;
+    let _fragmented = options.fragment()?;
+    let before = free_huge_pages()?;
+    reporter.phase("compact")?;
+    let start = Instant::now();
+    fs::write(COMPACT, "1").while_(COMPACT)?;
+    let (elapsed, ended) = (start.elapsed().as_secs_f64(), boot_time());
+    reporter.phase("")?;
+    reporter.timed("Compact", "", elapsed, ended)?;
+    reporter.timed("Blocks", "", free_huge_pages()? - before, ended)
+}
+
+/// The number after a word in a file of the kernel.
+fn number(file: &str, name: &str) -> Result<u64> {
+    let text = fs::read_to_string(file).while_(file)?;
+    let found = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
+    found.ok_or_else(|| io::Error::other(format!("it has no {name}"))).while_(file)
+}
+
+/// Free blocks of the order of huge pages; a larger block counts as several.
+fn free_huge_pages() -> Result<f64> {
+    let text = fs::read_to_string("/proc/buddyinfo").while_("/proc/buddyinfo")?;
+    Ok(text.lines().map(huge_pages_of_zone).sum())
+}
+
+/// Those of a line of `/proc/buddyinfo`: `Node 0, zone DMA32 5 4 ...`, a number for each order.
+fn huge_pages_of_zone(line: &str) -> f64 {
+    let orders = line.split_whitespace().skip(4 + HUGE_ORDER).enumerate();
+    orders.map(|(order, blocks)| blocks.parse().unwrap_or(0.0) * f64::from(1 << order)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{names, options};
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = options::<Options>("compaction", &[]).unwrap();
+        assert_eq!(names(&options.tests), ["fault", "compact"]);
+        assert!(options.huge_pages() > 0);
+    }
+
+    #[test]
+    fn large_blocks_count_as_several() {
+        let line = "Node 0, zone    DMA32      5      4      3      2      1      1      1      1      1      7      3";
+        assert_eq!(huge_pages_of_zone(line), 7.0 + 2.0 * 3.0);
+        assert_eq!(huge_pages_of_zone(""), 0.0);
+        assert!(number("/proc/meminfo", "MemFree:").unwrap() > 0);
+    }
+}
