@@ -10,7 +10,6 @@ use flight::event::EventError;
 use flight::frame::{self, HEADER, Kind};
 use flight::log::{Cursor, Reservation};
 use flight::patch::Record;
-
 use guest::cut;
 use guest::words::Words;
 

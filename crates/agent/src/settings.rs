@@ -4,9 +4,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-use model::Setting;
-
 use guest::reason;
+use model::Setting;
 
 /// A setting that could not be applied.
 #[derive(Debug, thiserror::Error)]

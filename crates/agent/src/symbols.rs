@@ -7,11 +7,11 @@ use std::path::Path;
 
 use flight::Event;
 use flight::event::MAX_TEXT;
+use guest::reason;
 
 use crate::recorder::RecordError;
 use crate::sampler::symbols::{address, code};
 use crate::watch::Watch;
-use guest::reason;
 
 /// Why the symbols cannot be recorded.
 #[derive(Debug, thiserror::Error)]

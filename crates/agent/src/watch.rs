@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES, MAX_TEXT};
+use guest::clock::{Ticks, boot_time};
+use guest::kmsg::{KernelLog, MAX_PIECE};
 use model::{Millis, NoteKind};
 
 use crate::marker;
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
-use guest::clock::{Ticks, boot_time};
-use guest::kmsg::{KernelLog, MAX_PIECE};
 
 /// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;

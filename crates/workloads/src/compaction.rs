@@ -13,12 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use guest::clock::boot_time;
+use guest::words::{HUGE, PAGE, Words};
+
 use super::reporter::Reporter;
 use super::setting::Setting;
 use super::tasks::{MOST, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::{HUGE, PAGE, Words};
 
 /// The order of a huge page.
 const HUGE_ORDER: usize = 9;

@@ -20,12 +20,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use guest::sys::run_first;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, value_of, within};
-use guest::sys::run_first;
 
 /// The metric of all samples: the number of samples before it.
 const METRIC: &str = "Count";

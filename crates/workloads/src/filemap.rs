@@ -15,14 +15,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use guest::clock::boot_time;
+use guest::sys::children_time;
+use guest::words::{PAGE, Words};
+
 use super::cgroup::Memcg;
 use super::random::Random;
 use super::reporter::Reporter;
 use super::tasks::{Tasks, figures};
 use super::{Given, MIB, Result, While, Workload, files, percent, refused, share_of};
-use guest::clock::boot_time;
-use guest::sys::children_time;
-use guest::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {

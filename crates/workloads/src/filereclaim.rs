@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::cgroup::Memcg;
-use super::reporter::Reporter;
-use super::{Given, MIB, Result, While, Workload, files, refused, share_of};
 use guest::clock::boot_time;
 use guest::sys::own_time;
 use guest::words::{PAGE, Words};
+
+use super::cgroup::Memcg;
+use super::reporter::Reporter;
+use super::{Given, MIB, Result, While, Workload, files, refused, share_of};
 
 /// The command line.
 pub struct Options {

@@ -16,12 +16,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Instant;
 
+use guest::clock::boot_time;
+use guest::words::{PAGE, Words};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::reporter::Reporter;
 use super::{Given, Main, Result, While, Workload, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::{PAGE, Words};
 
 /// The name under which this workload starts the program that only ends.
 const EXIT: &str = "fork-exit";

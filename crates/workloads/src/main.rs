@@ -18,8 +18,9 @@ use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use self::reporter::Reporter;
 use guest::reason;
+
+use self::reporter::Reporter;
 
 /// Why a workload failed. The agent records the printed message.
 #[derive(Debug, thiserror::Error)]

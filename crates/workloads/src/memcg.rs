@@ -11,12 +11,13 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
+use guest::words::{PAGE, Words};
+
 use super::cgroup::Memcg;
 use super::reporter::Reporter;
 use super::tasks::{MOST, Tasks, pin};
 use super::topology::Topology;
 use super::{Given, Result, While, Workload, list_within, refused, share_of};
-use guest::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {

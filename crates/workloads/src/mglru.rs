@@ -19,6 +19,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use guest::clock::boot_time;
+use guest::words::PAGE;
+
 use super::cgroup::Memcg;
 use super::files;
 use super::random::Random;
@@ -26,8 +29,6 @@ use super::reporter::Reporter;
 use super::setting::Setting;
 use super::tasks::{MOST, share, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::PAGE;
 
 /// Where the multi-generational LRU is turned on and off.
 const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";

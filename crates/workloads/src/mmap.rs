@@ -12,6 +12,7 @@
 use std::io;
 use std::ptr;
 
+use guest::words::PAGE;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
@@ -19,7 +20,6 @@ use rustix::mm::{
 use super::reporter::Reporter;
 use super::tasks::Tasks;
 use super::{Given, Result, While, Workload, refused};
-use guest::words::PAGE;
 
 /// Bytes of a mapping.
 const MAPPING: usize = 128 << 20;

@@ -10,13 +10,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use guest::clock::boot_time;
+use guest::words::{PAGE, Words};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;
 
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {

@@ -10,13 +10,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use guest::clock::boot_time;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
 use super::reporter::Reporter;
 use super::tasks::pin;
 use super::{Given, Result, While, Workload, list_within, refused};
-use guest::clock::boot_time;
 
 /// The module's control file.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";

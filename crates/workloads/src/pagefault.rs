@@ -12,12 +12,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
+use guest::words::{PAGE, Words};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::reporter::Reporter;
 use super::tasks::Tasks;
 use super::{Given, Result, While, Workload, refused, share_of};
-use guest::words::{PAGE, Words};
 
 /// The command line.
 pub struct Options {

@@ -10,12 +10,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use guest::reason;
+use guest::sys::{CpuTime, wait_with_time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-
-use guest::reason;
-use guest::sys::{CpuTime, wait_with_time};
 
 /// The largest size of a program's standard output, in bytes.
 const OUTPUT: usize = 16 << 20;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Result, While};
 use guest::chosen;
+
+use super::{Result, While};
 
 /// A file that has another value. It gets its former one when this is dropped.
 #[derive(Debug)]

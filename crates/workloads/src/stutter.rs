@@ -18,12 +18,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use guest::clock::boot_time;
+use guest::words::Words;
+
 use super::reporter::Reporter;
 use super::{
     Given, Main, Result, While, Workload, WorkloadError, files, refused, share_of, value_of,
 };
-use guest::clock::boot_time;
-use guest::words::Words;
 
 /// The name under which this workload starts the process that holds memory.
 const HOG: &str = "stutter-hog";

@@ -13,13 +13,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use guest::clock::boot_time;
+use guest::words::Words;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::{Given, Result, While, WorkloadError, list, list_within};
-use guest::clock::boot_time;
-use guest::words::Words;
 
 /// The largest number of tasks.
 pub const MOST: usize = 1000;

@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use guest::clock::boot_time;
+use guest::words::{HUGE, PAGE, Words};
 use rustix::io::Errno;
 
 use super::reporter::Reporter;
 use super::setting::Setting;
 use super::tasks::{MOST, share, side_by_side};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, list, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::{HUGE, PAGE, Words};
 
 /// Where the kernel's settings are.
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";

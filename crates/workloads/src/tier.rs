@@ -14,6 +14,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use guest::clock::boot_time;
+use guest::sys::nodes_of;
+use guest::words::{PAGE, Words};
+
 use super::cgroup::Memcg;
 use super::random::Random;
 use super::reporter::Reporter;
@@ -21,9 +25,6 @@ use super::setting::Setting;
 use super::tasks::pin;
 use super::topology::{Node, Topology};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, refused, share_of};
-use guest::clock::boot_time;
-use guest::sys::nodes_of;
-use guest::words::{PAGE, Words};
 
 /// Where demotion is turned on.
 const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";

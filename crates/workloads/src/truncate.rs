@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::reporter::Reporter;
-use super::{Given, Result, While, Workload, refused, share_of};
 use guest::clock::boot_time;
 use guest::sys::own_time;
 use guest::words::{PAGE, Words};
+
+use super::reporter::Reporter;
+use super::{Given, Result, While, Workload, refused, share_of};
 
 /// The command line.
 pub struct Options {

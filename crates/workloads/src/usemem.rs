@@ -6,13 +6,14 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use guest::clock::boot_time;
+use guest::sys::children_time;
+use guest::words::{PAGE, Words};
+
 use super::cgroup::Memcg;
 use super::reporter::Reporter;
 use super::tasks::{Tasks, figures};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, refused, share_of};
-use guest::clock::boot_time;
-use guest::sys::children_time;
-use guest::words::{PAGE, Words};
 
 const NANOSECONDS: f64 = 1e9;
 

@@ -12,14 +12,14 @@
 use std::fs;
 use std::io;
 
+use guest::clock::boot_time;
+use guest::words::PAGE;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
 use super::reporter::Reporter;
 use super::tasks::pin;
 use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
-use guest::clock::boot_time;
-use guest::words::PAGE;
 
 /// The module's control file.
 const RUN: &str = "/sys/module/timevmalloc/parameters/run";

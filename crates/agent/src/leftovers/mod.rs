@@ -15,10 +15,10 @@ use std::ffi::CString;
 use std::fs;
 use std::path::Path;
 
+use guest::{cut, sys};
 use model::NoteKind;
 
 use files::Known;
-use guest::{cut, sys};
 use memory::Memory;
 use mounts::Mounts;
 use settings::Settings;

@@ -11,13 +11,12 @@ use std::time::Duration;
 use command_fds::{CommandFdExt, FdMapping};
 use flight::job::Workload;
 use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
+use guest::sys::chroot;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
 };
-
-use guest::sys::chroot;
 
 /// The program's descriptors. They have one digit, because a plain shell cannot redirect other ones.
 const LINES_FD: i32 = 3;

@@ -13,14 +13,14 @@ use flight::Event;
 use flight::event::Usage;
 use flight::job::{USERSPACE_PATH, Workload};
 use flight::protocol::{self, LineError};
+use guest::reason;
+use guest::sys::used_by_children;
 use model::Millis;
 use rustix::process::WaitStatus;
 
 use crate::recorder::RecordError;
 use crate::watch::Watch;
 use child::Child;
-use guest::reason;
-use guest::sys::used_by_children;
 use lines::{Lines, Tail};
 use plain::Plain;
 

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use flight::Event;
 use flight::event::Usage;
 use flight::protocol::{MAX_NAME, is_name};
+use guest::sys::Used;
 use model::{NoteKind, count};
 
 use super::lines::Lines;
-use guest::sys::Used;
 
 /// The phase in which the program runs.
 pub const PHASE: &str = "run";

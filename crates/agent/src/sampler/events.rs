@@ -6,12 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use guest::reason;
 use model::{CpuSet, PerfEvent};
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use guest::reason;
 
 /// Types of events (`include/uapi/linux/perf_event.h`, `enum perf_type_id`).
 const HARDWARE: u32 = 0;

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use flight::job::RECORDER_PCI;
-
 use guest::reason;
 use guest::words::Words;
 

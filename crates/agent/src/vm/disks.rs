@@ -10,13 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flight::job::{Disk, Identity, Mount};
+use guest::kmsg::KernelLog;
+use guest::reason;
 use model::Bytes;
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-
-use guest::kmsg::KernelLog;
-use guest::reason;
 
 /// How long a disk may take to appear. Drivers probe in the background.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io;
 
 use flight::job::Module;
+use guest::reason;
 use rustix::io::Errno;
 use rustix::system::finit_module;
-
-use guest::reason;
 
 /// A module cannot be loaded.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,8 @@
 use std::fs;
 use std::io;
 
-use rustix::mount::{MountFlags, mount};
-
 use guest::reason;
+use rustix::mount::{MountFlags, mount};
 
 /// Type, directory, and whether it is required. The order matters, because one may be below another.
 const MOUNTS: [(&str, &str, bool); 8] = [

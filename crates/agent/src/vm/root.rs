@@ -8,9 +8,8 @@ use std::os::unix::fs::{chroot, symlink};
 use std::path::{Path, PathBuf};
 
 use flight::job::AGENT_PATH;
-use rustix::mount::{MountFlags, mount, mount_move};
-
 use guest::reason;
+use rustix::mount::{MountFlags, mount, mount_move};
 
 /// Where the new root is mounted in the kernel's.
 const NEW: &str = "/new-root";

@@ -7,10 +7,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use flight::job::{Disk, Swap};
+use guest::{reason, sys};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use rustix::param::page_size;
-
-use guest::{reason, sys};
 
 /// The device of zram. The module creates one (`num_devices`).
 const ZRAM: &str = "/dev/zram0";

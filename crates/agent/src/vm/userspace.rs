@@ -7,9 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use flight::job::{Job, USERSPACE_IMAGE_PATH, USERSPACE_PATH};
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
-
 use guest::reason;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
 /// Directories of the guest, with everything that is mounted there.
 const SHARED: [&str; 3] = ["/dev", "/proc", "/sys"];

@@ -19,13 +19,14 @@ use std::thread;
 use std::time::Instant;
 use std::{env, io};
 
+use guest::sys::children_time;
+
 use self::convergence::{Convergence, Placement};
 use self::process::Plan;
 use self::program::{Program, Work};
 use super::reporter::Reporter;
 use super::topology::Topology;
 use super::{Given, Main, Result, While, Workload, WorkloadError, list, refused};
-use guest::sys::children_time;
 
 /// The name under which this workload starts its own processes.
 const PROCESS: &str = "autonuma-process";

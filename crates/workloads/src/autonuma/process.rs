@@ -8,14 +8,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use guest::sys::{bind_memory, nodes_of};
+use guest::words::Words;
 use rustix::thread::sched_getcpu;
 use serde::{Deserialize, Serialize};
 
 use super::super::topology::Topology;
 use super::super::{Result, While, WorkloadError};
 use super::convergence::{Placement, count};
-use guest::sys::{bind_memory, nodes_of};
-use guest::words::Words;
 
 /// Work is counted in steps of this many bytes, a huge page on x86. After each step, a thread reports its
 /// CPU.

@@ -8,12 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use guest::words::HalfWords;
+
 use super::memory::{Element, integers};
 use super::random::Random;
 use super::stages::{Stage, Stages};
 use super::team::{Member, Team};
 use super::{Class, Outcome, Result};
-use guest::words::HalfWords;
 
 const SEED: u64 = 314_159_265;
 const ITERATIONS: usize = 10;

@@ -12,8 +12,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::super::{Result, While};
 use guest::words::{HalfWords, Words};
+
+use super::super::{Result, While};
 
 /// An element of a shared array.
 pub trait Element {

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use guest::sys::{CpuTime, own_time};
+
 use super::super::Result;
 use super::super::reporter::Reporter;
 use super::team::Member;
-use guest::sys::{CpuTime, own_time};
 
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use guest::kmsg::KernelLog;
+use guest::sys::{attach_loop_device, detach_loop_device, free_loop_device};
 use rustix::fs::statvfs;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::super::program::Program;
 use super::super::{Result, While, WorkloadError};
-use guest::kmsg::KernelLog;
-use guest::sys::{attach_loop_device, detach_loop_device, free_loop_device};
 
 /// Most bytes of the kernel's log on a mount.
 const LOG: usize = 64 << 10;

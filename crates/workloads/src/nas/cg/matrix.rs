@@ -3,12 +3,13 @@
 
 use std::ops::Range;
 
+use guest::words::{HalfWords, Words};
+
 use super::super::Result;
 use super::super::memory::{Element, integers, reals};
 use super::super::random::Random;
 use super::super::team::Member;
 use super::Problem;
-use guest::words::{HalfWords, Words};
 
 /// The smallest of the weights, also added to the diagonal.
 const CONDITION: f64 = 0.1;

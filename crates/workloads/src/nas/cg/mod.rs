@@ -3,13 +3,14 @@
 
 mod matrix;
 
+use guest::words::Words;
+
 use self::matrix::Matrix;
 use super::memory::{Element, reals};
 use super::stages::{Stage, Stages};
 use super::team::{Member, Team};
 use super::verify::check;
 use super::{Class, Outcome, Result};
-use guest::words::Words;
 
 /// Steps of the conjugate gradient method.
 const STEPS: usize = 25;

@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
+use guest::words::Words;
+
 use super::super::Result;
 use super::super::memory::{Element, reals};
 use super::super::team::Member;
 use super::flow::{Axis, Block, State, exact, multiply, pressure, solve};
-use guest::words::Words;
 
 /// The relaxation factor: each point changes by this multiple of the correction that the equations give.
 const OVER: f64 = 1.2;

@@ -6,10 +6,11 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
+use guest::words::Words;
+
 use super::super::Result;
 use super::super::memory::{Element, reals};
 use super::super::team::Member;
-use guest::words::Words;
 
 /// Weights of a stencil by distance: the centre, faces, edges, corners.
 pub type Weights = [f64; 4];
