@@ -1,6 +1,8 @@
-//! Parses the output of benchmark programs, both in the guest that runs them and in imported logs. No I/O.
+//! Parses the output of benchmark programs, both in the guest that runs them and in imported logs, and knows what
+//! mmtests calls their rows. No I/O.
 
 pub mod bonnie;
+pub mod names;
 
 /// A number in a program's output: digits, optionally with a point and more digits. Never negative.
 pub fn number(text: &str) -> Option<f64> {

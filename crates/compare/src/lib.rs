@@ -7,7 +7,6 @@
 mod designs;
 mod explain;
 mod figures;
-mod names;
 mod notes;
 mod plots;
 mod tables;
@@ -15,6 +14,7 @@ mod tables;
 mod testing;
 mod verdicts;
 
+use benchmarks::names::Month;
 use designs::{steps, sweep};
 use figures::steady::Steady;
 use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
@@ -43,7 +43,6 @@ pub use figures::BootFigures;
 pub use figures::phases::{ALL_PHASES, NoPhase, with_phases};
 pub use figures::steady::Part;
 pub use figures::warmup::{Beginnings, Repeated, WarmUp};
-pub use names::{Month, of_counter, others, ours};
 pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
@@ -183,8 +182,7 @@ pub struct Comparison {
     pub points: Vec<Spot>,
     /// What the user noted on the experiments, set by the caller.
     pub user_notes: Vec<UserNote>,
-    /// The month whose mmtests names the rows have; `None` where they have our own names. See
-    /// [`Comparison::use_mmtests_names`].
+    /// The month whose mmtests names the rows have, set by the caller; `None` where they have our own names.
     pub names: Option<Month>,
 }
 

@@ -25,6 +25,7 @@ pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;
 pub use results::differences::{Difference, differences};
 pub use results::explanation::{self, Explained};
+pub use results::names::use_mmtests_names;
 pub use results::sampled::SampledProfiles;
 pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};

@@ -5,4 +5,5 @@ pub mod analysis;
 pub mod coverage;
 pub mod differences;
 pub mod explanation;
+pub mod names;
 pub mod sampled;

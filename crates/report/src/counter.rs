@@ -1,6 +1,6 @@
 //! Explains a kernel counter, or how a row of the tables is computed.
 
-use compare::{of_counter as names_in_mmtests, ours};
+use benchmarks::names::{of_counter as names_in_mmtests, ours};
 use kernelfiles::catalogue::{self, Counter, End, OLDEST};
 use kernelfiles::derived::{self, Derived};
 

@@ -1,8 +1,9 @@
 //! The comparison as JSON. The format is stable: keys may be added without a new version.
 
+use benchmarks::names::Month;
 use compare::{
-    Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes,
-    Oddity, Part, Pool, Row, Sources, Spot, Spread, Statistic, Step, Table, Turn, Unmet, UserNote,
+    Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, NoEvidence, Notes, Oddity,
+    Part, Pool, Row, Sources, Spot, Spread, Statistic, Step, Table, Turn, Unmet, UserNote,
     VariantOutcomes, Variation, Verdict, WarmUp, along,
 };
 use model::{Better, Mode};

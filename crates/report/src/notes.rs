@@ -1,7 +1,8 @@
 //! Notes on the columns below the tables, as a list of topics.
 
+use benchmarks::names::Month;
 use compare::{
-    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month, Notes,
+    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
     Unmeasured, UserNote, VariantOutcomes,
 };
 use model::{BootId, count};

@@ -1,6 +1,7 @@
 //! A table in the layout of the kernel's lists: labels to the left, under each name a value and, in
 //! parentheses, its gain.
 
+use benchmarks::names::OPS;
 use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
 use model::Mode;
 
@@ -161,13 +162,22 @@ pub fn moved(table: &Table) -> (Table, Still) {
     (moved, still)
 }
 
+/// What mmtests prints before the names of rows in such a table, where they have its names.
+pub fn word(comparison: &Comparison, kind: Kind) -> Option<&'static str> {
+    comparison.names.filter(|at| *at >= OPS)?;
+    match kind {
+        Kind::Metrics | Kind::Events => None,
+        Kind::Duration => Some("Duration"),
+        Kind::Counters => Some("Ops"),
+    }
+}
+
 /// The text to the left of each row: the statistic and the metric or, where all rows are means, the metric
 /// after the word that mmtests prints there.
 pub fn labels(table: &Table, comparison: &Comparison) -> Vec<String> {
     let rows = table.rows.iter();
     if table.kind != Kind::Metrics {
-        let word =
-            comparison.statistic(table.kind).map_or(String::new(), |word| format!("{word} "));
+        let word = word(comparison, table.kind).map_or(String::new(), |word| format!("{word} "));
         return rows.map(|row| format!("{word}{}", escape(&row.metric))).collect();
     }
     let width = longest(table.rows.iter().map(|row| row.statistic.name().len()));

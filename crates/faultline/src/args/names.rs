@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ::compare::Month;
+use benchmarks::names::Month;
 use model::date;
 
 /// `mmtests`, or `mmtests:2015-03`.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::compare::Month;
+use benchmarks::names::Month;
 use clap::{Args, ValueEnum};
 use model::Share;
 

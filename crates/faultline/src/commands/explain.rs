@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::others;
+use benchmarks::names::others;
 use lab::explanation::Difference;
 use lab::{AnalysisError, Explained, SampledProfiles};
 use model::{Experiment, Mode};

@@ -4,6 +4,7 @@
 mod logs;
 
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
+use lab::use_mmtests_names;
 use mmtests::benchmark::{self, Logs};
 use model::{
     Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Outcome, Sample, Topology, Variant,
@@ -43,7 +44,7 @@ fn compared(form: &Form, month: &str) -> Comparison {
     });
     let results = Results { experiment: &experiment, variants: columns.collect() };
     let mut comparison = compare(&results, 0, &Judging::default());
-    comparison.use_mmtests_names(&experiment, month.parse().unwrap());
+    use_mmtests_names(&mut comparison, &experiment, month.parse().unwrap());
     comparison
 }
 

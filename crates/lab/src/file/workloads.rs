@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use compare::{others, ours};
+use benchmarks::names::{others, ours};
 use model::{Machine, Manifest, Millis, Pinned, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;

@@ -1,13 +1,15 @@
 //! Compares stored variants. Text, mail, page and JSON are made from the result.
 
+use benchmarks::names::Month;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, Month, NoPhase, PLOT_SOURCES, Plots, Results,
-    Sources, UserNote, comparable, compare, cross_check, explained, plots, with_phases,
+    Comparison, Explained, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Plots, Results, Sources,
+    UserNote, comparable, compare, cross_check, explained, plots, with_phases,
 };
 use model::{BootId, Experiment, Kept, Mode, Source};
 use store::{Detail, ExperimentId, ExperimentRow, Store};
 
 use crate::results::across::{Of, across};
+use crate::results::names::{rename_samples, use_mmtests_names};
 
 /// The sources whose counters are compared.
 const COUNTED: [&str; 3] =
@@ -192,7 +194,7 @@ impl Analysis {
             cross_checked(store, &listed, own, name, question, &mut comparison)?;
         }
         if let Some(at) = question.names {
-            comparison.use_mmtests_names(&experiment, at);
+            use_mmtests_names(&mut comparison, &experiment, at);
         }
         let point = point.cloned();
         Ok(Self { experiment, comparison, rows, point, baseline, counted, kept })
@@ -220,7 +222,7 @@ impl Analysis {
         let results = Results::of(&self.counted, &kept);
         let mut plots = plots(&results, self.baseline, &self.comparison.judging);
         if let Some(at) = self.comparison.names {
-            plots.iter_mut().for_each(|plots| plots.use_mmtests_names(&self.experiment, at));
+            plots.iter_mut().for_each(|it| rename_samples(it, &self.experiment, at));
         }
         Ok(plots)
     }

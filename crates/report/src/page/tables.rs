@@ -8,7 +8,7 @@ use super::{figure, svg};
 use crate::ascii::excerpt;
 use crate::heading;
 use crate::oddities::{ALL_COUNT, LEFT_OUT, left_out, topics};
-use crate::table::{Cells, below, cells, moved};
+use crate::table::{Cells, below, cells, moved, word};
 
 /// Rows that belong together: of one statistic, by whatever mean.
 fn rank(row: &Row) -> Statistic {
@@ -144,7 +144,7 @@ fn head(kind: Kind) -> &'static str {
 
 fn label(table: &Table, row: &Row, comparison: &Comparison) -> Markup {
     html! {
-        @if let Some(word) = comparison.statistic(table.kind) { span class="of" { (word) } " " }
+        @if let Some(word) = word(comparison, table.kind) { span class="of" { (word) } " " }
         @if table.kind == Kind::Metrics { span class="of" { (row.statistic) } " " }
         (excerpt(&row.metric))
         @if table.kind != Kind::Metrics && !row.unit.is_empty() { small { " " (excerpt(&row.unit)) } }

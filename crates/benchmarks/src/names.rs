@@ -11,10 +11,8 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use model::{Experiment, Manifest};
+use model::Manifest;
 use serde::{Serialize, Serializer};
-
-use crate::{Comparison, Kind, Plots};
 
 /// A month, as mails are dated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +111,7 @@ const XFSREPAIR_BEGAN: Month = month(2015, 3);
 /// 37777fec: xfsrepair has `elapsd` and `system`.
 const ELAPSD: Month = month(2015, 5);
 /// 55f024af, f96c5e4a: `Ops` and `Duration` stand before labels, and percent signs in some.
-const OPS: Month = month(2018, 12);
+pub const OPS: Month = month(2018, 12);
 /// 349b2419: paralleldd's operations are numbers of readers.
 const READERS: Month = month(2019, 5);
 /// d7f5db36: autonumabench has `syst` and `elsp`, and the name of a test without its slip.
@@ -209,12 +207,17 @@ pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
 }
 
 /// What mmtests called our row in that month; our own name where it had no other.
-fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
+pub fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
     // Logs of other months bring the names of these.
     let own = names_of(manifest).find_map(|it| translated(ours, it.theirs, it.ours));
     let own = own.unwrap_or_else(|| ours.to_owned());
     let mut names = names_of(manifest).filter(|it| it.is_at(at));
     names.find_map(|it| translated(&own, it.ours, it.theirs)).unwrap_or(own)
+}
+
+/// What mmtests called our row of counters in that month, where it had a name of its own.
+pub fn counter(ours: &str, at: Month) -> Option<&'static str> {
+    names_of(None).find(|it| it.is_at(at) && it.ours == ours).map(|it| it.theirs)
 }
 
 /// What mmtests calls, or called, a row of counters, each name with its months: `NUMA PTE updates (since
@@ -240,64 +243,4 @@ pub fn others(manifest: Option<&Manifest>) -> Vec<&'static str> {
         }
     }
     names
-}
-
-impl Comparison {
-    /// Gives rows the names that mmtests gave them in that month.
-    pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
-        let of = |workload: &str| manifest(experiment, workload);
-        for table in &mut self.tables {
-            let known = of(&table.workload).filter(|_| table.kind == Kind::Metrics);
-            if matches!(table.kind, Kind::Duration | Kind::Events)
-                || (table.kind == Kind::Metrics && known.is_none())
-            {
-                continue;
-            }
-            let named = |name: &mut String| *name = theirs(name, known, at);
-            table.rows.iter_mut().for_each(|row| named(&mut row.metric));
-            table.units.iter_mut().for_each(|(metric, _)| named(metric));
-            table.warm_ups.iter_mut().for_each(|it| named(&mut it.metric));
-            table.oddities.iter_mut().for_each(|it| named(&mut it.metric));
-        }
-        for row in self.notes.counting.iter_mut().flat_map(|it| &mut it.rows) {
-            let mut names = names_of(None).filter(|it| it.is_at(at));
-            *row = names.find(|it| it.ours == *row).map_or(*row, |it| it.theirs);
-        }
-        for unmet in &mut self.unmet {
-            unmet.row = theirs(&unmet.row, of(&unmet.workload), at);
-        }
-        for check in &mut self.cross_checks {
-            check.metric = theirs(&check.metric, of(&check.workload), at);
-        }
-        for step in &mut self.steps {
-            step.comparison.use_mmtests_names(experiment, at);
-        }
-        self.names = Some(at);
-    }
-
-    /// What precedes the names of rows in such a table, by the names in use.
-    pub fn statistic(&self, kind: Kind) -> Option<&'static str> {
-        self.names.filter(|at| *at >= OPS)?;
-        match kind {
-            Kind::Metrics | Kind::Events => None,
-            Kind::Duration => Some("Duration"),
-            Kind::Counters => Some("Ops"),
-        }
-    }
-}
-
-impl Plots {
-    /// Renames samples as [`Comparison::use_mmtests_names`] renames rows.
-    pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
-        if let Some(manifest) = manifest(experiment, &self.workload) {
-            for scatter in &mut self.scatters {
-                scatter.name = theirs(&scatter.name, Some(manifest), at);
-            }
-        }
-    }
-}
-
-fn manifest<'a>(experiment: &'a Experiment, workload: &str) -> Option<&'a Manifest> {
-    let mut used = experiment.workloads.iter().map(|used| &used.manifest);
-    used.find(|manifest| manifest.name == workload)
 }

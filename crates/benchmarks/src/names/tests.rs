@@ -3,12 +3,11 @@
 use kernelfiles::derived;
 
 use super::*;
-use crate::testing;
 
 fn of(name: &str) -> Manifest {
     let command = ["/faultline/workloads", name].map(str::to_owned).to_vec();
     // It may be called otherwise in its experiment.
-    Manifest { name: "first".into(), command, ..testing::manifest() }
+    Manifest { name: "first".into(), command, ..Manifest::default() }
 }
 
 /// Our rows, and their names in mails.
