@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flight::profile::{Accesses, Privilege, Target};
 
+use crate::machine::Access;
+use crate::observer::{At, Observer, Slice};
+
 /// The counts of all CPUs.
 #[derive(Debug)]
 pub struct AccessCounts {
@@ -24,8 +27,8 @@ impl AccessCounts {
         Self { ranges: ranges.to_vec(), targets, cells }
     }
 
-    /// Counts one access to a physical address. Does nothing if there is no memory.
-    pub fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
+    /// Counts one access to a physical address; none if it is not memory.
+    fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {
             Some(address) => self.node(address).map_or(devices + 1, usize::from),
@@ -37,7 +40,7 @@ impl AccessCounts {
     }
 
     /// The counts of a CPU in the slice, which ends here.
-    pub fn cut(&self, cpu: usize) -> Vec<Accesses> {
+    fn take(&self, cpu: usize) -> Vec<Accesses> {
         let counts = self.so_far(cpu);
         let [first, next] = [cpu, cpu + 1].map(|cpu| self.row(cpu, Privilege::ALL[0], 0));
         for cell in &self.cells[first..next] {
@@ -69,6 +72,19 @@ impl AccessCounts {
     }
 }
 
+impl Observer for AccessCounts {
+    #[inline]
+    fn accesses(&self, at: At<'_>, privilege: Privilege, access: &dyn Access) {
+        self.count(at.cpu, privilege, access.physical(), access.is_store());
+    }
+
+    fn cut(&self, slice: &mut Slice) {
+        for (number, cpu) in slice.counts.cpus.iter_mut().enumerate() {
+            cpu.accesses = self.take(number);
+        }
+    }
+}
+
 /// Nodes of a machine with these ranges of memory.
 pub fn node_count(ranges: &[(u16, Range<u64>)]) -> u16 {
     ranges.iter().map(|(node, _)| node + 1).max().unwrap_or(0)
@@ -76,7 +92,11 @@ pub fn node_count(ranges: &[(u16, Range<u64>)]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use flight::profile::{Cpu, Phase};
+
     use super::*;
+    use crate::machine::fake::FakeAccess;
+    use crate::running::Running;
 
     #[test]
     fn a_node_may_be_below_and_above_the_hole() {
@@ -94,15 +114,41 @@ mod tests {
             row(Privilege::User, Target::Elsewhere, 1, 0),
         ];
         assert_eq!(counts.so_far(1), rows);
-        assert_eq!(counts.cut(1), rows);
-        assert_eq!(counts.cut(1), []);
-        assert_eq!(counts.cut(0), []);
+        assert_eq!(counts.take(1), rows);
+        assert_eq!(counts.take(1), []);
+        assert_eq!(counts.take(0), []);
+    }
+
+    #[test]
+    fn accesses_are_counted_by_physical_address_and_kind() {
+        let counts = AccessCounts::new(1, &[(0, 0..0x1000), (1, 0x1000..0x2000)]);
+        let running = Running::new();
+        let at = At { cpu: 0, running: &running };
+        let (load, store) = (FakeAccess::load(0x800, 1), FakeAccess::store(0x1800, 2));
+        let moved = FakeAccess { physical: Some(0x1000), ..load };
+        let device = FakeAccess { physical: None, ..store };
+        for access in [&load, &store, &store, &moved, &device] {
+            counts.accesses(at, Privilege::Kernel, access);
+        }
+        let cpus = vec![Cpu::default()];
+        let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, ..Slice::default() };
+        counts.cut(&mut slice);
+        let row = |target, loads, stores| Accesses {
+            privilege: Privilege::Kernel,
+            target,
+            loads,
+            stores,
+        };
+        let rows =
+            [row(Target::Node(0), 1, 0), row(Target::Node(1), 1, 2), row(Target::Device, 0, 1)];
+        assert_eq!(slice.counts.cpus[0].accesses, rows);
+        assert_eq!(counts.so_far(0), []);
     }
 
     #[test]
     fn a_cpu_that_does_not_exist_counts_nothing() {
         let counts = AccessCounts::new(1, &[(0, 0..1)]);
         counts.count(1, Privilege::Kernel, Some(0), false);
-        assert_eq!(counts.cut(0), []);
+        assert_eq!(counts.take(0), []);
     }
 }

@@ -5,10 +5,9 @@
 //! call has returned. A task may switch to another stack, as interrupts do. The frames of the previous stack
 //! then precede those of the new one.
 
+use crate::arch::THREAD_SIZE;
 use crate::paths::{Jump, Path};
 
-/// The stack size of a Linux task on x86-64 (`THREAD_SIZE`). No address on a stack is farther from its top.
-const STACK: u64 = 16 << 10;
 /// The top of a stack may be this much above the first address seen.
 const SLACK: u64 = 256;
 /// The largest number of frames of one task. Calls beyond them count for the last one. Linux tasks have well
@@ -49,7 +48,7 @@ struct Stack {
 
 impl Stack {
     fn holds(&self, place: u64) -> bool {
-        place.saturating_sub(SLACK) <= self.top && self.top - place.min(self.top) < STACK
+        place.saturating_sub(SLACK) <= self.top && self.top - place.min(self.top) < THREAD_SIZE
     }
 }
 
@@ -236,8 +235,8 @@ mod tests {
     fn deep_stacks_are_followed() {
         let mut calls = Calls::default();
         call(&mut calls, TASK - 8, 1);
-        call(&mut calls, TASK - STACK + 16, 2);
-        calls.ret(TASK - STACK + 16, 0);
+        call(&mut calls, TASK - THREAD_SIZE + 16, 2);
+        calls.ret(TASK - THREAD_SIZE + 16, 0);
         assert_eq!(last(&calls), 1);
         calls.ret(TASK - 8, 0);
         assert_eq!(last(&calls), 0);

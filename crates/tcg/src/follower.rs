@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
-use flight::profile::{MAX_CALL_SITES, MAX_STACKS};
+use flight::profile::{MAX_CALL_SITES, MAX_STACKS, Privilege};
 
 use crate::calls::Calls;
-use crate::interrupts::Interrupted;
+use crate::observer::Interrupted;
 use crate::paths::{Limits, Path, Paths};
 
 /// The most tasks whose calls are kept while they do not run. A task that was dropped starts with an empty
@@ -88,7 +88,7 @@ impl Follower {
     pub fn interrupted(&mut self, cpu: usize, what: &Interrupted) {
         let calls = &mut self.cpus[cpu].calls;
         match what {
-            Interrupted { user: true, .. } => calls.clear(),
+            Interrupted { privilege: Privilege::User, .. } => calls.clear(),
             Interrupted { external: true, slot, address, .. } => {
                 calls.call(*slot, *address, |_| Path::START);
             }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn interrupt(address: u64, slot: u64, external: bool) -> Interrupted {
-        Interrupted { address, user: false, slot, faulted: false, external }
+        Interrupted { address, privilege: Privilege::Kernel, slot, faulted: false, external }
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
         follower.entered(0);
         assert_eq!(path(&mut follower, &mut known, 0), []);
         follower.called(0, 10, FIRST - 8, 0);
-        let user = Interrupted { user: true, ..interrupt(15, SECOND - 40, false) };
+        let user = Interrupted { privilege: Privilege::User, ..interrupt(15, SECOND - 40, false) };
         follower.interrupted(0, &user);
         assert_eq!(path(&mut follower, &mut known, 0), []);
     }

@@ -7,26 +7,28 @@
 //! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
 //!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on]
 //! ```
+//!
+//! Only `qemu` calls QEMU and is called by it, and only `arch` depends on the guest's architecture. When QEMU
+//! translates a block, `profiler` decides at which of its instructions it has to be called: its probes
+//! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses`
+//! and `path_counts`. Tests have a made-up machine in place of QEMU.
 
 mod accesses;
+mod arch;
 mod arguments;
-#[cfg(not(test))]
-mod callbacks;
 mod calls;
 mod counters;
-#[cfg(not(test))]
-mod cpu;
-#[cfg(not(test))]
-mod emulator;
 mod follower;
 mod functions;
-#[cfg(not(test))]
-mod install;
-mod instruction;
-mod interrupts;
+mod instructions;
+mod machine;
+mod observer;
+mod path_counts;
 mod paths;
 mod processes;
-#[cfg(not(test))]
 mod profiler;
+// An executable of tests is linked without QEMU, whose functions this needs.
+#[cfg(not(test))]
+mod qemu;
 mod recent;
 mod running;

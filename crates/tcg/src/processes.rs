@@ -11,24 +11,12 @@ const MAX_PROCESSES: usize = 1 << 14;
 /// One CPU's user instructions by process, in the current phase.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// `struct task_struct` of the current task; `None` before the first switch.
-    task: Option<u64>,
     /// The part of the CPU's total that is already attributed.
     counted: u64,
     counts: BTreeMap<Process, u64>,
 }
 
 impl Processes {
-    /// The current task, if known.
-    pub fn task(&self) -> Option<u64> {
-        self.task
-    }
-
-    /// The CPU switches to another task.
-    pub fn switch_to(&mut self, task: u64) {
-        self.task = Some(task);
-    }
-
     /// Attributes the CPU's user instructions up to `total` that are not yet attributed to `process`.
     pub fn count(&mut self, process: Option<Process>, total: u64) {
         let more = total.wrapping_sub(self.counted).cast_signed();
@@ -60,10 +48,7 @@ mod tests {
     #[test]
     fn instructions_belong_to_the_task_that_is_left() {
         let mut processes = Processes::default();
-        assert_eq!(processes.task(), None);
         processes.count(None, 5); // before the first switch
-        processes.switch_to(0x1000);
-        assert_eq!(processes.task(), Some(0x1000));
         processes.count(Some(process(7)), 15);
         processes.count(Some(process(8)), 15);
         processes.count(Some(process(7)), 16);

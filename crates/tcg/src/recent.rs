@@ -14,45 +14,39 @@ const ENTRIES: usize = 1 << 14;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Tallies by path and address, direct-mapped.
-pub struct Recent([Entry; ENTRIES]);
+pub struct Recent(Box<[Entry]>);
 
+/// Without a tally it is empty.
+#[derive(Default)]
 struct Entry {
     path: AtomicU32,
     address: AtomicU64,
     tally: AtomicPtr<AtomicU64>,
 }
 
-impl Entry {
-    const fn new() -> Self {
-        let (path, address) = (AtomicU32::new(0), AtomicU64::new(0));
-        Self { path, address, tally: AtomicPtr::new(ptr::null_mut()) }
-    }
-}
-
 impl Recent {
     /// An empty cache.
-    pub const fn new() -> Self {
-        Self([const { Entry::new() }; ENTRIES])
+    pub fn new() -> Self {
+        Self((0..ENTRIES).map(|_| Entry::default()).collect())
     }
 
     /// The tally of `path` and `address`; `look_up` returns it if it is not cached.
     #[inline]
-    pub fn tally(
-        &self,
-        path: Path,
-        address: u64,
-        look_up: impl FnOnce() -> Option<Tally>,
-    ) -> Option<Tally> {
+    pub fn tally(&self, path: Path, address: u64, look_up: impl FnOnce() -> Tally) -> Tally {
         let hash = (address ^ u64::from(path.0) << 32).wrapping_mul(GOLDEN);
         let entry = &self.0[(hash >> (u64::BITS - ENTRIES.ilog2())) as usize];
-        if entry.path.load(Relaxed) != path.0 || entry.address.load(Relaxed) != address {
-            let tally = look_up()?;
-            entry.path.store(path.0, Relaxed);
-            entry.address.store(address, Relaxed);
-            entry.tally.store(ptr::from_ref(tally).cast_mut(), Relaxed);
+        if entry.path.load(Relaxed) == path.0
+            && entry.address.load(Relaxed) == address
+            // SAFETY: null, or made from a reference that is valid forever.
+            && let Some(tally) = unsafe { entry.tally.load(Relaxed).as_ref() }
+        {
+            return tally;
         }
-        // SAFETY: null, or made from a reference that is valid forever.
-        unsafe { entry.tally.load(Relaxed).as_ref() }
+        let tally = look_up();
+        entry.path.store(path.0, Relaxed);
+        entry.address.store(address, Relaxed);
+        entry.tally.store(ptr::from_ref(tally).cast_mut(), Relaxed);
+        tally
     }
 }
 
@@ -61,19 +55,18 @@ mod tests {
     use super::*;
     use crate::counters::cells;
 
-    static RECENT: Recent = Recent::new();
-
     #[test]
     fn a_tally_is_looked_up_until_it_is_known() {
-        let cells = cells(2);
-        let tally = |path, known| {
-            let tally = RECENT.tally(Path(path), 7, || known);
-            tally.map(|tally| ptr::eq(tally, &cells[1]))
+        let (recent, cells) = (Recent::new(), cells(2));
+        let tally = |path, known: Option<Tally>| {
+            let tally = recent.tally(Path(path), 7, || known.expect("it is not cached"));
+            cells.iter().position(|cell| ptr::eq(tally, cell))
         };
-        assert_eq!(tally(1, None), None);
-        assert_eq!(tally(1, Some(&cells[0])), Some(false));
-        assert_eq!(tally(2, Some(&cells[1])), Some(true));
-        assert_eq!(tally(1, None), Some(false));
-        assert_eq!(tally(2, None), Some(true));
+        assert_eq!(tally(1, Some(&cells[0])), Some(0));
+        assert_eq!(tally(2, Some(&cells[1])), Some(1));
+        assert_eq!(tally(1, None), Some(0));
+        assert_eq!(tally(2, None), Some(1));
+        // The entry of an empty cache has no tally for path 0 at address 0.
+        assert_eq!(recent.tally(Path::START, 0, || &cells[1]).as_ptr(), cells[1].as_ptr());
     }
 }

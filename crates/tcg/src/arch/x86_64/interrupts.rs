@@ -6,12 +6,18 @@
 //!
 //! An instruction with a page fault has begun but was not executed.
 
+use flight::profile::Privilege;
+
+use super::registers::{LEVEL, STACK_POINTER, UPPER_HALF};
+use crate::machine::Machine;
+use crate::observer::Interrupted;
+
 /// The size of a table: 256 gates of 16 bytes in 64-bit mode.
-pub const TABLE: usize = 256 * GATE;
+const TABLE: usize = 256 * GATE;
 /// The part of the stack frame that is read, in bytes.
-pub const FRAME: usize = 24;
+const FRAME: usize = 24;
 /// The vector of page faults.
-pub const PAGE_FAULT: u8 = 14;
+const PAGE_FAULT: u8 = 14;
 
 const GATE: usize = 16;
 /// Error code bit of a page fault: the instruction itself could not be fetched, so it never began.
@@ -35,10 +41,10 @@ impl InterruptTables {
         }
     }
 
-    /// The vector whose handler in any table is at `address`. `read` returns a table's bytes.
-    pub fn vector(&self, address: u64, read: impl Fn(u64) -> Option<[u8; TABLE]>) -> Option<u8> {
+    /// The vector whose handler in any table is at `address`.
+    pub fn vector(&self, address: u64, machine: &impl Machine) -> Option<u8> {
         self.0.iter().find_map(|table| {
-            let table = read(*table)?;
+            let table: [u8; TABLE] = machine.read(*table)?;
             let (gates, _) = table.as_chunks::<GATE>();
             let vector = gates.iter().position(|gate| handler(gate) == address)?;
             u8::try_from(vector).ok()
@@ -52,40 +58,31 @@ fn handler(gate: &[u8; GATE]) -> u64 {
     part(0) | part(6) << 16 | part(8) << 32 | part(10) << 48
 }
 
-/// The code that an interrupt or exception interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted {
-    /// The address at which execution resumes; for a fault, that of the faulting instruction.
-    pub address: u64,
-    /// Whether it is in user mode.
-    pub user: bool,
-    /// The address on the stack of its address.
-    pub slot: u64,
-    /// Whether the instruction had begun but was not executed.
-    pub faulted: bool,
-    /// Whether the interrupt is unrelated to the interrupted code, so that its instructions do not belong to
-    /// that code.
-    pub external: bool,
+/// Whether the interrupted instruction of an interrupt with this vector may have begun without being executed.
+pub fn is_fault(vector: u8) -> bool {
+    vector == PAGE_FAULT
 }
 
-/// Reads the frame of an interrupt with this vector. `stack` is the stack pointer at the handler's first
-/// instruction; `read` returns the bytes there.
-pub fn interrupted(
-    vector: u8,
-    stack: u64,
-    read: impl Fn(u64) -> Option<[u8; FRAME]>,
-) -> Option<Interrupted> {
-    let frame = read(stack)?;
+/// Reads the frame of an interrupt with this vector, at its handler's first instruction.
+pub fn interrupted(vector: u8, machine: &impl Machine) -> Option<Interrupted> {
+    let stack = machine.register(STACK_POINTER)?;
+    let frame: [u8; FRAME] = machine.read(stack)?;
     let mut words = [0; FRAME / 8];
     for (word, bytes) in words.iter_mut().zip(frame.as_chunks().0) {
         *word = u64::from_le_bytes(*bytes);
     }
     let at = usize::from(has_error_code(vector));
+    let address = words[at];
+    let privilege = match words[at + 1] & LEVEL == LEVEL {
+        true => Privilege::User,
+        false if address < UPPER_HALF => Privilege::Firmware,
+        false => Privilege::Kernel,
+    };
     Some(Interrupted {
-        address: words[at],
-        user: words[at + 1] & 3 == 3,
+        address,
+        privilege,
         slot: stack.wrapping_add(8 * at as u64),
-        faulted: vector == PAGE_FAULT && words[0] & FETCH == 0,
+        faulted: is_fault(vector) && words[0] & FETCH == 0,
         external: vector >= FIRST_EXTERNAL || vector == NMI,
     })
 }
@@ -98,10 +95,14 @@ fn has_error_code(vector: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::fake::Fake;
 
-    fn frame(words: [u64; 3]) -> impl Fn(u64) -> Option<[u8; FRAME]> {
-        let bytes = words.map(u64::to_le_bytes).concat().try_into().ok();
-        move |stack| (stack == 0x7000).then_some(bytes).flatten()
+    /// A machine with these words on its stack.
+    fn frame(words: [u64; 3]) -> Fake {
+        let mut machine = Fake::default();
+        machine.set("rsp", 0x7000);
+        machine.write(0x7000, words.map(u64::to_le_bytes).as_flattened());
+        machine
     }
 
     #[test]
@@ -116,40 +117,43 @@ mod tests {
         gate[0..2].copy_from_slice(&bytes[0..2]);
         gate[6..8].copy_from_slice(&bytes[2..4]);
         gate[8..12].copy_from_slice(&bytes[4..8]);
-        let read = |at| (at == 0x2000).then_some(table);
-        assert_eq!(tables.vector(address, read), Some(PAGE_FAULT));
-        assert_eq!(tables.vector(address + 1, read), None);
-        assert_eq!(InterruptTables::default().vector(address, read), None);
+        let mut machine = Fake::default();
+        machine.write(0x2000, &table);
+        assert_eq!(tables.vector(address, &machine), Some(PAGE_FAULT));
+        assert_eq!(tables.vector(address + 1, &machine), None);
+        assert_eq!(InterruptTables::default().vector(address, &machine), None);
     }
 
     #[test]
     fn an_instruction_that_could_not_be_fetched_had_not_begun() {
         let fault = |error, address, segment| {
-            interrupted(PAGE_FAULT, 0x7000, frame([error, address, segment])).unwrap()
+            interrupted(PAGE_FAULT, &frame([error, address, segment])).unwrap()
         };
         let user = fault(6, 0x40_1000, 0x33);
         let expected = Interrupted {
             address: 0x40_1000,
-            user: true,
+            privilege: Privilege::User,
             slot: 0x7008,
             faulted: true,
             external: false,
         };
         assert_eq!(user, expected);
         assert!(!fault(0x14, 0x40_1000, 0x33).faulted);
-        assert!(!fault(2, 0xffff_ffff_8100_0000, 0x10).user);
+        assert_eq!(fault(2, 0xffff_ffff_8100_0000, 0x10).privilege, Privilege::Kernel);
+        assert_eq!(fault(2, 0x9f000, 0x8).privilege, Privilege::Firmware);
     }
 
     #[test]
     fn only_some_exceptions_have_an_error_code() {
-        let interrupt = |vector| interrupted(vector, 0x7000, frame([5, 0x10, 0x33])).unwrap();
+        let interrupt = |vector| interrupted(vector, &frame([5, 0x10, 0x33])).unwrap();
         let timer = interrupt(0xec);
-        assert_eq!((timer.address, timer.slot, timer.user), (5, 0x7000, false));
+        assert_eq!((timer.address, timer.slot, timer.privilege), (5, 0x7000, Privilege::Firmware));
         assert!(timer.external && !timer.faulted);
         let protection = interrupt(13);
-        assert_eq!((protection.address, protection.slot, protection.user), (0x10, 0x7008, true));
+        assert_eq!((protection.address, protection.slot), (0x10, 0x7008));
+        assert_eq!(protection.privilege, Privilege::User);
         assert!(!protection.external && !protection.faulted);
         assert!(interrupt(2).external);
-        assert_eq!(interrupted(3, 0, frame([0; 3])), None);
+        assert_eq!(interrupted(3, &Fake::default()), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use flight::profile::{MARK, TICK};
 
+use crate::machine::Machine;
+
 /// Why an instruction is special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
@@ -24,7 +26,7 @@ pub enum Special {
     /// The stack pointer is loaded from memory.
     LoadStack,
     /// The stack pointer is set from the register with this number.
-    MoveStack(u8),
+    MoveStack(usize),
 }
 
 /// Examines an instruction's bytes.
@@ -53,11 +55,11 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
         [0x8b, modrm, ..] if rex.wide() && !rex.register() && field(modrm) == STACK => {
             Some(match is_memory(modrm) {
                 true => Special::LoadStack,
-                false => Special::MoveStack(modrm & 7 | u8::from(rex.base()) << 3),
+                false => Special::MoveStack((modrm & 7 | u8::from(rex.base()) << 3).into()),
             })
         }
         [0x89, modrm] if rex.wide() && !rex.base() && modrm >> 6 == 3 && modrm & 7 == STACK => {
-            Some(Special::MoveStack(field(modrm) | u8::from(rex.register()) << 3))
+            Some(Special::MoveStack((field(modrm) | u8::from(rex.register()) << 3).into()))
         }
         // MOV, and MOVUPS, MOVAPS, MOVNTI, MOVQ, MOVNTQ and their prefixed variants.
         [0x88 | 0x89 | 0xc6 | 0xc7, modrm, ..]
@@ -71,12 +73,19 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
 }
 
 /// Length of the store before a [`Special::LoadStack`] in a task switch.
-pub const SAVE_STACK: usize = 7;
+const SAVE_STACK: usize = 7;
+
+/// Whether the instruction at `address`, which loads the stack pointer, switches from one task's stack to
+/// another's.
+pub fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool {
+    let before = machine.read(address.wrapping_sub(SAVE_STACK as u64));
+    before.is_some_and(|before| is_switch(before, load))
+}
 
 /// Whether `load` loads the stack pointer from the field to which `before`, the instruction before it,
 /// stored it in another structure: this is how the kernel switches from one task's stack to another's
 /// (`__switch_to_asm` in `arch/x86/entry/entry_64.S`).
-pub fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
+fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
     // mov [a+disp32], rsp; mov rsp, [b+disp32]
     let ([0x48, 0x89, save, saved @ ..], [0x48, 0x8b, load, loaded @ ..]) = (before, load) else {
         return false;

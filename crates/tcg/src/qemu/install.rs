@@ -11,8 +11,10 @@ use qemu_plugin::{
     qemu_plugin_register_vcpu_init_cb, qemu_plugin_register_vcpu_tb_trans_cb,
 };
 
+use super::PLUGIN;
+use super::callbacks;
+use crate::arch;
 use crate::arguments::Arguments;
-use crate::callbacks;
 use crate::functions::Functions;
 use crate::profiler::Profiler;
 
@@ -30,12 +32,12 @@ impl Register for Plugin {
         info: &Info,
     ) -> qemu_plugin::Result<()> {
         match profiler(args, info) {
-            Ok(profiler) => callbacks::start(profiler),
+            Ok(profiler) => PLUGIN.profiler.get_or_init(|| profiler),
             Err(error) => {
                 eprintln!("faultline's plugin: {error}");
                 std::process::exit(1);
             }
-        }
+        };
         qemu_plugin_register_vcpu_init_cb(id, Some(callbacks::on_cpu_made))?;
         qemu_plugin_register_vcpu_tb_trans_cb(id, Some(callbacks::on_translation))?;
         qemu_plugin_register_atexit_cb(id, |_| callbacks::end())
@@ -44,7 +46,7 @@ impl Register for Plugin {
 
 fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
     let arguments = Arguments::parse(&args.raw)?;
-    let system = info.system.as_ref().filter(|_| info.target_name == "x86_64");
+    let system = info.system.as_ref().filter(|_| info.target_name == arch::TARGET);
     let system = system.ok_or("it counts x86-64 machines only, no others and no programs")?;
     let cpus = u16::try_from(system.max_vcpus)?;
     let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;

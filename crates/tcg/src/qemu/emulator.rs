@@ -3,7 +3,7 @@
 //! Counting uses callbacks instead of QEMU's inline operations. When one thread runs several CPUs, QEMU 10
 //! attributes a block's inline operations to the CPU for which it translated the block, and translates
 //! those of all but the first CPU wrongly (`gen_cpu_index` in `accel/tcg/plugin-gen.c`). The CPU number
-//! passed to callbacks is wrong too, so it is ignored; see [`crate::cpu`]. The `qemu-plugin` crate's own
+//! passed to callbacks is wrong too, so it is ignored; see [`super::cpus`]. The `qemu-plugin` crate's own
 //! callbacks are closures, and each translation leaks one; these here are plain functions.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
@@ -12,17 +12,19 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::slice;
 
+use qemu_plugin::RegisterDescriptor;
 use qemu_plugin::sys::{
     GByteArray, qemu_plugin_cb_flags, qemu_plugin_get_hwaddr, qemu_plugin_hwaddr_is_io,
-    qemu_plugin_hwaddr_phys_addr, qemu_plugin_insn, qemu_plugin_insn_data, qemu_plugin_insn_vaddr,
-    qemu_plugin_mem_get_value, qemu_plugin_mem_is_store, qemu_plugin_mem_rw,
-    qemu_plugin_mem_value_type, qemu_plugin_meminfo_t, qemu_plugin_read_memory_vaddr,
-    qemu_plugin_register_vcpu_insn_exec_cb, qemu_plugin_register_vcpu_mem_cb, qemu_plugin_tb,
-    qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns,
+    qemu_plugin_hwaddr_phys_addr, qemu_plugin_insn, qemu_plugin_insn_data, qemu_plugin_insn_size,
+    qemu_plugin_insn_vaddr, qemu_plugin_mem_get_value, qemu_plugin_mem_is_store,
+    qemu_plugin_mem_rw, qemu_plugin_mem_size_shift, qemu_plugin_meminfo_t,
+    qemu_plugin_read_memory_vaddr, qemu_plugin_register_vcpu_insn_exec_cb,
+    qemu_plugin_register_vcpu_mem_cb, qemu_plugin_tb, qemu_plugin_tb_get_insn,
+    qemu_plugin_tb_n_insns,
 };
 
-/// The longest instruction.
-const MAX_INSTRUCTION: usize = 15;
+use crate::arch;
+use crate::machine;
 
 /// Called before an instruction is executed, with the data given at registration.
 pub type OnExecution = unsafe extern "C" fn(c_uint, *mut c_void);
@@ -37,11 +39,11 @@ unsafe extern "C" {
 
 /// Whether a callback reads registers, which costs more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registers {
+pub enum Reads {
     /// It does not.
-    Unread,
+    Nothing,
     /// It does.
-    Read,
+    Registers,
 }
 
 /// A block of guest code during its translation.
@@ -76,28 +78,24 @@ impl Instruction<'_> {
         unsafe { qemu_plugin_insn_vaddr(self.0) }
     }
 
-    /// Passes its bytes to `look`.
-    pub fn bytes<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
-        let mut bytes = [0; MAX_INSTRUCTION];
-        let room = bytes.as_mut_ptr().cast();
+    pub fn bytes(&self) -> Vec<u8> {
         // SAFETY: QEMU writes at most as many bytes as there is room for, and says how many.
-        let count = unsafe { qemu_plugin_insn_data(self.0, room, bytes.len()) };
-        look(&bytes[..count.min(MAX_INSTRUCTION)])
+        unsafe {
+            let mut bytes = vec![0; qemu_plugin_insn_size(self.0)];
+            let count = qemu_plugin_insn_data(self.0, bytes.as_mut_ptr().cast(), bytes.len());
+            bytes.truncate(count);
+            bytes
+        }
     }
 
     /// Calls `callback` with `data` before each execution.
     ///
     /// # Safety
     /// `data` must be good for `callback` as long as QEMU runs.
-    pub unsafe fn on_execution(
-        &self,
-        callback: OnExecution,
-        registers: Registers,
-        data: *const c_void,
-    ) {
-        let flags = match registers {
-            Registers::Unread => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS,
-            Registers::Read => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_R_REGS,
+    pub unsafe fn on_execution(&self, callback: OnExecution, reads: Reads, data: *const c_void) {
+        let flags = match reads {
+            Reads::Nothing => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS,
+            Reads::Registers => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_R_REGS,
         };
         let data = data.cast_mut();
         // SAFETY: a function lives as long as the plugin, and so does the data.
@@ -132,15 +130,14 @@ impl Access {
     pub unsafe fn new(info: qemu_plugin_meminfo_t, address: u64) -> Self {
         Self { info, address }
     }
+}
 
-    /// Whether it is a store, not a load.
-    pub fn is_store(self) -> bool {
-        // SAFETY: the callback lasts; the same goes for all calls below.
-        unsafe { qemu_plugin_mem_is_store(self.info) }
+impl machine::Access for Access {
+    fn address(&self) -> u64 {
+        self.address
     }
 
-    /// Its physical address; none if it is not memory.
-    pub fn physical(self) -> Option<u64> {
+    fn physical(&self) -> Option<u64> {
         // SAFETY: the handle is valid for the duration of the callback, or null.
         unsafe {
             let memory = qemu_plugin_get_hwaddr(self.info, self.address);
@@ -149,14 +146,39 @@ impl Access {
         }
     }
 
-    /// The value, if it has 8 bytes.
-    pub fn word(self) -> Option<u64> {
-        // SAFETY: any 8 bytes of the union are a number.
-        unsafe {
-            let value = qemu_plugin_mem_get_value(self.info);
-            let is_word = value.type_ == qemu_plugin_mem_value_type::QEMU_PLUGIN_MEM_VALUE_U64;
-            is_word.then_some(value.data.u64_)
-        }
+    fn size(&self) -> u64 {
+        // SAFETY: the callback lasts; the same goes for all calls below.
+        1 << unsafe { qemu_plugin_mem_size_shift(self.info) }
+    }
+
+    fn is_store(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { qemu_plugin_mem_is_store(self.info) }
+    }
+
+    fn word(&self) -> Option<u64> {
+        // SAFETY: as above. A value of this size is in this field.
+        (self.size() == 8).then(|| unsafe { qemu_plugin_mem_get_value(self.info).data.u64_ })
+    }
+}
+
+/// The registers of [`arch::REGISTERS`].
+pub struct Registers(Vec<RegisterDescriptor<'static>>);
+
+impl Registers {
+    /// Finds them. A CPU must have been created. None unless all exist.
+    pub fn find() -> Option<Self> {
+        let all = qemu_plugin::qemu_plugin_get_registers().ok()?;
+        let named = |name| all.iter().find(|register| register.name == name).cloned();
+        arch::REGISTERS.into_iter().map(named).collect::<Option<_>>().map(Self)
+    }
+
+    /// The executing CPU's value of the register with this number, of at most 8 bytes.
+    pub fn value(&self, number: usize) -> Option<u64> {
+        let bytes = self.0.get(number)?.read().ok()?;
+        let mut word = [0; 8];
+        word.get_mut(..bytes.len())?.copy_from_slice(&bytes);
+        Some(u64::from_le_bytes(word))
     }
 }
 

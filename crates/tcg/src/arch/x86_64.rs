@@ -1,0 +1,15 @@
+//! x86-64.
+
+mod instruction;
+mod interrupts;
+mod registers;
+
+pub use instruction::{Special, leaves_task, special};
+pub use interrupts::{InterruptTables, interrupted, is_fault};
+pub use registers::{REGISTERS, STACK_POINTER, TICK_TIME, privilege, switched_tasks};
+
+/// QEMU's name of the architecture.
+#[cfg_attr(test, expect(dead_code, reason = "tests have no QEMU"))]
+pub const TARGET: &str = "x86_64";
+/// The stack size of a Linux task (`THREAD_SIZE`). No address on a stack is farther from its top.
+pub const THREAD_SIZE: u64 = 16 << 10;

@@ -1,0 +1,40 @@
+//! The registers, and what they say about the running code.
+
+use flight::profile::Privilege;
+
+use crate::machine::Machine;
+
+/// The registers that are read. The general purpose registers have their numbers in instructions (Intel SDM,
+/// volume 2, table 2-2).
+pub const REGISTERS: [&str; 17] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15", "cs",
+];
+/// The number of the stack pointer.
+pub const STACK_POINTER: usize = 4;
+/// The number of the register that holds the time at a [`flight::profile::TICK`].
+pub const TICK_TIME: usize = 0;
+
+const RSI: usize = 6;
+const RDI: usize = 7;
+const CS: usize = 16;
+/// The first kernel address.
+pub const UPPER_HALF: u64 = 1 << 63;
+/// The bits of a code segment that are the privilege level; all set in user mode.
+pub const LEVEL: u64 = 3;
+
+/// The privilege of the code at `address`, which is about to be executed.
+pub fn privilege(address: u64, machine: &impl Machine) -> Privilege {
+    if address >= UPPER_HALF {
+        return Privilege::Kernel;
+    }
+    match machine.register(CS) {
+        Some(segment) if segment & LEVEL == LEVEL => Privilege::User,
+        _ => Privilege::Firmware,
+    }
+}
+
+/// The previous and the next task (`struct task_struct`) at the first instruction of `__switch_to_asm`.
+pub fn switched_tasks(machine: &impl Machine) -> Option<(u64, u64)> {
+    Some((machine.register(RDI)?, machine.register(RSI)?))
+}

@@ -1,0 +1,110 @@
+//! What the rest of the plugin needs of QEMU. `qemu` implements it, and tests do.
+
+#[cfg(test)]
+pub mod fake;
+
+use flight::profile::Privilege;
+
+use crate::counters::Counter;
+
+/// The machine, at the moment at which QEMU calls the plugin.
+pub trait Machine {
+    /// The number of the executing CPU.
+    fn cpu(&self) -> usize;
+
+    /// The value of the executing CPU's register with this number in [`crate::arch::REGISTERS`]; none if it
+    /// cannot be read.
+    fn register(&self, number: usize) -> Option<u64>;
+
+    /// Reads memory at a virtual address, as seen by the executing CPU. None unless all of it is mapped.
+    fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]>;
+}
+
+/// An instruction of a block that QEMU translates.
+pub trait Instruction {
+    /// Its virtual address.
+    fn address(&self) -> u64;
+
+    fn bytes(&self) -> Vec<u8>;
+
+    /// Counts its executions. The counter of one that begins again must not be shared with others.
+    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin);
+
+    /// Sets a probe that is reached before each execution. Probes are reached in the order in which they were
+    /// set.
+    fn before(&self, probe: Probe);
+
+    /// Sets a probe that is reached after each load and store.
+    fn after_access(&self, probe: AccessProbe);
+}
+
+/// A load or store of the executing CPU, after it was made.
+pub trait Access {
+    /// Its virtual address.
+    fn address(&self) -> u64;
+
+    /// Its physical address; none if it is not memory. An access that crosses pages has that of the first.
+    fn physical(&self) -> Option<u64>;
+
+    /// The number of its bytes.
+    fn size(&self) -> u64;
+
+    /// Whether it is a store, not a load.
+    fn is_store(&self) -> bool;
+
+    /// The value, if it has 8 bytes.
+    fn word(&self) -> Option<u64>;
+}
+
+/// How an instruction begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Each begin is another execution.
+    Once,
+    /// A begin right after its own repeats it. Such an instruction is a store that may modify its own block.
+    /// QEMU then abandons the block at the store, translates the store again into its own block, and
+    /// executes it there. Otherwise only jumps and repeated instructions begin twice in a row.
+    Again,
+}
+
+/// Why the plugin is called before an instruction. Addresses are those of the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The agent cuts the profile.
+    Mark,
+    /// The agent's sampler ticks.
+    Tick,
+    /// The handler of the interrupt with this number begins.
+    Interrupt(u8),
+    /// The kernel switches tasks.
+    Switch,
+    /// A block of kernel instructions begins at this address.
+    Block(u64),
+    /// A function of the kernel's image begins at this address.
+    Function(u64),
+    /// A block of kernel instructions outside of its image begins at this address.
+    Outside(u64),
+    /// A return from an interrupt.
+    InterruptReturn,
+    /// A program calls the kernel.
+    SystemCall,
+    /// The stack pointer is about to be loaded for another task.
+    LeaveStack,
+    /// The stack pointer is set from the register with this number.
+    MoveStack(usize),
+}
+
+/// Why the plugin is called after an access of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessProbe {
+    /// Accesses are counted. The instruction has this privilege.
+    Count(Privilege),
+    /// It loads the address of an interrupt table.
+    InterruptTable,
+    /// A call at this address stores its return address.
+    Call(u64),
+    /// A return loads its return address.
+    Return,
+    /// The stack pointer is loaded from memory.
+    LoadStack,
+}

@@ -1,0 +1,130 @@
+//! A made-up machine in place of QEMU, for tests.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use super::*;
+use crate::arch::REGISTERS;
+
+/// A machine whose registers and memory tests set.
+#[derive(Default)]
+pub struct Fake {
+    pub cpu: usize,
+    registers: HashMap<usize, u64>,
+    memory: BTreeMap<u64, u8>,
+}
+
+impl Fake {
+    /// Sets the register with this name on all CPUs.
+    pub fn set(&mut self, name: &str, value: u64) {
+        let number = REGISTERS.iter().position(|register| *register == name);
+        self.registers.insert(number.expect("it is a register"), value);
+    }
+
+    pub fn write(&mut self, address: u64, bytes: &[u8]) {
+        self.memory.extend((address..).zip(bytes.iter().copied()));
+    }
+}
+
+impl Machine for Fake {
+    fn cpu(&self) -> usize {
+        self.cpu
+    }
+
+    fn register(&self, number: usize) -> Option<u64> {
+        self.registers.get(&number).copied()
+    }
+
+    fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]> {
+        let bytes = (address..).take(LENGTH).map(|at| self.memory.get(&at).copied());
+        bytes.collect::<Option<Vec<_>>>()?.try_into().ok()
+    }
+}
+
+/// A made-up access of memory or, without a physical address, of a device.
+#[derive(Clone, Copy)]
+pub struct FakeAccess {
+    pub address: u64,
+    pub physical: Option<u64>,
+    pub size: u64,
+    pub store: bool,
+    pub value: u64,
+}
+
+impl FakeAccess {
+    /// A load of 8 bytes. Its physical address is the virtual one.
+    pub fn load(address: u64, value: u64) -> Self {
+        Self { address, physical: Some(address), size: 8, store: false, value }
+    }
+
+    /// A store of 8 bytes, in the same way.
+    pub fn store(address: u64, value: u64) -> Self {
+        Self { store: true, ..Self::load(address, value) }
+    }
+}
+
+impl Access for FakeAccess {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn physical(&self) -> Option<u64> {
+        self.physical
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_store(&self) -> bool {
+        self.store
+    }
+
+    fn word(&self) -> Option<u64> {
+        (self.size() == 8).then_some(self.value)
+    }
+}
+
+/// An instruction that remembers its probes.
+#[derive(Clone, Debug)]
+pub struct FakeInstruction {
+    pub address: u64,
+    pub bytes: Vec<u8>,
+    pub probes: RefCell<Vec<Probed>>,
+}
+
+/// What was set at an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Probed {
+    Count(Counter, Privilege, Begin),
+    Before(Probe),
+    AfterAccess(AccessProbe),
+}
+
+impl FakeInstruction {
+    pub fn new(address: u64, bytes: &[u8]) -> Self {
+        Self { address, bytes: bytes.to_vec(), probes: RefCell::default() }
+    }
+}
+
+impl Instruction for &FakeInstruction {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin) {
+        self.probes.borrow_mut().push(Probed::Count(counter, privilege, begin));
+    }
+
+    fn before(&self, probe: Probe) {
+        self.probes.borrow_mut().push(Probed::Before(probe));
+    }
+
+    fn after_access(&self, probe: AccessProbe) {
+        self.probes.borrow_mut().push(Probed::AfterAccess(probe));
+    }
+}

@@ -1,0 +1,103 @@
+//! What happens in the machine, as those see it that count it.
+
+use std::sync::atomic::AtomicU64;
+
+use flight::profile::{CallSite, Phase, Privilege, Process};
+
+use crate::machine::Access;
+use crate::running::Running;
+
+/// Counts some of what happens, and ignores the rest. Only the thread that runs the CPUs calls it. Instructions
+/// and accesses are so frequent that they are counted without a lock.
+pub trait Observer {
+    /// A CPU begins an instruction. The one that it began before was executed, if it was not interrupted.
+    fn begins(&self, _: At<'_>, _: Begun) {}
+
+    /// A CPU makes an access by an instruction of this privilege.
+    fn accesses(&self, _: At<'_>, _: Privilege, _: &dyn Access) {}
+
+    /// A CPU enters a block of kernel instructions at this address.
+    fn enters(&self, _: At<'_>, _: u64) {}
+
+    /// The kernel's control or stack changes on a CPU.
+    fn flows(&self, _: At<'_>, _: Flow<'_>) {}
+
+    /// An interrupt or exception on a CPU.
+    fn interrupted(&self, _: At<'_>, _: &Interrupted) {}
+
+    /// The CPU's user instructions since the last call of this function were those of a process; none if it
+    /// is not known.
+    fn ran(&self, _: At<'_>, _: Option<Process>) {}
+
+    /// A slice ends: moves the counts into it.
+    fn cut(&self, _: &mut Slice) {}
+}
+
+/// The CPU on which something happens.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// Its number.
+    pub cpu: usize,
+    /// The instruction that it executes.
+    pub running: &'a Running,
+}
+
+/// An instruction that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// The cell in which it is counted.
+    pub cell: &'static AtomicU64,
+    /// Whether it is one of the kernel.
+    pub kernel: bool,
+    /// Whether a begin right after its own repeats it.
+    pub again: bool,
+}
+
+/// A change of control or stack.
+#[derive(Clone, Copy)]
+pub enum Flow<'a> {
+    /// The instruction at `site` called, and stored the return address at `slot`.
+    Call { site: u64, slot: u64, returns_to: u64 },
+    /// A return to the address stored at `slot`.
+    Return { slot: u64, returns_to: u64 },
+    /// A return from an interrupt, to the address stored at `slot`.
+    InterruptReturn { slot: u64 },
+    /// A program called the kernel.
+    SystemCall,
+    /// The beginning of a function of the kernel's image is reached.
+    Function { address: u64, stack: StackPointer<'a> },
+    /// A block begins outside of the kernel's image.
+    Outside { address: u64, stack: StackPointer<'a> },
+    /// The next change of stacks is a task switch. The old task's stack pointer is `place`.
+    LeaveStack { place: u64 },
+    /// The stack pointer becomes `place`.
+    MoveStack { place: u64 },
+}
+
+/// Reads the stack pointer, which takes time.
+pub type StackPointer<'a> = &'a dyn Fn() -> Option<u64>;
+
+/// The code that an interrupt or exception interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// The address at which execution resumes; for a fault, that of the faulting instruction.
+    pub address: u64,
+    /// Its privilege.
+    pub privilege: Privilege,
+    /// The address on the stack of its address.
+    pub slot: u64,
+    /// Whether the instruction had begun but was not executed.
+    pub faulted: bool,
+    /// Whether the interrupt is unrelated to the interrupted code, so that its instructions do not belong to
+    /// that code.
+    pub external: bool,
+}
+
+/// A slice of the profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Its counts.
+    pub counts: Phase,
+    /// The call sites that it refers to and no slice before did.
+    pub sites: Vec<CallSite>,
+}

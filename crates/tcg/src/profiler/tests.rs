@@ -1,0 +1,249 @@
+//! Programs for a made-up machine, from their translation to the profile's file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use flight::profile::{Accesses, MARK, Privilege, Profile, TICK, Target};
+use tempfile::NamedTempFile;
+
+use super::*;
+use crate::machine::Begin;
+use crate::machine::fake::{Fake, FakeAccess, FakeInstruction, Probed};
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const SWITCH: u64 = KERNEL + 0x2000;
+const STACK: u64 = 0xffff_c900_0010_4000;
+const USER: u64 = 0x40_0000;
+/// Tasks of a process with this number at these addresses.
+const TASKS: [(u64, u32); 2] = [(0xffff_8880_0100_0000, AGENT), (0xffff_8880_0200_0000, 7)];
+const TGID: u64 = 0x10;
+const COMM: u64 = 0x20;
+
+const NOP: &[u8] = &[0x90];
+const CALL: &[u8] = &[0xe8, 0, 1, 0, 0];
+const RET: &[u8] = &[0xc3];
+
+/// A machine with one CPU, and what the plugin set at its instructions.
+struct Trace {
+    profiler: Profiler,
+    machine: Fake,
+    code: BTreeMap<u64, FakeInstruction>,
+    file: NamedTempFile,
+}
+
+impl Trace {
+    fn new(nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
+        let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
+        let arguments = Arguments { nodes, switch, stacks };
+        let functions = Functions::new(vec![KERNEL, KERNEL + 0x1000, SWITCH]);
+        let file = NamedTempFile::new().unwrap();
+        let profiler = Profiler::new(&arguments, functions, file.path(), 1).unwrap();
+        let mut machine = Fake::default();
+        machine.set("rsp", STACK);
+        for (task, id) in TASKS {
+            machine.write(task + TGID, &id.to_le_bytes());
+            machine.write(task + COMM, b"process\0\0\0\0\0\0\0\0\0");
+        }
+        Self { profiler, machine, code: BTreeMap::new(), file }
+    }
+
+    /// Translates a block that begins at `address`.
+    fn block(&mut self, address: u64, code: &[&[u8]]) {
+        self.machine.set("cs", if address < KERNEL { 0x33 } else { 0x10 });
+        let mut next = address;
+        let block: Vec<_> = code
+            .iter()
+            .map(|bytes| {
+                let instruction = FakeInstruction::new(next, bytes);
+                next += bytes.len() as u64;
+                instruction
+            })
+            .collect();
+        self.profiler.translate(&self.machine, &block);
+        self.code.extend(block.into_iter().map(|it| (it.address, it)));
+    }
+
+    /// Executes the instruction at `address`, which makes these accesses.
+    fn execute(&self, address: u64, accesses: &[FakeAccess]) {
+        self.begin(address);
+        for access in accesses {
+            for probed in self.code[&address].probes.borrow().iter() {
+                if let Probed::AfterAccess(probe) = probed {
+                    self.profiler.accessed(&self.machine, *probe, access);
+                }
+            }
+        }
+    }
+
+    /// Begins the instruction at `address`.
+    fn begin(&self, address: u64) {
+        let cpu = self.machine.cpu();
+        for probed in self.code[&address].probes.borrow().iter() {
+            match probed {
+                Probed::Count(counter, privilege, begin) => {
+                    let cell = counter.cell(cpu);
+                    let kernel = *privilege == Privilege::Kernel;
+                    let again = *begin == Begin::Again;
+                    self.profiler.begins(cpu, Begun { cell, kernel, again });
+                }
+                Probed::Before(probe) => self.profiler.reached(&self.machine, *probe),
+                Probed::AfterAccess(_) => {}
+            }
+        }
+    }
+
+    /// Translates and executes a block without accesses.
+    fn run(&mut self, address: u64, code: &[&[u8]]) {
+        self.block(address, code);
+        let mut next = address;
+        for bytes in code {
+            self.execute(next, &[]);
+            next += bytes.len() as u64;
+        }
+    }
+
+    /// The kernel switches to a task.
+    fn switch(&mut self, from: usize, to: usize) {
+        self.run(KERNEL, &[NOP]);
+        self.machine.set("rdi", TASKS[from].0);
+        self.machine.set("rsi", TASKS[to].0);
+        self.run(SWITCH, &[NOP]);
+    }
+
+    fn mark(&mut self) {
+        self.run(USER + 0x8000, &[&MARK]);
+    }
+
+    fn end(self) -> Profile {
+        self.profiler.end();
+        flight::profile::read(&std::fs::read(self.file.path()).unwrap()).unwrap()
+    }
+}
+
+/// The counts of a slice by address.
+fn kernel(profile: &Profile, slice: usize) -> Vec<(u64, u64)> {
+    profile.slices[slice].cpus[0].kernel.iter().map(|it| (it.address, it.count)).collect()
+}
+
+#[test]
+fn marks_cut_the_counts() {
+    let mut trace = Trace::new(Vec::new(), false);
+    trace.run(KERNEL, &[NOP, NOP]);
+    trace.mark();
+    trace.run(KERNEL, &[NOP]);
+    trace.run(USER, &[NOP, NOP]);
+    trace.mark();
+    let profile = trace.end();
+    assert!(profile.whole);
+    assert_eq!(kernel(&profile, 0), [(KERNEL, 1), (KERNEL + 1, 1)]);
+    assert_eq!(kernel(&profile, 1), [(KERNEL, 1)]);
+    // With the mark, which counts in the slice that it begins.
+    assert_eq!(profile.slices[1].cpus[0].totals.user, 3);
+    assert_eq!(profile.slices[2].cpus[0].totals.user, 1);
+}
+
+#[test]
+fn only_the_agent_cuts_and_its_instructions_are_apart() {
+    let mut trace = Trace::new(Vec::new(), false);
+    trace.switch(0, 1);
+    trace.run(USER, &[NOP, NOP, NOP]);
+    trace.mark(); // by process 7
+    trace.switch(1, 0);
+    trace.run(USER, &[NOP]);
+    trace.mark();
+    let profile = trace.end();
+    assert_eq!(profile.slices.len(), 2);
+    let by_id: Vec<_> =
+        profile.slices[0].cpus[0].processes.iter().map(|(it, count)| (it.id, *count)).collect();
+    assert_eq!(by_id, [(AGENT, 1), (7, 4)]);
+    assert_eq!(profile.intruder.map(|it| it.id), Some(7));
+}
+
+#[test]
+fn an_instruction_with_a_page_fault_counts_once() {
+    for stacks in [false, true] {
+        let mut trace = Trace::new(Vec::new(), stacks);
+        const TABLE: u64 = 0xffff_fe00_0000_0000;
+        const HANDLER: u64 = KERNEL + 0x1000;
+        let mut gates = [0; 4096];
+        let handler = HANDLER.to_le_bytes();
+        let gate = &mut gates[14 * 16..][..16];
+        gate[..2].copy_from_slice(&handler[..2]);
+        gate[6..8].copy_from_slice(&handler[2..4]);
+        gate[8..12].copy_from_slice(&handler[4..]);
+        trace.machine.write(TABLE, &gates);
+        let lidt: &[u8] = &[0x0f, 0x01, 0x1f];
+        trace.block(KERNEL, &[lidt]);
+        trace.execute(KERNEL, &[FakeAccess { size: 2, ..FakeAccess::load(STACK, 0xfff) }]);
+        trace.execute(KERNEL, &[FakeAccess::load(STACK + 2, TABLE)]);
+
+        trace.block(USER, &[NOP]);
+        trace.begin(USER);
+        let frame = [6, USER, 0x33].map(u64::to_le_bytes);
+        trace.machine.write(STACK, frame.as_flattened());
+        trace.run(HANDLER, &[NOP, NOP]);
+        trace.execute(USER, &[]);
+        let profile = trace.end();
+        assert_eq!(kernel(&profile, 0), [(KERNEL, 2), (HANDLER, 1), (HANDLER + 1, 1)]);
+        assert_eq!(profile.slices[0].cpus[0].totals.user, 1);
+    }
+}
+
+#[test]
+fn kernel_instructions_are_counted_by_call_path() {
+    let mut trace = Trace::new(Vec::new(), true);
+    let (callee, slot) = (KERNEL + 0x1000, STACK - 8);
+    trace.block(KERNEL, &[NOP, CALL]);
+    trace.execute(KERNEL, &[]);
+    trace.execute(KERNEL + 1, &[FakeAccess::store(slot, KERNEL + 6)]);
+    trace.machine.set("rsp", slot);
+    trace.block(callee, &[NOP, RET]);
+    trace.execute(callee, &[]);
+    trace.execute(callee + 1, &[FakeAccess::load(slot, KERNEL + 6)]);
+    trace.run(KERNEL + 6, &[NOP]);
+    let profile = trace.end();
+    let sites: Vec<_> = profile.nodes.iter().map(|site| (site.parent, site.address)).collect();
+    assert_eq!(sites, [(None, KERNEL + 1)]);
+    let expected = [(None, KERNEL, 2), (None, KERNEL + 6, 1), (Some(0), callee, 2)];
+    assert_eq!(profile.slices[0].stacks, expected);
+}
+
+#[test]
+fn ticks_record_accesses_of_programs_and_kernel() {
+    let mut trace = Trace::new(vec![(0, 0..u64::MAX)], false);
+    let load: &[u8] = &[0x8b, 0x07]; // mov eax, [rdi]
+    trace.block(USER, &[load]);
+    trace.execute(USER, &[FakeAccess::load(0x1000, 0)]);
+    trace.machine.set("rax", 50);
+    trace.run(USER + 0x100, &[&TICK]);
+    trace.run(USER + 0x100, &[&TICK]); // at the same time
+    trace.block(KERNEL, &[load]);
+    trace.execute(KERNEL, &[FakeAccess { physical: None, ..FakeAccess::load(0x2000, 0) }]);
+    let profile = trace.end();
+    let slice = &profile.slices[0];
+    let row = |privilege, target| Accesses { privilege, target, loads: 1, stores: 0 };
+    let user = row(Privilege::User, Target::Node(0));
+    let ticks: Vec<_> = slice.ticks.iter().map(|tick| (tick.time, &*tick.accesses)).collect();
+    assert_eq!(ticks, [(50, &[vec![user]][..])]);
+    assert_eq!(slice.cpus[0].accesses, [row(Privilege::Kernel, Target::Device), user]);
+}
+
+#[test]
+fn a_store_that_begins_again_counts_once() {
+    let mut trace = Trace::new(Vec::new(), false);
+    let store: &[u8] = &[0x88, 0x07]; // mov [rdi], al
+    trace.block(KERNEL, &[store, NOP]);
+    for address in [KERNEL, KERNEL, KERNEL + 2, KERNEL + 2] {
+        trace.execute(address, &[]);
+    }
+    assert_eq!(kernel(&trace.end(), 0), [(KERNEL, 1), (KERNEL + 2, 2)]);
+}
+
+#[test]
+fn marks_and_the_end_do_not_exceed_the_slices_of_a_profile() {
+    let mut marks = Marks::default();
+    let cuts = (0..2 * MAX_SLICES).filter(|_| marks.next_cuts()).count();
+    assert_eq!(cuts + 1, MAX_SLICES);
+    let mut last = Marks(usize::MAX);
+    assert!(!last.next_cuts() && !last.next_cuts());
+}

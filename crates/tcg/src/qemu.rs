@@ -1,0 +1,44 @@
+//! QEMU: its plugin interface, the start, and the callbacks.
+//!
+//! QEMU calls plain functions, so what they need is global. It is in [`PLUGIN`] and nowhere else.
+
+mod callbacks;
+mod cpus;
+mod emulator;
+mod install;
+
+use std::sync::OnceLock;
+
+use cpus::Cpus;
+use emulator::Registers;
+
+use crate::machine::Machine;
+use crate::profiler::Profiler;
+
+static PLUGIN: Plugin =
+    Plugin { cpus: Cpus::new(), registers: OnceLock::new(), profiler: OnceLock::new() };
+
+struct Plugin {
+    cpus: Cpus,
+    /// The registers are the same for all CPUs.
+    registers: OnceLock<Registers>,
+    profiler: OnceLock<Profiler>,
+}
+
+/// The machine that QEMU emulates. Only callbacks use it.
+struct Qemu;
+
+impl Machine for Qemu {
+    #[inline]
+    fn cpu(&self) -> usize {
+        PLUGIN.cpus.executing()
+    }
+
+    fn register(&self, number: usize) -> Option<u64> {
+        PLUGIN.registers.get()?.value(number)
+    }
+
+    fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]> {
+        emulator::read_memory(address)
+    }
+}

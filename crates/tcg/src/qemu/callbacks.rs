@@ -1,0 +1,157 @@
+//! Callbacks from QEMU. They pass on what happens to the profiler.
+
+#![expect(unsafe_code, reason = "QEMU's interface is one of C")]
+
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+
+use flight::profile::Privilege;
+use qemu_plugin::PluginId;
+use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
+
+use super::emulator::{Access, Block, Instruction, OnAccess, OnExecution, Reads, Registers};
+use super::{PLUGIN, Qemu};
+use crate::counters::Counter;
+use crate::machine::{self, AccessProbe, Begin, Probe};
+use crate::observer::Begun;
+
+/// A CPU was created. This thread runs it.
+pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
+    if let Err(error) = PLUGIN.cpus.learn(number as usize) {
+        eprintln!("faultline's plugin: {error}");
+        std::process::exit(1);
+    }
+    if PLUGIN.registers.get().is_none()
+        && let Some(registers) = Registers::find()
+    {
+        PLUGIN.registers.get_or_init(|| registers);
+    }
+}
+
+/// A block is being translated.
+pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb) {
+    // SAFETY: the block is used before this callback returns.
+    let block = unsafe { Block::new(block) };
+    if let Some(profiler) = PLUGIN.profiler.get() {
+        profiler.translate(&Qemu, block.instructions());
+    }
+}
+
+/// The machine ended.
+pub fn end() {
+    if let Some(profiler) = PLUGIN.profiler.get() {
+        profiler.end();
+    }
+}
+
+/// A function that QEMU can call before an instruction. It makes the probe from its data, a number.
+macro_rules! before {
+    ($probe:expr) => {{
+        unsafe extern "C" fn on_execution(_: c_uint, number: *mut c_void) {
+            let probe: fn(u64) -> Probe = $probe;
+            if let Some(profiler) = PLUGIN.profiler.get() {
+                profiler.reached(&Qemu, probe(number.addr() as u64));
+            }
+        }
+        on_execution
+    }};
+}
+
+/// The same after an access.
+macro_rules! after {
+    ($probe:expr) => {{
+        unsafe extern "C" fn on_access(
+            _: c_uint,
+            info: AccessInfo,
+            address: u64,
+            number: *mut c_void,
+        ) {
+            let probe: fn(u64) -> AccessProbe = $probe;
+            // SAFETY: the access is used before this callback returns.
+            let access = unsafe { Access::new(info, address) };
+            if let Some(profiler) = PLUGIN.profiler.get() {
+                profiler.accessed(&Qemu, probe(number.addr() as u64), &access);
+            }
+        }
+        on_access
+    }};
+}
+
+impl machine::Instruction for Instruction<'_> {
+    fn address(&self) -> u64 {
+        self.address()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.bytes()
+    }
+
+    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin) {
+        let callback = match (privilege, begin) {
+            (Privilege::Kernel, Begin::Once) => on_begin::<true, false>,
+            (Privilege::Kernel, Begin::Again) => on_begin::<true, true>,
+            (_, Begin::Once) => on_begin::<false, false>,
+            (_, Begin::Again) => on_begin::<false, true>,
+        };
+        // SAFETY: counters live as long as QEMU.
+        unsafe { self.on_execution(callback, Reads::Nothing, counter.cells().cast()) }
+    }
+
+    fn before(&self, probe: Probe) {
+        use Reads::{Nothing, Registers};
+        let (callback, reads, number): (OnExecution, _, u64) = match probe {
+            Probe::Mark => (before!(|_| Probe::Mark), Nothing, 0),
+            Probe::Tick => (before!(|_| Probe::Tick), Registers, 0),
+            Probe::Interrupt(vector) => {
+                (before!(|vector| Probe::Interrupt(vector as u8)), Registers, vector.into())
+            }
+            Probe::Switch => (before!(|_| Probe::Switch), Registers, 0),
+            Probe::Block(address) => (before!(Probe::Block), Nothing, address),
+            Probe::Function(address) => (before!(Probe::Function), Registers, address),
+            Probe::Outside(address) => (before!(Probe::Outside), Registers, address),
+            Probe::InterruptReturn => (before!(|_| Probe::InterruptReturn), Registers, 0),
+            Probe::SystemCall => (before!(|_| Probe::SystemCall), Nothing, 0),
+            Probe::LeaveStack => (before!(|_| Probe::LeaveStack), Registers, 0),
+            Probe::MoveStack(register) => {
+                (before!(|number| Probe::MoveStack(number as usize)), Registers, register as u64)
+            }
+        };
+        // SAFETY: these callbacks take a number.
+        unsafe { self.on_execution(callback, reads, ptr::without_provenance(number as usize)) }
+    }
+
+    fn after_access(&self, probe: AccessProbe) {
+        let (callback, number): (OnAccess, u64) = match probe {
+            AccessProbe::Count(Privilege::Kernel) => {
+                (after!(|_| AccessProbe::Count(Privilege::Kernel)), 0)
+            }
+            AccessProbe::Count(Privilege::User) => {
+                (after!(|_| AccessProbe::Count(Privilege::User)), 0)
+            }
+            AccessProbe::Count(Privilege::Firmware) => {
+                (after!(|_| AccessProbe::Count(Privilege::Firmware)), 0)
+            }
+            AccessProbe::InterruptTable => (after!(|_| AccessProbe::InterruptTable), 0),
+            AccessProbe::Call(site) => (after!(AccessProbe::Call), site),
+            AccessProbe::Return => (after!(|_| AccessProbe::Return), 0),
+            AccessProbe::LoadStack => (after!(|_| AccessProbe::LoadStack), 0),
+        };
+        // SAFETY: these callbacks take a number.
+        unsafe { self.on_access(callback, ptr::without_provenance(number as usize)) }
+    }
+}
+
+/// An instruction begins. `cells` is the first cell of its counter.
+unsafe extern "C" fn on_begin<const KERNEL: bool, const AGAIN: bool>(
+    _: c_uint,
+    cells: *mut c_void,
+) {
+    let cpu = PLUGIN.cpus.executing();
+    let cells: *mut AtomicU64 = cells.cast();
+    // SAFETY: a counter has a cell for each CPU, and lives as long as QEMU.
+    let cell = unsafe { &*cells.add(cpu) };
+    if let Some(profiler) = PLUGIN.profiler.get() {
+        profiler.begins(cpu, Begun { cell, kernel: KERNEL, again: AGAIN });
+    }
+}

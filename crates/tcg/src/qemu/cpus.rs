@@ -1,0 +1,86 @@
+//! Identifies the executing CPU. QEMU's interface gives callbacks a wrong one when one thread runs several
+//! CPUs ([`super::emulator`]). Therefore the plugin reads QEMU's own exported variable `current_cpu`
+//! (`include/hw/core/cpu.h`), which points to the CPU. The pointer of each CPU is recorded when the CPUs are
+//! created.
+
+#![expect(unsafe_code, reason = "access to a variable of QEMU")]
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+
+use flight::profile::MAX_CPUS;
+
+/// Why the executing CPU is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpuError {
+    /// This QEMU was built differently.
+    #[error("this QEMU does not export `current_cpu`, which identifies the executing CPU")]
+    NotExported,
+    /// Each CPU has its own thread, and therefore its own copy of the variable.
+    #[error("each CPU has its own thread: use -accel tcg,thread=single")]
+    Threads,
+}
+
+/// What is known of the variable.
+pub struct Cpus {
+    /// The variable, as seen by the one thread that runs the CPUs.
+    variable: AtomicPtr<*const c_void>,
+    /// Its value for each CPU.
+    values: [AtomicPtr<c_void>; MAX_CPUS as usize],
+    /// Its last value.
+    last: AtomicPtr<c_void>,
+    /// The number of that CPU.
+    number: AtomicUsize,
+}
+
+impl Cpus {
+    /// No CPU was created yet.
+    pub const fn new() -> Self {
+        Self {
+            variable: AtomicPtr::new(ptr::null_mut()),
+            values: [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS as usize],
+            last: AtomicPtr::new(ptr::null_mut()),
+            number: AtomicUsize::new(0),
+        }
+    }
+
+    /// Records the variable's value for the CPU `number`, which this thread runs now. Fails when QEMU does not
+    /// have the variable, or has a thread for each CPU.
+    pub fn learn(&self, number: usize) -> Result<(), CpuError> {
+        // SAFETY: the name ends with 0. For a thread-local variable, this is the calling thread's.
+        let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };
+        let variable: *mut *const c_void = variable.cast();
+        if variable.is_null() {
+            return Err(CpuError::NotExported);
+        }
+        let before = self.variable.swap(variable, Relaxed);
+        if !before.is_null() && before != variable {
+            return Err(CpuError::Threads);
+        }
+        // SAFETY: QEMU's variable holds a pointer.
+        let cpu = unsafe { variable.read() };
+        if let Some(known) = self.values.get(number) {
+            known.store(cpu.cast_mut(), Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The number of the executing CPU.
+    #[inline]
+    pub fn executing(&self) -> usize {
+        // SAFETY: QEMU calls back for instructions after all CPUs were made, so the variable was
+        // found; it lives as long as the thread, which is the one that calls.
+        let cpu = unsafe { self.variable.load(Relaxed).read() }.cast_mut();
+        if self.last.load(Relaxed) == cpu { self.number.load(Relaxed) } else { self.another(cpu) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn another(&self, cpu: *mut c_void) -> usize {
+        let number = self.values.iter().position(|known| known.load(Relaxed) == cpu).unwrap_or(0);
+        self.last.store(cpu, Relaxed);
+        self.number.store(number, Relaxed);
+        number
+    }
+}
