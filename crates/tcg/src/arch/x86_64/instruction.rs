@@ -1,6 +1,7 @@
-//! Recognises the few instructions that are special to the plugin, by their bytes.
+//! Recognises the few instructions that are special to the plugin.
 
 use flight::profile::{MARK, TICK};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use crate::machine::Machine;
 
@@ -29,7 +30,8 @@ pub enum Special {
     MoveStack(usize),
 }
 
-/// Examines an instruction's bytes.
+/// Examines an instruction's bytes. They are read as 64-bit code. Other code runs only in firmware and in
+/// programs, where marks, ticks and system calls have the same bytes.
 pub fn special(bytes: &[u8]) -> Option<Special> {
     if bytes == MARK {
         return Some(Special::Mark);
@@ -37,39 +39,43 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
     if bytes == TICK {
         return Some(Special::Tick);
     }
-    let prefixes = bytes.iter().take_while(|byte| is_prefix(**byte)).count();
-    let rex = bytes[..prefixes].last().filter(|byte| **byte & 0xf0 == 0x40);
-    let rex = Rex(rex.copied().unwrap_or(0));
-    // Opcode maps and ModR/M: Intel SDM, volume 2, appendix A and chapter 2.
-    match bytes[prefixes..] {
-        [0x0f, 0x01, modrm, ..] if is_memory(modrm) && field(modrm) == 3 => {
-            Some(Special::LoadInterruptTable)
+    let instruction = decode(bytes);
+    let stores = instruction.op0_kind() == OpKind::Memory;
+    let sets_stack =
+        instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP;
+    let special = match instruction.mnemonic() {
+        Mnemonic::Lidt => Special::LoadInterruptTable,
+        Mnemonic::Syscall | Mnemonic::Sysenter => Special::SystemCall,
+        Mnemonic::Call if is_near_call(&instruction) => Special::Call,
+        Mnemonic::Ret => Special::Return,
+        Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Special::InterruptReturn,
+        Mnemonic::Pop if sets_stack => Special::LoadStack,
+        Mnemonic::Mov if sets_stack && instruction.op1_kind() == OpKind::Memory => {
+            Special::LoadStack
         }
-        [0x0f, 0x05 | 0x34] => Some(Special::SystemCall),
-        [0xe8, a, b, c, d] => call(i32::from_le_bytes([a, b, c, d])),
-        [0xff, modrm, ..] if field(modrm) == 2 => Some(Special::Call),
-        [0xc3] | [0xc2, ..] => Some(Special::Return),
-        [0xcf] => Some(Special::InterruptReturn),
-        [0x5c] if !rex.base() => Some(Special::LoadStack),
-        // MOV to the stack pointer, in either encoding.
-        [0x8b, modrm, ..] if rex.wide() && !rex.register() && field(modrm) == STACK => {
-            Some(match is_memory(modrm) {
-                true => Special::LoadStack,
-                false => Special::MoveStack((modrm & 7 | u8::from(rex.base()) << 3).into()),
-            })
+        Mnemonic::Mov if sets_stack && instruction.op1_register().is_gpr64() => {
+            Special::MoveStack(instruction.op1_register().number())
         }
-        [0x89, modrm] if rex.wide() && !rex.base() && modrm >> 6 == 3 && modrm & 7 == STACK => {
-            Some(Special::MoveStack((field(modrm) | u8::from(rex.register()) << 3).into()))
-        }
-        // MOV, and MOVUPS, MOVAPS, MOVNTI, MOVQ, MOVNTQ and their prefixed variants.
-        [0x88 | 0x89 | 0xc6 | 0xc7, modrm, ..]
-        | [0x0f, 0x11 | 0x29 | 0x7f | 0xc3 | 0xd6 | 0xe7, modrm, ..]
-            if is_memory(modrm) =>
+        Mnemonic::Mov
+        | Mnemonic::Movups
+        | Mnemonic::Movupd
+        | Mnemonic::Movss
+        | Mnemonic::Movsd
+        | Mnemonic::Movaps
+        | Mnemonic::Movapd
+        | Mnemonic::Movq
+        | Mnemonic::Movdqa
+        | Mnemonic::Movdqu
+        | Mnemonic::Movnti
+        | Mnemonic::Movntq
+        | Mnemonic::Movntdq
+            if stores =>
         {
-            Some(Special::Store)
+            Special::Store
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(special)
 }
 
 /// Length of the store before a [`Special::LoadStack`] in a task switch.
@@ -86,55 +92,37 @@ pub fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool {
 /// stored it in another structure: this is how the kernel switches from one task's stack to another's
 /// (`__switch_to_asm` in `arch/x86/entry/entry_64.S`).
 fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
-    // mov [a+disp32], rsp; mov rsp, [b+disp32]
-    let ([0x48, 0x89, save, saved @ ..], [0x48, 0x8b, load, loaded @ ..]) = (before, load) else {
-        return false;
-    };
-    let far = |modrm: u8| modrm >> 6 == 2 && field(modrm) == STACK && modrm & 7 != STACK;
-    far(save) && far(*load) && save != *load && saved == loaded
+    let (save, load) = (decode(&before), decode(load));
+    save.len() == SAVE_STACK
+        && save.code() == Code::Mov_rm64_r64
+        && load.code() == Code::Mov_r64_rm64
+        && (save.op1_register(), load.op0_register()) == (Register::RSP, Register::RSP)
+        && is_field(&save)
+        && is_field(&load)
+        && save.memory_base() != load.memory_base()
+        && save.memory_displacement64() == load.memory_displacement64()
 }
 
-/// The register number of the stack pointer; in an index byte it means no index.
-const STACK: u8 = 4;
+/// Whether the instruction accesses a field of the structure at which a register points.
+fn is_field(instruction: &Instruction) -> bool {
+    instruction.memory_base().is_gpr64()
+        && instruction.memory_index() == Register::None
+        && instruction.segment_prefix() == Register::None
+}
+
 /// The smallest distance of a function call.
-const PUSH: i32 = 8;
+const PUSH: u64 = 8;
 
-/// A call over a few bytes only pushes an address. Mitigations of speculative execution use such calls.
-fn call(distance: i32) -> Option<Special> {
-    (!(0..PUSH).contains(&distance)).then_some(Special::Call)
+/// Whether a call is a near one of a function. A call over a few bytes only pushes an address. Mitigations of
+/// speculative execution use such calls.
+fn is_near_call(call: &Instruction) -> bool {
+    let distance = call.near_branch_target().wrapping_sub(call.next_ip());
+    call.is_call_near_indirect() || call.is_call_near() && distance >= PUSH
 }
 
-/// The bits of a REX prefix.
-#[derive(Clone, Copy)]
-struct Rex(u8);
-
-impl Rex {
-    fn wide(self) -> bool {
-        self.0 & 8 != 0
-    }
-
-    fn register(self) -> bool {
-        self.0 & 4 != 0
-    }
-
-    fn base(self) -> bool {
-        self.0 & 1 != 0
-    }
-}
-
-/// Segment, operand size, address size and repetition prefixes, and REX.
-fn is_prefix(byte: u8) -> bool {
-    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf2 | 0xf3)
-}
-
-/// Whether the operand of a ModR/M byte is in memory, not a register.
-fn is_memory(modrm: u8) -> bool {
-    modrm >> 6 != 3
-}
-
-/// The register, or the opcode extension, in a ModR/M byte.
-fn field(modrm: u8) -> u8 {
-    modrm >> 3 & 7
+/// The instruction with these bytes, as if at address 0; an invalid one if there is none.
+fn decode(bytes: &[u8]) -> Instruction {
+    Decoder::new(u64::BITS, bytes, DecoderOptions::NONE).decode()
 }
 
 #[cfg(test)]
@@ -211,6 +199,10 @@ mod tests {
         let back = [0x48, 0x8b, 0xa7, 0xd8, 0x14, 0, 0]; // mov rsp, [rdi+0x14d8]
         assert!(!is_switch(save, &back));
         assert!(!is_switch([0x90; SAVE_STACK], &load));
+        let other = [0x48, 0x8b, 0x86, 0xd8, 0x14, 0, 0]; // mov rax, [rsi+0x14d8]
+        assert!(!is_switch(save, &other));
+        let far = [0x65, 0x48, 0x8b, 0xa6, 0xd8, 0x14, 0, 0]; // mov rsp, gs:[rsi+0x14d8]
+        assert!(!is_switch(save, &far));
     }
 
     proptest::proptest! {
