@@ -6,6 +6,7 @@ use std::path::Path;
 use fastrand::Rng;
 use model::Topology;
 
+use crate::arch::{self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, EXACT_WORDS, MACHINE};
 use crate::exact::SHIFT;
 use crate::option::with_path;
 use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
@@ -20,39 +21,33 @@ pub enum Console {
 }
 
 /// The largest number of words that a seed draws, each shorter than the limit below. With the longest command
-/// line of a variant they fit into the kernel's (`COMMAND_LINE_SIZE`, 2048 on x86).
+/// line of a variant they fit into the kernel's (`COMMAND_LINE_SIZE`, 2048).
 const MOST_WORDS: u32 = 8;
 const MOST_LETTERS: usize = 24;
 
 /// What a machine adds to the kernel's command line, before the words of the variant
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 ///
-/// - `console=ttyS0`: the console that is captured.
+/// - `console`: the serial port that is captured.
 /// - `panic=-1`: a panic resets at once, and a reset ends QEMU.
 /// - `quiet`: the emulated UART is slow, and the agent records the whole log. Errors, oopses and panics are
 ///   still printed.
 /// - `cryptomgr.notests`: saves a seventh of the boot time under emulation.
-/// - `tsc=reliable` (emulation): the TSCs of emulated CPUs are one clock, but the CPU threads' timing is
-///   too unsteady for the kernel to verify that. Every other clock is a device.
-/// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and then the
-///   kernel panics. Under KVM kernels skip it themselves.
 /// - `nokaslr` (exact): the kernel is at the addresses of its symbols.
-/// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for each with
-///   `pause`, and at each `pause` QEMU switches CPUs: a boot took 7.2 s of CPU time on 4 CPUs instead of
-///   6.4 s, and 26.6 s on 16 instead of 16.4 s.
 /// - `page_alloc.shuffle` (exact): the order of free memory is random and depends on the seed
 ///   (`mm/shuffle.c`). Kernels without this option ignore it.
 /// - `faultline.seed` (exact): an option of a module that does not exist. Kernels ignore it, except that
 ///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
+///
+/// Those of the architecture are described in [`arch`].
 pub fn boot_parameters(engine: Engine<'_>) -> String {
-    let all = "console=ttyS0 panic=-1 quiet cryptomgr.notests";
-    let emulation = "tsc=reliable no_timer_check";
+    let all = format!("console={CONSOLE} panic=-1 quiet cryptomgr.notests");
     match engine {
-        Engine::Kvm => all.to_owned(),
-        Engine::Tcg => format!("{all} {emulation}"),
+        Engine::Kvm => all,
+        Engine::Tcg => format!("{all} {EMULATED_WORDS}"),
         Engine::Exact(exact) => {
             let drawn = drawn_words(exact.seed);
-            format!("{all} {emulation} nokaslr cpu_init_udelay=0 page_alloc.shuffle=1 {drawn}")
+            format!("{all} {EMULATED_WORDS} nokaslr {EXACT_WORDS} page_alloc.shuffle=1 {drawn}")
         }
     }
 }
@@ -110,23 +105,21 @@ impl Arguments {
     }
 
     /// The accelerator. In exact machines guest time counts instructions and does not wait for the host; the
-    /// clock and random numbers (also those of `rdrand`) start with constant values; and there is no disk
-    /// controller, because host threads would complete its requests.
+    /// clock and random numbers (also those of the CPU) start with constant values.
     fn engine(&mut self, vm: &Vm<'_>) {
-        let machine = "q35,dump-guest-core=off";
-        let cpu = emulated_cpu(vm.emulator.major());
+        let cpu = arch::emulated_cpu(vm.emulator.major());
         match vm.engine {
             Engine::Kvm => {
-                self.option("-machine", machine);
+                self.option("-machine", MACHINE);
                 self.flags("-accel kvm -cpu host");
             }
             Engine::Tcg => {
-                self.option("-machine", machine);
+                self.option("-machine", MACHINE);
                 self.flags("-accel tcg,thread=multi");
                 self.option("-cpu", cpu);
             }
             Engine::Exact(exact) => {
-                self.option("-machine", format!("{machine},sata=off"));
+                self.option("-machine", format!("{MACHINE},{EXACT_MACHINE}"));
                 self.flags("-accel tcg,thread=single");
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
                 self.flags("-rtc base=2020-01-01,clock=vm -seed 1");
@@ -213,15 +206,6 @@ impl Arguments {
     }
 }
 
-/// The emulated CPU: everything that QEMU supports, except the flags for fast string instructions. QEMU
-/// emulates each iteration of these, and kernels that see the flags copy and clear pages byte by byte.
-fn emulated_cpu(major: u32) -> &'static str {
-    match major {
-        ..9 => "max,-erms,-fsrm",
-        _ => "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc",
-    }
-}
-
 /// The nearest node with CPUs.
 fn nearest(topology: &Topology, node: usize) -> usize {
     let with_cpus = |other: &usize| !topology.nodes[*other].cpus.0.is_empty();
@@ -263,7 +247,7 @@ mod tests {
         console: Console,
     ) -> String {
         let vm = Vm {
-            emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
+            emulator: &Emulator::unchecked(Path::new(arch::PROGRAM), 10),
             engine,
             topology,
             disks: &[],

@@ -9,10 +9,10 @@ use model::{Bytes, Disk, DiskKind};
 use rustix::fs::OFlags;
 
 use crate::option::with_path;
-use crate::{Engine, Vm};
+use crate::{Engine, Vm, arch};
 
-/// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
-const ALL_LOW: Bytes = Bytes(0xb000_0000);
+/// Devices with 32-bit addresses reach memory below this.
+const REACHED: u64 = 1 << 32;
 
 /// The serial number of the disk with the image of the user space, if that is a disk.
 pub const USERSPACE_SERIAL: &str = "userspace";
@@ -59,7 +59,8 @@ pub fn is_direct(image: &Path) -> bool {
 /// RAM disks have their number and size here for kernels in which `brd` is built in. A module gets them when it is
 /// loaded.
 pub fn boot_parameters(vm: &Vm<'_>) -> String {
-    let is_low = pmem(vm) > 0 && vm.topology.memory() < ALL_LOW;
+    let memory = arch::memory(vm.topology.memory().0);
+    let is_low = pmem(vm) > 0 && memory.iter().all(|range| range.end <= REACHED);
     let swiotlb = is_low.then(|| "swiotlb=noforce".to_owned());
     let brd = of_brd(vm.disks).into_iter().flatten().map(|parameter| format!("brd.{parameter}"));
     swiotlb.into_iter().chain(brd).collect::<Vec<String>>().join(" ")
@@ -171,7 +172,7 @@ mod tests {
             .map(|&(kind, mib)| Disk { kind, size: Bytes::mib(mib), format: None })
             .collect();
         let vm = Vm {
-            emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
+            emulator: &Emulator::unchecked(Path::new(arch::PROGRAM), 10),
             engine,
             topology: &Topology::even(2, memory, 2).unwrap(),
             disks: &disks,

@@ -8,11 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::arch;
 use crate::process::Process;
 use crate::words::{QUOTED, quote};
 
-/// The name of QEMU for x86-64 guests.
-const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest version with all options used here.
 const OLDEST_MAJOR: u32 = 7;
 /// How long QEMU may take to say its version, also on a busy host.
@@ -31,10 +30,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The `qemu-system-x86_64` in the search path. Fails when there is none, it is too old, or it lacks the
+    /// The QEMU in the search path. Fails when there is none, it is too old, or it lacks the
     /// device for memory shared with the host.
     pub fn find() -> Result<Self, Error> {
-        Self::at(Path::new(PROGRAM))
+        Self::at(Path::new(arch::PROGRAM))
     }
 
     /// The QEMU at `path`, or with this name in the search path. Fails as [`Emulator::find`] does.

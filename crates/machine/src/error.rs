@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use model::{Bytes, DiskKind};
 
+use crate::arch::{NAME, PACKAGE};
+
 /// The host lacks something, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// QEMU was not found.
     #[error(
-        "{0} was not found: install QEMU for x86 (Debian, Ubuntu: apt-get install qemu-system-x86; \
-         Fedora: dnf install qemu-system-x86)"
+        "{0} was not found: install QEMU for {NAME} (Debian, Ubuntu: apt-get install {PACKAGE}; \
+         Fedora: dnf install {PACKAGE})"
     )]
     NoEmulator(PathBuf),
     /// QEMU cannot be started.
@@ -33,7 +35,7 @@ pub enum Error {
     /// QEMU is too old.
     #[error(
         "{path} is {version}: version 7.0 or newer is needed (Debian 12: apt-get install \
-         -t bookworm-backports qemu-system-x86)"
+         -t bookworm-backports {PACKAGE})"
     )]
     OldEmulator {
         /// The program.
@@ -63,7 +65,7 @@ pub enum Error {
     /// QEMU is too old for exact mode.
     #[error(
         "{path} is {version}: exact mode needs version 10 or newer, except with one CPU and no \
-         profile (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+         profile (Debian 12: apt-get install -t bookworm-backports {PACKAGE})"
     )]
     OldForExact {
         /// The program.

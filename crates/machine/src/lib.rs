@@ -5,6 +5,7 @@
 //! hang, a stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording until then is in the directory's recorder file;
 //! [`read_log`] returns it.
 
+mod arch;
 mod arguments;
 mod clock;
 pub mod disks;

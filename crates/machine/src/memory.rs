@@ -4,28 +4,26 @@ use std::ops::Range;
 
 use model::Topology;
 
-/// The largest size of the memory below 4 GiB, if all memory fits there.
-const LOW_AT_MOST: u64 = 0xb000_0000;
-/// The size of the memory below 4 GiB, if there is more memory above.
-const LOW_IF_SPLIT: u64 = 0x8000_0000;
-/// The address of the memory above 4 GiB. Machines of nearly 1 TiB have another one, but they are not
-/// emulated.
-const HIGH: u64 = 1 << 32;
+use crate::arch;
 
-/// Ranges of physical memory and the node of each, by address. Memory fills the space below the hole for
-/// devices, then the space from 4 GiB on, node by node (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
+/// Ranges of physical memory and the node of each, by address. Memory fills the addresses of the machine node by
+/// node.
 pub fn ranges(topology: &Topology) -> Vec<(usize, Range<u64>)> {
-    let low = if topology.memory().0 < LOW_AT_MOST { LOW_AT_MOST } else { LOW_IF_SPLIT };
-    let mut end = 0;
+    let mut free = arch::memory(topology.memory().0).into_iter();
+    let mut room = 0..0;
     let mut ranges = Vec::new();
     for (number, node) in topology.nodes.iter().enumerate() {
-        let start = end;
-        end += node.memory.0;
-        let below = start.min(low)..end.min(low);
-        let above = start.max(low)..end.max(low);
-        let above = above.start - low + HIGH..above.end - low + HIGH;
-        let there = [below, above].into_iter().filter(|range| !range.is_empty());
-        ranges.extend(there.map(|range| (number, range)));
+        let mut left = node.memory.0;
+        while left > 0 {
+            while room.is_empty() {
+                let Some(next) = free.next() else { return ranges };
+                room = next;
+            }
+            let end = room.end.min(room.start + left);
+            left -= end - room.start;
+            ranges.push((number, room.start..end));
+            room.start = end;
+        }
     }
     ranges
 }
