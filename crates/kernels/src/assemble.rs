@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::error::Doing;
 use crate::request::check_name;
 use crate::tool::DEPMOD;
-use crate::{Error, image};
+use crate::{Error, arch, image};
 
 /// The file in a built kernel's directory that lists the files its build read.
 pub(crate) const INPUTS: &str = "inputs";
@@ -103,10 +103,10 @@ impl Parts {
     ) -> Result<Kernel, Error> {
         let bytes = fs::read(&self.image).doing("read", &self.image)?;
         let is_vmlinux = image::is_elf(&bytes);
-        let image = PathBuf::from(if is_vmlinux { "vmlinux" } else { "bzImage" });
+        let image = PathBuf::from(if is_vmlinux { "vmlinux" } else { arch::COMPRESSED });
         move_to(&self.image, &home.join(&image))?;
         let vmlinux = if is_vmlinux {
-            image::has_pvh_entry(&bytes).then(|| image.clone())
+            arch::image::has_entry(&bytes).then(|| image.clone())
         } else {
             extract(&bytes, (&name, &origin), home, say)?
         };
@@ -145,29 +145,29 @@ pub(crate) fn file_digest(path: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// Extracts the `vmlinux` of a `bzImage` into `home`, if it has a PVH entry. Without one the kernel boots
+/// Extracts the `vmlinux` of a compressed image into `home`, if it has a PVH entry. Without one the kernel boots
 /// more slowly, which is reported and is not an error.
 fn extract(
-    bzimage: &[u8],
+    packed: &[u8],
     (name, origin): (&str, &str),
     home: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Option<PathBuf>, Error> {
-    let problem = match image::extract(bzimage) {
-        Ok(vmlinux) if image::has_pvh_entry(&vmlinux) => {
+    let problem = match arch::image::extract(packed) {
+        Ok(vmlinux) if arch::image::has_entry(&vmlinux) => {
             let path = home.join("vmlinux");
             fs::write(&path, vmlinux).doing("write", &path)?;
             return Ok(Some("vmlinux".into()));
         }
         Ok(_) => "it has no PVH entry (CONFIG_PVH)".to_owned(),
-        Err(error @ (image::Error::OldProtocol(_) | image::Error::UnknownFormat)) => {
+        Err(error @ (arch::image::Error::OldProtocol(_) | arch::image::Error::UnknownFormat)) => {
             error.to_string()
         }
         Err(error) => {
             return Err(Error::NoKernel { path: origin.into(), problem: error.to_string() });
         }
     };
-    say(&format!("{name} boots from its bzImage: {problem}"));
+    say(&format!("{name} boots from its {}: {problem}", arch::COMPRESSED));
     Ok(None)
 }
 

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use archive::{ARCHITECTURE, Archive};
+pub(crate) use archive::Archive;
 pub(crate) use contents::check;
 pub(crate) use headers::headers;
 pub use package::is_name;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::assemble::digest;
 use crate::error::Doing;
-use crate::{checksums, input};
+use crate::{arch, checksums, input};
 
 /// The largest number of files of headers.
 const MAX_FILES: usize = 200_000;
@@ -26,7 +26,7 @@ const FILES: [&str; 7] = [
     "Kbuild",
     "Makefile",
     "Module.symvers",
-    "arch/x86/module.lds", // as Debian has it
+    arch::MODULE_SCRIPT, // as Debian has it
     "tools/objtool/objtool",
     "tools/bpf/resolve_btfids/resolve_btfids",
 ];
@@ -122,7 +122,7 @@ fn is_wanted(path: &Path) -> bool {
     if text.starts_with("scripts/") {
         return !["o", "a", "cmd", "ko"].iter().any(|it| ending == *it);
     }
-    if let Some(rest) = text.strip_prefix("arch/x86/") {
+    if let Some(rest) = text.strip_prefix(arch::SOURCE).and_then(|rest| rest.strip_prefix('/')) {
         let is_makefile = !rest.contains('/') && rest.starts_with("Makefile");
         return is_makefile || path.parent().is_some_and(|it| it.iter().any(|it| it == "include"));
     }
@@ -131,7 +131,7 @@ fn is_wanted(path: &Path) -> bool {
 
 /// Whether a directory of the tree may contain needed files.
 fn may_hold(path: &Path) -> bool {
-    let wanted = ["include", "scripts", "arch/x86"];
+    let wanted = ["include", "scripts", arch::SOURCE];
     let leads = |place: &str| Path::new(place).starts_with(path);
     path != Path::new(PRUNED)
         && (wanted.iter().any(|place| path.starts_with(place) || leads(place))

@@ -5,6 +5,7 @@
 //! the host allows it. It boots nothing.
 
 mod aliases;
+pub mod arch;
 mod assemble;
 mod cache;
 mod checksums;

@@ -14,7 +14,7 @@ use crate::assemble::digest;
 use crate::checksums::changed;
 use crate::error::Doing;
 use crate::modules::Module;
-use crate::{Error, input};
+use crate::{Error, arch, input};
 
 /// The largest configuration.
 pub(crate) const MAX_CONFIG: u64 = 4 << 20;
@@ -37,11 +37,11 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
         line.split_once(' ').map(|(machine, version)| (machine.to_owned(), version.to_owned()))
     };
     let Some((machine, version)) = text.lines().take(8).find_map(head) else {
-        let head = "# Linux/x86 VERSION Kernel Configuration";
+        let head = format!("# Linux/{} VERSION Kernel Configuration", arch::CONFIGURED[0]);
         return Err(format!("it is not a kernel's configuration: its first lines lack `{head}`"));
     };
-    let machine = machine.escape_debug();
-    if !matches!(machine.to_string().as_str(), "x86" | "x86_64") {
+    if !arch::CONFIGURED.contains(&&*machine) {
+        let machine = machine.escape_debug();
         return Err(format!("it is the configuration of a kernel for {machine}"));
     }
     if !is_version_of(&version, release) {

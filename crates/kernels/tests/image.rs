@@ -3,7 +3,8 @@
 mod fixture;
 
 use fixture::{bzimage, exporting, gzip, kernel, lz4, sum, vmlinux};
-use kernels::image::{self, Error};
+use kernels::arch::image::{self, Error};
+use kernels::image::loaded;
 use proptest::prelude::*;
 
 #[test]
@@ -26,19 +27,19 @@ fn the_release_is_read_from_images() {
 
 #[test]
 fn only_a_pvh_note_is_a_pvh_entry() {
-    assert!(image::has_pvh_entry(&vmlinux("x", 18)));
-    assert!(!image::has_pvh_entry(&vmlinux("x", 6)));
-    assert!(!image::has_pvh_entry(&kernel("x")));
+    assert!(image::has_entry(&vmlinux("x", 18)));
+    assert!(!image::has_entry(&vmlinux("x", 6)));
+    assert!(!image::has_entry(&kernel("x")));
 }
 
 #[test]
 fn kernels_that_load_the_same_run_alike() {
     let elf = exporting("x", &[("kfree", 0xffff_ffff_8120_0000)]);
-    let digest = image::loaded(&elf).unwrap();
+    let digest = loaded(&elf).unwrap();
     let changed = |elf: &[u8], place: usize| {
         let mut other = elf.to_vec();
         other[place] ^= 1;
-        image::loaded(&other).unwrap()
+        loaded(&other).unwrap()
     };
     // The section's contents, and what is in none.
     assert_ne!(changed(&elf, 0x1200), digest);
@@ -47,8 +48,8 @@ fn kernels_that_load_the_same_run_alike() {
     let name = elf.windows(10).position(|bytes| bytes == b"__ksymtab\0").unwrap();
     let mut notes = elf.clone();
     notes[name..name + 7].copy_from_slice(b".notes\0");
-    assert_eq!(changed(&notes, 0x1200), image::loaded(&notes).unwrap());
-    assert_eq!(image::loaded(b"\x7fELF"), None);
+    assert_eq!(changed(&notes, 0x1200), loaded(&notes).unwrap());
+    assert_eq!(loaded(b"\x7fELF"), None);
 }
 
 #[test]
@@ -119,7 +120,7 @@ proptest! {
             }
             for file in [&file[..], &file[..end.index(file.len())]] {
                 let _ = (image::extract(file), image::check(file));
-                let _ = (image::has_pvh_entry(file), image::release(file));
+                let _ = (image::has_entry(file), image::release(file));
             }
         }
     }

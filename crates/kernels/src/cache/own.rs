@@ -13,7 +13,7 @@ use crate::compressed::Format;
 use crate::error::Doing;
 use crate::own::{self, MAX_CONFIG, MAX_MAP};
 use crate::request::{Files, check_name};
-use crate::{Error, headers, image, input};
+use crate::{Error, arch, headers, image, input};
 
 /// The largest image: a `vmlinux` with full debug information is smaller.
 const MAX_IMAGE: u64 = 1 << 30;
@@ -29,8 +29,8 @@ impl Cache {
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
-        image::check(&bytes).map_err(|error| wrong(path, error.to_string()))?;
-        let release = image::release(&bytes)
+        arch::image::check(&bytes).map_err(|error| wrong(path, error.to_string()))?;
+        let release = arch::image::release(&bytes)
             .ok_or_else(|| wrong(path, "it does not contain its release".into()))?;
         let name = name.as_ref().unwrap_or(&release).to_owned();
         check_name(&release)?;
@@ -116,7 +116,7 @@ fn check_map(text: &str, image: &[u8], release: &str) -> Result<(), String> {
     if image::is_elf(image) {
         return own::check_map(text, image, release);
     }
-    let vmlinux = image::extract(image)
+    let vmlinux = arch::image::extract(image)
         .map_err(|error| format!("it cannot be checked against the image: {error}"))?;
     own::check_map(text, &vmlinux, release)
 }

@@ -10,6 +10,7 @@ use model::{LockedPackage, UserspaceLock, count, date};
 use super::suite::{MIRROR, Suite};
 use super::{JUST_NOW, USERSPACE, is_pin, unpack, version};
 use crate::Error;
+use crate::arch;
 use crate::error::Doing;
 
 /// One release, with its updates.
@@ -17,8 +18,6 @@ const SUITES: &[&str] = &["bookworm", "bookworm-updates", "bookworm-security"];
 /// The archive of dropped packages. `/archive/debian/20091004T111800Z/` is the state of the archive `debian`
 /// at that time, or at the last import before it (its own front page).
 const SNAPSHOT: &str = "https://snapshot.debian.org";
-/// The architecture of guests.
-pub(crate) const ARCHITECTURE: &str = "amd64";
 const DAY_SECONDS: u64 = 24 * 3600;
 
 /// An archive of packages.
@@ -130,7 +129,7 @@ impl Archive {
                 .to_owned();
         }
         Ok(UserspaceLock {
-            architecture: ARCHITECTURE.into(),
+            architecture: arch::DEBIAN.into(),
             suites: self.suites.clone(),
             taken: self.suite.updated()?,
             packages,

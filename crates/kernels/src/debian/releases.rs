@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::version;
+use crate::arch::DEBIAN;
 
 /// A package of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +58,8 @@ impl Release {
     /// Orders kernels by preference: those with modules, then the newest, then those of the cloud
     /// flavour, which start faster.
     pub fn preference(&self, other: &Self) -> Ordering {
-        let is_cloud = |release: &Self| release.name.ends_with("-cloud-amd64");
+        let is_cloud =
+            |release: &Self| of_us(&release.name).is_some_and(|it| it.ends_with("-cloud"));
         self.complete
             .cmp(&other.complete)
             .then_with(|| version::compare(self.version(), other.version()))
@@ -106,12 +108,15 @@ pub(crate) fn is_of_a_kernel(package: &str) -> bool {
     part(package).is_some()
 }
 
+/// A release without the name of the guest's architecture, which ends it.
+fn of_us(release: &str) -> Option<&str> {
+    release.strip_suffix(DEBIAN)?.strip_suffix('-')
+}
+
 /// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a full
 /// version are packages that only depend on others. Flavours such as `rt` are excluded too.
 fn is_release(text: &str) -> bool {
-    let Some(rest) = text.strip_suffix("-amd64") else {
-        return false;
-    };
+    let Some(rest) = of_us(text) else { return false };
     let rest = rest.strip_suffix("-cloud").unwrap_or(rest);
     let (version, build) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
     let is_number = |number: &str| number.parse::<u32>().is_ok();

@@ -10,6 +10,7 @@ use model::LockedPackage;
 
 use super::releases::{self, Package};
 use crate::Error;
+use crate::arch::DEBIAN;
 use crate::error::Doing;
 use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
@@ -198,7 +199,7 @@ impl Suite {
             ("Dir::Etc::SourceParts", "/dev/null"),
             ("Dir::Etc::Preferences", "/dev/null"),
             ("Dir::Etc::PreferencesParts", "/dev/null"),
-            ("APT::Architecture", "amd64"),
+            ("APT::Architecture", DEBIAN),
             ("APT::Default-Release", ""),
             ("APT::Sandbox::User", "root"), // the cache need not be open to the user _apt
             ("APT::Update::Error-Mode", "any"), // lists of which a part is missing are no lists
@@ -236,7 +237,7 @@ impl Suite {
 fn source(suite: &str) -> String {
     let archive = if suite.ends_with("-security") { "debian-security" } else { "debian" };
     format!(
-        "deb [arch=amd64 lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {suite} \
+        "deb [arch={DEBIAN} lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {suite} \
          main\n"
     )
 }

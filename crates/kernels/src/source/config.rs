@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use kernelfiles::config;
 
-/// The small configuration for VMs.
-const SMALL: &str = include_str!("vm.config");
+use crate::arch;
+
 /// The comment before the options of the small configuration that must be there.
 const NEEDED: &str = "# needed";
 /// What ends the name of a packaged configuration whose networking, drivers and file systems are those of the small
@@ -60,7 +60,7 @@ impl Requested {
     /// The text to give to `make`: `allnoconfig` with `KCONFIG_ALLCONFIG` for the small configuration,
     /// `olddefconfig` for another.
     pub fn text(&self) -> String {
-        let base = self.base.as_deref().unwrap_or(SMALL);
+        let base = self.base.as_deref().unwrap_or(arch::SMALL);
         let mut last: BTreeMap<&str, &str> = BTreeMap::new();
         last.extend(self.options.iter().map(|(name, value)| (&**name, &**value)));
         let is_kept = |line: &&str| {
@@ -93,7 +93,7 @@ impl Requested {
 
 /// The options of the small configuration without which it is no use.
 fn needed() -> Vec<(&'static str, &'static str)> {
-    let (_, part) = SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
+    let (_, part) = arch::SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
     let part = part.split("\n\n").next().unwrap_or_default();
     config::parse(part).into_iter().collect()
 }
@@ -101,7 +101,7 @@ fn needed() -> Vec<(&'static str, &'static str)> {
 /// A configuration with the networking, drivers and file systems of the small one. `None` if it does not have their
 /// menus.
 pub(crate) fn lean(text: &str) -> Option<String> {
-    let small = config::parse(SMALL);
+    let small = config::parse(arch::SMALL);
     let (mut lean, mut menus, mut end) = (String::new(), 0, None);
     for line in text.lines() {
         if let Some([_, last]) = MENUS.iter().find(|[first, _]| *first == line) {

@@ -18,6 +18,7 @@ use object::{Object, ObjectSymbol};
 use super::config::Requested;
 use super::{Unbuilt, build_message};
 use crate::Error;
+use crate::arch;
 use crate::error::Doing;
 use crate::tool::{LLVM, STRIP, Tool, is_installed, is_of_host, llvm};
 
@@ -188,7 +189,7 @@ impl Workshop<'_> {
         let begun = Instant::now();
         let (mut steps, mut told) = (0, begun);
         let mut make = self.make()?;
-        make.arg("vmlinux").args(modules.then_some("modules"));
+        make.arg(arch::BUILT).args(modules.then_some("modules"));
         if self.has_debug_information()? {
             // Otherwise the path of the cache gets into the image.
             let map = format!("-fdebug-prefix-map={}=.", self.output().display());

@@ -2,7 +2,8 @@
 
 use model::{LockedPackage, UserspaceLock};
 
-use crate::debian::{ARCHITECTURE, is_name, is_pin, letters};
+use crate::arch::DEBIAN;
+use crate::debian::{is_name, is_pin, letters};
 
 /// The largest number of packages of a lock. No workload needs more.
 const MOST_PACKAGES: usize = 5000;
@@ -13,8 +14,8 @@ const LARGEST: u64 = 3 * 10_u64.pow(10);
 /// file's name.
 pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     let UserspaceLock { architecture, suites: _, taken: _, packages } = lock;
-    if architecture != ARCHITECTURE {
-        return Err(format!("it is for {architecture:?}, but guests are {ARCHITECTURE}"));
+    if architecture != DEBIAN {
+        return Err(format!("it is for {architecture:?}, but guests are {DEBIAN}"));
     }
     if packages.is_empty() || packages.len() > MOST_PACKAGES {
         return Err(format!("it has {} packages, not 1 to {MOST_PACKAGES}", packages.len()));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use code::{Difference, Image};
 use kernelfiles::kallsyms::Symbols;
-use kernels::{Cache, digest, image as images};
+use kernels::{Cache, arch, digest, image as images};
 use machine::Emulator;
 use model::{Kernel, Pinned};
 
@@ -40,7 +40,7 @@ pub enum CodeError {
         /// The file.
         path: PathBuf,
         /// The reason.
-        problem: images::Error,
+        problem: arch::image::Error,
     },
     /// Its functions are not known.
     #[error("{name}: {problem}{hint}")]
@@ -126,7 +126,7 @@ impl Vmlinux {
         let symbols = cached(cache, &digest(&file))?.unwrap_or_default();
         let bytes = match images::is_elf(&file) {
             true => file,
-            false => images::extract(&file)
+            false => arch::image::extract(&file)
                 .map_err(|problem| CodeError::Image { path: path.to_owned(), problem })?,
         };
         Ok(Self { name: path.display().to_string(), bytes, symbols })

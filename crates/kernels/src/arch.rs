@@ -1,0 +1,5 @@
+//! What of kernels and packages depends on the guest's architecture.
+
+mod x86_64;
+
+pub use x86_64::*;
