@@ -18,6 +18,8 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::system::sysinfo;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use guest::arch::PAGE;
+
 /// Periodic timers with a shorter period than this have a random phase after the wait: the tick, the folding
 /// of counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
 const WAIT: Duration = Duration::from_secs(5);
@@ -32,7 +34,6 @@ const KEPT: usize = 64;
 /// While the iteration runs, pages hold at most the free memory divided by this, and a file as much again. That is
 /// too little to change what a workload can do.
 const SHARE: u64 = 128;
-const PAGE: usize = 4096;
 /// Pages that are mapped at once.
 const CHUNK: usize = 64;
 static ZEROES: [u8; CHUNK * PAGE] = [0; CHUNK * PAGE];

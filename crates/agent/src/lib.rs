@@ -5,7 +5,6 @@ mod chance;
 mod hello;
 mod job;
 mod leftovers;
-mod marker;
 pub mod recorder;
 mod run;
 pub mod sampler;

@@ -15,10 +15,10 @@ use guest::clock::{Ticks, boot_time};
 use guest::kmsg::{KernelLog, MAX_PIECE};
 use model::{Millis, NoteKind};
 
-use crate::marker;
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
+use guest::arch;
 
 /// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;
@@ -150,7 +150,7 @@ impl Watch {
     fn tick(&self) {
         let mut sources = self.lock();
         let time = boot_time();
-        marker::tick(time);
+        arch::tick(time);
         sources.sampler.sample(time, Moment::Tick);
         if let Some(profiler) = &mut sources.profiler {
             profiler.tick(&self.recorder, time);
@@ -172,7 +172,7 @@ impl Watch {
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
         sources.tally.admit(event)?;
-        marker::cut();
+        arch::cut();
         if let Some(profiler) = &mut sources.profiler {
             profiler.cut(&self.recorder, boot_time());
         }
@@ -183,7 +183,7 @@ impl Watch {
         if let Some(profiler) = &mut sources.profiler {
             profiler.skip();
         }
-        marker::cut();
+        arch::cut();
         recorded
     }
 

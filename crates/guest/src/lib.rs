@@ -1,6 +1,7 @@
 //! What the agent and the built-in workloads need in a guest: system calls, mapped memory, clocks, the kernel's
 //! log and small changes of texts.
 
+pub mod arch;
 pub mod clock;
 pub mod kmsg;
 pub mod sys;

@@ -11,10 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 
-/// The size of a base page.
-pub const PAGE: usize = 4096;
-/// The size of a huge page.
-pub const HUGE: usize = 2 << 20;
+use crate::arch::{HUGE, PAGE};
 
 /// A mapping as 64-bit words.
 pub struct Words(MmapRaw);

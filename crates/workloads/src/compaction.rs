@@ -14,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use guest::clock::boot_time;
-use guest::words::{HUGE, PAGE, Words};
+use guest::arch::{HUGE, PAGE};
+use guest::words::Words;
 
 use super::reporter::Reporter;
 use super::setting::Setting;
@@ -22,7 +23,7 @@ use super::tasks::{MOST, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
 
 /// The order of a huge page.
-const HUGE_ORDER: usize = 9;
+const HUGE_ORDER: usize = (HUGE / PAGE).ilog2() as usize;
 /// The kernel's settings of huge pages: where they are used, and whether it compacts when none is free.
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";

@@ -17,7 +17,8 @@ use std::thread;
 use std::time::Instant;
 
 use guest::clock::boot_time;
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::reporter::Reporter;

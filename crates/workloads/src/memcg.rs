@@ -11,7 +11,8 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 
 use super::cgroup::Memcg;
 use super::reporter::Reporter;

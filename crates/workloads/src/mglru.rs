@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use guest::clock::boot_time;
-use guest::words::PAGE;
+use guest::arch::PAGE;
 
 use super::cgroup::Memcg;
 use super::files;

@@ -12,7 +12,7 @@
 use std::io;
 use std::ptr;
 
-use guest::words::PAGE;
+use guest::arch::PAGE;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };

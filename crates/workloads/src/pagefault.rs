@@ -12,7 +12,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::reporter::Reporter;

@@ -179,7 +179,7 @@ fn copy(mut arguments: lexopt::Parser) -> Result<()> {
 mod tests {
     use super::*;
     use crate::tests::{manifest, options};
-    use guest::words::PAGE;
+    use guest::arch::PAGE;
 
     #[test]
     fn the_manifest_gives_options() {

@@ -20,7 +20,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use guest::clock::boot_time;
-use guest::words::{HUGE, PAGE, Words};
+use guest::arch::{HUGE, PAGE};
+use guest::words::Words;
 use rustix::io::Errno;
 
 use super::reporter::Reporter;

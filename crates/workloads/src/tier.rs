@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use guest::clock::boot_time;
 use guest::sys::nodes_of;
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 
 use super::cgroup::Memcg;
 use super::random::Random;

@@ -14,7 +14,8 @@ use std::time::Instant;
 
 use guest::clock::boot_time;
 use guest::sys::own_time;
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};

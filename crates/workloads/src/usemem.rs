@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use guest::clock::boot_time;
 use guest::sys::children_time;
-use guest::words::{PAGE, Words};
+use guest::arch::PAGE;
+use guest::words::Words;
 
 use super::cgroup::Memcg;
 use super::reporter::Reporter;

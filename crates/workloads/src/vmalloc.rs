@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 
 use guest::clock::boot_time;
-use guest::words::PAGE;
+use guest::arch::PAGE;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 

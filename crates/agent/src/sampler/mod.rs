@@ -27,12 +27,10 @@ use model::Source;
 
 use crate::recorder::Recorder;
 use events::Events;
+use guest::arch::PAGE;
 
 /// The shortest interval between two reads of a source that takes locks, except at cuts.
 const LOCKED_INTERVAL: u64 = 1_000_000_000;
-/// For most of these files the kernel fills a page at each read (`fs/seq_file.c`), so a read with a smaller
-/// buffer is not worthwhile.
-const PAGE: usize = 4096;
 
 /// Why a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +178,8 @@ impl Sampler {
 }
 
 /// Reads all of `file` into `text`, which grows as needed, and returns its length. Bytes beyond [`MAX_TEXT`]
-/// are left out.
+/// are left out. For most files the kernel fills a page at each read (`fs/seq_file.c`), so a read with a smaller
+/// buffer is not worthwhile.
 fn read(file: &fs::File, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     while length < MAX_TEXT {

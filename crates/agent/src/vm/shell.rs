@@ -7,6 +7,8 @@ use std::process::Command;
 
 use flight::job::SHELL_PATH;
 
+use guest::arch::CONSOLE;
+
 /// Runs a shell on the serial console and waits for its end. The shell has busybox's tools. Fails when there
 /// is no shell in the guest, or no console.
 pub fn run() -> io::Result<()> {
@@ -29,6 +31,6 @@ pub fn run() -> io::Result<()> {
 /// session's terminal.
 fn console() -> io::Result<std::path::PathBuf> {
     let active = fs::read_to_string("/sys/class/tty/console/active")?;
-    let name = active.split_whitespace().last().unwrap_or("ttyS0");
+    let name = active.split_whitespace().last().unwrap_or(CONSOLE);
     Ok(Path::new("/dev").join(name))
 }

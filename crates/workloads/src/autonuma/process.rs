@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use guest::arch::HUGE;
 use guest::sys::{bind_memory, nodes_of};
 use guest::words::Words;
 use rustix::thread::sched_getcpu;
@@ -17,9 +18,8 @@ use super::super::topology::Topology;
 use super::super::{Result, While, WorkloadError};
 use super::convergence::{Placement, count};
 
-/// Work is counted in steps of this many bytes, a huge page on x86. After each step, a thread reports its
-/// CPU.
-pub const STEP: usize = 2 << 20;
+/// Work is counted in steps of this many bytes, a huge page. After each step, a thread reports its CPU.
+pub const STEP: usize = HUGE;
 /// Number of pages whose nodes are looked up.
 const SAMPLE: usize = 512;
 /// The CPU of a thread that has not reported one.

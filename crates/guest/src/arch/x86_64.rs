@@ -1,10 +1,18 @@
-//! The marks of the profile: instructions without effect on any machine, which the QEMU plugin recognises.
+//! x86-64. The marks of the profile are instructions without effect on any machine, which the QEMU plugin
+//! recognises.
 
 #![expect(unsafe_code, reason = "these instructions need inline assembly")]
 
 use std::arch::asm;
 
 use flight::profile::{MARK, TICK};
+
+/// The size of a base page.
+pub const PAGE: usize = 4096;
+/// The size of a huge page.
+pub const HUGE: usize = 2 << 20;
+/// The usual console.
+pub const CONSOLE: &str = "ttyS0";
 
 /// Ends one slice of the profile and begins the next.
 pub fn cut() {
