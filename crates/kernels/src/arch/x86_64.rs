@@ -4,6 +4,8 @@ pub mod image;
 
 /// Debian's name of the architecture.
 pub const DEBIAN: &str = "amd64";
+/// The kernel's function that switches tasks (`arch/x86/entry/entry_64.S`).
+pub const SWITCH: &str = "__switch_to_asm";
 /// The directory of the architecture in the kernel's source.
 pub(crate) const SOURCE: &str = "arch/x86";
 /// The script by which modules are linked, if the architecture has one.

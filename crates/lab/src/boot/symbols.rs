@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flight::Job;
 use kernelfiles::kallsyms::Symbols;
+use kernels::arch::SWITCH;
 use kernels::{Cache, layout};
 use machine::{Emulator, Engine, Exact, How, Switch, Vm};
 use model::{Bytes, Kernel, Limits, Topology};
@@ -17,8 +18,6 @@ use crate::boot::guest::{Guest, Libraries};
 use crate::boot::job::{self, RECORDER, image};
 use crate::record::collect::{MAX_SYMBOLS, collect};
 
-/// The function that switches tasks (`arch/x86/entry/entry_64.S`).
-const SWITCH: &str = "__switch_to_asm";
 /// The memory of the machine that reads them.
 const MEMORY: Bytes = Bytes::mib(512);
 
