@@ -28,7 +28,7 @@ use miette::{Diagnostic, SourceSpan};
 use model::{
     Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, WorkloadUse,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::schedule::MOST_BOOTS;
@@ -92,11 +92,12 @@ fn fault<T>(
     Err(Fault { problem: problem.into(), place: Some(place), hint })
 }
 
-#[derive(Deserialize)]
+/// An experiment as its file has it. What is written names kernels in the cache, not how they were built.
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct FileForm {
     name: Spanned<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Mode::is_measured")]
     mode: Mode,
     boots: Option<Spanned<BootsForm>>,
     at_most: Option<Spanned<u32>>,
@@ -105,15 +106,17 @@ struct FileForm {
     seeds: Option<Spanned<u32>>,
     profile: Option<Spanned<Profiling>>,
     userspace: Option<Spanned<PathBuf>>,
+    #[serde(skip_serializing)]
     tree: Option<PathBuf>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     build: BuildForm,
     machine: Spanned<MachineForm>,
-    #[serde(default)]
     sampler: Option<Spanned<Sampler>>,
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
+    #[serde(skip_serializing)]
     matrix: Option<Spanned<MatrixForm>>,
+    #[serde(skip_serializing)]
     culprit: Option<Spanned<CulpritForm>>,
     sweep: Option<Spanned<SweepForm>>,
     #[serde(rename = "workload")]
@@ -129,7 +132,7 @@ pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
 }
 
 /// The value of a setting or a parameter as a user writes it.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[serde(
     untagged,
     expecting = "expected a string, a number, true or false; write several values as one string: \"1,4\""
@@ -272,7 +275,7 @@ impl FileForm {
         }
         let sources: Vec<String> =
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
-        let limits = self.machine.get_ref().limits.clone();
+        let limits = self.machine.get_ref().limits.clone().unwrap_or_default();
         let sweep = self.sweep.map(|sweep| Sweep::of(sweep, &forms)).transpose()?;
         let places = match &sweep {
             Some(sweep) => sweep.places(&self.machine, &forms, (self.mode, directory))?,
@@ -312,6 +315,11 @@ impl FileForm {
             None => Ok(experiment),
         }
     }
+}
+
+/// A value without a place in a file.
+fn placeless<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
 }
 
 /// A limit, or the default. A limit cannot be zero.

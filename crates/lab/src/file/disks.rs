@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Component, Path};
 
 use model::{Bytes, DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS, Mode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{Checked, fault};
@@ -15,15 +15,15 @@ const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 /// The largest size of a disk. Hosts have no larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskForm {
-    kind: Option<Spanned<DiskKind>>,
-    size: Spanned<Bytes>,
-    filesystem: Option<FileSystem>,
-    mkfs: Option<Spanned<Vec<String>>>,
-    mount: Option<Spanned<String>>,
-    options: Option<Spanned<String>>,
+    pub kind: Option<Spanned<DiskKind>>,
+    pub size: Spanned<Bytes>,
+    pub filesystem: Option<FileSystem>,
+    pub mkfs: Option<Spanned<Vec<String>>>,
+    pub mount: Option<Spanned<String>>,
+    pub options: Option<Spanned<String>>,
 }
 
 /// Checks the disks of a machine with `memory`. The default kind depends on the mode.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use model::{
     Accel, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError, WorkloadUse,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::disks::{self, DiskForm};
@@ -13,28 +13,27 @@ use super::mode::check_accel;
 use super::swap::{self, SwapForm};
 use super::{Checked, fault, some_time, usual_limits};
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
     pub cpus: Option<Spanned<u32>>,
     pub memory: Option<Spanned<Bytes>>,
     pub nodes: Option<Spanned<u32>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node: Vec<Spanned<Node>>,
-    #[serde(default)]
-    disk: Vec<Spanned<DiskForm>>,
-    swap: Option<Spanned<SwapForm>>,
-    accel: Option<Spanned<Accel>>,
-    #[serde(default)]
-    pub limits: LimitsForm,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk: Vec<Spanned<DiskForm>>,
+    pub swap: Option<Spanned<SwapForm>>,
+    pub accel: Option<Spanned<Accel>>,
+    pub limits: Option<LimitsForm>,
 }
 
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsForm {
-    boot: Option<Spanned<Millis>>,
-    run: Option<Spanned<Millis>>,
-    shutdown: Option<Spanned<Millis>>,
+    pub boot: Option<Spanned<Millis>>,
+    pub run: Option<Spanned<Millis>>,
+    pub shutdown: Option<Spanned<Millis>>,
 }
 
 impl LimitsForm {

@@ -1,7 +1,7 @@
 //! Checks the mode of an experiment, and the keys that only one mode allows.
 
 use model::{Accel, MAX_FREQUENCY, Mode, Profiling, Sequential};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{Checked, FileForm, fault};
@@ -12,14 +12,14 @@ use crate::sequential;
 pub const DEFAULT_SEEDS: u32 = 5;
 
 /// The number of boots: a number, or `auto` for as many as the verdicts need.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a number of boots from 1 to 10000, or \"auto\"")]
 pub enum BootsForm {
     Number(u32),
     Word(Auto),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auto {
     Auto,

@@ -6,10 +6,10 @@ use std::ops::Range;
 use model::{Bytes, Disk, Swap};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Spanned;
 
-use super::{Checked, fault};
+use super::{Checked, fault, placeless};
 
 /// The smallest size of swap space.
 const LEAST: Bytes = Bytes::mib(1);
@@ -26,7 +26,7 @@ enum Kind {
 /// The kinds, for errors.
 const KINDS: &str = "kind = \"file\", \"disk\" or \"zram\"";
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwapForm {
     kind: Option<Spanned<String>>,
@@ -53,6 +53,29 @@ impl<'de> Deserialize<'de> for SwapForm {
         }
 
         deserializer.deserialize_map(SwapVisitor)
+    }
+}
+
+impl Serialize for SwapForm {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl From<&Swap> for SwapForm {
+    fn from(swap: &Swap) -> Self {
+        let (kind, size, disk, algorithm) = match swap {
+            Swap::File { disk, size } => ("file", Some(*size), Some(*disk), ""),
+            Swap::Disk { disk } => ("disk", None, Some(*disk), ""),
+            Swap::Zram { size, algorithm } => ("zram", Some(*size), None, &**algorithm),
+        };
+        let algorithm = Some(algorithm.to_owned()).filter(|it| !it.is_empty());
+        Self {
+            kind: Some(placeless(kind.to_owned())),
+            size: size.map(placeless),
+            disk: disk.map(placeless),
+            algorithm: algorithm.map(placeless),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use model::{
     Bytes, CpuSet, Experiment, Machine, Mode, Node, Point, PointChange, Topology, Variant,
     WorkloadUse,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::machine::{self, MachineForm};
@@ -18,19 +18,19 @@ use super::workloads::{self, WorkloadForm};
 use super::{Checked, Fault, NO_NAME, Value, check_cmdline, fault, is_name};
 
 /// What differs from point to point: one of these keys.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepForm {
-    cpus: Option<List<u32>>,
-    memory: Option<List<Bytes>>,
-    nodes: Option<List<u32>>,
-    node_memory: Option<List<String>>,
-    kernelcore: Option<List<String>>,
-    movablecore: Option<List<String>>,
-    cmdline: Option<List<String>>,
-    workload: Option<Spanned<String>>,
-    #[serde(default)]
-    parameters: BTreeMap<Spanned<String>, List<Value>>,
+    pub(super) cpus: Option<List<u32>>,
+    pub(super) memory: Option<List<Bytes>>,
+    pub(super) nodes: Option<List<u32>>,
+    pub(super) node_memory: Option<List<String>>,
+    pub(super) kernelcore: Option<List<String>>,
+    pub(super) movablecore: Option<List<String>>,
+    pub(super) cmdline: Option<List<String>>,
+    pub(super) workload: Option<Spanned<String>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) parameters: BTreeMap<Spanned<String>, List<Value>>,
 }
 
 /// What a value sets.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use model::{Build, Setting, Step, Variant};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::build::{self, BuildForm, ChangeForm};
@@ -22,34 +22,34 @@ pub(super) const NEEDS_PATCHES: [&str; 2] = [
     "list the patches of the series in `patches`, or leave `each` out",
 ];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantForm {
     pub(super) name: Option<Spanned<String>>,
     pub(super) kernel: Spanned<String>,
     pub(super) cmdline: Option<Spanned<String>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) sysctl: BTreeMap<Spanned<String>, Value>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) sysfs: BTreeMap<Spanned<String>, Value>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) modules: Vec<Spanned<String>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) patches: Vec<PathBuf>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) each: bool,
     /// Of a step of a series, how many patches it has.
     #[serde(skip)]
     pub(super) first: Option<usize>,
     #[serde(skip)]
     pub(super) step: Option<Step>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) revert: Vec<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) pick: Vec<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) build: BuildForm,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) axes: Vec<Spanned<String>>,
 }
 

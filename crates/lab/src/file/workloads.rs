@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use benchmarks::names::{others, ours};
 use model::{Machine, Manifest, Millis, Pinned, WorkloadUse};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{Checked, DEFAULT_TIMEOUT, Value, fault, some_time};
@@ -16,22 +16,24 @@ use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
 /// The longest name of a workload in bytes.
 const LONGEST_NAME: usize = 100;
 
-#[derive(Clone, Deserialize)]
+/// Values of parameters by name.
+pub type Parameters = BTreeMap<Spanned<String>, Spanned<Value>>;
+
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadForm {
-    name: Option<Spanned<String>>,
+    pub name: Option<Spanned<String>>,
     #[serde(rename = "as")]
-    called: Option<Spanned<String>>,
+    pub called: Option<Spanned<String>>,
     pub manifest: Option<Spanned<PathBuf>>,
-    program: Option<Spanned<PathBuf>>,
-    binaries: Option<Spanned<PathBuf>>,
-    archive: Option<Spanned<PathBuf>>,
-    iterations: Option<Spanned<u32>>,
-    #[serde(default)]
-    warmup: u32,
-    timeout: Option<Spanned<Millis>>,
-    primary: Option<Spanned<Vec<Spanned<String>>>>,
-    pub parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
+    pub program: Option<Spanned<PathBuf>>,
+    pub binaries: Option<Spanned<PathBuf>>,
+    pub archive: Option<Spanned<PathBuf>>,
+    pub iterations: Option<Spanned<u32>>,
+    pub warmup: Option<u32>,
+    pub timeout: Option<Spanned<Millis>>,
+    pub primary: Option<Spanned<Vec<Spanned<String>>>>,
+    pub parameters: Option<Parameters>,
 }
 
 /// Checks all workloads.
@@ -158,7 +160,7 @@ impl WorkloadForm {
             program,
             binaries,
             archive: archive.transpose()?,
-            warmup: self.warmup,
+            warmup: self.warmup.unwrap_or_default(),
             primary,
             ..WorkloadUse::new(manifest, iterations, timeout)
         };

@@ -2,14 +2,24 @@
 
 mod text;
 
-use model::{
-    Disk, Experiment, Limits, Machine, Manifest, Mode, Point, PointChange, Profiling, Sampler,
-    Sequential, Setting, Share, Topology, Variant, WorkloadUse,
-};
-use toml::{Table, Value};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use super::{DEFAULT_TIMEOUT, usual_limits};
-use crate::file::lock;
+use model::{
+    Accel, Disk, Experiment, Limits, Machine, Manifest, Mode, Pinned, Point, PointChange,
+    Profiling, Sampler, Setting, Share, Topology, Variant, WorkloadUse,
+};
+use toml::Spanned;
+
+use super::build::BuildForm;
+use super::disks::DiskForm;
+use super::machine::{LimitsForm, MachineForm};
+use super::matrix::List;
+use super::mode::{Auto, BootsForm};
+use super::sweep::SweepForm;
+use super::variants::VariantForm;
+use super::workloads::{Parameters, WorkloadForm};
+use super::{DEFAULT_TIMEOUT, FileForm, Value, lock, placeless, usual_limits};
 use crate::run::replay::unpinned;
 use crate::sequential::{AT_MOST, MARGIN};
 use crate::workloads;
@@ -47,135 +57,125 @@ pub fn write(experiment: &Experiment) -> Written {
         sequential,
         imported: _,
     } = unpinned(experiment.clone());
-    let mut file = Table::new();
-    file.insert("name".into(), name.into());
-    match (mode, sequential) {
-        (Mode::Measured, None) => set(&mut file, "boots", boots),
-        (Mode::Measured, Some(sequential)) => self::sequential(&mut file, boots, sequential),
-        (Mode::Exact, _) => {
-            file.insert("mode".into(), mode.name().into());
-            set(&mut file, "seeds", boots);
-        }
-    }
-    if profile != Profiling::default() {
-        set(&mut file, "profile", value(&profile));
-    }
-    if sampler != Sampler::default() {
-        set(&mut file, "sampler", value(&sampler));
-    }
-    set(&mut file, "machine", self::machine(&machine, mode, &usual_limits(&workloads)));
-    if let Some(sweep) = sweep(&variants) {
-        set(&mut file, "sweep", sweep);
-    }
-    let first = variants.first().and_then(|first| Some(first.point.as_ref()?.value.clone()));
-    let is_first = |it: &Variant| it.point.as_ref().map(|point| &point.value) == first.as_ref();
-    let variants = variants.into_iter().filter(is_first).map(variant);
-    set(&mut file, "variant", variants.collect::<Vec<_>>());
+    let machine = self::machine(&machine, mode, &usual_limits(&workloads));
     let mut others = Vec::new();
-    let workloads = workloads.iter().map(|used| workload(used, &mut others));
-    set(&mut file, "workload", workloads.collect::<Vec<_>>());
-    if let Some(userspace) = &userspace {
-        set(&mut file, "userspace", LOCK);
-        others.push((LOCK.to_owned(), lock::write(userspace)));
-    }
-    Written { text: text(&file), others }
+    let workloads = workloads.iter().map(|used| placeless(workload(used, &mut others))).collect();
+    others.extend(userspace.as_ref().map(|userspace| (LOCK.to_owned(), lock::write(userspace))));
+    let number = match sequential {
+        Some(_) => BootsForm::Word(Auto::Auto),
+        None => BootsForm::Number(boots),
+    };
+    let margin = sequential.map(|it| Share(it.margin)).filter(|margin| *margin != MARGIN);
+    let form = FileForm {
+        name: placeless(name),
+        mode,
+        boots: mode.is_measured().then(|| placeless(number)),
+        at_most: sequential.and(Some(boots)).filter(|boots| *boots != AT_MOST).map(placeless),
+        margin: margin.map(placeless),
+        budget: sequential.and_then(|it| it.budget).map(placeless),
+        seeds: (mode == Mode::Exact).then(|| placeless(boots)),
+        profile: Some(profile).filter(|it| *it != Profiling::default()).map(placeless),
+        userspace: userspace.map(|_| placeless(LOCK.into())),
+        tree: None,
+        build: BuildForm::default(),
+        machine: placeless(machine),
+        sampler: Some(sampler).filter(|it| *it != Sampler::default()).map(placeless),
+        sweep: sweep(&variants).map(placeless),
+        variants: Some(placeless(at_first_point(variants).map(variant).collect())),
+        matrix: None,
+        culprit: None,
+        workloads: placeless(workloads),
+    };
+    Written { text: text(&form), others }
 }
 
-fn set(table: &mut Table, key: &str, value: impl Into<Value>) {
-    table.insert(key.to_owned(), value.into());
+/// A text as the form has it; `None` for the default, an empty one.
+fn given(text: &str) -> Option<Spanned<String>> {
+    Some(text).filter(|text| !text.is_empty()).map(|text| placeless(text.to_owned()))
 }
 
-fn sequential(file: &mut Table, at_most: u32, Sequential { margin, budget }: Sequential) {
-    set(file, "boots", "auto");
-    if at_most != AT_MOST {
-        set(file, "at_most", at_most);
-    }
-    if Share(margin) != MARGIN {
-        set(file, "margin", Share(margin).to_string());
-    }
-    if let Some(budget) = budget {
-        set(file, "budget", budget.to_string());
-    }
+/// A list as the form has it; `None` for the default, an empty one.
+fn some<T: Clone>(list: &[T]) -> Option<Spanned<Vec<T>>> {
+    Some(list).filter(|list| !list.is_empty()).map(|list| placeless(list.to_vec()))
 }
 
-/// Converts a type of the model to a TOML value, which cannot fail.
-fn value(it: &impl serde::Serialize) -> Value {
-    Value::try_from(it).unwrap_or(Value::Table(Table::new()))
-}
-
-fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> Table {
+fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
     let Machine { topology, disks, swap, accel, limits } = machine;
-    let mut table = Table::new();
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
-    if even.as_ref() == Ok(topology) {
-        set(&mut table, "cpus", topology.cpus());
-        set(&mut table, "memory", topology.memory().to_string());
-        set(&mut table, "nodes", nodes);
-    } else {
-        set(&mut table, "node", topology.nodes.iter().map(value).collect::<Vec<_>>());
+    let is_even = even.as_ref() == Ok(topology);
+    let listed = topology.nodes.iter().filter(|_| !is_even);
+    MachineForm {
+        cpus: is_even.then(|| placeless(topology.cpus())),
+        memory: is_even.then(|| placeless(topology.memory())),
+        nodes: is_even.then(|| placeless(nodes)),
+        node: listed.cloned().map(placeless).collect(),
+        disk: disks.iter().map(|it| placeless(disk(it))).collect(),
+        swap: swap.as_ref().map(|swap| placeless(swap.into())),
+        accel: Some(*accel)
+            .filter(|accel| mode.is_measured() && *accel != Accel::Auto)
+            .map(placeless),
+        limits: (limits != usual).then(|| LimitsForm {
+            boot: Some(placeless(limits.boot)),
+            run: Some(placeless(limits.run)),
+            shutdown: Some(placeless(limits.shutdown)),
+        }),
     }
-    if mode.is_measured() && *accel != model::Accel::Auto {
-        set(&mut table, "accel", accel.name());
-    }
-    if !disks.is_empty() {
-        set(&mut table, "disk", disks.iter().map(disk).collect::<Vec<_>>());
-    }
-    if let Some(swap) = swap {
-        set(&mut table, "swap", value(swap));
-    }
-    if limits != usual {
-        set(&mut table, "limits", value(limits));
-    }
-    table
 }
 
-fn disk(disk: &Disk) -> Table {
-    let mut table = Table::new();
-    set(&mut table, "kind", disk.kind.name());
-    set(&mut table, "size", disk.size.to_string());
-    if let Some(format) = &disk.format {
-        set(&mut table, "filesystem", format.filesystem.name());
-        set(&mut table, "mount", format.mount.as_str());
-        if !format.mkfs.is_empty() {
-            set(&mut table, "mkfs", format.mkfs.clone());
-        }
-        if !format.options.is_empty() {
-            set(&mut table, "options", format.options.as_str());
-        }
+fn disk(Disk { kind, size, format }: &Disk) -> DiskForm {
+    let format = format.as_ref();
+    DiskForm {
+        kind: Some(placeless(*kind)),
+        size: placeless(*size),
+        filesystem: format.map(|format| format.filesystem),
+        mkfs: format.and_then(|format| some(&format.mkfs)),
+        mount: format.and_then(|format| given(&format.mount)),
+        options: format.and_then(|format| given(&format.options)),
     }
-    table
 }
 
 /// The points at which the variants run, if they form a sweep.
-fn sweep(variants: &[Variant]) -> Option<Table> {
+fn sweep(variants: &[Variant]) -> Option<SweepForm> {
+    fn list<T: FromStr>(values: &[&str]) -> Option<List<T>> {
+        let values = values.iter().filter_map(|value| value.parse().ok());
+        Some(placeless(values.map(placeless).collect()))
+    }
     let points = || variants.iter().filter_map(|variant| variant.point.as_ref());
     let Point { key, change, .. } = points().next()?;
-    let mut values: Vec<&String> = Vec::new();
+    let mut values: Vec<&str> = Vec::new();
     for Point { value, .. } in points() {
-        if !values.contains(&value) {
+        if !values.contains(&&**value) {
             values.push(value);
         }
     }
-    let is_number = key == "cpus" || key == "nodes";
-    let value = |value: &String| match value.parse::<i64>() {
-        Ok(number) if is_number => Value::from(number),
-        _ => Value::from(value.as_str()),
-    };
-    let values: Vec<Value> = values.into_iter().map(value).collect();
-    let mut table = Table::new();
-    match change {
-        PointChange::Parameter(workload) => {
-            set(&mut table, "workload", workload.as_str());
-            set(&mut table, "parameters", Table::from_iter([(key.clone(), values.into())]));
+    let mut form = SweepForm::default();
+    match (change, &**key) {
+        (PointChange::Parameter(workload), key) => {
+            let values = values.into_iter().map(|value| placeless(Value::Text(value.to_owned())));
+            form.workload = given(workload);
+            form.parameters = [(placeless(key.to_owned()), placeless(values.collect()))].into();
         }
-        _ => set(&mut table, key, values),
+        (_, "cpus") => form.cpus = list(&values),
+        (_, "memory") => form.memory = list(&values),
+        (_, "nodes") => form.nodes = list(&values),
+        (_, "node_memory") => form.node_memory = list(&values),
+        (_, "kernelcore") => form.kernelcore = list(&values),
+        (_, "movablecore") => form.movablecore = list(&values),
+        _ => form.cmdline = list(&values),
     }
-    Some(table)
+    Some(form)
+}
+
+/// The variants at the first point of a sweep; without a sweep, all.
+fn at_first_point(variants: Vec<Variant>) -> impl Iterator<Item = Variant> {
+    let value = |it: &Variant| it.point.as_ref().map(|point| point.value.clone());
+    let first = variants.first().and_then(value);
+    variants.into_iter().filter(move |it| value(it) == first)
 }
 
 /// A variant, without what it has only at its point.
-fn variant(variant: Variant) -> Table {
+fn variant(variant: Variant) -> VariantForm {
     let Variant { name, kernel, cmdline, settings, modules, axes, build: _, step: _, point } =
         variant;
     let (name, cmdline) = match point {
@@ -186,35 +186,21 @@ fn variant(variant: Variant) -> Table {
         Some(Point { variant, .. }) => (variant, cmdline),
         None => (name, cmdline),
     };
-    let mut table = Table::new();
-    set(&mut table, "name", name);
-    set(&mut table, "kernel", kernel.name.clone());
-    if !cmdline.is_empty() {
-        set(&mut table, "cmdline", cmdline);
-    }
-    if !modules.is_empty() {
-        set(&mut table, "modules", modules);
-    }
-    if !axes.is_empty() {
-        let axes = axes.iter().map(|(axis, value)| format!("{axis}={value}"));
-        set(&mut table, "axes", axes.collect::<Vec<_>>());
-    }
-    let [mut sysctl, mut sysfs] = [Table::new(), Table::new()];
+    let mut form = VariantForm::new(placeless(name), placeless(kernel.name));
+    form.cmdline = given(&cmdline);
+    form.modules = modules.into_iter().map(placeless).collect();
+    form.axes = axes.iter().map(|(axis, value)| placeless(format!("{axis}={value}"))).collect();
     for setting in settings {
-        match setting {
-            Setting::Sysctl { name, value } => set(&mut sysctl, &name, value),
-            Setting::Sysfs { path, value } => set(&mut sysfs, &path, value),
-        }
+        let (settings, key, value) = match setting {
+            Setting::Sysctl { name, value } => (&mut form.sysctl, name, value),
+            Setting::Sysfs { path, value } => (&mut form.sysfs, path, value),
+        };
+        settings.insert(placeless(key), Value::Text(value));
     }
-    for (name, settings) in [("sysctl", sysctl), ("sysfs", sysfs)] {
-        if !settings.is_empty() {
-            set(&mut table, name, settings);
-        }
-    }
-    table
+    form
 }
 
-fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
+fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> WorkloadForm {
     // The chosen phases of tables are not part of an experiment.
     let WorkloadUse {
         manifest,
@@ -227,53 +213,36 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
         primary,
         left_out: _,
     } = used;
-    let mut table = Table::new();
+    let name = |path: Option<&Path>| Some(placeless(PathBuf::from(path?.file_name()?)));
+    let mut form = WorkloadForm {
+        program: name(program.as_ref().map(Pinned::path)),
+        binaries: name(binaries.first().and_then(|program| program.path().parent())),
+        archive: name(archive.as_ref().map(Pinned::path)),
+        iterations: Some(*iterations).filter(|number| *number != 1).map(placeless),
+        warmup: Some(*warmup).filter(|number| *number != 0),
+        timeout: Some(*timeout).filter(|timeout| *timeout != DEFAULT_TIMEOUT).map(placeless),
+        primary: some(primary)
+            .map(|rows| placeless(rows.into_inner().into_iter().map(placeless).collect())),
+        ..WorkloadForm::default()
+    };
     match as_built_in(manifest) {
         Some((name, parameters)) => {
-            set(&mut table, "name", name.as_str());
-            if name != manifest.name {
-                set(&mut table, "as", manifest.name.as_str());
-            }
-            if !parameters.is_empty() {
-                set(&mut table, "parameters", parameters);
-            }
+            form.called = given(&manifest.name).filter(|_| name != manifest.name);
+            form.name = given(&name);
+            form.parameters = Some(parameters).filter(|it| !it.is_empty());
         }
         None => {
             let file = file_name(&manifest.name);
-            if let Value::Table(manifest) = value(manifest) {
-                manifests.push((file.clone(), text(&manifest)));
-            }
-            set(&mut table, "manifest", file);
+            manifests.push((file.clone(), text(manifest)));
+            form.manifest = Some(placeless(file.into()));
         }
     }
-    if let Some(name) = program.as_ref().and_then(|program| program.path().file_name()) {
-        set(&mut table, "program", name.to_string_lossy().into_owned());
-    }
-    let directory = binaries.first().and_then(|program| program.path().parent());
-    if let Some(name) = directory.and_then(|directory| directory.file_name()) {
-        set(&mut table, "binaries", name.to_string_lossy().into_owned());
-    }
-    if let Some(name) = archive.as_ref().and_then(|archive| archive.path().file_name()) {
-        set(&mut table, "archive", name.to_string_lossy().into_owned());
-    }
-    if *iterations != 1 {
-        set(&mut table, "iterations", *iterations);
-    }
-    if *warmup != 0 {
-        set(&mut table, "warmup", *warmup);
-    }
-    if *timeout != DEFAULT_TIMEOUT {
-        set(&mut table, "timeout", timeout.to_string());
-    }
-    if !primary.is_empty() {
-        set(&mut table, "primary", primary.clone());
-    }
-    table
+    form
 }
 
 /// The name and parameters of the built-in manifest that results in the given one, except for its name;
 /// `None` if there is none.
-fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
+fn as_built_in(manifest: &Manifest) -> Option<(String, Parameters)> {
     let same = |built_in: &Manifest| {
         let Manifest { name, parameters, .. } = manifest.clone();
         let known = parameters.keys().eq(built_in.parameters.keys());
@@ -282,7 +251,9 @@ fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
     let built_in = workloads::built_in().into_iter().find(same)?;
     let defaults = &built_in.parameters;
     let own = manifest.parameters.iter().filter(|(name, own)| defaults[*name].value != own.value);
-    let parameters = own.map(|(name, own)| (name.clone(), own.value.as_str().into())).collect();
+    let own =
+        own.map(|(name, own)| (placeless(name.clone()), placeless(Value::Text(own.value.clone()))));
+    let parameters = own.collect();
     Some((built_in.name, parameters))
 }
 
@@ -302,7 +273,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use model::Millis;
+    use model::{Millis, Sequential};
 
     use super::super::parse;
     use super::text::WIDTH;

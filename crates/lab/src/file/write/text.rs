@@ -1,14 +1,16 @@
 //! Writes readable TOML: values before tables, long lists and strings over several lines.
 
+use serde::Serialize;
 use toml::{Table, Value};
 
 /// Lists longer than this are written with a line for each value.
 pub const WIDTH: usize = 76;
 
-/// A table as TOML of printable ASCII: values first, beginning with the name, then its tables.
-pub fn text(table: &Table) -> String {
+/// A form as TOML of printable ASCII: values first, beginning with the name, then its tables.
+pub fn text(form: &impl Serialize) -> String {
+    let table = Table::try_from(form).expect("a form has only plain data");
     let mut text = String::new();
-    section(&mut text, "", table);
+    section(&mut text, "", &table);
     text
 }
 
