@@ -19,7 +19,7 @@ use crate::failure;
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
-pub use build::BuildArgs;
+pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
 pub use kernel::{EventCommand, KernelAddArgs, KernelCommand, KernelPruneArgs};
 pub use results::{

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use lab::file::FileError;
+use lab::file::{FileError, InputError};
 use report::escape;
 use store::Trouble;
 
@@ -57,6 +57,15 @@ impl From<io::Error> for Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::Host(error.to_string()),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::File(error) => Self::File(error),
+            InputError::Option(message) => Self::Usage(message),
         }
     }
 }

@@ -58,7 +58,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use lab::file::{lock, parse, parse_culprit};
+    use lab::file::{Input, InputError, lock, parse};
     use lab::workloads;
     use miette::GraphicalTheme;
     use model::Mode;
@@ -81,6 +81,15 @@ mod tests {
         name = \"fio\"\nversion = \"3.33-3\"\nfile = \"debian/pool/main/f/fio/fio_3.33-3_amd64.deb\"\nsize = 5\n\
         sha256 = \"dc79dae895125512620fcd16465f1a19edec8f2d73736fe76a9fbf8195cfb745\"\n";
 
+    fn search(path: &Path, text: &str) -> Result<(), Box<FileError>> {
+        let (input, form) = Input::file(path, text.to_owned())?;
+        match input.search(form) {
+            Ok(_) => Ok(()),
+            Err(InputError::File(error)) => Err(error),
+            Err(InputError::Option(message)) => panic!("no option is given: {message}"),
+        }
+    }
+
     /// What is said of a text as each kind of file.
     fn said(text: &str, directory: &Path) -> Vec<String> {
         let path = directory.join("x\u{1b}.toml");
@@ -90,7 +99,7 @@ mod tests {
         let files = [
             parse(&path, text, None).err(),
             parse(&path, text, Some(Mode::Exact)).err(),
-            parse_culprit(&path, text, [None, None]).err(),
+            search(&path, text).err(),
         ];
         let mut said: Vec<String> =
             files.iter().flatten().map(|error| in_file(&plain, error)).collect();
@@ -129,7 +138,7 @@ mod tests {
         for text in [MATRIX, SWEEP] {
             assert!(parse(&path, text, None).is_ok());
         }
-        assert!(parse_culprit(&path, CULPRIT, [None, None]).is_ok());
+        assert!(search(&path, CULPRIT).is_ok());
         fs::write(&path, MANIFEST).unwrap();
         assert!(workloads::read(&path).is_ok() && lock::read(LOCK).is_ok());
     }

@@ -88,10 +88,10 @@ fn options_that_a_file_sets_are_refused_beside_it() {
     for option in [&["--seeds", "3"][..], &["--profile", "stacks"], &["--verify"], &["--jobs", "2"]]
     {
         let error = measured.refused(&[&["run", text(&measured.file)], option].concat());
-        assert!(error.contains("add --mode exact"), "{error}");
+        assert!(error.contains("--mode exact"), "{error}");
     }
     let error = exact.refused(&["run", text(&exact.file), "--profile", "sampled"]);
-    assert!(error.contains("--profile sampled is for measured mode"), "{error}");
+    assert!(error.contains("--profile: sampled is only for measured mode"), "{error}");
     let error = exact.refused(&["run", text(&exact.file), "--mode", "measured"]);
     assert!(error.contains("change it there"), "{error}");
 }
@@ -102,9 +102,15 @@ fn options_that_contradict_each_other_are_refused() {
     for (arguments, why) in [
         (&["run"][..], "faultline run --kernels"),
         (&["run", "--workload", "nas"], "faultline run --kernels"),
-        (&["run", "--kernels", "6.1", "--mode", "exact", "--boots", "3"], "use --seeds"),
-        (&["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"], "leave --accel out"),
-        (&["run", "--kernels", "6.1", "--boots", "3", "--margin", "2"], "need --boots auto"),
+        (&["run", "--kernels", "6.1", "--mode", "exact", "--boots", "3"], "or --seeds 5"),
+        (
+            &["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"],
+            "--accel: exact mode cannot use KVM",
+        ),
+        (
+            &["run", "--kernels", "6.1", "--boots", "3", "--margin", "2"],
+            "--margin: margin is only for boots = \"auto\": ",
+        ),
         (&["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "x%"], "such as 0.5"),
         (&["run", "--kernels", "6.1", "--mode", "exact", "--jobs", "0"], "--jobs"),
         (&["kernel", "add", "debian:6.1", "--name", "mine"], "--name"),
@@ -326,10 +332,13 @@ fn a_program_that_cannot_be_tried_is_refused_with_a_remedy() {
         (&["6.1", "--", plain], "is not executable: `chmod +x` makes it so"),
         (&["6.1", "--with", "/nowhere", "--", "true"], "/nowhere: No such file or directory"),
         (&["6.1,", "--", "true"], "a kernel has an empty name"),
-        (&["6.1,6.1", "--", "true"], "kernel `6.1` is named twice"),
+        (&["6.1,6.1", "--", "true"], "two variants have the name `6.1`"),
         (&["6.1", "--exact", "--measured", "--", "true"], "cannot be used with"),
         (&["6.1", "--exact", "--at-most", "9", "--", "true"], "exact mode has --seeds"),
-        (&["6.1,6.12", "--measured", "--at-most", "2", "--", "true"], "--at-most 2: "),
+        (
+            &["6.1,6.12", "--measured", "--at-most", "2", "--", "true"],
+            "--at-most: at_most = 2 is too small: ",
+        ),
         (&["6.1", "--measured", "--seeds", "9", "--", "true"], "--seeds is for exact mode"),
         (&["6.1", "--exact", "--patch", "x", "--", "true"], "built from source"),
         (&["worktree", "--tree", home, "--save", home, "--", "true"], "name packaged ones"),

@@ -1,10 +1,12 @@
-//! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
+//! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line. Options make the
+//! same form as a file ([`Input`]), so both are checked here.
 
 pub mod binaries;
-pub mod build;
+mod build;
 mod culprit;
 mod disks;
 pub mod excerpt;
+mod input;
 pub mod lock;
 mod machine;
 mod matrix;
@@ -26,7 +28,8 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, SourceSpan};
 use model::{
-    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, WorkloadUse,
+    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, Variant,
+    WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -34,22 +37,19 @@ use toml::Spanned;
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::MOST_ITERATIONS;
-use build::BuildForm;
-use culprit::CulpritForm;
 use excerpt::{Excerpt, brief};
-use machine::MachineForm;
 use matrix::MatrixForm;
-use mode::BootsForm;
 use near::did_you_mean;
 use sweep::{Sweep, SweepForm};
-use variants::VariantForm;
-use workloads::WorkloadForm;
 
-pub use culprit::parse_culprit;
-pub use disks::usual as usual_disk;
-pub use mode::DEFAULT_SEEDS;
-pub use sampler::check_events;
-pub use variants::{check_cmdline, default_name};
+pub use build::BuildForm;
+pub use culprit::CulpritForm;
+pub use disks::DiskForm;
+pub use input::{Input, InputError};
+pub use machine::MachineForm;
+pub use mode::{Auto, BootsForm};
+pub use variants::{VariantForm, check_cmdline, default_name};
+pub use workloads::WorkloadForm;
 pub use write::{Written, file_name, write};
 
 const MINUTE: Millis = Millis(60_000);
@@ -59,7 +59,7 @@ const LONGEST_NAME: usize = 200;
 const NO_NAME: &str =
     "is empty, longer than 200 bytes, begins or ends with a blank, or has control characters";
 /// The default time limit of an iteration.
-pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
+const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
 /// An error in an experiment file: where, what, and a hint. What it quotes is bounded and in visible letters.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -95,36 +95,47 @@ fn fault<T>(
 /// An experiment as its file has it. What is written names kernels in the cache, not how they were built.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct FileForm {
-    name: Spanned<String>,
+pub struct FileForm {
+    name: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "Mode::is_measured")]
-    mode: Mode,
-    boots: Option<Spanned<BootsForm>>,
-    at_most: Option<Spanned<u32>>,
-    margin: Option<Spanned<Share>>,
-    budget: Option<Spanned<Millis>>,
-    seeds: Option<Spanned<u32>>,
-    profile: Option<Spanned<Profiling>>,
+    /// The clock by which kernels are compared.
+    pub mode: Mode,
+    /// Measured mode: boots of each variant.
+    pub boots: Option<Spanned<BootsForm>>,
+    /// With automatic boots: their largest number.
+    pub at_most: Option<Spanned<u32>>,
+    /// With automatic boots: differences up to this share count as none.
+    pub margin: Option<Spanned<Share>>,
+    /// With automatic boots: no further block starts after this time.
+    pub budget: Option<Spanned<Millis>>,
+    /// Exact mode: seeds of each variant.
+    pub seeds: Option<Spanned<u32>>,
+    /// What a profile has.
+    pub profile: Option<Spanned<Profiling>>,
     userspace: Option<Spanned<PathBuf>>,
+    /// The git repository of kernels.
     #[serde(skip_serializing)]
-    tree: Option<PathBuf>,
+    pub tree: Option<PathBuf>,
+    /// How kernels are built.
     #[serde(default, skip_serializing)]
-    build: BuildForm,
+    pub build: BuildForm,
     machine: Spanned<MachineForm>,
-    sampler: Option<Spanned<Sampler>>,
+    /// What is sampled.
+    pub sampler: Option<Spanned<Sampler>>,
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
     #[serde(skip_serializing)]
     matrix: Option<Spanned<MatrixForm>>,
+    /// What is searched.
     #[serde(skip_serializing)]
-    culprit: Option<Spanned<CulpritForm>>,
+    pub culprit: Option<Spanned<CulpritForm>>,
     sweep: Option<Spanned<SweepForm>>,
     #[serde(rename = "workload")]
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
 
 /// The default limits. A run may take the sum of the limits of all iterations, plus a minute.
-pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
+fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     let iterations =
         workloads.iter().map(|used| used.timeout.0.saturating_mul(used.repetitions().into()));
     let run = iterations.fold(MINUTE.0, u64::saturating_add);
@@ -137,10 +148,14 @@ pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     untagged,
     expecting = "expected a string, a number, true or false; write several values as one string: \"1,4\""
 )]
-enum Value {
+pub enum Value {
+    /// A string.
     Text(String),
+    /// A whole number.
     Number(i64),
+    /// Another number.
     Decimal(f64),
+    /// True or false.
     Flag(bool),
 }
 
@@ -155,8 +170,25 @@ impl From<Value> for String {
     }
 }
 
+/// The name of an experiment: its own, or one made from its workloads and variants, so that the same options make the
+/// same experiment.
+fn named(
+    name: Option<Spanned<String>>,
+    mode: Mode,
+    variants: &[Variant],
+    workloads: &[WorkloadUse],
+) -> String {
+    if let Some(name) = name {
+        return name.into_inner();
+    }
+    let workloads = workloads.iter().map(|used| &*used.manifest.name);
+    let parts = workloads.chain(variants.iter().map(|variant| &*variant.name));
+    let name = parts.collect::<Vec<_>>().join("-");
+    if mode == Mode::Exact { exact_name(&name) } else { name }
+}
+
 /// The name of a measured experiment's copy in exact mode, which is a separate experiment.
-pub fn exact_name(name: &str) -> String {
+fn exact_name(name: &str) -> String {
     format!("{name}-exact")
 }
 
@@ -189,17 +221,23 @@ fn is_name(name: &str) -> bool {
 /// ([`exact_name`]) and the default number of seeds. The error has the line and the key at fault, and a hint.
 pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    read(text)
-        .and_then(|form| form.in_mode(mode).check(directory))
-        .map_err(|fault| fault.at(path, text))
+    let in_mode = |form: FileForm| match mode {
+        Some(mode) => form.in_mode(mode),
+        None => form,
+    };
+    read(text).and_then(|form| in_mode(form).check(directory)).map_err(|fault| fault.at(path, text))
 }
 
 fn read(text: &str) -> Checked<FileForm> {
-    toml::from_str(text).map_err(|error| Fault {
+    let form: FileForm = toml::from_str(text).map_err(|error| Fault {
         problem: in_plain_words(error.message(), error.span().and_then(|at| key(text, at.start))),
         place: error.span(),
         hint: did_you_mean(error.message()),
-    })
+    })?;
+    match form.name {
+        Some(_) => Ok(form),
+        None => fault(0..0, "the experiment has no name", "add a name, such as name = \"numa\""),
+    }
 }
 
 /// The error for an experiment file whose manifest wants `package`, which Debian does not have; `problem`
@@ -241,12 +279,37 @@ impl Fault {
 }
 
 impl FileForm {
+    /// An experiment with one workload.
+    pub fn new(machine: MachineForm, variants: Vec<VariantForm>, workload: WorkloadForm) -> Self {
+        let variants = Some(variants).filter(|variants| !variants.is_empty());
+        Self {
+            name: None,
+            mode: Mode::default(),
+            boots: None,
+            at_most: None,
+            margin: None,
+            budget: None,
+            seeds: None,
+            profile: None,
+            userspace: None,
+            tree: None,
+            build: BuildForm::default(),
+            machine: placeless(machine),
+            sampler: None,
+            variants: variants.map(placeless),
+            matrix: None,
+            culprit: None,
+            sweep: None,
+            workloads: placeless(vec![placeless(workload)]),
+        }
+    }
+
     /// The same experiment in the requested mode. Exact mode has no numbers of boots, no accelerators and no samples.
-    fn in_mode(mut self, mode: Option<Mode>) -> Self {
-        if mode == Some(Mode::Exact) && self.mode.is_measured() {
+    pub fn in_mode(mut self, mode: Mode) -> Self {
+        if mode == Mode::Exact && self.mode.is_measured() {
             self.mode = Mode::Exact;
             (self.boots, self.at_most, self.margin, self.budget) = (None, None, None, None);
-            *self.name.get_mut() = exact_name(self.name.get_ref());
+            self.name = self.name.map(|name| Spanned::new(name.span(), exact_name(name.get_ref())));
             if let Some(profile) = &mut self.profile {
                 let Profiling { accesses, stacks, .. } = *profile.get_ref();
                 *profile.get_mut() = Profiling { accesses, stacks, ..Profiling::default() };
@@ -256,9 +319,10 @@ impl FileForm {
     }
 
     fn check(self, directory: &Path) -> Checked<Experiment> {
-        let name = self.name.get_ref();
-        if let Err(problem) = check_name(name) {
-            return fault(self.name.span(), problem, "use a name with letters, such as \"numa\"");
+        if let Some(name) = &self.name
+            && let Err(problem) = check_name(name.get_ref())
+        {
+            return fault(name.span(), problem, "use a name with letters, such as \"numa\"");
         }
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
@@ -293,7 +357,7 @@ impl FileForm {
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads)?;
         let mut experiment = Experiment {
-            name: self.name.into_inner(),
+            name: named(self.name, self.mode, &variants, &workloads),
             mode: self.mode,
             profile,
             userspace,
@@ -317,8 +381,8 @@ impl FileForm {
     }
 }
 
-/// A value without a place in a file.
-fn placeless<T>(value: T) -> Spanned<T> {
+/// A value without a place in a file, and of no option.
+pub fn placeless<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
 

@@ -81,11 +81,6 @@ impl BuildArgs {
         }
     }
 
-    /// How a kernel is built, without its patches, reverts and picks.
-    pub fn base(&self) -> Build {
-        self.config.build(self.tree.as_deref())
-    }
-
     /// Whether a kernel is changed before it is built.
     pub fn changes(&self) -> bool {
         !self.patches.is_empty() || !self.revert.is_empty() || !self.pick.is_empty()
@@ -97,7 +92,7 @@ impl BuildArgs {
             patches: self.patches.clone(),
             revert: self.revert.clone(),
             pick: self.pick.clone(),
-            ..self.base()
+            ..self.config.build(self.tree.as_deref())
         }
     }
 }

@@ -5,17 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::file::{self, Written};
+use lab::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use lab::take::{self, Asked, TakeError, Taken};
 use lab::{Analysis, Lab, Progress, Question, RunOptions, RunSummary};
-use model::{Experiment, Mode, Note, Outcome, Pinned, Sequential, Variant, WorkloadUse, count};
+use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, Variant, count};
 use report::{escape, shell_word};
 use store::{Detail, ExperimentId};
 
 use super::build::variants;
-use super::run::{described, laboratory, on_interrupt, until_decided};
-use super::{print, store_option};
-use crate::args::{SequentialArgs, TryArgs};
+use super::run::{laboratory, on_interrupt};
+use super::{options, print, store_option};
+use crate::args::TryArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
@@ -26,29 +26,27 @@ const ALONE: u32 = 1;
 
 pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
     let taken = take(args)?;
-    let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
-    let variants = variants(&kernels, &args.build, false)?;
     let asked = match (args.exact, args.measured) {
         (true, _) => Some(Mode::Exact),
         (_, true) => Some(Mode::Measured),
         _ => None,
     };
-    if args.save.is_some() && variants.iter().any(|variant| variant.build.is_some()) {
+    // What is wrong is told before a store is made.
+    let mut experiment = experiment(args, &taken, asked)?;
+    if args.save.is_some() && experiment.variants.iter().any(|variant| variant.build.is_some()) {
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
     }
-    // What is wrong is told before a store is made.
-    asked.map(|mode| boots(args, mode, variants.len() == 1)).transpose()?;
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
-    let mode = match asked {
-        Some(mode) => mode,
-        None => usual_mode(args, &lab, &variants[0], &mut display)?,
-    };
+    if asked.is_none() {
+        let mode = usual_mode(args, &lab, &experiment.variants[0], &mut display)?;
+        experiment = self::experiment(args, &taken, Some(mode))?;
+    }
     let failed = |error: TakeError| Failure::Host(error.to_string());
     let archive = taken.keep(lab.cache.root()).map_err(failed)?;
-    let experiment = experiment(args, variants, workload(args, &taken, &archive), mode)?;
+    experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
     if let Some(directory) = &args.save {
         return save(&experiment, &archive, directory);
     }
@@ -59,22 +57,61 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
-/// The experiment that options describe.
-fn experiment(
-    args: &TryArgs,
-    variants: Vec<Variant>,
-    workload: WorkloadUse,
-    mode: Mode,
-) -> Result<Experiment, Failure> {
-    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
-    let name = format!("{}-{}", workload.manifest.name, names.join("-"));
-    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
-    let (boots, sequential) = boots(args, mode, variants.len() == 1)?;
-    let experiment = described(name, variants, workload, (&args.machine(), mode), boots)?;
-    let mut experiment = Experiment { sequential, ..experiment };
-    experiment.profile.stacks = mode == Mode::Exact;
+/// The experiment that options describe, without the program's files. While the mode is not known, it has one boot.
+fn experiment(args: &TryArgs, taken: &Taken, mode: Option<Mode>) -> Result<Experiment, Failure> {
+    let mut input = Input::default();
+    let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
+    let variants = variants(&mut input, ("", &kernels), &args.build, false)?;
+    let is_alone = variants.len() == 1;
+    let mut workload = WorkloadForm::default();
+    workload.made = Some(taken.manifest());
+    workload.timeout = Some(input.option("--timeout", args.timeout));
+    let machine = options::machine(&mut input, &args.machine());
+    let mut form = FileForm::new(machine, variants, workload);
+    form.tree = args.build.tree.clone();
+    form.build = options::build(&mut input, &args.build.config);
+    match mode {
+        None => form.boots = Some(placeless(BootsForm::Number(ALONE))),
+        Some(mode) => boots(&mut input, args, &mut form, (mode, is_alone))?,
+    }
+    let experiment = input.experiment(form)?;
     lab::check(&experiment)?;
     Ok(experiment)
+}
+
+/// Sets the mode, the boots of each kernel, and when they may end early.
+fn boots(
+    input: &mut Input,
+    args: &TryArgs,
+    form: &mut FileForm,
+    (mode, is_alone): (Mode, bool),
+) -> Result<(), Failure> {
+    let TryArgs { seeds, at_most, budget, .. } = *args;
+    let refused = |message: &str| Err(Failure::Usage(message.into()));
+    form.mode = mode;
+    match mode {
+        Mode::Exact if at_most.is_some() || budget.is_some() => {
+            return refused("--at-most and --budget are for measured mode: exact mode has --seeds");
+        }
+        Mode::Measured if seeds.is_some() => {
+            return refused(
+                "--seeds is for exact mode: --at-most limits the boots of measured mode",
+            );
+        }
+        Mode::Exact => {
+            let seeds = seeds.or(is_alone.then_some(ALONE));
+            form.seeds = seeds.map(|seeds| input.option("--seeds", seeds));
+            let stacks = Profiling { stacks: true, ..Profiling::default() };
+            form.profile = Some(placeless(stacks));
+        }
+        Mode::Measured if is_alone => form.boots = Some(placeless(BootsForm::Number(ALONE))),
+        Mode::Measured => {
+            form.boots = Some(placeless(BootsForm::Word(Auto::Auto)));
+            form.at_most = at_most.map(|boots| input.option("--at-most", boots));
+            form.budget = budget.map(|budget| input.option("--budget", budget));
+        }
+    }
+    Ok(())
 }
 
 /// Runs one boot of each kernel, in exact mode a few that give a first answer, and then the others. Ends when
@@ -147,34 +184,6 @@ fn usual_mode(
         eprintln!("KVM does not work here, so instructions are counted; --measured compares times");
     }
     Ok(Mode::Exact)
-}
-
-/// The program as a workload.
-fn workload(args: &TryArgs, taken: &Taken, archive: &Path) -> WorkloadUse {
-    let archive = Pinned::from(archive.display().to_string());
-    WorkloadUse { archive: Some(archive), ..WorkloadUse::new(taken.manifest(), 1, args.timeout) }
-}
-
-/// Boots of each kernel, and when they may end early.
-fn boots(args: &TryArgs, mode: Mode, is_alone: bool) -> Result<(u32, Option<Sequential>), Failure> {
-    let TryArgs { at_most, budget, .. } = *args;
-    let refused = |message: &str| Err(Failure::Usage(message.into()));
-    match mode {
-        Mode::Exact if at_most.is_some() || budget.is_some() => {
-            refused("--at-most and --budget are for measured mode: exact mode has --seeds")
-        }
-        Mode::Exact if is_alone => Ok((args.seeds.unwrap_or(ALONE), None)),
-        Mode::Exact => Ok((args.seeds.unwrap_or(file::DEFAULT_SEEDS), None)),
-        Mode::Measured if args.seeds.is_some() => {
-            refused("--seeds is for exact mode: --at-most limits the boots of measured mode")
-        }
-        Mode::Measured if is_alone => Ok((ALONE, None)),
-        Mode::Measured => {
-            let (boots, sequential) =
-                until_decided(&SequentialArgs { at_most, margin: None, budget })?;
-            Ok((boots, Some(sequential)))
-        }
-    }
 }
 
 fn run(

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use kernels::Cache;
 use lab::file::check_cmdline;
 use lab::{Guest, Inspection};
-use model::Machine;
+use model::{Machine, Topology};
 
-use super::{print, topology};
+use super::print;
 use crate::args::BootArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
@@ -23,8 +23,9 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     }
     check_cmdline(&args.cmdline)
         .map_err(|(problem, hint)| Failure::Usage(format!("--cmdline: {problem}; {hint}")))?;
-    let machine =
-        Machine { accel: args.machine.accel.into(), ..Machine::new(topology(&args.machine)?) };
+    let topology = Topology::even(args.machine.cpus, args.machine.memory, args.machine.nodes)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let machine = Machine { accel: args.machine.accel.into(), ..Machine::new(topology) };
     let directory = tempfile::tempdir()?;
     let inspection = Inspection {
         cache: Cache::open()?,

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use kernels::Source;
-use lab::file;
-use model::{Build, Variant};
+use lab::file::{Input, VariantForm, default_name};
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
@@ -16,53 +15,42 @@ pub const NO_SOURCE: &str = "these options are for kernels that are built from s
 const LONGEST: usize = 40;
 
 /// The variants that options describe: each kernel, and after each source the same with its patches. With
-/// `each`, the patches are a series, and each step of it is a variant.
+/// `each`, the patches are a series, and each step of it is a variant. `option` names the kernels.
 pub fn variants(
-    kernels: &[String],
+    input: &mut Input,
+    (option, kernels): (&str, &[String]),
     build: &BuildArgs,
     each: bool,
-) -> Result<Vec<Variant>, Failure> {
+) -> Result<Vec<VariantForm>, Failure> {
     if kernels.iter().any(|kernel| kernel.trim().is_empty()) {
         let message = "a kernel has an empty name: separate names by one comma, such as 6.1,6.12";
         return Err(Failure::Usage(message.into()));
     }
-    let mut variants: Vec<Variant> = Vec::new();
-    let mut sources = 0;
-    for kernel in kernels {
-        let kernel = build.full_name(kernel);
-        let plain = variant(file::default_name(&kernel), &kernel);
-        if !Source::is(&kernel) {
-            variants.push(plain);
-            continue;
-        }
-        sources += 1;
-        let with = |name: String, build: Build| Variant {
-            name,
-            build: Some(Box::new(build)),
-            ..plain.clone()
-        };
-        if each {
-            variants.extend(file::build::each(&with(plain.name.clone(), build.changed()))?);
-            continue;
-        }
-        variants.push(with(plain.name.clone(), build.base()));
-        if build.changes() {
-            variants.push(with(format!("{}+{}", plain.name, changes(build)), build.changed()));
-        }
-    }
-    if sources == 0 && build.is_given() {
+    let kernels: Vec<String> = kernels.iter().map(|kernel| build.full_name(kernel)).collect();
+    if build.is_given() && !kernels.iter().any(|kernel| Source::is(kernel)) {
         return Err(Failure::Usage(NO_SOURCE.into()));
     }
-    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
-    match names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
-        Some((_, name)) => Err(Failure::Usage(format!("kernel `{name}` is named twice"))),
-        None => Ok(variants),
+    let mut variants = Vec::new();
+    for kernel in kernels {
+        let mut form = || VariantForm::new(input.option(option, kernel.clone()));
+        let is_changed = build.changes() && Source::is(&kernel);
+        if !(is_changed && each) {
+            variants.push(form());
+        }
+        if is_changed {
+            let mut changed = form();
+            changed.each = each;
+            changed.patches = build.patches.clone();
+            changed.revert = build.revert.clone();
+            changed.pick = build.pick.clone();
+            if !each {
+                let name = format!("{}+{}", default_name(&kernel), changes(build));
+                changed.name = Some(input.option(option, name));
+            }
+            variants.push(changed);
+        }
     }
-}
-
-/// A kernel without settings.
-pub fn variant(name: String, kernel: &str) -> Variant {
-    Variant { name, kernel: kernel.into(), ..Variant::default() }
+    Ok(variants)
 }
 
 /// A short name for what is changed, such as `fix` for `--patch fix.patch`.

@@ -4,19 +4,19 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use ::compare::Comparison;
 use ::culprit::{Ending, Findings, Proof};
 use kernels::Cache;
+use lab::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
 use lab::search::Range;
-use lab::{Analysis, Asked, Lab, Progress, Question, Search, file, search};
-use model::{Build, Mode, Variant, count};
+use lab::{Analysis, Lab, Progress, Question, Search};
+use model::{Build, Mode, count};
 use store::ExperimentId;
 
-use super::run::{described, laboratory, on_interrupt, text, workload};
-use super::{existing_store, write_out};
-use crate::args::{CulpritArgs, CulpritFormat, FigureArgs, ModeArg};
+use super::run::{laboratory, of_file, on_interrupt};
+use super::{existing_store, options, write_out};
+use crate::args::{CulpritArgs, CulpritFormat, FigureArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
@@ -94,61 +94,55 @@ fn proofs(lab: &Lab, found: &Findings) -> Result<Vec<Comparison>, Failure> {
 
 /// The search of a file, or the one that options describe.
 fn asked(args: &CulpritArgs) -> Result<Search, Failure> {
-    let Some(path) = &args.experiment else { return without_file(args) };
-    let ends = [args.good.as_deref(), args.bad.as_deref()];
-    Ok(Search { prove: !args.no_proof, ..file::parse_culprit(path, &text(path)?, ends)? })
+    let (input, mut form) = match &args.experiment {
+        Some(path) => of_file(path)?,
+        None => without_file(args)?,
+    };
+    let wanted = form.culprit.get_or_insert_with(|| placeless(CulpritForm::default())).get_mut();
+    for (given, end) in [(&args.good, &mut wanted.good), (&args.bad, &mut wanted.bad)] {
+        *end = given.clone().or(end.take());
+    }
+    Ok(Search { prove: !args.no_proof, ..input.search(form)? })
 }
 
-fn without_file(args: &CulpritArgs) -> Result<Search, Failure> {
-    let (Some(tree), Some(good), Some(bad)) = (&args.tree, &args.good, &args.bad) else {
-        unreachable!("clap requires them")
-    };
-    let exact = args.mode == ModeArg::Exact;
-    let FigureArgs { metric, counter, phase, function } = &args.figure;
-    if !exact && (phase.is_some() || function.is_some()) {
-        return Err(Failure::Usage("--phase and --function need exact mode".into()));
-    }
-    if exact && args.confidence.is_some() {
-        return Err(Failure::Usage("--confidence needs --mode measured".into()));
-    }
+/// The form that options describe, but for the ends.
+fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
+    let mut input = Input::default();
     if args.config.kconfig.is_some() && args.good_config.is_some() && args.bad_config.is_some() {
         let why = "--kconfig has no effect beside --good-config and --bad-config: leave it out";
         return Err(Failure::Usage(why.into()));
     }
-    let confidence = args.confidence.unwrap_or(search::CONFIDENCE);
-    if !search::is_confidence(confidence) {
-        return Err(Failure::Usage("--confidence must be at least 50 and below 100".into()));
+    let mut workload =
+        options::workload(&mut input, ("--workload", &args.workload), &args.parameters)?;
+    workload.iterations = Some(input.option("--iterations", args.iterations));
+    let machine = options::machine(&mut input, &args.machine);
+    let mut form = FileForm::new(machine, Vec::new(), workload);
+    form.mode = args.mode.into();
+    match form.mode {
+        Mode::Exact => form.seeds = Some(input.option("--boots", args.boots.unwrap_or(SEEDS))),
+        Mode::Measured => {
+            form.boots = args.boots.map(|it| input.option("--boots", BootsForm::Number(it)));
+        }
     }
-    let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let boots = args.boots.unwrap_or(if exact { SEEDS } else { search::BOOTS });
-    let name = search::name(&used.manifest.name);
-    let build = args.config.build(Some(tree));
-    let mode = if exact { Mode::Exact } else { Mode::Measured };
-    Ok(Search {
-        tree: tree.clone(),
-        good: good.clone(),
-        bad: bad.clone(),
+    form.tree = args.tree.clone();
+    form.build = options::build(&mut input, &args.config);
+    let FigureArgs { metric, counter, phase, function } = &args.figure;
+    form.culprit = Some(placeless(CulpritForm {
+        good_config: args.good_config.clone(),
+        bad_config: args.bad_config.clone(),
         reference: args.reference.clone(),
-        experiment: described(name, Vec::new(), used, (&args.machine, mode), boots)?,
-        variant: Variant::default(),
-        bad_config: args.bad_config.clone().or_else(|| build.config.clone()),
-        build: Build {
-            config: args.good_config.clone().or_else(|| build.config.clone()),
-            patches: args.with_patch.clone(),
-            ..build
-        },
-        asked: Asked {
-            metric: metric.clone(),
-            counter: counter.clone(),
-            phase: phase.clone(),
-            function: function.clone(),
-        },
+        metric: metric.clone(),
+        counter: counter.clone(),
+        phase: phase.clone().map(|phase| input.option("--phase", phase)),
+        function: function.clone().map(|function| input.option("--function", function)),
         all: args.all,
         first_parent: args.first_parent,
-        confidence: confidence.0,
-        budget: args.budget.map(|budget| Duration::from_millis(budget.0)),
-        prove: !args.no_proof,
-    })
+        with_patch: args.with_patch.clone(),
+        confidence: args.confidence.map(|it| input.option("--confidence", it)),
+        budget: args.budget,
+        ..CulpritForm::default()
+    }));
+    Ok((input, form))
 }
 
 /// The command as it was given.

@@ -14,6 +14,7 @@ pub mod export;
 pub mod generate;
 pub mod import;
 pub mod kernel;
+pub mod options;
 pub mod plan;
 pub mod replay;
 pub mod run;
@@ -31,10 +32,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ::store::Store;
-use model::{Topology, visible};
+use model::visible;
 use report::shell_word;
 
-use crate::args::MachineArgs;
 use crate::failure::Failure;
 use crate::output;
 
@@ -76,11 +76,6 @@ fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
         return Err(Failure::Host(message));
     }
     Ok(path)
-}
-
-fn topology(args: &MachineArgs) -> Result<Topology, Failure> {
-    Topology::even(args.cpus, args.memory, args.nodes)
-        .map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Writes results to a file or to standard output. A file is replaced as a whole or not at all.

@@ -1,6 +1,5 @@
 //! `faultline run`: runs an experiment.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, exit};
@@ -8,42 +7,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use kernels::Cache;
-use lab::schedule::MOST_BOOTS;
-use lab::sequential::{self, Unfit};
-use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
-use model::{
-    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
-};
+use lab::file::{self, FileForm, Input};
+use lab::workloads::WorkloadError;
+use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary};
+use model::{Experiment, Mode, Sampler, count};
 use store::Store;
 
+use super::build::variants;
 use super::plan::{left_out, plan};
-use super::{existing_store, print, store_option, store_path, topology};
-use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
+use super::{existing_store, options, print, store_option, store_path};
+use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
-    let mut experiment = match &args.experiment {
-        Some(path) => read(path, args.exact.mode.map(Mode::from))?,
-        None if args.kernels.is_empty() => return Err(Failure::Usage(NOTHING.into())),
-        None => without_file(&args)?,
-    };
-    apply(&args, &mut experiment)?;
+    let experiment = described(&args)?;
     lab::check(&experiment).map_err(|error| failed(&args, error))?;
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
         let cache = Cache::open()?.without_waiting();
-        print(&plan(&experiment, &cache, store.as_ref(), options(&args))?)?;
+        print(&plan(&experiment, &cache, store.as_ref(), run_options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     on_interrupt(&display)?;
-    let summary = lab.run(&experiment, options(&args), &mut |progress| display.show(progress));
+    let summary = lab.run(&experiment, run_options(&args), &mut |progress| display.show(progress));
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
@@ -53,7 +45,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
-fn options(args: &RunArgs) -> RunOptions {
+fn run_options(args: &RunArgs) -> RunOptions {
     let ExactArgs { verify, keep_going, jobs, .. } = args.exact;
     RunOptions { retry_failed: args.retry_failed, keep_going, verify, jobs }
 }
@@ -155,180 +147,53 @@ pub fn scratch(store: &Path) -> PathBuf {
     store.with_file_name(name)
 }
 
-fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
-    Ok(file::parse(path, &text(path)?, mode)?)
+/// The form of an experiment file.
+pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
+    let text = file::text::read(path)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    Ok(Input::file(path, text)?)
 }
 
-/// The text of an experiment file.
-pub fn text(path: &Path) -> Result<String, Failure> {
-    file::text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+/// The experiment of a file or of options.
+fn described(args: &RunArgs) -> Result<Experiment, Failure> {
+    let (mut input, form) = match &args.experiment {
+        Some(path) => of_file(path)?,
+        None => without_file(args)?,
+    };
+    let form = options::exact(&mut input, &args.exact, form)?;
+    Ok(input.experiment(form)?)
 }
 
-/// The experiment that options describe. Its name is made from workload and kernels, so the same command
-/// continues it.
-fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
-    let mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
-    if mode == Mode::Exact && args.boots.is_some() {
-        let message =
-            "--boots does not apply to exact mode: boots of one seed are identical; use --seeds";
-        return Err(Failure::Usage(message.into()));
+/// The form that options describe.
+fn without_file(args: &RunArgs) -> Result<(Input, FileForm), Failure> {
+    let mut input = Input::default();
+    if args.kernels.is_empty() {
+        return Err(Failure::Usage(NOTHING.into()));
     }
+    let variants = variants(&mut input, ("--kernels", &args.kernels), &args.build, args.each)?;
+    let mut workload =
+        options::workload(&mut input, ("--workload", &args.workload), &args.parameters)?;
+    workload.iterations = Some(input.option("--iterations", args.iterations));
+    let mut form = FileForm::new(options::machine(&mut input, &args.machine), variants, workload);
+    form.mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
+    let usual = Some(BootsArg::Number(DEFAULT_BOOTS)).filter(|_| form.mode.is_measured());
     let SequentialArgs { at_most, margin, budget } = args.sequential;
-    if mode == Mode::Exact && (at_most.is_some() || margin.is_some() || budget.is_some()) {
-        let message = "--at-most, --margin and --budget need --boots auto in measured mode; in exact mode \
-                       use `faultline compare --margin`";
-        return Err(Failure::Usage(message.into()));
+    form.boots = args.boots.or(usual).map(|boots| input.option("--boots", boots.into()));
+    form.at_most = at_most.map(|boots| input.option("--at-most", boots));
+    form.margin = margin.map(|margin| input.option("--margin", margin));
+    form.budget = budget.map(|budget| input.option("--budget", budget));
+    if !args.events.is_empty() {
+        let events = args.events.iter().map(|name| name.trim().to_owned()).collect();
+        form.sampler = Some(input.option("--events", Sampler { events, ..Sampler::default() }));
     }
-    if mode == Mode::Exact && matches!(args.machine.accel, AccelArg::Kvm) {
-        let message = "exact mode has its own emulation: leave --accel out";
-        return Err(Failure::Usage(message.into()));
-    }
-    let (boots, sequential) = match mode {
-        Mode::Measured => boots(args)?,
-        Mode::Exact => (file::DEFAULT_SEEDS, None),
-    };
-    let variants = super::build::variants(&args.kernels, &args.build, args.each)?;
-    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
-    let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let name = format!("{}-{}", used.manifest.name, names.join("-"));
-    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
-    let described = described(name, variants, used, (&args.machine, mode), boots)?;
-    let sampler = Sampler { events: events(&args.events)?, ..described.sampler };
-    let experiment = Experiment { sequential, sampler, ..described };
-    match sequential::unfit(&experiment) {
-        Some(Unfit { problem, remedy }) => Err(Failure::Usage(format!("{problem}: {remedy}"))),
-        None => Ok(experiment),
-    }
-}
-
-/// The events to count.
-fn events(names: &[String]) -> Result<Vec<String>, Failure> {
-    let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
-    let wrong = |(problem, hint)| Failure::Usage(format!("--events: {problem}: {hint}"));
-    file::check_events(&names).map_err(wrong).map(|()| names)
-}
-
-/// An experiment with one workload.
-pub fn described(
-    name: String,
-    variants: Vec<Variant>,
-    workload: WorkloadUse,
-    (machine, mode): (&MachineArgs, Mode),
-    boots: u32,
-) -> Result<Experiment, Failure> {
-    let workloads = vec![workload];
-    let disk = machine.disk.map(|disk| file::usual_disk(disk.size, disk.filesystem, mode));
-    let disk = disk.transpose().map_err(|wrong| Failure::Usage(format!("--disk: {wrong}")))?;
-    let machine = Machine {
-        accel: machine.accel.into(),
-        limits: file::usual_limits(&workloads),
-        disks: disk.into_iter().collect(),
-        ..Machine::new(topology(machine)?)
-    };
-    for used in &workloads {
-        workloads::check(used, &machine).map_err(refused)?;
-    }
-    Ok(Experiment { name, mode, variants, machine, workloads, boots, ..Experiment::default() })
-}
-
-/// A workload with parameters of the user's. `name` may be the file of its manifest.
-pub fn workload(
-    name: &str,
-    parameters: &[(String, String)],
-    iterations: u32,
-) -> Result<WorkloadUse, Failure> {
-    let mut manifest = workloads::named(name).map_err(refused)?;
-    let values: BTreeMap<String, String> = parameters.iter().cloned().collect();
-    if values.len() < parameters.len() {
-        return Err(Failure::Usage("--set names a parameter twice".into()));
-    }
-    workloads::set_parameters(&mut manifest, values).map_err(refused)?;
-    if iterations == 0 {
-        return Err(Failure::Usage("--iterations needs 1 or more".into()));
-    }
-    if iterations > MOST_ITERATIONS {
-        let message = format!("--iterations {iterations}: a boot has at most {MOST_ITERATIONS}");
-        return Err(Failure::Usage(message));
-    }
-    let program = workloads::take_program(&mut manifest).map_err(refused)?;
-    Ok(WorkloadUse { program, ..WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT) })
+    form.tree = args.build.tree.clone();
+    form.build = options::build(&mut input, &args.build.config);
+    Ok((input, form))
 }
 
 pub fn refused(error: WorkloadError) -> Failure {
     match error.hint() {
         hint if hint.is_empty() => Failure::Usage(error.to_string()),
         hint => Failure::Usage(format!("{error}: {hint}")),
-    }
-}
-
-/// Boots of each kernel in measured mode, and when `--boots auto` ends.
-fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
-    let SequentialArgs { at_most, margin, budget } = args.sequential;
-    let usage = |message: String| Err(Failure::Usage(message));
-    match args.boots {
-        Some(BootsArg::Auto) => {
-            let (boots, sequential) = until_decided(&args.sequential)?;
-            Ok((boots, Some(sequential)))
-        }
-        Some(BootsArg::Number(_)) | None
-            if at_most.is_some() || margin.is_some() || budget.is_some() =>
-        {
-            usage("--at-most, --margin and --budget need --boots auto".into())
-        }
-        Some(BootsArg::Number(boots)) => Ok((boots, None)),
-        None => Ok((DEFAULT_BOOTS, None)),
-    }
-}
-
-/// The largest number of boots of each kernel, and when `--boots auto` ends.
-pub fn until_decided(args: &SequentialArgs) -> Result<(u32, Sequential), Failure> {
-    let SequentialArgs { at_most, margin, budget } = *args;
-    let usage = |message: String| Err(Failure::Usage(message));
-    let at_most = at_most.unwrap_or(sequential::AT_MOST);
-    if at_most < sequential::FEWEST {
-        return usage(format!("--at-most {at_most}: {}", sequential::TOO_FEW));
-    }
-    let margin = margin.unwrap_or(sequential::MARGIN);
-    if !sequential::is_margin(margin) {
-        return usage(format!("--margin {margin}: {}", sequential::NO_MARGIN));
-    }
-    Ok((sequential::last(at_most), Sequential { margin: margin.0, budget }))
-}
-
-/// Applies the options of exact mode.
-fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
-    let usage = |message: &str| Err(Failure::Usage(message.into()));
-    let ExactArgs { mode, seeds, verify, keep_going, jobs, .. } = &args.exact;
-    let is_for_exact = seeds.is_some() || *verify || *keep_going || jobs.is_some();
-    if experiment.mode.is_measured() && is_for_exact {
-        return usage(
-            "--seeds, --verify, --keep-going and --jobs need exact mode: add --mode exact",
-        );
-    }
-    if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
-        return usage("the file has mode = \"exact\": change it there");
-    }
-    if *seeds == Some(0) {
-        return usage("--seeds needs 1 or more");
-    }
-    experiment.boots = not_too_many(seeds.unwrap_or(experiment.boots))?;
-    experiment.profile = args.exact.profiling(experiment.profile);
-    let Profiling { accesses, stacks, sampled, .. } = experiment.profile;
-    match experiment.mode {
-        Mode::Measured if accesses || stacks => {
-            usage("--profile accesses and stacks need exact mode: add --mode exact")
-        }
-        Mode::Exact if sampled => {
-            usage("--profile sampled is for measured mode: exact mode has --profile stacks")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Checks a number of boots of a variant.
-pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
-    match boots {
-        0..=MOST_BOOTS => Ok(boots),
-        _ => Err(Failure::Usage(format!("{boots} boots: a variant has at most {MOST_BOOTS}"))),
     }
 }

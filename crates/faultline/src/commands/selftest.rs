@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
-use lab::{RunOptions, file, place_of};
+use lab::file::{BootsForm, FileForm, Input, VariantForm, default_name, placeless};
+use lab::{RunOptions, place_of};
 use model::{Mode, Source};
 use store::Detail;
 
-use super::build::variant;
 use super::chosen::find;
-use super::run::{described, laboratory, not_too_many, workload};
-use super::{existing_store, print};
+use super::run::laboratory;
+use super::{existing_store, options, print};
 use crate::args::{SelftestArgs, SelftestFormat};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -39,11 +39,21 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     if args.boots < 3 {
         return Err(Failure::Usage("--boots needs 3 or more: fewer show nothing".into()));
     }
-    let boots = not_too_many(args.boots)?;
-    let variants = ["A", "B"].map(|name| variant(name.to_owned(), &args.kernel)).to_vec();
-    let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let name = format!("selftest-{}-{}", used.manifest.name, file::default_name(&args.kernel));
-    let experiment = described(name, variants, used, (&args.machine, Mode::Measured), boots)?;
+    let mut input = Input::default();
+    let variants = ["A", "B"].map(|name| {
+        let mut form = VariantForm::new(input.option("--kernel", args.kernel.clone()));
+        form.name = Some(placeless(name.to_owned()));
+        form
+    });
+    let mut workload =
+        options::workload(&mut input, ("--workload", &args.workload), &args.parameters)?;
+    workload.iterations = Some(input.option("--iterations", args.iterations));
+    let machine = options::machine(&mut input, &args.machine);
+    let mut form = FileForm::new(machine, variants.into(), workload);
+    form.boots = Some(input.option("--boots", BootsForm::Number(args.boots)));
+    let mut experiment = input.experiment(form)?;
+    let workload = &experiment.workloads[0].manifest.name;
+    experiment.name = format!("selftest-{workload}-{}", default_name(&args.kernel));
     lab::check(&experiment)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);

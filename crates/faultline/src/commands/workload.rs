@@ -6,14 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::{RunOptions, file, workloads};
-use model::{Kept, Mode, Sample, WorkloadUse};
+use lab::file::{BootsForm, FileForm, Input, VariantForm, placeless};
+use lab::{RunOptions, workloads};
+use model::{Kept, Mode, Sample};
 use report::escape;
 use store::{Detail, Store};
 
-use super::build::variant;
-use super::run::{described, laboratory, refused, workload};
-use super::{print, store_path};
+use super::run::{laboratory, refused};
+use super::{options, print, store_path};
 use crate::args::{Language, WorkloadCheckArgs, WorkloadCommand};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
@@ -135,13 +135,20 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Runs a workload once and prints what it yields. Nothing gets into the user's store.
 fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
-    let used = workload(&args.workload, &args.parameters, 1)?;
-    let used = WorkloadUse { timeout: args.timeout, ..used };
-    let manifest = used.manifest.clone();
-    let mode = args.mode.map_or(Mode::Measured, Mode::from);
-    let variants = vec![variant(file::default_name(&args.kernel), &args.kernel)];
-    let name = format!("check-{}", manifest.name);
-    let experiment = described(name, variants, used, (&args.machine, mode), 1)?;
+    let mut input = Input::default();
+    let mut form = options::workload(&mut input, ("", &args.workload), &args.parameters)?;
+    form.timeout = Some(input.option("--timeout", args.timeout));
+    let variant = VariantForm::new(input.option("--kernel", args.kernel.clone()));
+    let machine = options::machine(&mut input, &args.machine);
+    let mut form = FileForm::new(machine, vec![variant], form);
+    form.mode = args.mode.map_or(Mode::Measured, Mode::from);
+    match form.mode {
+        Mode::Measured => form.boots = Some(placeless(BootsForm::Number(1))),
+        Mode::Exact => form.seeds = Some(placeless(1)),
+    }
+    let mut experiment = input.experiment(form)?;
+    let manifest = experiment.workloads[0].manifest.clone();
+    experiment.name = format!("check-{}", manifest.name);
     lab::check(&experiment)?;
     let directory = tempfile::tempdir()?;
     let mut lab = laboratory(Some(directory.path().join("check.db")))?;

@@ -14,12 +14,16 @@ use super::{Checked, Value, fault};
 /// The table `[build]`, and the same keys of a variant, which replace those of the table.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BuildForm {
-    config: Option<Spanned<String>>,
-    fragments: Option<Vec<PathBuf>>,
+pub struct BuildForm {
+    /// The configuration: a file, or a kernel's.
+    pub config: Option<Spanned<String>>,
+    /// Files with options that replace those of the configuration.
+    pub fragments: Option<Vec<PathBuf>>,
     set: Option<BTreeMap<String, Value>>,
-    compiler: Option<Spanned<String>>,
-    modules: Option<bool>,
+    /// The compiler, such as `gcc-14`.
+    pub compiler: Option<Spanned<String>>,
+    /// Whether modules are built too.
+    pub modules: Option<bool>,
 }
 
 /// The keys of a variant that change its source.
@@ -30,7 +34,7 @@ pub(super) struct ChangeForm {
 }
 
 /// Expands `~/` at the start of a path, and makes a relative one relative to `directory`.
-pub fn path(directory: &Path, path: &Path) -> PathBuf {
+pub(super) fn path(directory: &Path, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), env::var_os("HOME")) {
         (Ok(below), Some(home)) => Path::new(&home).join(below),
         _ => directory.join(path),
@@ -46,7 +50,7 @@ pub(super) fn config(directory: &Path, name: &str) -> String {
 }
 
 /// A source with its path made absolute.
-pub fn source(directory: &Path, kernel: String) -> String {
+pub(super) fn source(directory: &Path, kernel: String) -> String {
     match kernel.strip_prefix("src:") {
         Some(place) => format!("src:{}", path(directory, Path::new(place)).display()),
         None => kernel,
@@ -81,7 +85,7 @@ pub(super) fn check(
         return fault(
             kernel.span(),
             "a commit needs the git repository that has it",
-            "name it at the top of the file: tree = \"~/linux\"",
+            "name it with --tree, or at the top of the file: tree = \"~/linux\"",
         );
     }
     let compiler = own.compiler.as_ref().or(general.compiler.as_ref());
@@ -127,7 +131,7 @@ pub(super) fn suffix(step: usize) -> String {
 
 /// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
 /// when a patch cannot be read.
-pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
+pub(super) fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
     let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
     let subjects = kernels::subjects(&build.patches)?;
     let name = |step: usize| variant.name.clone() + &suffix(step);

@@ -9,66 +9,70 @@ use toml::Spanned;
 
 use super::mode::BootsForm;
 use super::variants::VariantForm;
-use super::{Checked, FileError, FileForm, build, fault, read};
+use super::{Checked, FileForm, build, fault};
 use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence, name};
 
 /// What is searched.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CulpritForm {
-    good: Option<String>,
-    bad: Option<String>,
-    good_config: Option<String>,
-    bad_config: Option<String>,
-    reference: Option<String>,
-    metric: Option<String>,
-    counter: Option<String>,
-    phase: Option<String>,
-    function: Option<String>,
+pub struct CulpritForm {
+    /// The commit before the change.
+    pub good: Option<String>,
+    /// The commit after the change.
+    pub bad: Option<String>,
+    /// The configuration of the good end.
+    pub good_config: Option<String>,
+    /// The configuration of the bad end.
+    pub bad_config: Option<String>,
+    /// An older commit to measure too.
+    pub reference: Option<String>,
+    /// A row of means.
+    pub metric: Option<String>,
+    /// A row of the tables of counters.
+    pub counter: Option<String>,
+    /// The phase whose instructions count.
+    pub phase: Option<Spanned<String>>,
+    /// The function whose instructions count.
+    pub function: Option<Spanned<String>>,
+    /// Search every step beyond luck.
     #[serde(default)]
-    all: bool,
+    pub all: bool,
+    /// Do not search inside merges.
     #[serde(default)]
-    first_parent: bool,
+    pub first_parent: bool,
+    /// Patches that commits need to build or boot.
     #[serde(default)]
-    with_patch: Vec<PathBuf>,
-    confidence: Option<Share>,
-    budget: Option<Millis>,
+    pub with_patch: Vec<PathBuf>,
+    /// Measured mode: how sure the answer is to be.
+    pub confidence: Option<Spanned<Share>>,
+    /// No further commit is tried after this time.
+    pub budget: Option<Millis>,
 }
 
-/// Reads a search from an experiment's file. `ends` replace those of the file. Machine, workload and mode are the
-/// file's; settings and configuration are those of its first variant.
-pub fn parse_culprit(
-    path: &Path,
-    text: &str,
-    ends: [Option<&str>; 2],
-) -> Result<Search, Box<FileError>> {
-    let directory = path.parent().unwrap_or(Path::new(""));
-    read(text).and_then(|form| search(form, directory, ends)).map_err(|fault| fault.at(path, text))
-}
-
-fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Checked<Search> {
-    let place = form.culprit.as_ref().map_or(form.name.span(), Spanned::span);
+/// The search that a form describes.
+pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
+    let place = form.culprit.as_ref().map(Spanned::span).filter(|place| !place.is_empty());
+    let place = place.or(form.name.as_ref().map(Spanned::span)).unwrap_or_default();
     let wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
-    let [good, bad] = [("good", ends[0], wanted.good), ("bad", ends[1], wanted.bad)].map(
-        |(name, given, written)| match given.map(String::from).or(written) {
-            Some(commit) => Ok(commit),
-            None => {
+    let [good, bad] = [("good", wanted.good), ("bad", wanted.bad)].map(|(name, commit)| {
+        commit.map_or_else(
+            || {
                 let hint = format!("give it in [culprit] or with --{name}");
                 fault(place.clone(), format!("a search needs the {name} end"), hint)
-            }
-        },
-    );
+            },
+            Ok,
+        )
+    });
     let (good, bad) = (good?, bad?);
     let Some(tree) = form.tree.as_ref().map(|tree| build::path(directory, tree)) else {
-        let hint = "name it at the top of the file: tree = \"~/linux\"";
+        let hint = "name it with --tree, or at the top of the file: tree = \"~/linux\"";
         return fault(place, "a search needs the git repository of the commits", hint);
     };
     if form.sweep.is_some() {
         return fault(place, "a search runs on one machine", "leave [sweep] out");
     }
     if form.variants.is_none() && form.matrix.is_none() {
-        let at = |text: String| Spanned::new(place.clone(), text);
-        let variant = VariantForm::new(at("good".into()), at(format!("git:{good}")));
+        let variant = VariantForm::new(Spanned::new(place.clone(), format!("git:{good}")));
         form.variants = Some(Spanned::new(place.clone(), vec![variant]));
     }
     if form.boots.is_none() && form.mode.is_measured() {
@@ -96,33 +100,33 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
     let config = |name: Option<String>| name.map(|name| build::config(directory, &name));
     let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
     let figures = [
-        ("metric", &wanted.metric),
-        ("counter", &wanted.counter),
-        ("phase", &wanted.phase),
-        ("function", &wanted.function),
+        ("metric", wanted.metric.is_some()),
+        ("counter", wanted.counter.is_some()),
+        ("phase", wanted.phase.is_some()),
+        ("function", wanted.function.is_some()),
     ];
     let figures: Vec<&str> =
-        figures.into_iter().filter_map(|(key, it)| it.as_ref().map(|_| key)).collect();
+        figures.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect();
     if figures.len() > 1 && figures != ["phase", "function"] {
         let problem = format!("a search has one figure, and {} are given", figures.join(" and "));
         return fault(place, problem, "leave the others out");
     }
     let is_measured = experiment.mode.is_measured();
-    if is_measured && (wanted.phase.is_some() || wanted.function.is_some()) {
-        return fault(
-            place,
-            "phase and function need exact mode",
-            "add mode = \"exact\", or use metric",
-        );
+    if let Some(figure) = wanted.phase.as_ref().or(wanted.function.as_ref()).filter(|_| is_measured)
+    {
+        let hint = "add mode = \"exact\" or --mode exact, or use metric";
+        return fault(figure.span(), "phase and function need exact mode", hint);
     }
-    if !is_measured && wanted.confidence.is_some() {
-        return fault(place, "confidence is for measured mode", "leave it out");
-    }
-    let confidence = wanted.confidence.unwrap_or(CONFIDENCE);
-    if !is_confidence(confidence) {
-        let hint = "use 50 % or more and less than 100 %, such as \"95%\"";
-        return fault(place, "`confidence` is out of range", hint);
-    }
+    let confidence = match &wanted.confidence {
+        Some(given) if !is_measured => {
+            return fault(given.span(), "confidence is for measured mode", "leave it out");
+        }
+        Some(given) if !is_confidence(*given.get_ref()) => {
+            let hint = "use 50 % or more and less than 100 %, such as \"95%\"";
+            return fault(given.span(), "`confidence` is out of range", hint);
+        }
+        given => given.as_ref().map_or(CONFIDENCE, |given| *given.get_ref()),
+    };
     Ok(Search {
         experiment: Experiment {
             name: name(&experiment.workloads[0].manifest.name),
@@ -146,8 +150,8 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
         asked: Asked {
             metric: wanted.metric,
             counter: wanted.counter,
-            phase: wanted.phase,
-            function: wanted.function,
+            phase: wanted.phase.map(Spanned::into_inner),
+            function: wanted.function.map(Spanned::into_inner),
         },
         all: wanted.all,
         first_parent: wanted.first_parent,
@@ -159,13 +163,20 @@ fn search(mut form: FileForm, directory: &Path, ends: [Option<&str>; 2]) -> Chec
 
 #[cfg(test)]
 mod tests {
+    use super::super::Input;
     use super::*;
 
     const REST: &str =
         "machine = { cpus = 1, memory = '512M' }\nworkload = [{ name = 'mprotect' }]\n";
 
     fn parse(text: &str, ends: [Option<&str>; 2]) -> Result<Search, String> {
-        parse_culprit(Path::new("/x/a.toml"), text, ends).map_err(|error| error.to_string())
+        let read = Input::file(Path::new("/x/a.toml"), text.to_owned());
+        let (input, mut form) = read.map_err(|error| error.to_string())?;
+        if let Some(wanted) = form.culprit.as_mut().map(Spanned::get_mut) {
+            let [good, bad] = ends.map(|end| end.map(str::to_owned));
+            (wanted.good, wanted.bad) = (good.or(wanted.good.take()), bad.or(wanted.bad.take()));
+        }
+        input.search(form).map_err(|error| error.to_string())
     }
 
     #[test]

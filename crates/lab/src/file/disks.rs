@@ -15,14 +15,21 @@ const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 /// The largest size of a disk. Hosts have no larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
+/// A disk.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskForm {
+    /// How the guest sees it.
     pub kind: Option<Spanned<DiskKind>>,
+    /// Its size.
     pub size: Spanned<Bytes>,
+    /// The file system on it; none for a raw device.
     pub filesystem: Option<FileSystem>,
+    /// Options for mkfs, one word each.
     pub mkfs: Option<Spanned<Vec<String>>>,
+    /// Where it is mounted.
     pub mount: Option<Spanned<String>>,
+    /// Options of mount, separated by commas.
     pub options: Option<Spanned<String>>,
 }
 
@@ -40,23 +47,6 @@ pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checke
         disks.push(disk);
     }
     Ok(disks)
-}
-
-/// The first disk of a machine, mounted, with the usual kind of the mode. The error is a problem and a hint.
-pub fn usual(size: Bytes, filesystem: FileSystem, mode: Mode) -> Result<Disk, String> {
-    let form = DiskForm {
-        kind: None,
-        size: Spanned::new(0..0, size),
-        filesystem: Some(filesystem),
-        mkfs: None,
-        mount: None,
-        options: None,
-    };
-    // The memory limits RAM disks only.
-    form.check(0, mode, MAX_DISK).map_err(|fault| {
-        let hint = fault.hint.map(|hint| format!(": {hint}"));
-        fault.problem + &hint.unwrap_or_default()
-    })
 }
 
 /// Checks that a disk is compatible with the others.

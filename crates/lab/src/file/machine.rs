@@ -13,19 +13,25 @@ use super::mode::check_accel;
 use super::swap::{self, SwapForm};
 use super::{Checked, fault, some_time, usual_limits};
 
+/// A machine.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
+    /// CPUs of all nodes together.
     pub cpus: Option<Spanned<u32>>,
+    /// Memory of all nodes together.
     pub memory: Option<Spanned<Bytes>>,
+    /// NUMA nodes, among which CPUs and memory are divided evenly.
     pub nodes: Option<Spanned<u32>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub node: Vec<Spanned<Node>>,
+    pub(super) node: Vec<Spanned<Node>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Its disks.
     pub disk: Vec<Spanned<DiskForm>>,
-    pub swap: Option<Spanned<SwapForm>>,
+    pub(super) swap: Option<Spanned<SwapForm>>,
+    /// KVM or emulation.
     pub accel: Option<Spanned<Accel>>,
-    pub limits: Option<LimitsForm>,
+    pub(super) limits: Option<LimitsForm>,
 }
 
 #[derive(Clone, Default, Deserialize, Serialize)]

@@ -462,7 +462,8 @@ fn variant(axes: &[Axis], cell: &[usize], cells: &[Vec<usize>]) -> VariantForm {
     let at = |text: &str| Spanned::new(kernel.place.clone(), text.to_owned());
     let mut form = VariantForm {
         axes: crossed.map(|(axis, it)| at(&format!("{}={}", axis.name, it.name))).collect(),
-        ..VariantForm::new(at(&name(axes, cell)), at(&kernel.written))
+        name: Some(at(&name(axes, cell))),
+        ..VariantForm::new(at(&kernel.written))
     };
     let mut words: Vec<String> = Vec::new();
     let paths = |files: Vec<String>| files.into_iter().map(PathBuf::from).collect();

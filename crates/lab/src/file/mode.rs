@@ -9,25 +9,29 @@ use crate::schedule::MOST_BOOTS;
 use crate::sequential;
 
 /// The default number of seeds of a variant in exact mode.
-pub const DEFAULT_SEEDS: u32 = 5;
+pub(super) const DEFAULT_SEEDS: u32 = 5;
 
 /// The number of boots: a number, or `auto` for as many as the verdicts need.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a number of boots from 1 to 10000, or \"auto\"")]
 pub enum BootsForm {
+    /// This many.
     Number(u32),
+    /// As many as the verdicts need.
     Word(Auto),
 }
 
+/// The word for boots until every verdict is decided.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auto {
+    /// `auto`.
     Auto,
 }
 
 /// The boots of each variant: `boots` in measured mode, `seeds` in exact mode. With `boots = "auto"`, the
 /// largest number of boots, and when they end.
-pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
+pub(super) fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     let boots = match (form.mode, &form.boots, &form.seeds) {
         (Mode::Measured, Some(boots), None) => match *boots.get_ref() {
             BootsForm::Number(number) => positive(boots, number, "boots is 0", "such as 3"),
@@ -41,11 +45,12 @@ pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
             fault(0..0, "the number of boots is missing", "add boots = 3, or mode = \"exact\"")
         }
         (Mode::Measured, _, Some(seeds)) => {
-            let hint = "use boots in measured mode, or add mode = \"exact\"";
+            let hint = "use boots in measured mode, or add mode = \"exact\" or --mode exact";
             fault(seeds.span(), "seeds are only for exact mode", hint)
         }
         (Mode::Exact, Some(boots), _) => {
-            let hint = "use seeds, such as seeds = 5; boots with the same seed are identical";
+            let hint =
+                "use seeds, such as seeds = 5 or --seeds 5; boots with the same seed are identical";
             fault(boots.span(), "boots is only for measured mode", hint)
         }
     }?;
@@ -56,7 +61,10 @@ pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     ];
     match keys.into_iter().find_map(|(key, span)| Some((key, span?))) {
         Some((key, span)) => {
-            let hint = "leave it out, or use boots = \"auto\"";
+            let hint = match form.mode {
+                Mode::Measured => "leave it out, or use boots = \"auto\" or --boots auto",
+                Mode::Exact => "leave it out: exact mode boots each seed once",
+            };
             fault(span, format!("{key} is only for boots = \"auto\""), hint)
         }
         None => Ok((boots, None)),
@@ -102,7 +110,7 @@ fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
 }
 
 /// Checks what a profile has.
-pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
+pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
     let Some(profile) = &form.profile else {
         return Ok(Profiling::default());
     };
@@ -116,7 +124,7 @@ pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
 fn check_profiling(mode: Mode, profile: &Profiling) -> Result<(), (&'static str, &'static str)> {
     let Profiling { accesses, stacks, sampled, frequency } = *profile;
     if mode.is_measured() && (accesses || stacks) {
-        let hint = "use sampled = true, or add mode = \"exact\"";
+        let hint = "use sampled = true, or add mode = \"exact\" or --mode exact";
         return Err(("accesses and stacks are only for exact mode", hint));
     }
     if mode == Mode::Exact && sampled {
@@ -135,10 +143,10 @@ fn check_profiling(mode: Mode, profile: &Profiling) -> Result<(), (&'static str,
 }
 
 /// Checks the accelerator. Exact mode always uses emulation.
-pub fn check_accel(mode: Mode, accel: &Spanned<Accel>) -> Checked<Accel> {
+pub(super) fn check_accel(mode: Mode, accel: &Spanned<Accel>) -> Checked<Accel> {
     match *accel.get_ref() {
         Accel::Kvm if mode == Mode::Exact => {
-            let hint = "leave accel out: real CPUs do not count instructions reproducibly";
+            let hint = "leave it out; real CPUs do not count instructions reproducibly";
             fault(accel.span(), "exact mode cannot use KVM", hint)
         }
         accel => Ok(accel),

@@ -37,7 +37,7 @@ fn twice<T: PartialEq>(named: &[T]) -> Option<&T> {
 }
 
 /// Checks names of events. The error is the problem, and a hint. Which tracepoints a kernel has is not checked.
-pub fn check_events(events: &[String]) -> Result<(), (String, String)> {
+fn check_events(events: &[String]) -> Result<(), (String, String)> {
     if events.len() > MAX_EVENTS {
         let problem = format!("{} events are too many", events.len());
         return Err((problem, format!("count at most {MAX_EVENTS}")));

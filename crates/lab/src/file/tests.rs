@@ -5,6 +5,7 @@ use model::{Sequential, Setting};
 
 use super::*;
 use crate::file::lock;
+use crate::file::mode::DEFAULT_SEEDS;
 
 const GOOD: &str = r#"
 name = "numa"

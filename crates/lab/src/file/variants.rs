@@ -22,11 +22,14 @@ pub(super) const NEEDS_PATCHES: [&str; 2] = [
     "list the patches of the series in `patches`, or leave `each` out",
 ];
 
+/// A variant.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct VariantForm {
-    pub(super) name: Option<Spanned<String>>,
-    pub(super) kernel: Spanned<String>,
+pub struct VariantForm {
+    /// Its name; by default that of its kernel.
+    pub name: Option<Spanned<String>>,
+    /// Which kernel.
+    pub kernel: Spanned<String>,
     pub(super) cmdline: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) sysctl: BTreeMap<Spanned<String>, Value>,
@@ -34,19 +37,23 @@ pub(super) struct VariantForm {
     pub(super) sysfs: BTreeMap<Spanned<String>, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) modules: Vec<Spanned<String>>,
+    /// Patches to apply before it is built.
     #[serde(default, skip_serializing)]
-    pub(super) patches: Vec<PathBuf>,
+    pub patches: Vec<PathBuf>,
+    /// Whether each patch makes a variant, with all patches up to it.
     #[serde(default, skip_serializing)]
-    pub(super) each: bool,
+    pub each: bool,
     /// Of a step of a series, how many patches it has.
     #[serde(skip)]
     pub(super) first: Option<usize>,
     #[serde(skip)]
     pub(super) step: Option<Step>,
+    /// Commits to revert before it is built.
     #[serde(default, skip_serializing)]
-    pub(super) revert: Vec<String>,
+    pub revert: Vec<String>,
+    /// Commits to apply before it is built.
     #[serde(default, skip_serializing)]
-    pub(super) pick: Vec<String>,
+    pub pick: Vec<String>,
     #[serde(default, skip_serializing)]
     pub(super) build: BuildForm,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,9 +94,9 @@ pub(super) fn check_all(forms: Vec<VariantForm>, source: SourceForm<'_>) -> Chec
 
 impl VariantForm {
     /// A kernel without any change.
-    pub(super) fn new(name: Spanned<String>, kernel: Spanned<String>) -> Self {
+    pub fn new(kernel: Spanned<String>) -> Self {
         Self {
-            name: Some(name),
+            name: None,
             kernel,
             cmdline: None,
             sysctl: BTreeMap::new(),

@@ -19,25 +19,34 @@ const LONGEST_NAME: usize = 100;
 /// Values of parameters by name.
 pub type Parameters = BTreeMap<Spanned<String>, Spanned<Value>>;
 
+/// A workload.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadForm {
+    /// A manifest that no file has, in place of a name.
+    #[serde(skip)]
+    pub made: Option<Manifest>,
+    /// Its name.
     pub name: Option<Spanned<String>>,
     #[serde(rename = "as")]
-    pub called: Option<Spanned<String>>,
+    pub(super) called: Option<Spanned<String>>,
+    /// The file of its manifest, in place of a name.
     pub manifest: Option<Spanned<PathBuf>>,
-    pub program: Option<Spanned<PathBuf>>,
-    pub binaries: Option<Spanned<PathBuf>>,
-    pub archive: Option<Spanned<PathBuf>>,
+    pub(super) program: Option<Spanned<PathBuf>>,
+    pub(super) binaries: Option<Spanned<PathBuf>>,
+    pub(super) archive: Option<Spanned<PathBuf>>,
+    /// Iterations in each boot.
     pub iterations: Option<Spanned<u32>>,
-    pub warmup: Option<u32>,
+    pub(super) warmup: Option<u32>,
+    /// The time limit of an iteration.
     pub timeout: Option<Spanned<Millis>>,
-    pub primary: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) primary: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Its parameters.
     pub parameters: Option<Parameters>,
 }
 
 /// Checks all workloads.
-pub fn check_all(
+pub(super) fn check_all(
     forms: Vec<Spanned<WorkloadForm>>,
     directory: &Path,
     machine: &Machine,
@@ -70,12 +79,12 @@ pub fn check_all(
 
 impl WorkloadForm {
     /// Whether this is its name in the experiment.
-    pub fn is_called(&self, name: &str) -> bool {
+    pub(super) fn is_called(&self, name: &str) -> bool {
         self.called.as_ref().or(self.name.as_ref()).is_some_and(|own| own.get_ref() == name)
     }
 
     /// The name of the built-in workload, or the path of the manifest.
-    pub fn source(&self, directory: &Path) -> String {
+    pub(super) fn source(&self, directory: &Path) -> String {
         match &self.manifest {
             Some(manifest) => directory.join(manifest.get_ref()).display().to_string(),
             None => self.name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
@@ -88,23 +97,24 @@ impl WorkloadForm {
         directory: &Path,
         machine: &Machine,
     ) -> Checked<WorkloadUse> {
-        let (mut manifest, place) = match (self.name, self.manifest) {
-            (Some(name), None) => {
+        let (mut manifest, place) = match (self.made, self.name, self.manifest) {
+            (Some(made), ..) => (made, place),
+            (None, Some(name), None) => {
                 let found = workloads::find(name.get_ref(), directory);
                 (found.or_else(|error| refuse(name.span(), &error))?, name.span())
             }
-            (None, Some(path)) => {
+            (None, None, Some(path)) => {
                 let found = workloads::read(&directory.join(path.get_ref()));
                 (found.or_else(|error| refuse(path.span(), &error))?, path.span())
             }
-            (Some(name), Some(_)) => {
+            (None, Some(name), Some(_)) => {
                 return fault(
                     name.span(),
                     "the workload has both name and manifest",
                     "leave one of them out",
                 );
             }
-            (None, None) => {
+            (None, None, None) => {
                 let hint = "add name = \"autonuma\", or manifest = \"FILE.toml\"";
                 return fault(place, "the workload has no name and no manifest", hint);
             }

@@ -67,7 +67,7 @@ pub fn write(experiment: &Experiment) -> Written {
     };
     let margin = sequential.map(|it| Share(it.margin)).filter(|margin| *margin != MARGIN);
     let form = FileForm {
-        name: placeless(name),
+        name: Some(placeless(name)),
         mode,
         boots: mode.is_measured().then(|| placeless(number)),
         at_most: sequential.and(Some(boots)).filter(|boots| *boots != AT_MOST).map(placeless),
@@ -186,7 +186,8 @@ fn variant(variant: Variant) -> VariantForm {
         Some(Point { variant, .. }) => (variant, cmdline),
         None => (name, cmdline),
     };
-    let mut form = VariantForm::new(placeless(name), placeless(kernel.name));
+    let mut form = VariantForm::new(placeless(kernel.name));
+    form.name = Some(placeless(name));
     form.cmdline = given(&cmdline);
     form.modules = modules.into_iter().map(placeless).collect();
     form.axes = axes.iter().map(|(axis, value)| placeless(format!("{axis}={value}"))).collect();

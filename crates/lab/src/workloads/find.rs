@@ -37,8 +37,11 @@ pub fn find(name: &str, directory: &Path) -> Result<Manifest, WorkloadError> {
     if let Some(manifest) = built_in().into_iter().find(|manifest| manifest.name == name) {
         return Ok(manifest);
     }
-    let files = directories(directory).into_iter().map(|it| it.join(format!("{name}.toml")));
-    match files.filter(|_| !name.contains('/')).find(|file| file.is_file()) {
+    if name.contains('/') {
+        return Err(WorkloadError::NoManifest { path: name.to_owned() });
+    }
+    let mut files = directories(directory).into_iter().map(|it| it.join(format!("{name}.toml")));
+    match files.find(|file| file.is_file()) {
         Some(file) => called(name, &file),
         None => Err(WorkloadError::Unknown {
             name: name.into(),
@@ -51,7 +54,6 @@ pub fn find(name: &str, directory: &Path) -> Result<Manifest, WorkloadError> {
 pub fn named(name: &str) -> Result<Manifest, WorkloadError> {
     match name {
         file if file.ends_with(".toml") => read(Path::new(file)),
-        other if other.contains('/') => Err(WorkloadError::NoManifest { path: other.to_owned() }),
         name => find(name, Path::new("")),
     }
 }

@@ -1,0 +1,94 @@
+//! Turns options into the form of an experiment file, which `lab` checks.
+
+use std::collections::BTreeMap;
+
+use lab::file::{
+    Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value, WorkloadForm,
+};
+use model::{Accel, Mode, Profiling};
+
+use crate::args::{BootsArg, ConfigArgs, ExactArgs, MachineArgs};
+use crate::failure::Failure;
+
+impl From<BootsArg> for BootsForm {
+    fn from(boots: BootsArg) -> Self {
+        match boots {
+            BootsArg::Number(number) => Self::Number(number),
+            BootsArg::Auto => Self::Word(Auto::Auto),
+        }
+    }
+}
+
+/// The machine that options describe.
+pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
+    let MachineArgs { cpus, memory, nodes, accel, disk } = *args;
+    let mut form = MachineForm::default();
+    form.cpus = Some(input.option("--cpus", cpus));
+    form.memory = Some(input.option("--memory", memory));
+    form.nodes = Some(input.option("--nodes", nodes));
+    form.accel = Some(input.option("--accel", Accel::from(accel)));
+    form.disk.extend(disk.map(|disk| {
+        let size = input.option("--disk", disk.size);
+        let filesystem = Some(disk.filesystem);
+        let form =
+            DiskForm { kind: None, size, filesystem, mkfs: None, mount: None, options: None };
+        input.option("--disk", form)
+    }));
+    form
+}
+
+/// The workload that the option or argument `option` names, by its name or the file of its manifest, with the
+/// parameters of `--set`.
+pub fn workload(
+    input: &mut Input,
+    (option, name): (&str, &str),
+    parameters: &[(String, String)],
+) -> Result<WorkloadForm, Failure> {
+    let mut form = WorkloadForm::default();
+    match name.ends_with(".toml") {
+        true => form.manifest = Some(input.option(option, name.into())),
+        false => form.name = Some(input.option(option, name.to_owned())),
+    }
+    let mut values = BTreeMap::new();
+    for (name, value) in parameters {
+        let value = input.option("--set", Value::Text(value.clone()));
+        if values.insert(input.option("--set", name.clone()), value).is_some() {
+            return Err(Failure::Usage("--set names a parameter twice".into()));
+        }
+    }
+    form.parameters = Some(values);
+    Ok(form)
+}
+
+/// The configuration and the compiler of kernels.
+pub fn build(input: &mut Input, args: &ConfigArgs) -> BuildForm {
+    let ConfigArgs { kconfig, fragments, build_modules, compiler } = args;
+    let mut form = BuildForm::default();
+    form.config = kconfig.as_ref().map(|config| input.option("--kconfig", config.clone()));
+    form.fragments = Some(fragments.clone());
+    form.modules = Some(*build_modules);
+    form.compiler = compiler.as_ref().map(|it| input.option("--compiler", it.to_string()));
+    form
+}
+
+/// Applies options of exact mode, and of profiles, to the form of a file or of other options.
+pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<FileForm, Failure> {
+    let ExactArgs { mode, seeds, profile, verify, keep_going, jobs } = args;
+    let mode = mode.map_or(form.mode, Mode::from);
+    if mode.is_measured() && form.mode == Mode::Exact {
+        return Err(Failure::Usage("the file has mode = \"exact\": change it there".into()));
+    }
+    if mode.is_measured() && (*verify || *keep_going || jobs.is_some()) {
+        let message = "--verify, --keep-going and --jobs need exact mode: add --mode exact";
+        return Err(Failure::Usage(message.into()));
+    }
+    let mut form = form.in_mode(mode);
+    if let Some(seeds) = seeds {
+        form.seeds = Some(input.option("--seeds", *seeds));
+    }
+    if !profile.is_empty() {
+        let described = form.profile.map_or(Profiling::default(), |it| it.into_inner());
+        form.profile = Some(input.option("--profile", args.profiling(described)));
+    }
+    Ok(form)
+}
