@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES, MAX_TEXT};
+use flight::profile::{self, MARK};
+use guest::arch;
 use guest::clock::{Ticks, boot_time};
 use guest::kmsg::{KernelLog, MAX_PIECE};
 use model::{Millis, NoteKind};
@@ -18,8 +20,11 @@ use model::{Millis, NoteKind};
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
-use guest::arch;
 
+/// The mark that ends one slice of the profile and begins the next.
+const CUT: u64 = u64::from_le_bytes(MARK);
+/// The mark at which the accesses up to the tick of a time are recorded.
+const TICK: u64 = u64::from_le_bytes(profile::TICK);
 /// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;
 /// The shortest interval. With a shorter one the sampler would dominate the measurement.
@@ -150,7 +155,7 @@ impl Watch {
     fn tick(&self) {
         let mut sources = self.lock();
         let time = boot_time();
-        arch::tick(time);
+        arch::mark_with::<TICK>(time);
         sources.sampler.sample(time, Moment::Tick);
         if let Some(profiler) = &mut sources.profiler {
             profiler.tick(&self.recorder, time);
@@ -172,7 +177,7 @@ impl Watch {
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
         sources.tally.admit(event)?;
-        arch::cut();
+        arch::mark::<CUT>();
         if let Some(profiler) = &mut sources.profiler {
             profiler.cut(&self.recorder, boot_time());
         }
@@ -183,7 +188,7 @@ impl Watch {
         if let Some(profiler) = &mut sources.profiler {
             profiler.skip();
         }
-        arch::cut();
+        arch::mark::<CUT>();
         recorded
     }
 

@@ -86,6 +86,7 @@ fn written_out(code: &str) -> String {
     for part in parts {
         let (names, after) = part.split_once('}').unwrap();
         let before = text.rsplit(|letter| !is_path(letter)).next().unwrap().to_owned();
+        text.truncate(text.len() - before.len());
         let paths = names.split(',').map(|name| format!(" {before}::{}", name.trim()));
         text.extend(paths);
         text.push_str(after);

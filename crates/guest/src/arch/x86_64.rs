@@ -5,8 +5,6 @@
 
 use std::arch::asm;
 
-use flight::profile::{MARK, TICK};
-
 /// The size of a base page.
 pub const PAGE: usize = 4096;
 /// The size of a huge page.
@@ -14,28 +12,19 @@ pub const HUGE: usize = 2 << 20;
 /// The usual console.
 pub const CONSOLE: &str = "ttyS0";
 
-/// Ends one slice of the profile and begins the next.
-pub fn cut() {
+/// Executes the NOP of these bytes, in the order of memory.
+#[inline]
+pub fn mark<const BYTES: u64>() {
     // SAFETY: the bytes are one NOP with an operand that is not accessed (Intel SDM, volume 2B):
     // no register, flag or memory changes.
-    unsafe {
-        asm!(
-            ".8byte {mark}",
-            mark = const u64::from_le_bytes(MARK),
-            options(nostack, preserves_flags),
-        );
-    }
+    unsafe { asm!(".8byte {mark}", mark = const BYTES, options(nostack, preserves_flags)) }
 }
 
-/// Records in the profile the accesses up to the tick of `time`.
-pub fn tick(time: u64) {
-    // SAFETY: as in `cut`.
+/// The same with a value that the plugin reads.
+#[inline]
+pub fn mark_with<const BYTES: u64>(value: u64) {
+    // SAFETY: as in `mark`.
     unsafe {
-        asm!(
-            ".8byte {mark}",
-            mark = const u64::from_le_bytes(TICK),
-            in("rax") time,
-            options(nostack, preserves_flags),
-        );
+        asm!(".8byte {mark}", mark = const BYTES, in("rax") value, options(nostack, preserves_flags));
     }
 }
