@@ -3,6 +3,7 @@
 
 pub mod bonnie;
 pub mod names;
+pub mod nas;
 
 /// A number in a program's output: digits, optionally with a point and more digits. Never negative.
 pub fn number(text: &str) -> Option<f64> {

@@ -4,7 +4,7 @@
 //! prints itself in `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program that reports a
 //! wrong result does not count.
 
-use benchmarks::number;
+use benchmarks::nas::{TIME, field};
 
 use super::gather::{Gather, primary, seconds};
 use super::timed::{self, ALL};
@@ -47,8 +47,9 @@ fn printed(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
             continue;
         }
         any = true;
-        let seconds_taken = log.lines().find_map(time_in_seconds);
-        match seconds_taken.filter(|_| is_right(&log)) {
+        let time =
+            field(&log, TIME).and_then(|it| benchmarks::number(it.split_whitespace().next()?));
+        match time.filter(|_| is_right(&log)) {
             Some(value) => {
                 gather.metric(primary(seconds(kernel)));
                 gather.sample(kernel, "", value)?;
@@ -66,11 +67,4 @@ fn is_kernel(name: &str) -> bool {
     name.split_once('.').is_some_and(|(kernel, class)| {
         (1..=4).contains(&kernel.len()) && class.len() == 1 && letters(kernel) && letters(class)
     })
-}
-
-/// The figure of the line ` Time in seconds =    12.34`.
-fn time_in_seconds(line: &str) -> Option<f64> {
-    let (before, value) = line.split_once("Time in seconds =")?;
-    let starts = before.ends_with(char::is_whitespace);
-    number(value.split_whitespace().next()?).filter(|_| starts)
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use benchmarks::nas;
+
 use super::super::program::{Program, ProgramError};
 use super::super::reporter::Reporter;
 use super::super::{Result, WorkloadError};
@@ -96,15 +98,7 @@ fn phase(program: &Path) -> String {
     name.take(MAX_NAME).collect()
 }
 
-/// Reads the last lines of these programs' output:
-///
-/// ```text
-///  CG Benchmark Completed.
-///  Class           =                        C
-///  Time in seconds =                    12.34
-///  Mop/s total     =                 11615.32
-///  Verification    =               SUCCESSFUL
-/// ```
+/// Reads the report at the end of these programs' output ([`benchmarks::nas`]).
 fn parse(output: &str) -> Result<Report, Unusable> {
     let end = "Benchmark Completed";
     let titled = |line: &'_ str| {
@@ -116,13 +110,7 @@ fn parse(output: &str) -> Result<Report, Unusable> {
     if !(1..=4).contains(&benchmark.len()) || !letters(&benchmark) {
         return Err(Unusable::Strange(end));
     }
-    let field = |name: &'static str| {
-        let value = |line: &'_ str| {
-            let value = line.trim_start().strip_prefix(name)?.trim_start().strip_prefix('=')?;
-            Some(value.trim().to_owned())
-        };
-        output.lines().find_map(value).ok_or(Unusable::Missing(name))
-    };
+    let field = |name: &'static str| nas::field(output, name).ok_or(Unusable::Missing(name));
     let number = |name: &'static str| {
         let value = field(name)?.parse::<f64>();
         let value = value.ok().filter(|value| value.is_finite() && *value >= 0.0);
@@ -130,7 +118,7 @@ fn parse(output: &str) -> Result<Report, Unusable> {
     };
     // The C++ programs of GMAP use another name.
     let class = field("Class").or_else(|missing| field("class_npb").map_err(|_| missing))?;
-    if class.len() != 1 || !letters(&class) {
+    if class.len() != 1 || !letters(class) {
         return Err(Unusable::Strange("Class"));
     }
     let verification = field("Verification")?;
@@ -138,7 +126,7 @@ fn parse(output: &str) -> Result<Report, Unusable> {
         return Err(Unusable::Unverified(verification.chars().take(MAX_NAME).collect()));
     }
     let name = format!("{benchmark}.{}", class.to_ascii_uppercase());
-    Ok(Report { name, seconds: number("Time in seconds")?, rate: number("Mop/s total")? })
+    Ok(Report { name, seconds: number(nas::TIME)?, rate: number("Mop/s total")? })
 }
 
 #[cfg(test)]
