@@ -6,6 +6,7 @@ mod build;
 mod culprit;
 mod disks;
 pub mod excerpt;
+pub mod form;
 mod input;
 pub mod lock;
 mod machine;
@@ -38,8 +39,8 @@ use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::MOST_ITERATIONS;
 use excerpt::{Excerpt, brief};
+use form::{Kind, Mistake};
 use matrix::MatrixForm;
-use near::did_you_mean;
 use sweep::{Sweep, SweepForm};
 
 pub use build::BuildForm;
@@ -229,11 +230,7 @@ pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, 
 }
 
 fn read(text: &str) -> Checked<FileForm> {
-    let form: FileForm = toml::from_str(text).map_err(|error| Fault {
-        problem: in_plain_words(error.message(), error.span().and_then(|at| key(text, at.start))),
-        place: error.span(),
-        hint: did_you_mean(error.message()),
-    })?;
+    let form: FileForm = form::read(text)?;
     match form.name {
         Some(_) => Ok(form),
         None => fault(0..0, "the experiment has no name", "add a name, such as name = \"numa\""),
@@ -249,7 +246,7 @@ pub fn package_error(
     problem: &str,
 ) -> Option<Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    let form: FileForm = toml::from_str(text).ok()?;
+    let form: FileForm = form::read(text).ok()?;
     let mut manifests =
         form.workloads.into_inner().into_iter().filter_map(|it| it.into_inner().manifest);
     let of_it = manifests.find(|named| {
@@ -263,6 +260,27 @@ pub fn package_error(
         hint: Some("https://packages.debian.org lists the names of packages".into()),
     };
     Some(fault.at(path, text))
+}
+
+/// The mistake with the key of the wrong value and, for a number, the allowed range.
+impl From<Mistake> for Fault {
+    fn from(mut mistake: Mistake) -> Self {
+        if mistake.kind == Kind::Number {
+            let range = match mistake.key() {
+                Some("boots" | "seeds" | "at_most") => format!("from 1 to {MOST_BOOTS}"),
+                Some("iterations") => format!("from 1 to {MOST_ITERATIONS}"),
+                Some("warmup") => format!("from 0 to {MOST_ITERATIONS}"),
+                Some("cpus") => format!("from 1 to {MAX_CPUS}"),
+                Some("nodes") => format!("from 1 to {MAX_NODES}"),
+                Some("disk") => "from 0".to_owned(),
+                _ => format!("from {} to {}", i64::MIN, i64::MAX),
+            };
+            mistake.expected = Some(format!("a whole number {range}"));
+        }
+        let (problem, hint) = (mistake.with_key(&mistake.to_string()), mistake.hint());
+        // What is missing at the top is missing in the first line.
+        Self { problem, place: Some(mistake.place.unwrap_or(0..0)), hint }
+    }
 }
 
 impl Fault {
@@ -396,38 +414,4 @@ fn some_time(limit: Option<Spanned<Millis>>, usual: Millis) -> Checked<Millis> {
         ),
         limit => Ok(limit.map_or(usual, Spanned::into_inner)),
     }
-}
-
-/// serde's message in our words, with the key of the wrong value and, for a number, the allowed range.
-fn in_plain_words(message: &str, key: Option<&str>) -> String {
-    let range = match key {
-        Some("boots" | "seeds" | "at_most") => format!("from 1 to {MOST_BOOTS}"),
-        Some("iterations") => format!("from 1 to {MOST_ITERATIONS}"),
-        Some("warmup") => format!("from 0 to {MOST_ITERATIONS}"),
-        Some("cpus") => format!("from 1 to {MAX_CPUS}"),
-        Some("nodes") => format!("from 1 to {MAX_NODES}"),
-        Some("disk") => "from 0".to_owned(),
-        _ => format!("from {} to {}", i64::MIN, i64::MAX),
-    };
-    let range = format!("expected a whole number {range}");
-    let message = message
-        // Here "variant" means something else.
-        .replace("unknown variant", "unknown value")
-        .replace(" as i128, expected any value", &format!(", {range}"))
-        .replace("expected a sequence", "expected a list")
-        .replace("expected u8", "expected a whole number from 0 to 255")
-        .replace("expected usize", &range)
-        .replace("expected u32", &range);
-    match key {
-        Some(key) => format!("{key}: {message}"),
-        None => message,
-    }
-}
-
-/// The key whose value begins at `start`; `None` if no value begins there.
-fn key(text: &str, start: usize) -> Option<&str> {
-    let before = text.get(..start)?.trim_end().strip_suffix('=')?.trim_end();
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let key = &before[before.trim_end_matches(is_bare).len()..];
-    Some(key).filter(|key| !key.is_empty())
 }

@@ -180,7 +180,7 @@ fn is_printable(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Fault;
+    use super::super::form;
     use super::super::tests::rendered;
     use super::*;
 
@@ -190,11 +190,7 @@ mod tests {
     }
 
     fn checked(text: &str, mode: Mode) -> Checked<Vec<Disk>> {
-        let form: Form = toml::from_str(text).map_err(|error| Fault {
-            problem: error.message().to_owned(),
-            place: error.span(),
-            hint: None,
-        })?;
+        let form: Form = form::read(text)?;
         check(form.disk, mode, Bytes::mib(1024))
     }
 

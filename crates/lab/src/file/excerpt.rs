@@ -6,6 +6,8 @@ use std::path::Path;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use model::visible;
 
+use super::form::Mistake;
+
 /// A longer line is cut to this many letters.
 const LONGEST: usize = 160;
 /// This many letters of a cut line are before the error.
@@ -98,10 +100,10 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// An error of the TOML parser with the line that it is about.
-pub fn quoted(error: &toml::de::Error, text: &str) -> String {
-    let message = brief(error.message());
-    let Some(place) = error.span() else { return message };
+/// A mistake with the line that it is about.
+pub fn quoted(mistake: &Mistake, text: &str) -> String {
+    let message = brief(&mistake.to_string());
+    let Some(place) = mistake.place.clone() else { return message };
     let Range { start, end } = within(text, place);
     let begin = line_start(text, start);
     let line = text[begin..].split_inclusive('\n').next().unwrap_or_default();
@@ -199,6 +201,7 @@ fn column(text: &str, at: usize) -> usize {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::form;
     use super::*;
 
     fn excerpt(text: &str, place: Range<usize>) -> Excerpt {
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_parsers_errors_quote_one_line() {
-        let told = |text: &str| quoted(&toml::from_str::<toml::Table>(text).unwrap_err(), text);
+        let told = |text: &str| quoted(&form::read::<toml::Table>(text).unwrap_err(), text);
         insta::assert_snapshot!(told("a = 1\n\tb = \u{1b}"), @r"
         TOML parse error at line 2, column 6
           |

@@ -3,10 +3,11 @@
 use model::{UserspaceLock, date};
 
 use super::excerpt::{brief, quoted};
+use super::form;
 
 /// Parses the text of a lock file. The error says what is wrong; the caller adds the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
-    let mut lock: UserspaceLock = toml::from_str(text).map_err(|error| quoted(&error, text))?;
+    let mut lock: UserspaceLock = form::read(text).map_err(|mistake| quoted(&mistake, text))?;
     kernels::settle_lock(&mut lock).map_err(|error| brief(&error))?;
     Ok(lock)
 }

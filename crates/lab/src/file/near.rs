@@ -26,17 +26,3 @@ fn similar<'a>(
     let likeness = move |name: &'a str| (strsim::jaro_winkler(wanted, name), name);
     known.map(likeness).filter(|(likeness, _)| *likeness > LIKENESS)
 }
-
-/// A hint for serde's "invalid type: integer `1`, expected a string", for its "unknown field `a`, expected one of
-/// `b`, `c`", and for similar messages.
-pub fn did_you_mean(message: &str) -> Option<String> {
-    if message.ends_with("expected a string") {
-        return Some("write it in quotation marks, with its unit if it has one: \"1G\"".into());
-    }
-    if message.ends_with("expected a sequence") {
-        return Some("write a list in brackets, also of one value".into());
-    }
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;
-    nearest(wanted, quoted).map(|near| format!("did you mean `{near}`?"))
-}
