@@ -2,6 +2,7 @@
 
 mod edit;
 mod faults;
+mod fixture;
 mod frozen;
 mod keeping;
 mod processes;

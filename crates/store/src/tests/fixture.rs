@@ -1,0 +1,138 @@
+//! Contents with every kind of experiment and boot. The files in `fixtures/` have them, each in its version of the
+//! schema.
+
+use std::fs;
+
+use model::{Boot, BootId, Experiment, Mode, Outcome, Sampled, Slice};
+
+use super::{StoreFile, boot, experiment};
+use crate::{Detail, ExperimentRow, Store};
+
+/// Keeps the contents in an empty store.
+pub fn fill(store: &mut Store) {
+    let numa = store.keep_experiment(&experiment("numa")).unwrap();
+    let outcomes = [
+        Outcome::Complete,
+        Outcome::Interrupted,
+        Outcome::Partial("workload nas, iteration 0: signal 9 ended it".into()),
+        Outcome::Panicked("Kernel panic - not syncing: VFS".into()),
+        Outcome::TimedOut("boot: 180s".into()),
+        Outcome::Died("signal 9".into()),
+    ];
+    for (replicate, outcome) in (0..).zip(outcomes) {
+        store.keep_boot(numa, &boot("6.1", replicate, outcome)).unwrap();
+        store.keep_boot(numa, &boot("7.3", replicate, Outcome::Complete)).unwrap();
+    }
+    store.keep_aside(numa, &boot("6.1", 6, Outcome::Invalid("signal 6".into()))).unwrap();
+    store.keep_boot(numa, &boot("6.1", 6, Outcome::Complete)).unwrap();
+    store.keep_instead(numa, &boot("6.1", 3, Outcome::Complete)).unwrap();
+    store.keep_boot(numa, &boot("6.1", 1, Outcome::Failed("no sysctl".into()))).unwrap();
+    store.keep_boot(numa, &odd()).unwrap();
+    store.note_experiment(numa, "with the \u{fc}ber-patch").unwrap();
+
+    let removed = store.keep_experiment(&experiment("removed")).unwrap();
+    let exact = Experiment { mode: Mode::Exact, boots: 3, ..experiment("exact") };
+    let exact = store.keep_experiment(&exact).unwrap();
+    for (variant, replicate) in [("6.1", 0), ("7.3", 0), ("6.1", 1), ("7.3", 1)] {
+        store.keep_boot(exact, &boot(variant, replicate, Outcome::Complete)).unwrap();
+    }
+    let sampled = store.keep_experiment(&experiment("samples")).unwrap();
+    for (replicate, has_programs) in [(0, false), (1, true)] {
+        store.keep_boot(sampled, &with_samples(replicate, has_programs)).unwrap();
+    }
+    store.rename_experiment(sampled, "sampled").unwrap();
+    let last = store.keep_experiment(&experiment("last")).unwrap();
+    store.keep_boot(last, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    store.remove_experiment(removed).unwrap();
+    store.remove_experiment(last).unwrap();
+    // The latest is another one than the one with the highest number.
+    store.keep_experiment(&experiment("numa")).unwrap();
+}
+
+/// A boot with numbers that few have, and without texts, series and profiles.
+fn odd() -> Boot {
+    let mut odd = boot("7.3", u32::MAX, Outcome::Complete);
+    odd.facts = Default::default();
+    odd.chunks[0].times.clear();
+    odd.chunks[0].columns.clear();
+    odd.chunks.truncate(1);
+    odd.profiles.clear();
+    odd.samples[0].value = f64::INFINITY;
+    odd.samples[1].value = f64::NAN;
+    odd.host.steal = f64::NAN;
+    odd.host.wall = 61.123_456_789_012_345;
+    odd.usage[0].user = f64::NAN;
+    odd.console.clear();
+    odd
+}
+
+/// A boot with sampled profiles, with or without call paths in programs.
+fn with_samples(replicate: u32, has_programs: bool) -> Boot {
+    let mut boot = boot("6.1", replicate, Outcome::Complete);
+    for profile in &mut boot.profiles {
+        profile.sampled = Some(Sampled {
+            event: "cycles".into(),
+            frequency: 99,
+            begun: 1,
+            ended: 20,
+            lost: 3,
+            dropped: 4,
+            slices: vec![Slice { ended: 10, samples: vec![(0, 7)] }],
+        });
+        profile.processes = vec![model::Process {
+            id: 7,
+            name: "autonuma".into(),
+            instructions: vec![1],
+            functions: if has_programs { vec!["main".into()] } else { Vec::new() },
+        }];
+    }
+    boot
+}
+
+/// A file of a version of the schema, with the contents of [`fill`].
+pub fn file_of(version: i64) -> StoreFile {
+    let name = format!("{}/src/tests/fixtures/{version}.db.zst", env!("CARGO_MANIFEST_DIR"));
+    let file = StoreFile::new();
+    fs::create_dir_all(file.path.parent().unwrap()).unwrap();
+    let packed = fs::read(name).unwrap();
+    fs::write(&file.path, zstd::decode_all(&*packed).unwrap()).unwrap();
+    file
+}
+
+/// All that a store has of the contents, as text: some numbers are NaN, which is not equal to itself.
+fn told(store: &Store) -> Vec<String> {
+    let rows = store.experiments().unwrap().into_iter().map(|row| {
+        assert!(row.created > 1_700_000_000, "{row:?}");
+        let (experiment, done) = (store.experiment(row.id), store.done(row.id));
+        let boots = store.boots(row.id, Detail::Whole).unwrap();
+        let ends = store.boots(row.id, Detail::Ends(&["vmstat", "workload"])).unwrap();
+        let row = ExperimentRow { created: 0, ..row };
+        let told = format!("{row:?} {experiment:?} {done:?}");
+        let boots = boots.iter().chain(&ends).map(|kept| format!("{kept:?}"));
+        [told].into_iter().chain(boots).collect::<Vec<_>>()
+    });
+    rows.flatten().collect()
+}
+
+#[test]
+fn a_file_of_an_older_version_has_all_that_was_kept() {
+    let (_file, mut new) = StoreFile::opened();
+    fill(&mut new);
+    let expected = told(&new);
+    assert_eq!(expected.len(), 3 + 2 * 23);
+    let file = file_of(9);
+    let mut store = file.open();
+    assert_eq!(told(&store), expected);
+    assert_eq!(store.check().unwrap().lost, []);
+    // Numbers of removed experiments and boots are not used again.
+    let next = store.keep_experiment(&experiment("next")).unwrap();
+    let kept = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    assert_eq!((next.0, kept), (6, BootId(25)));
+}
+
+/// Makes the file of the present version, where `FAULTLINE_TEST_FIXTURE` says; does nothing without it.
+#[test]
+fn maker() {
+    let Some(path) = std::env::var_os("FAULTLINE_TEST_FIXTURE") else { return };
+    fill(&mut Store::open(path.as_ref()).unwrap());
+}
