@@ -111,17 +111,13 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
 
 /// The experiments in the store, one line each; long outcomes, a remark and the note follow on lines of their
 /// own. Only lines with outcomes are wider than 100 columns.
-pub fn experiments(
-    experiments: &[ExperimentRow],
-    sizes: &BTreeMap<ExperimentId, u64>,
-    remarks: &[String],
-) -> String {
+pub fn experiments(experiments: &[ExperimentRow], remarks: &[String]) -> String {
     let rows = experiments.iter().map(|row| {
         [
             row.id.to_string(),
             cut(&escape(&row.name), 24),
             moment(row.created),
-            size(sizes.get(&row.id).copied().unwrap_or(0)),
+            size(row.size),
             boots_cell(row),
             escape(&row.variants.join(", ")),
         ]
@@ -416,6 +412,7 @@ mod tests {
             boots: 2,
             outcomes: BTreeMap::new(),
             superseded: 0,
+            size: 0,
             note: String::new(),
         };
         assert_eq!(boots_kept(&row), "none of 4");
@@ -435,17 +432,19 @@ mod tests {
             boots: 8,
             outcomes: outcomes.map(|outcome| (outcome.to_owned(), 3)).into(),
             superseded: 12,
+            size: 0,
             note: "a note".into(),
         };
         let few = ExperimentRow {
             id: ExperimentId(2),
             outcomes: [("complete".into(), 2), ("died".into(), 1)].into(),
             superseded: 0,
+            size: 0,
             note: String::new(),
             ..row.clone()
         };
         let remarks = [String::new(), "other than 1".to_owned()];
-        insta::assert_snapshot!(experiments(&[row, few], &BTreeMap::new(), &remarks), @r"
+        insta::assert_snapshot!(experiments(&[row, few], &remarks), @r"
         NUMBER  EXPERIMENT  CREATED (UTC)     SIZE  BOOTS                     VARIANTS
         1       numa        1970-01-01 00:00  0     15 of 16                  6.1, 7.3
                 boots: 3 complete, 3 died, 3 panicked, 3 partial, 3 timed-out of 16; 12 superseded

@@ -53,9 +53,9 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
 
     // `Elapsed` becomes `Elepsed` in the boot that was kept last.
     let mut bytes = fs::read(&path).unwrap();
-    let row = b"autonumaElapsedNUMA01";
-    let at = bytes.windows(row.len()).position(|window| window == row).unwrap();
-    bytes[at + 10] ^= 4;
+    let sample = b"\x07Elapsed\x06NUMA01";
+    let at = bytes.windows(sample.len()).position(|window| window == sample).unwrap();
+    bytes[at + 3] ^= 4;
     fs::write(&path, bytes).unwrap();
     let (code, out, error) = faultline(&path, &["store", "check"]);
     assert_eq!(code, Some(1));

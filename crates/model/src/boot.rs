@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Note, Profile, Source};
 
@@ -301,17 +301,26 @@ impl BootFacts {
     }
 }
 
-/// What the host did while a boot ran.
+/// What the host did while a boot ran. What is not known is NaN, which JSON has as null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostLoad {
     /// One-minute load average of the host when the boot began.
+    #[serde(deserialize_with = "number")]
     pub load_before: f64,
     /// The same when it ended.
+    #[serde(deserialize_with = "number")]
     pub load_after: f64,
     /// Share of the host's CPU time stolen by its own hypervisor during the boot, 0 to 1.
+    #[serde(deserialize_with = "number")]
     pub steal: f64,
     /// Wall seconds from start to end.
+    #[serde(deserialize_with = "number")]
     pub wall: f64,
+}
+
+/// A number; NaN for null.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// All results of one boot.

@@ -1,36 +1,13 @@
 //! Keeps boots, each in one transaction, and reads them at a chosen level of detail.
 
-mod read;
-mod words;
-mod write;
+use std::collections::BTreeSet;
 
-use model::{Boot, BootId, Kept};
-use rusqlite::{Connection, Transaction};
+use model::{Boot, BootId, Kept, Outcome};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::checksums::{BootEntry, BootSums, ExperimentSums, StoreSums, differs};
-use crate::{Error, ExperimentId, Series, Store, Trouble};
-
-pub(crate) use read::check;
-#[cfg(test)]
-pub(crate) use read::sums;
-
-/// The parts of a boot to read. Series and consoles are large.
-#[derive(Clone, Copy, Debug)]
-pub enum Detail<'a> {
-    /// Everything except chunks, profiles and console, which are empty.
-    Summary,
-    /// The summary, and the chunks of the named sources.
-    Series(&'a [&'a str]),
-    /// The summary, and the chunks of all sources.
-    AllSeries,
-    /// The summary, the chunks of the named sources, and the profiles.
-    Profiles(&'a [&'a str]),
-    /// The summary, the memory accesses of the profiles, and the first and last sample of each chunk of the
-    /// named sources. This is enough for differences.
-    Ends(&'a [&'a str]),
-    /// Everything.
-    Whole,
-}
+use crate::parts::{self, Detail, Part, Parts};
+use crate::record::{BootEntry, Digest, Numbers, Record, differs, digest, in_part};
+use crate::{Error, ExperimentId, Series, Store, Trouble, experiments};
 
 impl Store {
     /// Keeps a boot with all its data, or nothing of it. When this returns, the boot is on disk. Fails when
@@ -49,20 +26,37 @@ impl Store {
         boot: &Boot,
         series: &[Series],
     ) -> Result<BootId, Error> {
-        self.write(|transaction| keep(transaction, experiment, boot, series, false))
+        self.keep(experiment, boot, series, Standing::Counts)
     }
 
     /// [`Store::keep_boot`] for a boot that will be repeated. It remains as evidence, but does not count as
     /// done. Fails as [`Store::keep_boot`] does.
     pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.write(|transaction| keep(transaction, experiment, boot, &[], true))
+        self.keep(experiment, boot, &[], Standing::Aside)
+    }
+
+    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts. Fails
+    /// as [`Store::keep_boot`] does.
+    pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
+        self.keep(experiment, boot, &[], Standing::Instead)
+    }
+
+    fn keep(
+        &mut self,
+        experiment: ExperimentId,
+        boot: &Boot,
+        series: &[Series],
+        standing: Standing,
+    ) -> Result<BootId, Error> {
+        let parts = Parts::of(boot, series).map_err(|trouble| self.error(trouble))?;
+        self.write(|transaction| keep(transaction, experiment, boot, &parts, standing))
     }
 
     /// Variant and replicate of the boots that are done: all except interrupted, invalid and superseded ones. Fails
     /// when the store fails.
     pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
-            let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
+            let boots = Record::read(transaction, experiment)?.boots.into_iter();
             let done = boots.filter(|entry| entry.is_done() && !entry.is_invalid());
             Ok(done.map(|entry| (entry.variant, entry.replicate)).collect())
         })
@@ -73,8 +67,8 @@ impl Store {
     /// store fails.
     pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
-            let boots = ExperimentSums::read(transaction, experiment)?.boots;
-            boots.iter().map(|entry| read::boot(transaction, entry, detail)).collect()
+            let boots = Record::read(transaction, experiment)?.boots;
+            boots.iter().map(|entry| read(transaction, experiment, entry, detail)).collect()
         })
     }
 
@@ -87,8 +81,8 @@ impl Store {
         mut each: impl FnMut(Kept) -> Result<(), E>,
     ) -> Result<Result<(), E>, Error> {
         self.read(|transaction| {
-            for entry in ExperimentSums::read(transaction, experiment)?.boots {
-                if let Err(error) = each(read::boot(transaction, &entry, detail)?) {
+            for entry in Record::read(transaction, experiment)?.boots {
+                if let Err(error) = each(read(transaction, experiment, &entry, detail)?) {
                     return Ok(Err(error));
                 }
             }
@@ -100,93 +94,261 @@ impl Store {
     /// fails.
     pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
         self.read(|transaction| {
-            let (_, entry) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
-            read::boot(transaction, &entry, Detail::Whole)
+            let (experiment, entry) = find(transaction, id)?;
+            read(transaction, experiment, &entry, Detail::Whole)
         })
     }
 
     /// The experiment that a boot belongs to. Fails when there is no such boot, or the store fails.
     pub fn experiment_of(&self, id: BootId) -> Result<ExperimentId, Error> {
-        self.read(|transaction| {
-            let (experiment, _) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
-            Ok(experiment)
-        })
+        self.read(|transaction| Ok(find(transaction, id)?.0))
     }
 
     /// Variant and replicate of the failed boots of an experiment. Fails when the store fails.
     pub fn failed(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
-            let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
+            let boots = Record::read(transaction, experiment)?.boots.into_iter();
             let failed = boots.filter(BootEntry::is_failed);
             Ok(failed.map(|entry| (entry.variant, entry.replicate)).collect())
         })
     }
 
     /// Marks boots that the host spoilt as superseded, so that they are repeated. They remain as evidence. Fails when
-    /// the store fails, or a row of them is damaged.
+    /// the store fails.
     pub fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error> {
         self.write(|transaction| {
-            let mut sums = ExperimentSums::read(transaction, experiment)?;
-            if !sums.boots.iter().any(BootEntry::is_invalid) {
+            let mut record = Record::read(transaction, experiment)?;
+            if !record.boots.iter().any(BootEntry::is_invalid) {
                 return Ok(());
             }
-            for entry in sums.boots.iter_mut().filter(|entry| entry.is_invalid()) {
-                *entry = supersede(transaction, entry)?;
+            for entry in record.boots.iter_mut().filter(|entry| entry.is_invalid()) {
+                entry.superseded = true;
             }
-            sums.keep(transaction, experiment, None)?;
-            Ok(())
-        })
-    }
-
-    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts. Fails
-    /// as [`Store::keep_boot`] does, and when the row of the failed boot is damaged.
-    pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.write(|transaction| {
-            let mut sums = ExperimentSums::read(transaction, experiment)?;
-            let is_it = |entry: &&mut BootEntry| {
-                entry.is_failed()
-                    && (&*entry.variant, entry.replicate) == (&*boot.variant, boot.replicate)
-            };
-            if let Some(entry) = sums.boots.iter_mut().find(is_it) {
-                *entry = supersede(transaction, entry)?;
-                sums.keep(transaction, experiment, None)?;
-            }
-            keep(transaction, experiment, boot, &[], false)
+            record.update(transaction, experiment)
         })
     }
 }
 
-fn keep(
-    transaction: &Transaction,
+/// How a kept boot stands beside others of its variant and replicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It counts.
+    Counts,
+    /// It will be repeated. It remains as evidence, but does not count as done.
+    Aside,
+    /// It counts in place of a failed one. The failed one remains as evidence, and no longer counts.
+    Instead,
+}
+
+/// Writes all of a boot.
+pub fn keep(
+    connection: &Connection,
     experiment: ExperimentId,
     boot: &Boot,
-    series: &[Series],
-    superseded: bool,
+    parts: &Parts,
+    standing: Standing,
 ) -> Result<BootId, Trouble> {
-    let mut sums = ExperimentSums::read(transaction, experiment)?;
-    let id = write::boot(transaction, experiment, boot, series)?;
-    if superseded {
-        mark_superseded(transaction, id)?;
+    let mut record = Record::read(connection, experiment)?;
+    let is_it = |entry: &&mut BootEntry| {
+        (&*entry.variant, entry.replicate) == (&*boot.variant, boot.replicate) && entry.is_done()
+    };
+    let before = record.boots.iter_mut().find(is_it);
+    let mut entry = BootEntry {
+        id: BootId(Numbers::next(connection)?.boot),
+        variant: boot.variant.clone(),
+        replicate: boot.replicate,
+        outcome: boot.outcome.name().into(),
+        superseded: standing == Standing::Aside,
+        size: parts.size(),
+        contents: [0; 32],
+    };
+    match before {
+        Some(failed) if standing == Standing::Instead && failed.is_failed() => {
+            failed.superseded = true;
+        }
+        Some(before) if !matches!(boot.outcome, Outcome::Interrupted) => {
+            let (variant, replicate) = (before.variant.clone(), before.replicate);
+            return Err(Trouble::KeptAlready { experiment, variant, replicate });
+        }
+        _ => {}
     }
-    sums.boots.push(read::sums(transaction, id)?.keep(transaction, id)?);
-    sums.keep(transaction, experiment, None)?;
+    entry.contents = write(connection, experiment, entry.id, parts)?;
+    let id = entry.id;
+    record.boots.push(entry);
+    record.update(connection, experiment)?;
     Ok(id)
 }
 
-/// Marks a boot as superseded, after verifying its row: a new checksum over a damaged row would hide the
-/// damage.
-fn supersede(connection: &Connection, entry: &BootEntry) -> Result<BootEntry, Trouble> {
-    let id = entry.boot();
-    let mut sums = BootSums::read(connection, entry)?;
-    if read::row_digest(connection, id)? != sums.row {
-        return Err(differs(format!("the row of boot {id}")));
+/// Writes the parts of a boot and their list. Returns the digest of the list.
+pub fn write(
+    connection: &Connection,
+    experiment: ExperimentId,
+    id: BootId,
+    parts: &Parts,
+) -> Result<Digest, Trouble> {
+    let contents = parts.contents()?;
+    connection
+        .prepare_cached("INSERT INTO boots VALUES (?, ?, ?)")?
+        .execute(params![id.0, experiment.0, contents])?;
+    let mut insert = connection.prepare_cached("INSERT INTO parts VALUES (?, ?, ?)")?;
+    for (place, (part, bytes)) in parts.list.iter().zip(&parts.bytes).enumerate() {
+        match part.is_text() {
+            true => text(connection, part, bytes)?,
+            false => {
+                insert.execute(params![id.0, place, bytes])?;
+            }
+        }
     }
-    mark_superseded(connection, id)?;
-    sums.row = read::row_digest(connection, id)?;
-    sums.keep(connection, id)
+    Ok(digest(&contents))
 }
 
-fn mark_superseded(connection: &Connection, id: BootId) -> Result<(), Trouble> {
-    connection.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [id.0])?;
+/// Writes a text that boots share, unless it is there.
+fn text(connection: &Connection, part: &Part, bytes: &[u8]) -> Result<(), Trouble> {
+    let known: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT bytes FROM texts WHERE digest = ?")?
+        .query_row([part.digest], |row| row.get(0))
+        .optional()?;
+    match known {
+        Some(known) if known == bytes => {}
+        Some(_) => return Err(differs("a text that boots share")),
+        None => {
+            connection
+                .prepare_cached("INSERT INTO texts VALUES (?, ?)")?
+                .execute(params![part.digest, bytes])?;
+        }
+    }
     Ok(())
+}
+
+/// The experiment and the entry of a boot. If the boot has no row although an experiment lists it, the error is that
+/// damage.
+pub fn find(connection: &Connection, id: BootId) -> Result<(ExperimentId, BootEntry), Trouble> {
+    let row: Option<i64> = connection
+        .prepare_cached("SELECT experiment FROM boots WHERE id = ?")?
+        .query_row([id.0], |row| row.get(0))
+        .optional()?;
+    let of = |record: Record| record.boots.into_iter().find(|entry| entry.id == id);
+    if let Some(experiment) = row.map(ExperimentId)
+        && let Some(entry) = Record::find(connection, experiment)?.and_then(of)
+    {
+        return Ok((experiment, entry));
+    }
+    let is_listed =
+        experiments::records(connection)?.into_iter().any(|(_, record)| of(record).is_some());
+    match is_listed || row.is_some() {
+        true => Err(differs(format!("the row of boot {id}"))),
+        false => Err(Trouble::NoBoot(id)),
+    }
+}
+
+/// The verified list of a boot's parts.
+pub fn contents(
+    connection: &Connection,
+    experiment: ExperimentId,
+    entry: &BootEntry,
+) -> Result<Vec<Part>, Trouble> {
+    let what = || format!("the row of boot {}", entry.id);
+    let contents: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT contents FROM boots WHERE id = ? AND experiment = ?")?
+        .query_row([entry.id.0, experiment.0], |row| row.get(0))
+        .optional()
+        .map_err(|error| in_part(what, error))?;
+    let contents = contents.ok_or_else(|| Trouble::damaged(what(), "it is missing"))?;
+    if digest(&contents) != entry.contents {
+        return Err(differs(what()));
+    }
+    postcard::from_bytes(&contents).map_err(|error| Trouble::damaged(what(), error))
+}
+
+/// Reads a boot at the given level of detail.
+fn read(
+    connection: &Connection,
+    experiment: ExperimentId,
+    entry: &BootEntry,
+    detail: Detail,
+) -> Result<Kept, Trouble> {
+    let list = contents(connection, experiment, entry)?;
+    let mut boot = Boot::default();
+    for place in 0..list.len() {
+        let previous = place.checked_sub(1).map(|previous| &list[previous]);
+        if parts::is_wanted(&list[place], previous, detail) {
+            add(connection, entry.id, (&list, place), &mut boot, detail)?;
+        }
+    }
+    Ok(Kept { id: entry.id, superseded: entry.superseded, boot })
+}
+
+/// Reads every part of a boot. Returns the readable parts, and an error for each other part.
+pub fn check(
+    connection: &Connection,
+    experiment: ExperimentId,
+    entry: &BootEntry,
+) -> (Boot, Vec<Trouble>) {
+    let mut boot = Boot::default();
+    let list = match contents(connection, experiment, entry) {
+        Ok(list) => list,
+        Err(trouble) => return (boot, vec![trouble]),
+    };
+    let mut ends = Boot::default();
+    let mut troubles = Vec::new();
+    for (place, part) in list.iter().enumerate() {
+        let into = if part.kind == parts::Kind::Ends { &mut ends } else { &mut boot };
+        let added = add(connection, entry.id, (&list, place), into, Detail::Whole);
+        troubles.extend(added.err());
+    }
+    (boot, troubles)
+}
+
+/// Reads and verifies a part, and adds it to the boot.
+fn add(
+    connection: &Connection,
+    id: BootId,
+    (list, place): (&[Part], usize),
+    boot: &mut Boot,
+    detail: Detail,
+) -> Result<(), Trouble> {
+    let part = &list[place];
+    let what = || parts::what(list, place, id);
+    let bytes: Option<Vec<u8>> = match part.is_text() {
+        true => connection
+            .prepare_cached("SELECT bytes FROM texts WHERE digest = ?")?
+            .query_row([part.digest], |row| row.get(0)),
+        false => connection
+            .prepare_cached("SELECT bytes FROM parts WHERE boot = ? AND place = ?")?
+            .query_row(params![id.0, place], |row| row.get(0)),
+    }
+    .optional()
+    .map_err(|error| in_part(what, error))?;
+    let bytes = bytes.ok_or_else(|| Trouble::damaged(what(), "it is missing"))?;
+    if digest(&bytes) != part.digest {
+        return Err(differs(what()));
+    }
+    parts::add(boot, part, &bytes, detail).map_err(|error| Trouble::damaged(what(), error))
+}
+
+/// Removes all boots of an experiment, with the texts that no other boot has. If the list of a boot is damaged, all
+/// texts remain.
+pub fn remove(connection: &Connection, experiment: ExperimentId) -> Result<(), Trouble> {
+    if let Ok(unused) = only_in(connection, experiment) {
+        for text in unused {
+            connection.execute("DELETE FROM texts WHERE digest = ?", [text])?;
+        }
+    }
+    let of_it = "IN (SELECT id FROM boots WHERE experiment = ?)";
+    connection.execute(&format!("DELETE FROM parts WHERE boot {of_it}"), [experiment.0])?;
+    connection.execute("DELETE FROM boots WHERE experiment = ?", [experiment.0])?;
+    Ok(())
+}
+
+/// The texts that only boots of one experiment have.
+fn only_in(connection: &Connection, experiment: ExperimentId) -> Result<BTreeSet<Digest>, Trouble> {
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for (id, record) in experiments::records(connection)? {
+        let texts = if id == experiment { &mut own } else { &mut others };
+        for entry in &record.boots {
+            let parts = contents(connection, id, entry)?.into_iter().filter(Part::is_text);
+            texts.extend(parts.map(|part| part.digest));
+        }
+    }
+    Ok(&own - &others)
 }

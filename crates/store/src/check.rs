@@ -1,8 +1,12 @@
 //! Reads everything in a store, and lists the damage.
 
-use crate::checksums::{self, Numbers, StoreSums};
-use crate::{Error, ExperimentId, Store, Trouble, boots, experiments};
+use std::collections::BTreeSet;
+
 use model::BootId;
+use rusqlite::Connection;
+
+use crate::record::{Experiments, Numbers, Record, integrity};
+use crate::{Error, ExperimentId, Store, Trouble, boots, experiments};
 
 /// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,42 +42,33 @@ impl Store {
     pub fn check(&self) -> Result<Checked, Error> {
         self.read(|transaction| {
             let mut checked = Checked::default();
-            match checksums::integrity(transaction) {
+            match integrity(transaction) {
                 Ok(complaints) => checked.lost.extend(complaints.into_iter().map(of_file)),
                 Err(trouble) => checked.lose(None, None, trouble)?,
             }
-            let store = match StoreSums::read(transaction) {
-                Ok(store) => store,
-                Err(trouble) => {
-                    checked.lose(None, None, trouble)?;
-                    return Ok(checked);
-                }
-            };
             if let Err(trouble) = Numbers::read(transaction) {
                 checked.lose(None, None, trouble)?;
             }
-            for entry in &store.experiments {
-                checked.experiments += 1;
-                let name = Some(entry.name.as_str());
-                let id = ExperimentId(entry.id);
-                let sums = match store.experiment(transaction, id) {
-                    Ok(sums) => sums,
-                    Err(trouble) => {
-                        checked.lose(name, None, trouble)?;
-                        continue;
+            let mut names = numbered(transaction, "SELECT id, name FROM experiments")?;
+            match Experiments::read(transaction) {
+                Ok(all) => {
+                    let found = names.iter().map(|(id, _)| *id).collect();
+                    if let Err(trouble) = all.verify(found) {
+                        checked.lose(None, None, trouble)?;
                     }
-                };
-                if let Err(trouble) = experiments::row(transaction, id, &sums) {
-                    checked.lose(name, None, trouble)?;
                 }
-                for entry in &sums.boots {
-                    let (boot, troubles) = boots::check(transaction, entry);
-                    checked.boots += 1;
-                    checked.samples += boot.samples.len();
-                    checked.series += boot.chunks.len();
-                    for trouble in troubles {
-                        checked.lose(name, Some((entry.boot(), entry.variant.clone())), trouble)?;
-                    }
+                Err(trouble) => checked.lose(None, None, trouble)?,
+            }
+            names.sort_unstable();
+            let mut listed = Some(BTreeSet::new());
+            for (id, name) in names {
+                checked.experiment(transaction, ExperimentId(id), &name, &mut listed)?;
+            }
+            for (id, _) in numbered(transaction, "SELECT id, '' FROM boots")? {
+                if listed.as_ref().is_some_and(|listed| !listed.contains(&id)) {
+                    let what = format!("the row of boot {}", BootId(id));
+                    let trouble = Trouble::damaged(what, "no experiment lists this boot");
+                    checked.lose(None, None, trouble)?;
                 }
             }
             Ok(checked)
@@ -81,7 +76,48 @@ impl Store {
     }
 }
 
+/// Numbers and texts that a query yields.
+fn numbered(connection: &Connection, sql: &str) -> Result<Vec<(i64, String)>, Trouble> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 impl Checked {
+    /// Checks an experiment and its boots. Adds their numbers to `listed`, which is `None` once a record cannot be read.
+    fn experiment(
+        &mut self,
+        connection: &Connection,
+        id: ExperimentId,
+        name: &str,
+        listed: &mut Option<BTreeSet<i64>>,
+    ) -> Result<(), Trouble> {
+        self.experiments += 1;
+        let record = match Record::read(connection, id) {
+            Ok(record) => record,
+            Err(trouble) => {
+                *listed = None;
+                return self.lose(Some(name), None, trouble);
+            }
+        };
+        if let Some(listed) = listed {
+            listed.extend(record.boots.iter().map(|entry| entry.id.0));
+        }
+        if let Err(trouble) = experiments::read(connection, id, &record) {
+            self.lose(Some(name), None, trouble)?;
+        }
+        for entry in &record.boots {
+            let (boot, troubles) = boots::check(connection, id, entry);
+            self.boots += 1;
+            self.samples += boot.samples.len();
+            self.series += boot.chunks.len();
+            for trouble in troubles {
+                self.lose(Some(name), Some((entry.id, entry.variant.clone())), trouble)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Records damage. Returns any other error.
     fn lose(
         &mut self,
@@ -91,7 +127,7 @@ impl Checked {
     ) -> Result<(), Trouble> {
         let (what, why) = match trouble {
             Trouble::Damaged { what, why } => (what, why),
-            Trouble::Malformed(error) => ("the file".into(), error.to_string()),
+            Trouble::Malformed(error) => ("the file".into(), error),
             other => return Err(other),
         };
         self.lost.push(Lost { experiment: experiment.map(str::to_owned), boot, what, why });

@@ -97,7 +97,7 @@ pub fn decode(packed: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
 fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
     match bytes {
         [FORMAT, series @ ..] => {
-            let Kept { times, columns } = whole(series)?;
+            let Kept { times, columns } = packed::whole(series)?;
             bound(columns.iter().flat_map(|column| &column.gaps))?;
             let columns = columns.into_iter().map(|column| Column {
                 name: column.name.into(),
@@ -106,7 +106,7 @@ fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
             Ok((all_times(times), columns.collect()))
         }
         [FIRST_FORMAT, series @ ..] => {
-            let FirstKept { times, columns } = whole(series)?;
+            let FirstKept { times, columns } = packed::whole(series)?;
             Ok((all_times(times), columns.into_iter().map(first_column).collect()))
         }
         [other, ..] => Err(io::Error::other(format!("unknown format {other}"))),
@@ -118,15 +118,6 @@ fn bound<'a>(gaps: impl Iterator<Item = &'a Gap>) -> io::Result<()> {
     match gaps.map(|gap| gap.missing).fold(0, usize::saturating_add) {
         0..=MAX_MISSING => Ok(()),
         _ => Err(io::Error::other("too many values are missing")),
-    }
-}
-
-/// Deserializes all of `bytes`. Trailing bytes are an error.
-fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
-    match rest {
-        [] => Ok(value),
-        rest => Err(io::Error::other(format!("{} trailing bytes", rest.len()))),
     }
 }
 

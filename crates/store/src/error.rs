@@ -43,7 +43,7 @@ pub enum Trouble {
         "the file is damaged ({0}): restore it from an undamaged copy, or save the readable rows with \
          `sqlite3 FILE .recover`"
     )]
-    Malformed(rusqlite::Error),
+    Malformed(String),
     /// No permission to write the file or its directory.
     #[error(
         "it cannot be written: make the file and its directory writable, or copy the file to another \
@@ -64,7 +64,7 @@ pub enum Trouble {
     Unmerged(PathBuf),
     /// The host's disk failed.
     #[error("the disk failed to read or write it: {0}")]
-    Disk(rusqlite::Error),
+    Disk(String),
     /// Another experiment has this name and the same definition.
     #[error(
         "experiment {other} has the name `{name}` and the same definition, so the two could not be \
@@ -77,6 +77,18 @@ pub enum Trouble {
          that wrote it, or choose another file (--store)"
     )]
     Version { found: i64, known: i64 },
+    /// The file is of an older version, and cannot be written.
+    #[error(
+        "its schema is version {found}, and it cannot be written, so it is not migrated to version {known}: make the \
+         file and its directory writable, or copy the file to another directory and name the copy (--store)"
+    )]
+    Older { found: i64, known: i64 },
+    /// The file is of an older version, and damaged.
+    #[error(
+        "its schema is version {found}, and it is damaged, so it was not migrated to version {known} and remains as it \
+         was: {what}: {why}. Restore the file from an undamaged copy, or use the faultline that wrote it"
+    )]
+    NotMigrated { found: i64, known: i64, what: String, why: String },
     /// The file was removed, renamed or replaced while it was open.
     #[error(
         "it was removed, renamed or replaced while it was in use, and what was kept meanwhile is not in it; \
@@ -112,7 +124,7 @@ pub enum Trouble {
     Unkeepable { what: String, why: String },
     /// Any other error of SQLite.
     #[error("{0}")]
-    Sqlite(rusqlite::Error),
+    Sqlite(String),
 }
 
 impl From<rusqlite::Error> for Trouble {
@@ -126,11 +138,13 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
             // Our queries are valid, so the tables are not the expected ones.
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(error),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => {
+                Self::Malformed(error.to_string())
+            }
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unopened,
-            Some(ErrorCode::SystemIoFailure) => Self::Disk(error),
-            _ => Self::Sqlite(error),
+            Some(ErrorCode::SystemIoFailure) => Self::Disk(error.to_string()),
+            _ => Self::Sqlite(error.to_string()),
         }
     }
 }

@@ -3,26 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use model::Experiment;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use model::{Experiment, Mode, Variant};
+use rusqlite::{Connection, OptionalExtension, Params, params};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
-use crate::checksums::{self, BootEntry, ExperimentSums, Numbers, StoreSums, differs};
-use crate::{Error, Store, Trouble};
-
-const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
-    WHERE id = ?";
-/// The bytes that each experiment's boots occupy. The numbers of a row count as 32.
-const SIZES: &str = "SELECT boots.experiment, sum(part.bytes) FROM boots JOIN (
-        SELECT id AS boot, length(console) + length(banner) + 256 AS bytes FROM boots
-        UNION ALL SELECT boot, length(packed) + 32 FROM chunks
-        UNION ALL SELECT boot, length(packed) + 32 FROM chunk_ends
-        UNION ALL SELECT boot, length(packed) + 32 FROM profiles
-        UNION ALL SELECT boot, length(text) + 32 FROM notes
-        UNION ALL SELECT boot, length(workload) + length(phase) + length(metric) + length(label) + 32
-            FROM samples
-    ) AS part ON part.boot = boots.id GROUP BY boots.experiment";
+use crate::record::{
+    COLUMNS, Digest, Experiments, Numbers, Record, differs, digest, in_part, no_experiment,
+};
+use crate::{Error, Store, Trouble, boots};
 
 /// The number of an experiment in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +42,8 @@ pub struct ExperimentRow {
     pub outcomes: BTreeMap<String, u32>,
     /// The number of superseded boots: failed ones that remain as evidence and are to be repeated.
     pub superseded: u32,
+    /// The bytes that its boots occupy, without texts that boots share and SQLite's own structures.
+    pub size: u64,
     /// The user's remark; empty if there is none.
     pub note: String,
 }
@@ -65,67 +57,25 @@ impl Store {
     /// change makes another experiment. Fails when the definition has no JSON form (it has a path that is not
     /// UTF-8), an experiment with the same name is damaged, or the store fails.
     pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
-        self.write(|transaction| {
-            let unkeepable =
-                |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
-            let identity = identity(experiment).map_err(unkeepable)?;
-            let known = known(transaction, &experiment.name, &identity)?;
-            let mut now = experiment.clone();
-            if let Some((_, before)) = &known {
-                now.boots = now.boots.max(before.boots);
-                now.sequential = now.sequential.or(before.sequential);
-                now.userspace = now.userspace.or_else(|| before.userspace.clone());
-            }
-            let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
-            let (id, boots) = match known {
-                Some((id, _)) => {
-                    let sql = "UPDATE experiments SET definition = ?, boots = ?,
-                        used = (SELECT max(used) + 1 FROM experiments) WHERE id = ?";
-                    transaction.execute(sql, params![definition, now.boots, id.0])?;
-                    (id, ExperimentSums::read(transaction, id)?.boots)
-                }
-                None => {
-                    let sql =
-                        "INSERT INTO experiments (id, name, definition, digest, boots, used) VALUES
-                        (?, ?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))";
-                    let digest = Sha256::digest(identity);
-                    let id = Numbers::next(transaction)?.experiment;
-                    let values = params![id, now.name, definition, digest.as_slice(), now.boots];
-                    (ExperimentId(transaction.prepare(sql)?.insert(values)?), Vec::new())
-                }
-            };
-            let sums = ExperimentSums { row: digest(transaction, id.0)?, boots };
-            sums.keep(transaction, id, Some(&now.name))?;
-            Ok(id)
-        })
+        self.write(|transaction| keep(transaction, experiment))
     }
 
-    /// All experiments, most recent last. Fails when a definition is damaged, or the store fails.
+    /// All experiments, most recent last. Fails when a record is damaged, or the store fails.
     pub fn experiments(&self) -> Result<Vec<ExperimentRow>, Error> {
         self.read(|transaction| {
-            let store = StoreSums::read(transaction)?;
-            let rows = store.experiments.iter().map(|entry| {
-                let id = ExperimentId(entry.id);
-                let sums = store.experiment(transaction, id)?;
-                Ok(experiment_row(id, row(transaction, id, &sums)?, &sums.boots))
-            });
-            rows.collect()
+            let records = records(transaction)?;
+            let ids = records.iter().map(|(id, _)| id.0).collect();
+            Experiments::read(transaction)?.verify(ids)?;
+            Ok(records.into_iter().map(|(id, record)| row(id, record)).collect())
         })
     }
 
-    /// Checks that all boots of an experiment exist and have the listed outcomes. Their parts are not read.
-    /// Fails when a boot is missing or has another outcome, or the store fails.
+    /// Checks that all boots of an experiment exist with the lists of their parts. Their parts are not read.
+    /// Fails when a boot is missing or its list is damaged, or the store fails.
     pub fn check_listed(&self, id: ExperimentId) -> Result<(), Error> {
         self.read(|transaction| {
-            let sql = "SELECT outcome, superseded FROM boots WHERE id = ? AND experiment = ?";
-            let mut statement = transaction.prepare_cached(sql)?;
-            for entry in ExperimentSums::read(transaction, id)?.boots {
-                let found = statement
-                    .query_row([entry.id, id.0], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?;
-                if found != Some((entry.outcome.clone(), entry.superseded)) {
-                    return Err(differs(format!("the row of boot {}", entry.boot())));
-                }
+            for entry in Record::read(transaction, id)?.boots {
+                boots::contents(transaction, id, &entry)?;
             }
             Ok(())
         })
@@ -134,42 +84,144 @@ impl Store {
     /// The definition of an experiment, with the largest requested number of boots. Fails when no experiment
     /// has this number, its definition is damaged, or the store fails.
     pub fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
-        self.read(|transaction| {
-            let sums = ExperimentSums::read(transaction, id)?;
-            Ok(row(transaction, id, &sums)?.experiment)
-        })
-    }
-
-    /// The bytes that the boots of each experiment occupy in the file, without texts that boots share and
-    /// SQLite's own structures. Experiments without boots are left out. Fails when the store fails.
-    pub fn sizes(&self) -> Result<BTreeMap<ExperimentId, u64>, Error> {
-        self.read(|transaction| {
-            let mut statement = transaction.prepare(SIZES)?;
-            let sizes = statement.query_map([], |row| Ok((ExperimentId(row.get(0)?), row.get(1)?)));
-            Ok(sizes?.collect::<Result<_, _>>()?)
-        })
+        self.read(|transaction| read(transaction, id, &Record::read(transaction, id)?))
     }
 
     /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
     /// most recent one with that name, and so on. Fails when there is none, with the existing names; or when
     /// the store fails.
     pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
-        self.read(|transaction| {
-            let store = StoreSums::read(transaction)?;
-            // Names have precedence, because a name may look like a number.
-            let id = name_or_id.parse().ok();
-            let named = |name: &str, newer: usize| {
-                store.experiments.iter().rev().filter(|entry| entry.name == name).nth(newer)
-            };
-            let found = named(name_or_id, 0)
-                .or_else(|| store.experiments.iter().find(|entry| Some(entry.id) == id))
-                .or_else(|| {
-                    let (name, place) = name_or_id.rsplit_once('~')?;
-                    named(name, place.parse::<usize>().ok()?.checked_sub(1)?)
-                });
-            let found = found.map(|entry| ExperimentId(entry.id));
-            found.ok_or_else(|| store.no_experiment(name_or_id))
+        self.read(|transaction| match find(transaction, name_or_id)? {
+            Some(id) => Ok(id),
+            None => Err(no_experiment(transaction, name_or_id)?),
         })
+    }
+}
+
+/// See [`Store::keep_experiment`].
+fn keep(connection: &Connection, experiment: &Experiment) -> Result<ExperimentId, Trouble> {
+    let unkeepable =
+        |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
+    let identity = identity(experiment).map_err(unkeepable)?;
+    let known = known(connection, &experiment.name, &identity)?;
+    let mut now = experiment.clone();
+    if let Some((_, _, before)) = &known {
+        now.boots = now.boots.max(before.boots);
+        now.sequential = now.sequential.or(before.sequential);
+        now.userspace = now.userspace.or_else(|| before.userspace.clone());
+    }
+    let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
+    let used = "SELECT ifnull(max(used), 0) + 1 FROM experiments";
+    let used = connection.prepare_cached(used)?.query_row([], |row| row.get(0))?;
+    let (id, record) = match known {
+        Some((id, record, _)) => (id, Record { used, ..described(record, &now, &definition) }),
+        None => {
+            let id = ExperimentId(Numbers::next(connection)?.experiment);
+            let mut all = Experiments::read(connection)?;
+            all.0.push(id.0);
+            all.keep(connection)?;
+            (id, new(&now, &definition, used))
+        }
+    };
+    write(connection, id, &record, &definition)?;
+    Ok(id)
+}
+
+/// The record of an experiment that is kept now, without boots.
+pub(crate) fn new(experiment: &Experiment, definition: &str, used: i64) -> Record {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let record = Record {
+        name: String::new(),
+        kin: Digest::default(),
+        used,
+        wanted: 0,
+        created: now.as_secs(),
+        note: String::new(),
+        variants: Vec::new(),
+        definition: Digest::default(),
+        boots: Vec::new(),
+    };
+    described(record, experiment, definition)
+}
+
+/// The record with what an experiment determines.
+pub(crate) fn described(record: Record, experiment: &Experiment, definition: &str) -> Record {
+    Record {
+        name: experiment.name.clone(),
+        kin: kin(experiment.mode, experiment),
+        wanted: experiment.boots,
+        variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
+        definition: digest(definition.as_bytes()),
+        ..record
+    }
+}
+
+/// Writes record and definition.
+pub(crate) fn write(
+    connection: &Connection,
+    id: ExperimentId,
+    record: &Record,
+    definition: &str,
+) -> Result<(), Trouble> {
+    record.keep(connection, id)?;
+    let sql = "INSERT INTO definitions VALUES (?1, ?2)
+        ON CONFLICT (experiment) DO UPDATE SET definition = ?2";
+    connection.prepare_cached(sql)?.execute(params![id.0, definition.as_bytes()])?;
+    Ok(())
+}
+
+/// What experiments have in common if their variants have the same names, kernels and command lines, in one mode.
+fn kin(mode: Mode, experiment: &Experiment) -> Digest {
+    let variants = experiment.variants.iter().map(|variant| {
+        let Variant { name, kernel, cmdline, .. } = variant;
+        [name, &kernel.to_string(), cmdline].map(|it| it.replace('\0', " ")).join("\0")
+    });
+    let mut variants: Vec<String> = variants.collect();
+    variants.sort_unstable();
+    digest(format!("{}\0\0{}", mode.name(), variants.join("\0\0")).as_bytes())
+}
+
+/// The records of all experiments, most recent last.
+pub(crate) fn records(connection: &Connection) -> Result<Vec<(ExperimentId, Record)>, Trouble> {
+    select(connection, "ORDER BY used", [])
+}
+
+/// The records that a condition selects.
+fn select(
+    connection: &Connection,
+    condition: &str,
+    values: impl Params,
+) -> Result<Vec<(ExperimentId, Record)>, Trouble> {
+    let sql = format!("SELECT {COLUMNS} FROM experiments {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(values)?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(Record::of(row)?);
+    }
+    Ok(records)
+}
+
+/// The number of the most recent experiment with a name, or of the one with a number.
+fn find(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, Trouble> {
+    let named = |name: &str, newer: usize| -> Result<Option<ExperimentId>, Trouble> {
+        let condition = "WHERE name = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2";
+        let mut found = select(connection, condition, params![name, newer])?;
+        Ok(found.pop().map(|(id, _)| id))
+    };
+    // Names have precedence, because a name may look like a number.
+    if let Some(id) = named(wanted, 0)? {
+        return Ok(Some(id));
+    }
+    if let Ok(id) = wanted.parse().map(ExperimentId)
+        && Record::find(connection, id)?.is_some()
+    {
+        return Ok(Some(id));
+    }
+    let Some((name, place)) = wanted.rsplit_once('~') else { return Ok(None) };
+    match place.parse::<usize>().ok().and_then(|place| place.checked_sub(1)) {
+        Some(newer) => named(name, newer),
+        None => Ok(None),
     }
 }
 
@@ -197,13 +249,11 @@ pub(crate) fn known(
     connection: &Connection,
     name: &str,
     identity: &str,
-) -> Result<Option<(ExperimentId, Experiment)>, Trouble> {
-    let store = StoreSums::read(connection)?;
-    for entry in store.experiments.iter().rev().filter(|entry| entry.name == name) {
-        let id = ExperimentId(entry.id);
-        let kept = row(connection, id, &store.experiment(connection, id)?)?.experiment;
+) -> Result<Option<(ExperimentId, Record, Experiment)>, Trouble> {
+    for (id, record) in select(connection, "WHERE name = ? ORDER BY used DESC", [name])? {
+        let kept = read(connection, id, &record)?;
         if self::identity(&kept).is_ok_and(|own| own == identity) {
-            return Ok(Some((id, kept)));
+            return Ok(Some((id, record, kept)));
         }
     }
     Ok(None)
@@ -219,59 +269,46 @@ pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_js
     serde_json::to_string(&definition)
 }
 
-/// The columns of an experiment's row.
-pub(crate) struct KeptExperiment {
-    pub experiment: Experiment,
-    created: u64,
-    note: String,
-}
-
-/// The checksum of an experiment's row.
-pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Digest, Trouble> {
-    Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
-}
-
-/// The verified row of an experiment.
-pub(crate) fn row(
+/// Reads the definition of an experiment, as its record has it.
+pub(crate) fn read(
     connection: &Connection,
     id: ExperimentId,
-    sums: &ExperimentSums,
-) -> Result<KeptExperiment, Trouble> {
+    record: &Record,
+) -> Result<Experiment, Trouble> {
     let what = || format!("the definition of experiment {id}");
-    let rows = checksums::verified(connection, ROW, id.0, (&sums.row, what), |row| {
-        let (created, note) = (row.get("created")?, row.get("note")?);
-        Ok(KeptExperiment { experiment: experiment(row)?, created, note })
-    });
-    rows?.pop().ok_or_else(|| Trouble::damaged(what(), "it is missing"))
+    let definition: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT definition FROM definitions WHERE experiment = ?")?
+        .query_row([id.0], |row| row.get(0))
+        .optional()
+        .map_err(|error| in_part(what, error))?;
+    let definition = definition.ok_or_else(|| Trouble::damaged(what(), "it is missing"))?;
+    if digest(&definition) != record.definition {
+        return Err(differs(what()));
+    }
+    parse(&definition, record.wanted).map_err(|error| Trouble::damaged(what(), error))
 }
 
-fn experiment(row: &Row) -> Result<Experiment, Trouble> {
-    let boots: u32 = row.get("boots")?;
-    let definition: String = row.get("definition")?;
-    let parse = || {
-        let mut keys: Map<String, Value> = serde_json::from_str(&definition)?;
-        keys.insert("boots".into(), boots.into());
-        serde_json::from_value(Value::Object(keys))
-    };
-    parse().map_err(|error: serde_json::Error| Trouble::damaged("its text", error))
+/// The experiment of a definition, with the number of boots.
+pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<Experiment> {
+    let mut keys: Map<String, Value> = serde_json::from_slice(definition)?;
+    keys.insert("boots".into(), boots.into());
+    serde_json::from_value(Value::Object(keys))
 }
 
-fn experiment_row(id: ExperimentId, kept: KeptExperiment, boots: &[BootEntry]) -> ExperimentRow {
+fn row(id: ExperimentId, record: Record) -> ExperimentRow {
     let mut outcomes = BTreeMap::new();
-    for boot in boots.iter().filter(|boot| !boot.superseded) {
+    for boot in record.boots.iter().filter(|boot| !boot.superseded) {
         *outcomes.entry(boot.outcome.clone()).or_insert(0) += 1;
     }
-    let superseded = boots.iter().filter(|boot| boot.superseded).count() as u32;
-    let KeptExperiment { experiment, created, note } = kept;
-    let variants = experiment.variants.into_iter();
     ExperimentRow {
         id,
-        name: experiment.name,
-        created,
-        variants: variants.map(|variant| variant.name).collect(),
-        boots: experiment.boots,
+        name: record.name,
+        created: record.created,
+        variants: record.variants,
+        boots: record.wanted,
         outcomes,
-        superseded,
-        note,
+        superseded: record.boots.iter().filter(|boot| boot.superseded).count() as u32,
+        size: record.boots.iter().map(|boot| boot.size).sum(),
+        note: record.note,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use serde::Deserialize;
 use zstd::bulk::Compressor;
 
 /// The largest size before packing. Larger data is neither packed nor unpacked, so everything that is packed
@@ -35,6 +36,15 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
 
 pub fn unpack_text(packed: &[u8]) -> io::Result<String> {
     String::from_utf8(unpack(packed)?).map_err(io::Error::other)
+}
+
+/// Deserializes all of `bytes`. Trailing bytes are an error.
+pub fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
+    let (value, rest) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
+    match rest {
+        [] => Ok(value),
+        rest => Err(io::Error::other(format!("{} trailing bytes", rest.len()))),
+    }
 }
 
 fn too_large() -> io::Error {

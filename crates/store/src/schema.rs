@@ -2,57 +2,92 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::Trouble;
-use crate::checksums::{Numbers, StoreSums};
+use crate::record::{Experiments, Numbers};
+use crate::{Trouble, nine};
 
 const SCHEMA: &str = include_str!("schema.sql");
-/// The version of [`SCHEMA`]. The versions before were never released. A change of the schema raises the
-/// version, and comes with a step that migrates a file of the version before.
-const VERSION: i64 = 9;
+/// The version of [`SCHEMA`]. A change of the schema raises the version, and comes with a step that migrates a file
+/// of the version before, and with a file of the new version in `tests/fixtures`.
+const VERSION: i64 = 10;
+/// The oldest version that can be migrated. The versions before were never released.
+const OLDEST: i64 = 9;
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
 
-/// Creates the tables in a new file. A file of another program or of another version is rejected before
-/// anything is written.
-pub fn create(connection: &mut Connection) -> Result<(), Trouble> {
+/// What is in a file.
+#[derive(PartialEq, Eq)]
+enum State {
+    Empty,
+    Older(i64),
+    Current,
+}
+
+/// Creates the tables in a new file, and migrates a file of an older version in one transaction. A file of another
+/// program or of a newer version is rejected before anything is written. `say` is told of a migration that begins.
+pub fn create(connection: &mut Connection, say: &dyn Fn(&str)) -> Result<(), Trouble> {
     // In a transaction, for a consistent view.
-    if !is_new(&connection.transaction()?)? {
+    if state(&connection.transaction()?)? == State::Current {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Checked again under the lock: another process may have created the tables.
-    if is_new(&transaction)? {
-        transaction.execute_batch(SCHEMA)?;
-        StoreSums::default().keep(&transaction)?;
-        Numbers::default().keep(&transaction)?;
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", VERSION)?;
-        transaction.commit()?;
+    // Read again under the lock: another process may have created or migrated the tables.
+    match state(&transaction)? {
+        State::Current => return Ok(()),
+        State::Empty => {
+            transaction.execute_batch(SCHEMA)?;
+            Experiments::default().keep(&transaction)?;
+            Numbers::default().keep(&transaction)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+        }
+        State::Older(found) => {
+            say(&format!("migrating the store from schema version {found} to {VERSION}"));
+            nine::migrate(&transaction, SCHEMA).map_err(|trouble| not_migrated(found, trouble))?;
+        }
     }
-    Ok(())
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    Ok(transaction.commit()?)
+}
+
+fn not_migrated(found: i64, trouble: Trouble) -> Trouble {
+    let (what, why) = match trouble {
+        Trouble::Damaged { what, why } => (what, why),
+        Trouble::Malformed(why) | Trouble::Sqlite(why) => ("the file".into(), why),
+        other => return other,
+    };
+    Trouble::NotMigrated { found, known: VERSION, what, why }
 }
 
 /// Checks that a file which cannot be written has the tables.
 pub fn check(connection: &Connection) -> Result<(), Trouble> {
-    match is_new(&connection.unchecked_transaction()?)? {
-        true => Err(Trouble::Foreign),
-        false => Ok(()),
+    match state(&connection.unchecked_transaction()?)? {
+        State::Current => Ok(()),
+        State::Older(found) => Err(Trouble::Older { found, known: VERSION }),
+        State::Empty => Err(Trouble::Foreign),
     }
 }
 
-/// Whether the file is empty. A file of another program or version is an error.
-fn is_new(transaction: &Transaction) -> Result<bool, Trouble> {
+/// Checks in a transaction that the file still has the version that it had when it was opened.
+pub fn check_version(transaction: &Transaction) -> Result<(), Trouble> {
+    match transaction.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        VERSION => Ok(()),
+        found => Err(Trouble::Version { found, known: VERSION }),
+    }
+}
+
+/// What is in the file. A file of another program or of a version that is not known is an error.
+fn state(transaction: &Transaction) -> Result<State, Trouble> {
     let number =
         |sql| -> Result<i64, Trouble> { Ok(transaction.query_row(sql, [], |row| row.get(0))?) };
     let application = number("PRAGMA application_id")?;
     if application == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 {
-        return Ok(true);
+        return Ok(State::Empty);
     }
     if application != i64::from(APPLICATION) {
         return Err(Trouble::Foreign);
     }
     match number("PRAGMA user_version")? {
-        VERSION => Ok(false),
+        VERSION => Ok(State::Current),
+        found @ OLDEST..VERSION => Ok(State::Older(found)),
         found => Err(Trouble::Version { found, known: VERSION }),
     }
 }

@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// while a process opens or closes a store that was not closed well.
 const QUIETLY: Duration = Duration::from_millis(500);
 
-/// Reports a wait for another process.
+/// Reports a wait for another process, and a migration.
 static SAY: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Sets the function that reports waits of stores. Without it they are silent.
+/// Sets the function that reports waits of stores, and migrations. Without it they are silent.
 pub fn say_waits(say: fn(&str)) {
     SAY.get_or_init(|| say);
 }
@@ -92,6 +92,7 @@ impl Store {
             let behavior = TransactionBehavior::Immediate;
             let begin = || Ok(Transaction::new_unchecked(&self.connection, behavior)?);
             let transaction = patiently(&self.path, PATIENCE, begin)?;
+            schema::check_version(&transaction)?;
             let value = work(&transaction)?;
             transaction.commit()?;
             // SQLite goes on to write to a file that was removed.
@@ -100,7 +101,7 @@ impl Store {
                 false => Err(Trouble::Gone),
             }
         };
-        attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
+        attempt().map_err(|trouble| self.error(trouble))
     }
 
     /// Runs `work` on a consistent snapshot of the store.
@@ -111,11 +112,22 @@ impl Store {
         let begin = || {
             let transaction = self.connection.unchecked_transaction()?;
             // Only now the lock is taken.
-            transaction.pragma_query_value(None, "user_version", |_| Ok(()))?;
+            schema::check_version(&transaction)?;
             Ok(transaction)
         };
         let attempt = || work(&patiently(&self.path, self.patience, begin)?);
-        attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
+        attempt().map_err(|trouble| self.error(trouble))
+    }
+
+    /// An error of this store.
+    pub(crate) fn error(&self, trouble: Trouble) -> Error {
+        Error::Store { path: self.path.clone(), trouble }
+    }
+}
+
+fn say(line: &str) {
+    if let Some(say) = SAY.get() {
+        say(line);
     }
 }
 
@@ -128,11 +140,6 @@ fn patiently<T>(
     let held = || {
         let files = ["", "-shm", "-wal"].map(|ending| beside(path, ending));
         lock::Held { path: path.to_owned(), holder: lock::holder(&files), span: None }
-    };
-    let say = |line: &str| {
-        if let Some(say) = SAY.get() {
-            say(line);
-        }
     };
     // SQLite waits for the lock.
     let attempt = |_| match begin() {
@@ -159,7 +166,8 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, Trouble> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(QUIETLY)?;
-    patiently(path, patience, || schema::create(&mut connection))?;
+    let migrating = |line: &str| say(&format!("{}: {line}", path.display()));
+    patiently(path, patience, || schema::create(&mut connection, &migrating))?;
     patiently(path, patience, || use_write_ahead_log(&connection))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -104,6 +104,7 @@ mod tests {
             boots: 1,
             outcomes: BTreeMap::new(),
             superseded: 0,
+            size: 0,
             note: String::new(),
         }
     }

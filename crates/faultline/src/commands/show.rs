@@ -26,9 +26,7 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
             None => String::new(),
         });
     }
-    // List the undamaged rest of a damaged store.
-    let sizes = store.sizes().unwrap_or_default();
-    print(&list::experiments(&rows, &sizes, &remarks))?;
+    print(&list::experiments(&rows, &remarks))?;
     for row in &rows {
         store.check_listed(row.id)?;
     }

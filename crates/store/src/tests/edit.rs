@@ -72,7 +72,7 @@ fn removal_deletes_all_rows_and_numbers_are_not_reused() {
         let table = table.unwrap();
         let sql = format!("SELECT count(*) FROM {table}");
         let left: i64 = plain.query_row(&sql, [], |row| row.get(0)).unwrap();
-        assert_eq!(left, 2 * i64::from(table == "checksums"), "{table}");
+        assert_eq!(left, 2 * i64::from(table == "lists"), "{table}");
     }
 }
 
@@ -109,7 +109,8 @@ fn remarks_are_kept_with_their_experiment() {
     assert_eq!([note(&store, first), note(&store, second)], ["with the \u{fc}ber-patch", ""]);
     store.note_experiment(first, "").unwrap();
     assert_eq!(note(&store, first), "");
-    file.plain().execute("UPDATE experiments SET note = 'forged'", []).unwrap();
+    let forged = "UPDATE experiments SET record = CAST(record || x'00' AS BLOB)";
+    file.plain().execute(forged, []).unwrap();
     assert_eq!(store.check().unwrap().lost.len(), 2);
     for result in [store.note_experiment(first, "x"), store.rename_experiment(first, "x")] {
         assert!(matches!(result, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
@@ -119,14 +120,14 @@ fn remarks_are_kept_with_their_experiment() {
 #[test]
 fn numbers_that_were_given_are_never_forgotten_unnoticed() {
     for damage in [
-        "DELETE FROM checksums WHERE of = 'numbers'",
-        "UPDATE checksums SET sums = x'0202' WHERE of = 'numbers'",
+        "DELETE FROM lists WHERE name = 'numbers'",
+        "UPDATE lists SET list = x'0202' WHERE name = 'numbers'",
     ] {
         let file = StoreFile::new();
         let (mut store, [first, second]) = two(&file);
         store.remove_experiment(second).unwrap();
         file.plain().execute(damage, []).unwrap();
-        assert_eq!(store.check().unwrap().lost[0].what, "the checksums of numbers", "{damage}");
+        assert_eq!(store.check().unwrap().lost[0].what, "the list of numbers", "{damage}");
         let kept = store.keep_boot(first, &boot("6.1", 1, Outcome::Complete));
         assert!(matches!(kept, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
     }
@@ -136,12 +137,14 @@ fn numbers_that_were_given_are_never_forgotten_unnoticed() {
 fn the_size_of_an_experiment_is_the_size_of_its_boots() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
-    let one = store.sizes().unwrap()[&first];
+    let size = |store: &Store, id| {
+        store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().size
+    };
+    let one = size(&store, first);
     assert!(one > 500, "{one}");
     store.keep_boot(second, &boot("6.1", 1, Outcome::Complete)).unwrap();
-    let sizes = store.sizes().unwrap();
-    assert_eq!(sizes[&first], one);
-    assert!(sizes[&second] > one + one / 2, "{sizes:?}");
+    assert_eq!(size(&store, first), one);
+    assert!(size(&store, second) > one + one / 2);
 }
 
 const STORE: &str = "FAULTLINE_TEST_EDITED";

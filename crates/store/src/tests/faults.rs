@@ -4,7 +4,8 @@ use std::fs;
 
 use model::{BootId, Outcome};
 
-use super::{StoreFile, as_kept, boot, experiment};
+use super::{StoreFile, as_kept, boot, experiment, place};
+use crate::parts::Kind;
 use crate::{Detail, Error, Trouble};
 
 #[test]
@@ -56,76 +57,84 @@ fn a_file_that_is_gone_keeps_nothing() {
     }
 }
 
-/// The error when boot 1 is read after `sql` changed the file.
+/// The error when boot 1 is read after `sql` changed a row.
 fn complaint(sql: &str) -> String {
     let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
-    assert_eq!(file.plain().execute(sql, []), Ok(1));
+    assert_eq!(file.plain().execute(sql, []), Ok(1), "{sql}");
     store.boot(BootId(1)).unwrap_err().to_string()
+}
+
+fn change(kind: Kind, number: usize) -> String {
+    format!("UPDATE parts SET bytes = x'2a' WHERE place = {}", place(kind, number))
 }
 
 #[test]
 fn damage_is_named() {
+    let chunk = "chunk 4 of boot b1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`)";
     let cases = [
+        (change(Kind::Series, 4), chunk),
+        (change(Kind::Head, 0), "the head of boot b1"),
+        (change(Kind::Samples, 0), "the samples of boot b1"),
+        (change(Kind::Console, 0), "the console of boot b1"),
+        (change(Kind::Profile, 1), "profile 1 of boot b1"),
         (
-            "UPDATE chunks SET packed = x'2a' WHERE place = 4",
-            "chunk 4 of boot b1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`)",
+            change(Kind::Series, 0).replace("x'2a'", "CAST(bytes || x'00' AS BLOB)"),
+            "chunk 0 of boot b1 (vmstat",
         ),
         (
-            "UPDATE chunks SET packed = substr(packed, 1, length(packed) - 1) WHERE place = 0",
-            "chunk 0 of boot b1 (vmstat in iteration 0",
-        ),
-        ("UPDATE chunks SET source = 'x' WHERE place = 0", "the list of series of boot b1"),
-        ("UPDATE boots SET console = x'2a'", "the console of boot b1"),
-        (
-            "UPDATE texts SET packed = x'2a' WHERE id = (SELECT config FROM boots)",
-            "the configuration of boot b1",
+            change(Kind::Series, 0).replace("x'2a'", "substr(bytes, 2)"),
+            "chunk 0 of boot b1 (vmstat",
         ),
         (
-            "UPDATE texts SET packed = x'2a' WHERE id = (SELECT userspace FROM boots)",
-            "the list of packages of boot b1",
+            format!("DELETE FROM parts WHERE place = {}", place(Kind::Samples, 0)),
+            "the samples of boot b1: it is missing",
         ),
-        ("UPDATE boots SET outcome = 'lost'", "the row of boot b1"),
-        ("UPDATE problems SET kind = 'odd' WHERE place = 0", "the problems of boot b1"),
-        ("UPDATE notes SET text = '' WHERE place = 0", "the notes of boot b1"),
-        ("UPDATE samples SET value = 7.0 WHERE place = 2", "the samples of boot b1"),
-        ("DELETE FROM samples WHERE place = 3", "the samples of boot b1"),
-        ("DELETE FROM boots", "the row of boot b1"),
-        ("UPDATE usage SET elapsed = 7.0 WHERE place = 1", "the usage of boot b1"),
-        ("UPDATE profiles SET packed = x'2a' WHERE place = 1", "the profiles of boot b1"),
-        (
-            "DELETE FROM checksums WHERE of = 'boot b1'",
-            "the checksums of boot b1: they are missing",
-        ),
-        ("UPDATE checksums SET sums = x'2a' WHERE of = 'store'", "the checksums of store"),
+        ("UPDATE boots SET contents = x'2a'".into(), "the row of boot b1"),
+        ("UPDATE boots SET experiment = 2".into(), "the row of boot b1"),
+        ("DELETE FROM boots".into(), "the row of boot b1"),
+        ("UPDATE experiments SET record = x'2a'".into(), "the record of experiment 1"),
+        ("UPDATE experiments SET used = 7".into(), "the record of experiment 1"),
     ];
     for (sql, expected) in cases {
-        let error = complaint(sql);
-        assert!(error.contains(&format!("faultline.db: damage in {expected}")), "{error}");
+        let error = complaint(&sql);
+        assert!(error.contains(&format!("faultline.db: damage in {expected}")), "{sql}: {error}");
         assert!(error.contains("`faultline store check` lists all damage"), "{error}");
+    }
+}
+
+#[test]
+fn damage_of_shared_texts_is_named() {
+    for (text, expected) in [
+        (boot("6.1", 0, Outcome::Complete).facts.config, "the configuration of boot b1"),
+        (
+            boot("6.1", 0, Outcome::Complete).facts.userspace.join("\n"),
+            "the list of packages of boot b1",
+        ),
+    ] {
+        let (file, mut store, id) = StoreFile::with_numa();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        let packed = crate::packed::pack(text.as_bytes(), crate::packed::LEVEL).unwrap();
+        let sql = "UPDATE texts SET bytes = x'2a' WHERE bytes = ?";
+        assert_eq!(file.plain().execute(sql, [packed]), Ok(1));
+        let error = store.boot(BootId(1)).unwrap_err().to_string();
+        assert!(error.contains(&format!("faultline.db: damage in {expected}")), "{error}");
     }
 }
 
 #[test]
 fn damage_under_right_checksums_is_named() {
     let cases = [
-        ("UPDATE boots SET outcome = 'lost'", "the row of boot b1: the outcome: `lost` is unknown"),
-        (
-            "UPDATE boots SET accel = 'lost'",
-            "the row of boot b1: the accelerator: `lost` is unknown",
-        ),
-        (
-            "UPDATE problems SET kind = 'odd'",
-            "the problems of boot b1: a problem: unknown kind `odd`",
-        ),
-        ("UPDATE profiles SET packed = x'2a'", "the profiles of boot b1: profile 0: "),
-        ("UPDATE chunks SET packed = x'2a'", "chunk 0 of boot b1 (vmstat in iteration 0"),
+        (change(Kind::Head, 0), "the head of boot b1: expected"),
+        (change(Kind::Profile, 0), "profile 0 of boot b1: "),
+        (change(Kind::Series, 0), "chunk 0 of boot b1 (vmstat in iteration 0"),
+        (change(Kind::Samples, 0), "the samples of boot b1: "),
     ];
     for (sql, expected) in cases {
         let (file, mut store, id) = StoreFile::with_numa();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         drop(store);
-        file.forge(sql);
+        file.forge(&sql);
         let error = file.open().boot(BootId(1)).unwrap_err().to_string();
         assert!(error.contains(&format!("damage in {expected}")), "{error}");
     }
@@ -136,18 +145,15 @@ fn damaged_rows_are_not_overwritten() {
     let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Failed("no".into()))).unwrap();
     let plain = file.plain();
-    plain.execute_batch("UPDATE boots SET release = 'x'; UPDATE texts SET packed = x'2a'").unwrap();
-    let again = boot("6.1", 0, Outcome::Complete);
-    let row = store.keep_instead(id, &again).unwrap_err().to_string();
-    assert!(row.contains("damage in the row of boot b1"), "{row}");
+    plain.execute("UPDATE texts SET bytes = x'2a'", []).unwrap();
     let text = store.keep_boot(id, &boot("6.1", 1, Outcome::Complete)).unwrap_err().to_string();
-    assert!(text.contains("damage in text 1, which boots share"), "{text}");
-    plain.execute_batch("UPDATE experiments SET boots = 1").unwrap();
+    assert!(text.contains("damage in a text that boots share"), "{text}");
+    plain.execute("UPDATE definitions SET definition = x'2a'", []).unwrap();
     let definition = store.keep_experiment(&experiment("numa")).unwrap_err().to_string();
     assert!(definition.contains("damage in the definition of experiment 1"), "{definition}");
-    plain.execute_batch("DELETE FROM checksums WHERE of = 'experiment 1'").unwrap();
+    plain.execute("UPDATE experiments SET record = x'2a'", []).unwrap();
     let list = store.keep_boot(id, &boot("6.1", 2, Outcome::Complete)).unwrap_err().to_string();
-    assert!(list.contains("damage in the checksums of experiment 1"), "{list}");
+    assert!(list.contains("damage in the record of experiment 1"), "{list}");
     let boots: i64 = plain.query_row("SELECT count(*) FROM boots", [], |row| row.get(0)).unwrap();
     assert_eq!(boots, 1);
 }
@@ -156,12 +162,35 @@ fn damaged_rows_are_not_overwritten() {
 fn a_damaged_definition_is_named() {
     for definition in ["{", "[]", "{}", "7"] {
         let (file, store, id) = StoreFile::with_numa();
-        let sql = "UPDATE experiments SET definition = ?";
-        file.plain().execute(sql, [definition]).unwrap();
+        let sql = format!("UPDATE definitions SET definition = CAST('{definition}' AS BLOB)");
+        file.plain().execute(&sql, []).unwrap();
+        let damage = "damage in the definition of experiment 1";
         let error = store.experiment(id).unwrap_err().to_string();
-        assert!(error.contains("damage in the definition of experiment 1"), "{error}");
-        assert_eq!(store.experiments().unwrap_err().to_string(), error);
+        assert!(error.contains(&format!("{damage}: the checksum")), "{error}");
+        drop(store);
+        file.forge(&sql);
+        let error = file.open().experiment(id).unwrap_err().to_string();
+        assert!(error.contains(damage) && !error.contains("checksum"), "{error}");
     }
+}
+
+#[test]
+fn a_vanished_experiment_is_noticed() {
+    let (file, mut store, id) = StoreFile::with_numa();
+    let other = store.keep_experiment(&experiment("other")).unwrap();
+    file.plain().execute("DELETE FROM experiments WHERE id = 1", []).unwrap();
+    let errors = [
+        store.experiments().unwrap_err(),
+        store.experiment(id).unwrap_err(),
+        store.find_experiment("numa").unwrap_err(),
+        store.find_experiment("nothing").unwrap_err(),
+    ];
+    for error in errors.map(|error| error.to_string()) {
+        assert!(error.contains("damage in the record of experiment 1: it is missing"), "{error}");
+    }
+    assert!(store.experiment(other).is_ok());
+    let lost = store.check().unwrap().lost;
+    assert_eq!((lost.len(), &*lost[0].what), (1, "the record of experiment 1"));
 }
 
 #[test]
@@ -179,8 +208,7 @@ fn a_missing_boot_or_experiment_is_named() {
 fn a_missing_or_changed_boot_is_detected_in_lists() {
     for sql in [
         "DELETE FROM boots WHERE id = 2",
-        "UPDATE boots SET outcome = 'failed' WHERE id = 2",
-        "UPDATE boots SET superseded = TRUE WHERE id = 2",
+        "UPDATE boots SET contents = x'2a' WHERE id = 2",
         "UPDATE boots SET experiment = 2 WHERE id = 2",
     ] {
         let (file, mut store, id) = StoreFile::with_numa();

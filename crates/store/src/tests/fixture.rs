@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use model::{Boot, BootId, Experiment, Mode, Outcome, Sampled, Slice};
+use model::{Boot, Experiment, Mode, Outcome, Sampled, Slice};
 
 use super::{StoreFile, boot, experiment};
 use crate::{Detail, ExperimentRow, Store};
@@ -100,7 +100,7 @@ pub fn file_of(version: i64) -> StoreFile {
 }
 
 /// All that a store has of the contents, as text: some numbers are NaN, which is not equal to itself.
-fn told(store: &Store) -> Vec<String> {
+pub fn told(store: &Store) -> Vec<String> {
     let rows = store.experiments().unwrap().into_iter().map(|row| {
         assert!(row.created > 1_700_000_000, "{row:?}");
         let (experiment, done) = (store.experiment(row.id), store.done(row.id));
@@ -112,22 +112,6 @@ fn told(store: &Store) -> Vec<String> {
         [told].into_iter().chain(boots).collect::<Vec<_>>()
     });
     rows.flatten().collect()
-}
-
-#[test]
-fn a_file_of_an_older_version_has_all_that_was_kept() {
-    let (_file, mut new) = StoreFile::opened();
-    fill(&mut new);
-    let expected = told(&new);
-    assert_eq!(expected.len(), 3 + 2 * 23);
-    let file = file_of(9);
-    let mut store = file.open();
-    assert_eq!(told(&store), expected);
-    assert_eq!(store.check().unwrap().lost, []);
-    // Numbers of removed experiments and boots are not used again.
-    let next = store.keep_experiment(&experiment("next")).unwrap();
-    let kept = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
-    assert_eq!((next.0, kept), (6, BootId(25)));
 }
 
 /// Makes the file of the present version, where `FAULTLINE_TEST_FIXTURE` says; does nothing without it.

@@ -5,6 +5,7 @@ mod faults;
 mod fixture;
 mod frozen;
 mod keeping;
+mod migration;
 mod processes;
 mod rot;
 mod versions;
@@ -18,11 +19,12 @@ use model::{
     Problem, ProblemKind, Profile, Sample, Setting, Stack, Target, Topology, Usage, Variant,
     WorkloadUse,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tempfile::TempDir;
 
-use crate::checksums::{ExperimentSums, StoreSums};
-use crate::{ExperimentId, Store, boots, experiments};
+use crate::parts::{Kind, Part, Parts};
+use crate::record::digest;
+use crate::{ExperimentId, Store, experiments};
 
 /// The file of a store, in directories that do not exist yet.
 struct StoreFile {
@@ -66,17 +68,35 @@ impl StoreFile {
     fn forge(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
-        for entry in StoreSums::read(&plain).unwrap().experiments {
-            let id = ExperimentId(entry.id);
-            let mut sums = ExperimentSums::read(&plain, id).unwrap();
-            sums.row = experiments::digest(&plain, id.0).unwrap();
-            for boot in &mut sums.boots {
-                let id = boot.boot();
-                *boot = boots::sums(&plain, id).unwrap().keep(&plain, id).unwrap();
+        let blob = |sql: &str, key: &dyn ToSql| {
+            plain.query_row(sql, [key], |row| row.get::<_, Vec<u8>>(0)).optional().unwrap()
+        };
+        for (id, mut record) in experiments::records(&plain).unwrap() {
+            let definition = blob("SELECT definition FROM definitions WHERE experiment = ?", &id.0);
+            record.definition = digest(&definition.unwrap());
+            for boot in &mut record.boots {
+                let list = blob("SELECT contents FROM boots WHERE id = ?", &boot.id.0).unwrap();
+                let mut list: Vec<Part> = postcard::from_bytes(&list).unwrap();
+                for (place, part) in list.iter_mut().enumerate() {
+                    let sql = format!("SELECT bytes FROM parts WHERE place = {place} AND boot = ?");
+                    if let Some(bytes) = blob(&sql, &boot.id.0) {
+                        part.digest = digest(&bytes);
+                    }
+                }
+                let list = Parts { list, bytes: Vec::new() }.contents().unwrap();
+                boot.contents = digest(&list);
+                let sql = "UPDATE boots SET contents = ? WHERE id = ?";
+                plain.execute(sql, params![list, boot.id.0]).unwrap();
             }
-            sums.keep(&plain, id, None).unwrap();
+            record.update(&plain, id).unwrap();
         }
     }
+}
+
+/// The place of a part of boot 1, as [`boot`] makes it. `number` is among those of its kind.
+fn place(kind: Kind, number: usize) -> usize {
+    let list = Parts::of(&boot("6.1", 0, Outcome::Complete), &[]).unwrap().list;
+    (0..list.len()).filter(|&place| list[place].kind == kind).nth(number).unwrap()
 }
 
 /// An experiment with a value in every field.

@@ -187,7 +187,10 @@ fn a_writer_says_for_whom_it_waits() {
     say_waits(|line| {
         let mut said = SAID.lock().unwrap();
         said.0.push(line.to_owned());
-        said.1 = None;
+        // Other tests migrate stores meanwhile, which is said too.
+        if line.starts_with("Waiting") {
+            said.1 = None;
+        }
     });
     let (file, mut store) = StoreFile::opened();
     let (mut process, input) = locked(&file, "BEGIN IMMEDIATE");

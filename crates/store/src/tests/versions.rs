@@ -31,9 +31,9 @@ fn opening_again_changes_nothing() {
 fn another_version_is_refused_untouched() {
     let file = StoreFile::new();
     drop(file.open());
-    for version in [-1, 0, 8, 10, 99] {
+    for version in [-1, 0, 8, 11, 99] {
         file.plain().pragma_update(None, "user_version", version).unwrap();
-        let expected = format!("version {version}, and this faultline knows only version 9");
+        let expected = format!("version {version}, and this faultline knows only version 10");
         let error = refusal(&file);
         assert!(error.contains(&expected), "{error}");
         let error = Store::open_to_read(&file.path).unwrap_err().to_string();
@@ -50,7 +50,8 @@ fn a_definition_without_later_fields_is_read() {
     let keys = definition.as_object_mut().unwrap();
     assert!(!keys.contains_key("mode") && !keys.contains_key("profile"));
     keys.remove("boots");
-    file.forge(&format!("UPDATE experiments SET definition = '{definition}'"));
+    let sql = format!("UPDATE definitions SET definition = CAST('{definition}' AS BLOB)");
+    file.forge(&sql);
     assert_eq!(file.open().experiment(id).unwrap().mode, Mode::Measured);
 }
 

@@ -1,0 +1,316 @@
+//! The record of an experiment: all but its definition, and the list of its boots with the digests of their contents.
+//!
+//! Checksums form a tree for each experiment, because SQLite does not notice a flipped bit in a row. The record has the
+//! digest of the definition, and of each boot the digest of its list of parts. That list has the digest of each part.
+//! Each digest is verified when what it covers is read. Nothing above the records is written when a boot is kept. The
+//! store's list of experiments has their numbers only, and is written when an experiment is created or removed.
+
+use model::BootId;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+use sha2::Sha256;
+
+use crate::{ExperimentId, Trouble};
+
+/// A SHA-256.
+pub type Digest = [u8; 32];
+
+/// What the store knows of an experiment beside its definition.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    pub name: String,
+    pub kin: Digest,
+    /// Rises whenever the experiment is kept again.
+    pub used: i64,
+    /// The requested boots of each variant.
+    pub wanted: u32,
+    /// When it was kept first, in seconds since 1970.
+    pub created: u64,
+    /// The user's remark.
+    pub note: String,
+    /// The names of its variants.
+    pub variants: Vec<String>,
+    /// The digest of the definition.
+    pub definition: Digest,
+    /// Its boots in the order in which they were kept.
+    pub boots: Vec<BootEntry>,
+}
+
+/// A boot in the list of its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootEntry {
+    /// Its number.
+    #[serde(with = "number")]
+    pub id: BootId,
+    /// The variant's name.
+    pub variant: String,
+    /// The number of this boot of the variant.
+    pub replicate: u32,
+    /// The word of its outcome ([`model::Outcome::name`]).
+    pub outcome: String,
+    /// Whether it does not count because it is to be repeated, or was.
+    pub superseded: bool,
+    /// The bytes of its parts, without texts that boots share.
+    pub size: u64,
+    /// The digest of the list of its parts.
+    pub(crate) contents: Digest,
+}
+
+/// A [`BootId`] as a number.
+mod number {
+    use super::*;
+
+    pub fn serialize<S: serde::Serializer>(id: &BootId, serializer: S) -> Result<S::Ok, S::Error> {
+        id.0.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BootId, D::Error> {
+        i64::deserialize(from).map(BootId)
+    }
+}
+
+impl BootEntry {
+    /// Whether it need not be repeated.
+    pub fn is_done(&self) -> bool {
+        self.outcome != "interrupted" && !self.superseded
+    }
+
+    /// Whether it is done, and did not complete.
+    pub fn is_failed(&self) -> bool {
+        self.is_done() && self.outcome != "complete"
+    }
+
+    /// Whether it is done, and says nothing about the kernel.
+    pub fn is_invalid(&self) -> bool {
+        self.is_done() && self.outcome == "invalid"
+    }
+}
+
+/// The columns from which [`Record::of`] reads.
+pub const COLUMNS: &str = "id, name, kin, used, record, digest";
+
+impl Record {
+    /// Reads the record of an experiment.
+    pub fn read(connection: &Connection, id: ExperimentId) -> Result<Self, Trouble> {
+        match Self::find(connection, id)? {
+            Some(record) => Ok(record),
+            None => Err(missing(connection, id)?),
+        }
+    }
+
+    /// The record of an experiment; `None` if there is no row with this number.
+    pub fn find(connection: &Connection, id: ExperimentId) -> Result<Option<Self>, Trouble> {
+        let sql = format!("SELECT {COLUMNS} FROM experiments WHERE id = ?");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([id.0])?;
+        match rows.next().map_err(|error| in_part(|| what(id), error))? {
+            Some(row) => Ok(Some(Self::of(row)?.1)),
+            None => Ok(None),
+        }
+    }
+
+    /// The verified record in a row of [`COLUMNS`], and its number.
+    pub fn of(row: &Row) -> Result<(ExperimentId, Self), Trouble> {
+        let id = ExperimentId(row.get("id")?);
+        let what = || what(id);
+        let damaged = |error| in_part(what, error);
+        let bytes: Vec<u8> = row.get("record").map_err(damaged)?;
+        let digest: Vec<u8> = row.get("digest").map_err(damaged)?;
+        if digest != digest_of(&what(), &bytes) {
+            return Err(differs(what()));
+        }
+        let record: Self =
+            postcard::from_bytes(&bytes).map_err(|error| Trouble::damaged(what(), error))?;
+        let columns: (String, Vec<u8>, i64) = (
+            row.get("name").map_err(damaged)?,
+            row.get("kin").map_err(damaged)?,
+            row.get("used").map_err(damaged)?,
+        );
+        match columns == (record.name.clone(), record.kin.to_vec(), record.used) {
+            true => Ok((id, record)),
+            false => Err(differs(what())),
+        }
+    }
+
+    /// Writes the record of a new experiment, or with other columns than before.
+    pub fn keep(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
+        let (bytes, digest) = self.sealed(id)?;
+        let sql = "INSERT INTO experiments VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO
+            UPDATE SET name = ?2, kin = ?3, used = ?4, record = ?5, digest = ?6";
+        let values = params![id.0, self.name, self.kin, self.used, bytes, digest];
+        connection.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    /// Writes the record with other boots or another remark than before. The indices remain as they are.
+    pub fn update(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
+        let (bytes, digest) = self.sealed(id)?;
+        let sql = "UPDATE experiments SET record = ?2, digest = ?3 WHERE id = ?1";
+        connection.prepare_cached(sql)?.execute(params![id.0, bytes, digest])?;
+        Ok(())
+    }
+
+    fn sealed(&self, id: ExperimentId) -> Result<(Vec<u8>, Digest), Trouble> {
+        let bytes = encoded(self, || what(id))?;
+        let digest = digest_of(&what(id), &bytes);
+        Ok((bytes, digest))
+    }
+}
+
+fn what(id: ExperimentId) -> String {
+    format!("the record of experiment {id}")
+}
+
+/// The error for an experiment without a row. If the store's list has it, it vanished.
+fn missing(connection: &Connection, id: ExperimentId) -> Result<Trouble, Trouble> {
+    match Experiments::read(connection)?.0.contains(&id.0) {
+        true => Ok(Trouble::damaged(what(id), "it is missing")),
+        false => no_experiment(connection, &id.to_string()),
+    }
+}
+
+/// The error for a name or a number that no experiment has. Fails when the store's list differs from the experiments
+/// that there are.
+pub fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, Trouble> {
+    let mut names = std::collections::BTreeMap::<String, usize>::new();
+    let mut ids = Vec::new();
+    let mut statement = connection.prepare_cached("SELECT id, name FROM experiments")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        ids.push(row.get(0)?);
+        *names.entry(row.get(1)?).or_default() += 1;
+    }
+    Experiments::read(connection)?.verify(ids)?;
+    let names = names.into_iter().map(|(name, number)| match number {
+        1 => name,
+        number => format!("{name} ({number} of that name)"),
+    });
+    Ok(Trouble::NoExperiment { wanted: wanted.into(), names: names.collect() })
+}
+
+/// The numbers of all experiments in the order in which they were created.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Experiments(pub Vec<i64>);
+
+impl Experiments {
+    pub fn read(connection: &Connection) -> Result<Self, Trouble> {
+        read_list(connection, "experiments")
+    }
+
+    pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
+        keep_list(connection, "experiments", self)
+    }
+
+    /// Checks that these are the experiments in the list, in any order.
+    pub fn verify(&self, mut found: Vec<i64>) -> Result<(), Trouble> {
+        found.sort_unstable();
+        let lacks = self.0.iter().find(|id| found.binary_search(id).is_err());
+        if let Some(&id) = lacks {
+            return Err(Trouble::damaged(what(ExperimentId(id)), "it is missing"));
+        }
+        match found.iter().find(|id| !self.0.contains(id)) {
+            Some(&id) => {
+                let why = format!("it lacks experiment {id}");
+                Err(Trouble::damaged("the list of experiments", why))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The lowest numbers for the next experiment and boot. Numbers of removed ones are not used again, because a
+/// mail may quote the number of a boot. Written when an experiment is removed.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Numbers {
+    pub experiment: i64,
+    pub boot: i64,
+}
+
+impl Numbers {
+    /// The numbers after the largest ones in the tables.
+    pub fn next(connection: &Connection) -> Result<Self, Trouble> {
+        let Self { experiment, boot } = Self::read(connection)?;
+        let free = |table: &str| {
+            let sql = format!("SELECT ifnull(max(id), 0) + 1 FROM {table}");
+            connection.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))
+        };
+        Ok(Self {
+            experiment: free("experiments")?.max(experiment),
+            boot: free("boots")?.max(boot),
+        })
+    }
+
+    /// Reads the stored numbers.
+    pub fn read(connection: &Connection) -> Result<Self, Trouble> {
+        read_list(connection, "numbers")
+    }
+
+    /// Writes them.
+    pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
+        keep_list(connection, "numbers", self)
+    }
+}
+
+/// Reads a list of the store.
+fn read_list<T: DeserializeOwned>(connection: &Connection, name: &str) -> Result<T, Trouble> {
+    let what = || format!("the list of {name}");
+    let kept: Option<(Vec<u8>, Vec<u8>)> = connection
+        .prepare_cached("SELECT list, digest FROM lists WHERE name = ?")?
+        .query_row([name], |row| Ok((row.get("list")?, row.get("digest")?)))
+        .optional()
+        .map_err(|error| in_part(what, error))?;
+    let (list, digest) = kept.ok_or_else(|| Trouble::damaged(what(), "it is missing"))?;
+    if digest != digest_of(&what(), &list) {
+        return Err(differs(what()));
+    }
+    postcard::from_bytes(&list).map_err(|error| Trouble::damaged(what(), error))
+}
+
+/// Writes a list of the store.
+fn keep_list(connection: &Connection, name: &str, list: &impl Serialize) -> Result<(), Trouble> {
+    let what = || format!("the list of {name}");
+    let list = encoded(list, what)?;
+    let digest = digest_of(&what(), &list);
+    let sql = "INSERT INTO lists VALUES (?1, ?2, ?3)
+        ON CONFLICT (name) DO UPDATE SET list = ?2, digest = ?3";
+    connection.prepare_cached(sql)?.execute(params![name, list, digest])?;
+    Ok(())
+}
+
+/// The bytes of what is kept, in postcard's wire format (<https://postcard.jamesmunns.com>).
+pub fn encoded(value: &impl Serialize, what: impl Fn() -> String) -> Result<Vec<u8>, Trouble> {
+    postcard::to_stdvec(value).map_err(|error| Trouble::unkeepable(what(), error))
+}
+
+/// The digest of bytes, and of what they are: bytes of another experiment have another digest.
+fn digest_of(what: &str, bytes: &[u8]) -> Digest {
+    Sha256::new().chain_update(what).chain_update([0]).chain_update(bytes).finalize().into()
+}
+
+pub fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
+/// Errors that SQLite finds in the structure of the file, at most a hundred.
+pub fn integrity(connection: &Connection) -> Result<Vec<String>, Trouble> {
+    let mut statement = connection.prepare("PRAGMA integrity_check")?;
+    let lines = statement.query_map([], |row| row.get(0))?;
+    let mut lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    lines.retain(|line| line != "ok");
+    Ok(lines)
+}
+
+/// The error for a checksum that does not match.
+pub fn differs(what: impl Into<String>) -> Trouble {
+    Trouble::damaged(what, "the checksum does not match")
+}
+
+/// Names the part that was being read when SQLite reported damage.
+pub fn in_part(what: impl Fn() -> String, error: rusqlite::Error) -> Trouble {
+    match Trouble::from(error) {
+        Trouble::Malformed(error) | Trouble::Sqlite(error) => Trouble::damaged(what(), error),
+        other => other,
+    }
+}

@@ -1,0 +1,161 @@
+//! Tests of migrations: what was kept is there afterwards, a damaged file is refused, and a killed migration leaves the
+//! old file or the new one.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use model::{BootId, Outcome};
+
+use super::fixture::{file_of, fill, told};
+use super::{StoreFile, boot, experiment};
+use crate::Store;
+
+/// The versions of which there is a file.
+const VERSIONS: [i64; 2] = [9, 10];
+const STORE: &str = "FAULTLINE_TEST_MIGRATED";
+/// How often a migration is killed.
+const KILLS: u32 = 20;
+
+fn version(file: &StoreFile) -> i64 {
+    file.plain().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_file_of_each_version_has_all_that_was_kept() {
+    let (new, mut store) = StoreFile::opened();
+    fill(&mut store);
+    let expected = told(&store);
+    assert_eq!(expected.len(), 3 + 2 * 23);
+    assert_eq!(VERSIONS.last(), Some(&version(&new)), "a version has no file");
+    for version in VERSIONS {
+        let file = file_of(version);
+        let mut store = file.open();
+        assert_eq!(told(&store), expected, "{version}");
+        assert_eq!(store.check().unwrap().lost, [], "{version}");
+        // Numbers of removed experiments and boots are not used again.
+        let next = store.keep_experiment(&experiment("next")).unwrap();
+        let kept = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        assert_eq!((next.0, kept), (6, BootId(25)), "{version}");
+        drop(store);
+        assert_eq!(file.open().check().unwrap().lost, [], "{version}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_remains_as_it_was() {
+    for (damage, named) in [
+        ("UPDATE samples SET value = 7.0 WHERE boot = 5 AND place = 2", "the samples of boot b5"),
+        ("DELETE FROM notes WHERE boot = 22", "the notes of boot b22"),
+        ("UPDATE boots SET superseded = 1 WHERE id = 1", "the row of boot b1"),
+        ("UPDATE chunks SET packed = x'2a' WHERE boot = 1 AND place = 3", "chunk 3 of boot b1"),
+        ("DELETE FROM chunk_ends WHERE boot = 1 AND place = 3", "chunk 3 of boot b1"),
+        ("DELETE FROM chunks WHERE boot = 1 AND place = 8", "the list of series of boot b1"),
+        ("UPDATE profiles SET packed = x'2a' WHERE boot = 18", "the profiles of boot b18"),
+        ("UPDATE texts SET packed = x'2a'", "the configuration of boot b1"),
+        ("UPDATE boots SET console = x'2a' WHERE id = 4", "the console of boot b4"),
+        ("UPDATE experiments SET note = 'x' WHERE id = 3", "the definition of experiment 3"),
+        ("DELETE FROM checksums WHERE of = 'experiment 4'", "the checksums of experiment 4"),
+        ("DELETE FROM checksums WHERE of = 'numbers'", "the checksums of numbers"),
+        ("UPDATE boots SET experiment = 3 WHERE id = 17", "the row of boot b17"),
+        (
+            "INSERT INTO experiments VALUES (9, 'x', '', x'', 1, 1, 9, '')",
+            "the experiments: 1 rows are in no list",
+        ),
+    ] {
+        let file = file_of(9);
+        file.plain().execute_batch(damage).unwrap();
+        let before = fs::read(&file.path).unwrap();
+        let error = Store::open(&file.path).unwrap_err().to_string();
+        assert!(error.contains("it is damaged, so it was not migrated to version 10"), "{error}");
+        assert!(error.contains(&format!("as it was: {named}")), "{damage}: {error}");
+        assert_eq!(version(&file), 9);
+        assert!(fs::read(&file.path).unwrap() == before, "{damage}");
+    }
+}
+
+#[test]
+fn an_old_file_that_cannot_be_written_is_refused() {
+    let file = file_of(9);
+    let frozen = Permissions::from_mode(0o444);
+    fs::set_permissions(&file.path, frozen).unwrap();
+    // As a file that cannot be written, whoever runs the test.
+    let connection = rusqlite::Connection::open_with_flags(
+        &file.path,
+        rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY,
+    );
+    let error = crate::schema::check(&connection.unwrap()).unwrap_err().to_string();
+    assert!(error.starts_with("its schema is version 9, and it cannot be written"), "{error}");
+    assert_eq!(version(&file), 9);
+}
+
+/// Migrates a store. Runs only in a process that a test below starts.
+#[test]
+fn migrator() {
+    let Ok(path) = env::var(STORE) else { return };
+    println!("\nbegins");
+    Store::open(Path::new(&path)).unwrap();
+}
+
+/// A process that is about to migrate.
+fn begun(file: &StoreFile) -> Child {
+    let mut process = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "tests::migration::migrator", "--nocapture"])
+        .env(STORE, &file.path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.as_mut().unwrap()).lines();
+    lines.map(Result::unwrap).find(|line| line == "begins").unwrap();
+    process
+}
+
+#[test]
+fn a_killed_migration_leaves_the_old_file_or_the_new_one() {
+    let (_new, mut store) = StoreFile::opened();
+    fill(&mut store);
+    let expected = told(&store);
+    let file = file_of(9);
+    let mut whole = begun(&file);
+    let begin = Instant::now();
+    assert!(whole.wait().unwrap().success());
+    let whole = begin.elapsed();
+    let mut versions = Vec::new();
+    for kill in 1..=KILLS {
+        let file = file_of(9);
+        let mut process = begun(&file);
+        thread::sleep(whole * kill / KILLS);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        versions.push(version(&file));
+        // An old file is migrated now, which verifies all of it.
+        let store = file.open();
+        assert_eq!(told(&store), expected);
+        assert_eq!(store.check().unwrap().lost, []);
+    }
+    assert!(versions.contains(&9), "{versions:?} of {whole:?}");
+}
+
+#[test]
+fn processes_that_open_an_old_file_at_once_migrate_it_once() {
+    let file = file_of(9);
+    let mut processes = [(); 3].map(|()| begun(&file));
+    assert!(processes.iter_mut().all(|process| process.wait().unwrap().success()));
+    assert_eq!(file.open().check().unwrap().lost, []);
+}
+
+#[test]
+fn a_store_that_another_process_migrated_is_not_written() {
+    let (file, mut store, id) = StoreFile::with_numa();
+    file.plain().pragma_update(None, "user_version", 11).unwrap();
+    let read = store.experiment(id).unwrap_err().to_string();
+    let kept = store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap_err().to_string();
+    for error in [read, kept] {
+        assert!(error.contains("its schema is version 11"), "{error}");
+    }
+}
