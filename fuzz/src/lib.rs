@@ -7,6 +7,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use kernelfiles::kallsyms::Symbols;
+use kernels::arch::image;
+use lab::file::Input;
 use mmtests::benchmark::Logs;
 use model::Source;
 
@@ -62,17 +64,18 @@ pub fn toml_files(_name: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let path = Path::new("experiments/damaged.toml");
     let experiment = lab::file::parse(path, &text, None).map_err(|error| error.to_string());
-    let search = lab::file::parse_culprit(path, &text, [None, None]).map_err(|it| it.to_string());
+    let form = Input::file(path, text.clone().into_owned()).map_err(|error| error.to_string());
+    let search = form.and_then(|(input, form)| input.search(form).map_err(|it| it.to_string()));
     let packages = lab::file::lock::read(&text);
     experiment.is_ok() || search.is_ok() || packages.is_ok()
 }
 
 /// ELF files and compressed kernels.
 pub fn images(_name: &str, bytes: &[u8]) -> bool {
-    let _ = kernels::image::check(bytes);
-    let _ = kernels::image::extract(bytes);
-    let _ = kernels::image::release(bytes);
-    kernels::image::has_pvh_entry(bytes);
+    let _ = image::check(bytes);
+    let _ = image::extract(bytes);
+    let _ = image::release(bytes);
+    image::has_entry(bytes);
     kernels::image::loaded(bytes);
     kernels::layout::tasks(bytes);
     let symbols = Symbols::parse("ffffffff81000000 T function\n");

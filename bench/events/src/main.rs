@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 use model::Boot;
-use store::{Detail, Store};
+use store::Detail;
 
 /// Pairs in exact mode.
 const SEEDS: usize = 3;
@@ -110,7 +110,7 @@ impl Bench {
         if !command.status()?.success() {
             return Err(format!("{name} does not run").into());
         }
-        let store = Store::open(Path::new(&store))?;
+        let store = store::open(Path::new(&store))?;
         let id = store.experiments()?.last().ok_or("the store is empty")?.id;
         let mut boots: Vec<Boot> =
             store.boots(id, Detail::Whole)?.into_iter().map(|kept| kept.boot).collect();

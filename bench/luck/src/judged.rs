@@ -8,7 +8,7 @@ use compare::{
 };
 use model::{Boot, Experiment, INSTRUCTIONS, Kept};
 use statrs::distribution::{Beta, ContinuousCDF};
-use store::{Detail, Store};
+use store::{Archive, Detail};
 
 /// By this share the cost of each function rises in a real change.
 const REAL: f64 = 0.01;
@@ -37,7 +37,7 @@ pub struct Judged {
 }
 
 /// Compares each two variants of an experiment.
-pub fn judged(store: &Store, experiment: &str) -> Result<Judged, Box<dyn Error>> {
+pub fn judged(store: &dyn Archive, experiment: &str) -> Result<Judged, Box<dyn Error>> {
     let id = store.find_experiment(experiment)?;
     let experiment = store.experiment(id)?;
     let kept = store.boots(id, Detail::Profiles(&["vmstat"]))?;

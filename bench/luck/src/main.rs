@@ -16,7 +16,6 @@ use std::process::Command;
 
 use grid::{CELLS, Cell, OWN_WORKLOADS};
 use judged::{Judged, judged};
-use store::Store;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -29,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", Judged::HEAD);
     for (number, cell) in CELLS.iter().enumerate().skip(first).take(count) {
         boot(cell, number, &program, Path::new(&store))?;
-        let judged = judged(&Store::open(Path::new(&store))?, &cell.name())?;
+        let judged = judged(&*store::open(Path::new(&store))?, &cell.name())?;
         println!("{}", judged.line(&cell.name()));
         all.add(&judged);
     }

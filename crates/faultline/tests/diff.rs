@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{Boot, Count, Function, Outcome, Profile};
-use store::Store;
 
 /// A file like `vmlinux` made of C.
 fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
@@ -74,7 +73,7 @@ fn changed_functions_are_found_in_stored_profiles() {
                 [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\n\
                 [[workload]]\nname = \"mprotect\"\n";
     let experiment = lab::file::parse(Path::new("x.toml"), file, None).unwrap();
-    let mut store = Store::open(&place.path().join("store.db")).unwrap();
+    let mut store = store::open(&place.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&experiment).unwrap();
     let next = Function {
         name: "next".into(),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use model::{Boot, Outcome, Pinned};
-use store::Store;
 use tempfile::TempDir;
 
 /// A directory with an experiment's file, no store, and an empty cache.
@@ -169,7 +168,7 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
     for variant in &mut kept.variants {
         variant.kernel = Pinned::from("6.1.0-1").with_digest("0a");
     }
-    let mut store = Store::open(&setup.directory.path().join("store.db")).unwrap();
+    let mut store = store::open(&setup.directory.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&kept).unwrap();
     for (replicate, outcome) in [(0, Outcome::Complete), (1, Outcome::Died("signal".into()))] {
         let boot = Boot { variant: "old".into(), replicate, outcome, ..Boot::default() };

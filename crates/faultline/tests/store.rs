@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{Boot, Execution, Experiment, Outcome, Sample};
-use store::Store;
 use tempfile::TempDir;
 
 const EXPERIMENT: &str = "name = \"numa\"\nboots = 1\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
@@ -41,7 +40,7 @@ fn faultline(store: &Path, arguments: &[&str]) -> (Option<i32>, String, String) 
 fn damage_is_reported_by_the_check_and_by_every_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let id = store.keep_experiment(&experiment()).unwrap();
     for (variant, value) in [("old", 0.54), ("new", 0.71)] {
         store.keep_boot(id, &boot(variant, value)).unwrap();
@@ -79,7 +78,7 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
 fn namesakes() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let other = EXPERIMENT.replace("iterations = 1", "iterations = 4");
     let other = parsed(&other.replace("\"new\"\n", "\"new\"\ncmdline = \"mitigations=off\"\n"));
     for experiment in [experiment(), other] {
@@ -94,7 +93,7 @@ fn namesakes() -> (TempDir, PathBuf) {
 #[test]
 fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
     let (_directory, path) = namesakes();
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let empty = store.keep_experiment(&Experiment { name: "empty".into(), ..experiment() });
     let interrupted = Boot { outcome: Outcome::Interrupted, ..boot("old", 0.1) };
     store.keep_boot(empty.unwrap(), &interrupted).unwrap();
@@ -315,7 +314,7 @@ fn is_root() -> bool {
 #[test]
 fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
     let (_directory, path) = namesakes();
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let other =
         parsed(&EXPERIMENT.replace("\"numa\"", "\"later\"").replace("\"new\"", "\"newer\""));
     let id = store.keep_experiment(&other).unwrap();

@@ -7,7 +7,6 @@ use model::{
     Boot, Chunk, Column, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Sample, Usage,
 };
 use serde_json::{Value, json};
-use store::Store;
 
 const MANIFEST: &str = "name = \"serve\"\ndescription = \"\"\ncommand = [\"/faultline/serve\"]\n\
                         [[metrics]]\nname = \"Latency\"\nunit = \"ms\"\nbetter = \"lower\"\n\
@@ -44,7 +43,7 @@ fn store(directory: &Path, imported: bool) -> PathBuf {
 }
 
 fn store_of(experiment: &Experiment, path: PathBuf) -> PathBuf {
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let id = store.keep_experiment(experiment).unwrap();
     for block in 0..experiment.boots {
         for variant in ["a", "b"] {
@@ -172,7 +171,7 @@ fn warm_up_counts_if_requested() {
 fn both_sides_of_a_cross_check_leave_out_warm_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("both.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let measured = experiment(directory.path());
     let exact = Experiment { name: "exact".into(), mode: Mode::Exact, ..measured.clone() };
     let ids = [&measured, &exact].map(|it| store.keep_experiment(it).unwrap());

@@ -42,7 +42,7 @@ impl Lab {
         let (between, kernels) = (range.between(search), range.kernels(search.prove));
         let plan = format!("{between}: about {kernels} kernels to try");
         watch(Progress::Message(&plan));
-        watch(Progress::Message(&cost(search, range, Some(&self.store), &self.cache)?));
+        watch(Progress::Message(&cost(search, range, Some(&*self.store), &self.cache)?));
         let mut seeker = Seeker::new(Trials::new(self, search, range)?)?;
         let ending = seeker.seek(watch)?;
         let code = seeker.code();

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use kernels::{Cache, Userspace};
 use machine::{Emulator, Engine};
 use model::{Accel, Experiment, Kernel, Mode, Variant};
-use store::{ExperimentId, Store};
+use store::{Archive, ExperimentId};
 
 use crate::boot::disks;
 use crate::boot::engine;
@@ -55,7 +55,7 @@ pub struct Lab {
     /// The libraries that QEMU loads in exact mode.
     pub libraries: Libraries,
     /// The store for boots.
-    pub store: Store,
+    pub store: Box<dyn Archive>,
     /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
 }
@@ -139,7 +139,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         check(experiment)?;
-        salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
+        salvage(&mut *self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
         let experiment =
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
@@ -160,13 +160,13 @@ impl Lab {
             true => 0,
             false => self.store.failed(id)?.len(),
         };
-        let done = known::done(&self.store, id, options)?;
+        let done = known::done(&*self.store, id, options)?;
         let mut plan = Plan::of(experiment, &done);
         if done.is_empty() {
             remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
-        let given_up = plan.give_up(failures::before(experiment, options, (&self.store, id))?);
+        let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;

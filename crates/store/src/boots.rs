@@ -1,4 +1,4 @@
-//! Keeps boots, each in one transaction, and reads them at a chosen level of detail.
+//! Writes boots, and reads them at a chosen level of detail.
 
 use std::collections::BTreeSet;
 
@@ -7,138 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::parts::{self, Detail, Part, Parts};
 use crate::record::{BootEntry, Digest, Numbers, Record, differs, digest, in_part};
-use crate::{Error, ExperimentId, Series, Store, Trouble, experiments};
-
-impl Store {
-    /// Keeps a boot with all its data, or nothing of it. When this returns, the boot is on disk. Fails when
-    /// this replicate of the variant was kept before and was neither interrupted nor superseded
-    /// ([`Store::keep_instead`]), when the disk is full, or when the store fails otherwise. Boots kept before
-    /// remain unchanged.
-    pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.keep_boot_with(experiment, boot, &[])
-    }
-
-    /// [`Store::keep_boot`] for a boot some or all of whose chunks are in `series`. Fails as
-    /// [`Store::keep_boot`] does.
-    pub fn keep_boot_with(
-        &mut self,
-        experiment: ExperimentId,
-        boot: &Boot,
-        series: &[Series],
-    ) -> Result<BootId, Error> {
-        self.keep(experiment, boot, series, Standing::Counts)
-    }
-
-    /// [`Store::keep_boot`] for a boot that will be repeated. It remains as evidence, but does not count as
-    /// done. Fails as [`Store::keep_boot`] does.
-    pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.keep(experiment, boot, &[], Standing::Aside)
-    }
-
-    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts. Fails
-    /// as [`Store::keep_boot`] does.
-    pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.keep(experiment, boot, &[], Standing::Instead)
-    }
-
-    fn keep(
-        &mut self,
-        experiment: ExperimentId,
-        boot: &Boot,
-        series: &[Series],
-        standing: Standing,
-    ) -> Result<BootId, Error> {
-        let parts = Parts::of(boot, series).map_err(|trouble| self.error(trouble))?;
-        self.write(|transaction| keep(transaction, experiment, boot, &parts, standing))
-    }
-
-    /// Variant and replicate of the boots that are done: all except interrupted, invalid and superseded ones. Fails
-    /// when the store fails.
-    pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
-        self.read(|transaction| {
-            let boots = Record::read(transaction, experiment)?.boots.into_iter();
-            let done = boots.filter(|entry| entry.is_done() && !entry.is_invalid());
-            Ok(done.map(|entry| (entry.variant, entry.replicate)).collect())
-        })
-    }
-
-    /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
-    /// superseded and then repeated occurs more than once. Fails when a requested part is damaged, or the
-    /// store fails.
-    pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
-        self.read(|transaction| {
-            let boots = Record::read(transaction, experiment)?.boots;
-            boots.iter().map(|entry| read(transaction, experiment, entry, detail)).collect()
-        })
-    }
-
-    /// Passes the boots of [`Store::boots`] to `each`, one at a time, so that only one is in memory. The
-    /// first error of `each` ends this and is returned as the inner result. Fails as [`Store::boots`] does.
-    pub fn each_boot<E>(
-        &self,
-        experiment: ExperimentId,
-        detail: Detail,
-        mut each: impl FnMut(Kept) -> Result<(), E>,
-    ) -> Result<Result<(), E>, Error> {
-        self.read(|transaction| {
-            for entry in Record::read(transaction, experiment)?.boots {
-                if let Err(error) = each(read(transaction, experiment, &entry, detail)?) {
-                    return Ok(Err(error));
-                }
-            }
-            Ok(Ok(()))
-        })
-    }
-
-    /// One boot with all its parts. Fails when no boot has this number, a part of it is damaged, or the store
-    /// fails.
-    pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
-        self.read(|transaction| {
-            let (experiment, entry) = find(transaction, id)?;
-            read(transaction, experiment, &entry, Detail::Whole)
-        })
-    }
-
-    /// The experiment that a boot belongs to. Fails when there is no such boot, or the store fails.
-    pub fn experiment_of(&self, id: BootId) -> Result<ExperimentId, Error> {
-        self.read(|transaction| Ok(find(transaction, id)?.0))
-    }
-
-    /// Variant and replicate of the failed boots of an experiment. Fails when the store fails.
-    pub fn failed(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
-        self.read(|transaction| {
-            let boots = Record::read(transaction, experiment)?.boots.into_iter();
-            let failed = boots.filter(BootEntry::is_failed);
-            Ok(failed.map(|entry| (entry.variant, entry.replicate)).collect())
-        })
-    }
-
-    /// Marks boots that the host spoilt as superseded, so that they are repeated. They remain as evidence. Fails when
-    /// the store fails.
-    pub fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error> {
-        self.write(|transaction| {
-            let mut record = Record::read(transaction, experiment)?;
-            if !record.boots.iter().any(BootEntry::is_invalid) {
-                return Ok(());
-            }
-            for entry in record.boots.iter_mut().filter(|entry| entry.is_invalid()) {
-                entry.superseded = true;
-            }
-            record.update(transaction, experiment)
-        })
-    }
-}
-
-/// How a kept boot stands beside others of its variant and replicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It counts.
-    Counts,
-    /// It will be repeated. It remains as evidence, but does not count as done.
-    Aside,
-    /// It counts in place of a failed one. The failed one remains as evidence, and no longer counts.
-    Instead,
-}
+use crate::{ExperimentId, Standing, Trouble, experiments};
 
 /// Writes all of a boot.
 pub fn keep(
@@ -261,7 +130,7 @@ pub fn contents(
 }
 
 /// Reads a boot at the given level of detail.
-fn read(
+pub fn read(
     connection: &Connection,
     experiment: ExperimentId,
     entry: &BootEntry,
@@ -276,6 +145,26 @@ fn read(
         }
     }
     Ok(Kept { id: entry.id, superseded: entry.superseded, boot })
+}
+
+/// Marks boots that the host spoilt as superseded.
+pub fn set_invalid_aside(connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
+    let mut record = Record::read(connection, id)?;
+    let mut invalid = record.boots.iter_mut().filter(|entry| entry.is_invalid()).peekable();
+    if invalid.peek().is_none() {
+        return Ok(());
+    }
+    invalid.for_each(|entry| entry.superseded = true);
+    record.update(connection, id)
+}
+
+/// The list of an experiment's boots, each with a row.
+pub fn listed(connection: &Connection, id: ExperimentId) -> Result<Vec<BootEntry>, Trouble> {
+    let boots = Record::read(connection, id)?.boots;
+    for entry in &boots {
+        contents(connection, id, entry)?;
+    }
+    Ok(boots)
 }
 
 /// Reads every part of a boot. Returns the readable parts, and an error for each other part.

@@ -6,7 +6,7 @@ use model::BootId;
 use rusqlite::Connection;
 
 use crate::record::{Experiments, Numbers, Record, integrity};
-use crate::{Error, ExperimentId, Store, Trouble, boots, experiments};
+use crate::{ExperimentId, Trouble, boots, experiments};
 
 /// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,44 +36,39 @@ pub struct Lost {
     pub why: String,
 }
 
-impl Store {
-    /// Verifies the structure of the file and every checksum. Fails when the store fails for another reason
-    /// than damage.
-    pub fn check(&self) -> Result<Checked, Error> {
-        self.read(|transaction| {
-            let mut checked = Checked::default();
-            match integrity(transaction) {
-                Ok(complaints) => checked.lost.extend(complaints.into_iter().map(of_file)),
-                Err(trouble) => checked.lose(None, None, trouble)?,
-            }
-            if let Err(trouble) = Numbers::read(transaction) {
+/// Verifies the structure of the file and every checksum.
+pub fn check(connection: &Connection) -> Result<Checked, Trouble> {
+    let mut checked = Checked::default();
+    match integrity(connection) {
+        Ok(complaints) => checked.lost.extend(complaints.into_iter().map(of_file)),
+        Err(trouble) => checked.lose(None, None, trouble)?,
+    }
+    if let Err(trouble) = Numbers::read(connection) {
+        checked.lose(None, None, trouble)?;
+    }
+    let mut names = numbered(connection, "SELECT id, name FROM experiments")?;
+    match Experiments::read(connection) {
+        Ok(all) => {
+            let found = names.iter().map(|(id, _)| *id).collect();
+            if let Err(trouble) = all.verify(found) {
                 checked.lose(None, None, trouble)?;
             }
-            let mut names = numbered(transaction, "SELECT id, name FROM experiments")?;
-            match Experiments::read(transaction) {
-                Ok(all) => {
-                    let found = names.iter().map(|(id, _)| *id).collect();
-                    if let Err(trouble) = all.verify(found) {
-                        checked.lose(None, None, trouble)?;
-                    }
-                }
-                Err(trouble) => checked.lose(None, None, trouble)?,
-            }
-            names.sort_unstable();
-            let mut listed = Some(BTreeSet::new());
-            for (id, name) in names {
-                checked.experiment(transaction, ExperimentId(id), &name, &mut listed)?;
-            }
-            for (id, _) in numbered(transaction, "SELECT id, '' FROM boots")? {
-                if listed.as_ref().is_some_and(|listed| !listed.contains(&id)) {
-                    let what = format!("the row of boot {}", BootId(id));
-                    let trouble = Trouble::damaged(what, "no experiment lists this boot");
-                    checked.lose(None, None, trouble)?;
-                }
-            }
-            Ok(checked)
-        })
+        }
+        Err(trouble) => checked.lose(None, None, trouble)?,
     }
+    names.sort_unstable();
+    let mut listed = Some(BTreeSet::new());
+    for (id, name) in names {
+        checked.experiment(connection, ExperimentId(id), &name, &mut listed)?;
+    }
+    for (id, _) in numbered(connection, "SELECT id, '' FROM boots")? {
+        if listed.as_ref().is_some_and(|listed| !listed.contains(&id)) {
+            let what = format!("the row of boot {}", BootId(id));
+            let trouble = Trouble::damaged(what, "no experiment lists this boot");
+            checked.lose(None, None, trouble)?;
+        }
+    }
+    Ok(checked)
 }
 
 /// Numbers and texts that a query yields.

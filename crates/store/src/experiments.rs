@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{Experiment, Mode, Variant};
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{Connection, OptionalExtension, Params, params, params_from_iter};
 use serde_json::{Map, Value};
 
+use crate::Trouble;
 use crate::record::{
     COLUMNS, Digest, Experiments, Numbers, Record, differs, digest, in_part, no_experiment,
 };
-use crate::{Error, Store, Trouble, boots};
 
 /// The number of an experiment in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,58 +49,8 @@ pub struct ExperimentRow {
     pub note: String,
 }
 
-impl Store {
-    /// Keeps an experiment. An experiment with the same name and the same identity is the same experiment and
-    /// keeps its number. The number of boots is not part of the identity; the larger one is kept. Once an
-    /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
-    /// A lock of its user space is kept until another one is given. How figures are read
-    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run), [`Variant::as_run`](model::Variant::as_run)) is taken from the latest definition. Any other
-    /// change makes another experiment. Fails when the definition has no JSON form (it has a path that is not
-    /// UTF-8), an experiment with the same name is damaged, or the store fails.
-    pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
-        self.write(|transaction| keep(transaction, experiment))
-    }
-
-    /// All experiments, most recent last. Fails when a record is damaged, or the store fails.
-    pub fn experiments(&self) -> Result<Vec<ExperimentRow>, Error> {
-        self.read(|transaction| {
-            let records = records(transaction)?;
-            let ids = records.iter().map(|(id, _)| id.0).collect();
-            Experiments::read(transaction)?.verify(ids)?;
-            Ok(records.into_iter().map(|(id, record)| row(id, record)).collect())
-        })
-    }
-
-    /// Checks that all boots of an experiment exist with the lists of their parts. Their parts are not read.
-    /// Fails when a boot is missing or its list is damaged, or the store fails.
-    pub fn check_listed(&self, id: ExperimentId) -> Result<(), Error> {
-        self.read(|transaction| {
-            for entry in Record::read(transaction, id)?.boots {
-                boots::contents(transaction, id, &entry)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// The definition of an experiment, with the largest requested number of boots. Fails when no experiment
-    /// has this number, its definition is damaged, or the store fails.
-    pub fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
-        self.read(|transaction| read(transaction, id, &Record::read(transaction, id)?))
-    }
-
-    /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
-    /// most recent one with that name, and so on. Fails when there is none, with the existing names; or when
-    /// the store fails.
-    pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
-        self.read(|transaction| match find(transaction, name_or_id)? {
-            Some(id) => Ok(id),
-            None => Err(no_experiment(transaction, name_or_id)?),
-        })
-    }
-}
-
-/// See [`Store::keep_experiment`].
-fn keep(connection: &Connection, experiment: &Experiment) -> Result<ExperimentId, Trouble> {
+/// See [`Archive::keep_experiment`](crate::Archive::keep_experiment).
+pub fn keep(connection: &Connection, experiment: &Experiment) -> Result<ExperimentId, Trouble> {
     let unkeepable =
         |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
     let identity = identity(experiment).map_err(unkeepable)?;
@@ -148,7 +99,7 @@ pub(crate) fn new(experiment: &Experiment, definition: &str, used: i64) -> Recor
 pub(crate) fn described(record: Record, experiment: &Experiment, definition: &str) -> Record {
     Record {
         name: experiment.name.clone(),
-        kin: kin(experiment.mode, experiment),
+        kin: kin_of(experiment.mode, experiment),
         wanted: experiment.boots,
         variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
         definition: digest(definition.as_bytes()),
@@ -171,7 +122,7 @@ pub(crate) fn write(
 }
 
 /// What experiments have in common if their variants have the same names, kernels and command lines, in one mode.
-fn kin(mode: Mode, experiment: &Experiment) -> Digest {
+fn kin_of(mode: Mode, experiment: &Experiment) -> Digest {
     let variants = experiment.variants.iter().map(|variant| {
         let Variant { name, kernel, cmdline, .. } = variant;
         [name, &kernel.to_string(), cmdline].map(|it| it.replace('\0', " ")).join("\0")
@@ -181,9 +132,44 @@ fn kin(mode: Mode, experiment: &Experiment) -> Digest {
     digest(format!("{}\0\0{}", mode.name(), variants.join("\0\0")).as_bytes())
 }
 
-/// The records of all experiments, most recent last.
+/// The records of all experiments, most recent first.
 pub(crate) fn records(connection: &Connection) -> Result<Vec<(ExperimentId, Record)>, Trouble> {
-    select(connection, "ORDER BY used", [])
+    select(connection, "ORDER BY used DESC", [])
+}
+
+/// Passes the experiments, or those of a name, to `each`, most recent first, until it breaks. If all are passed, they are
+/// those in the store's list.
+pub fn each_row(
+    connection: &Connection,
+    named: Option<&str>,
+    each: &mut dyn FnMut(ExperimentRow) -> ControlFlow<()>,
+) -> Result<(), Trouble> {
+    let condition = if named.is_some() { "WHERE name = ?" } else { "" };
+    let sql = format!("SELECT {COLUMNS} FROM experiments {condition} ORDER BY used DESC");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(named))?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, record) = Record::of(row)?;
+        ids.push(id.0);
+        if each(self::row(id, record)).is_break() {
+            return Ok(());
+        }
+    }
+    match named {
+        Some(_) => Ok(()),
+        None => Experiments::read(connection)?.verify(ids),
+    }
+}
+
+/// See [`Archive::kin`](crate::Archive::kin).
+pub fn kin(
+    connection: &Connection,
+    mode: Mode,
+    of: &Experiment,
+) -> Result<Vec<ExperimentId>, Trouble> {
+    let found = select(connection, "WHERE kin = ? ORDER BY used DESC", [kin_of(mode, of)])?;
+    Ok(found.into_iter().map(|(id, _)| id).collect())
 }
 
 /// The records that a condition selects.
@@ -203,8 +189,15 @@ fn select(
 }
 
 /// The number of the most recent experiment with a name, or of the one with a number.
-fn find(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, Trouble> {
-    let named = |name: &str, newer: usize| -> Result<Option<ExperimentId>, Trouble> {
+pub fn find(connection: &Connection, wanted: &str) -> Result<ExperimentId, Trouble> {
+    match found(connection, wanted)? {
+        Some(id) => Ok(id),
+        None => Err(no_experiment(connection, wanted)?),
+    }
+}
+
+fn found(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, Trouble> {
+    let named = |name: &str, newer: u32| -> Result<Option<ExperimentId>, Trouble> {
         let condition = "WHERE name = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2";
         let mut found = select(connection, condition, params![name, newer])?;
         Ok(found.pop().map(|(id, _)| id))
@@ -219,7 +212,7 @@ fn find(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, T
         return Ok(Some(id));
     }
     let Some((name, place)) = wanted.rsplit_once('~') else { return Ok(None) };
-    match place.parse::<usize>().ok().and_then(|place| place.checked_sub(1)) {
+    match place.parse::<u32>().ok().and_then(|place| place.checked_sub(1)) {
         Some(newer) => named(name, newer),
         None => Ok(None),
     }
@@ -238,7 +231,7 @@ pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     definition(&run, &["boots", "sequential", "userspace"])
 }
 
-/// Whether two experiments of one name are the same ([`Store::keep_experiment`]).
+/// Whether two experiments of one name are the same ([`Archive::keep_experiment`](crate::Archive::keep_experiment)).
 pub fn runs_the_same(one: &Experiment, other: &Experiment) -> bool {
     matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
@@ -295,7 +288,8 @@ pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<Experim
     serde_json::from_value(Value::Object(keys))
 }
 
-fn row(id: ExperimentId, record: Record) -> ExperimentRow {
+/// An experiment as lists have it.
+pub fn row(id: ExperimentId, record: Record) -> ExperimentRow {
     let mut outcomes = BTreeMap::new();
     for boot in record.boots.iter().filter(|boot| !boot.superseded) {
         *outcomes.entry(boot.outcome.clone()).or_insert(0) += 1;

@@ -134,7 +134,7 @@ fn stages(
             let more = count((whole.boots - FIRST) as usize, "seed");
             let head =
                 format!("First answer, from {FIRST} seeds of each kernel, before {more} more:\n");
-            let analysis = Analysis::of(&lab.store, &[summary.experiment], &Question::default())?;
+            let analysis = Analysis::of(&*lab.store, &[summary.experiment], &Question::default())?;
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
@@ -208,7 +208,7 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
     if summary.failed_before > 0 {
         text += "These boots failed before: --retry-failed repeats them.\n";
     }
-    let analysis = Analysis::of(&lab.store, &[id], &Question::default())?;
+    let analysis = Analysis::of(&*lab.store, &[id], &Question::default())?;
     let comparison = &analysis.comparison;
     let variants = &analysis.experiment.variants;
     if comparison.variants.iter().any(|variant| variant.complete > 0) {

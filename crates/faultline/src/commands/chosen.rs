@@ -1,8 +1,10 @@
 //! Finds the experiment that a name means.
 
+use std::ops::ControlFlow;
+
 use model::{Experiment, Outcome};
 use report::escape;
-use store::{ExperimentId, ExperimentRow, Store};
+use store::{Archive, ExperimentId, ExperimentRow};
 
 use crate::failure::Failure;
 use crate::list::moment;
@@ -12,29 +14,43 @@ const MAX_OTHERS: usize = 4;
 
 /// The experiment of this name or number, or the latest one. If several have the name, prints on standard
 /// error which one is used.
-pub fn find(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure> {
-    let rows = store.experiments()?;
+pub fn find(store: &dyn Archive, named: Option<&str>) -> Result<ExperimentId, Failure> {
     let Some(named) = named else {
         let none =
             || Failure::Usage("the store has no experiments: `faultline run` adds one".into());
-        return rows.last().map(|latest| latest.id).ok_or_else(none);
+        return latest(store, &|_| true)?.map(|latest| latest.id).ok_or_else(none);
     };
     let id = store.find_experiment(named)?;
-    if let Some(line) = which(&rows, named, id) {
+    if let Some(line) = which(&store.rows(Some(named))?, named, id) {
         eprintln!("{line}");
     }
     Ok(id)
 }
 
-/// The message if several experiments have the name.
+/// The latest experiment that `is_wanted` accepts.
+fn latest(
+    store: &dyn Archive,
+    is_wanted: &dyn Fn(&ExperimentRow) -> bool,
+) -> Result<Option<ExperimentRow>, Failure> {
+    let mut latest = None;
+    store.each_row(None, &mut |row| {
+        if !is_wanted(&row) {
+            return ControlFlow::Continue(());
+        }
+        latest = Some(row);
+        ControlFlow::Break(())
+    })?;
+    Ok(latest)
+}
+
+/// The message if there are several experiments of a name, most recent last.
 fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String> {
-    let all: Vec<&ExperimentRow> = rows.iter().rev().filter(|row| row.name == named).collect();
-    let (taken, others) = all.split_first()?;
+    let (taken, others) = rows.split_last()?;
     if others.is_empty() || taken.id != id {
         return None;
     }
     let more = others.len().saturating_sub(MAX_OTHERS);
-    let others = others.iter().take(MAX_OTHERS).zip(2..).map(|(row, place)| {
+    let others = others.iter().rev().take(MAX_OTHERS).zip(2..).map(|(row, place)| {
         format!("{named}~{place} (number {}, {} UTC)", row.id, moment(row.created))
     });
     let mut others = others.collect::<Vec<_>>().join(", ");
@@ -46,31 +62,48 @@ fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String
 }
 
 /// The same for a command that needs results: the latest experiment is the latest with a complete boot.
-pub fn find_with_results(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure> {
-    let latest = match named {
-        Some(_) => None,
-        None => with_results(&store.experiments()?),
-    };
-    latest.map_or_else(|| find(store, named), Ok)
+pub fn find_with_results(
+    store: &dyn Archive,
+    named: Option<&str>,
+) -> Result<ExperimentId, Failure> {
+    if named.is_some() {
+        return find(store, named);
+    }
+    let last = find(store, None)?;
+    match latest(store, &has_results)? {
+        Some(taken) if taken.id != last => {
+            say_is_used(last, &taken);
+            Ok(taken.id)
+        }
+        _ => Ok(last),
+    }
+}
+
+fn has_results(row: &ExperimentRow) -> bool {
+    let counts = [Outcome::Complete, Outcome::Partial(String::new())].map(|it| it.name());
+    counts.iter().any(|&it| row.outcomes.contains_key(it))
+}
+
+/// Prints on standard error which experiment is used, because a later one has no complete boot.
+fn say_is_used(last: ExperimentId, taken: &ExperimentRow) {
+    let (id, name) = (taken.id, escape(&taken.name));
+    eprintln!("experiment {last} has no complete boot: experiment {id} ({name}) is used");
 }
 
 /// The last of these experiments that has a complete boot; the last one if none has. If it is not the last
 /// one, prints on standard error which one is used.
 pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
-    let counts = [Outcome::Complete, Outcome::Partial(String::new())].map(|it| it.name());
-    let has_results = |row: &&ExperimentRow| counts.iter().any(|&it| row.outcomes.contains_key(it));
     let last = rows.last()?;
-    let taken = rows.iter().rfind(has_results).unwrap_or(last);
+    let taken = rows.iter().rfind(|row| has_results(row)).unwrap_or(last);
     if taken.id != last.id {
-        let (id, name) = (taken.id, escape(&taken.name));
-        eprintln!("experiment {} has no complete boot: experiment {id} ({name}) is used", last.id);
+        say_is_used(last.id, taken);
     }
     Some(taken.id)
 }
 
 /// The experiments that have both variants.
 pub fn with_both(
-    store: &Store,
+    store: &dyn Archive,
     variants: [&str; 2],
 ) -> Result<Vec<(ExperimentRow, Experiment)>, Failure> {
     let has_both =
@@ -112,11 +145,12 @@ mod tests {
     #[test]
     fn a_name_of_several_says_which_is_meant() {
         let rows = [row(3, "numa"), row(1, "numa"), row(2, "other"), row(4, "numa")];
-        let told = which(&rows, "numa", ExperimentId(4)).unwrap();
+        let named = [&rows[0], &rows[1], &rows[3]].map(ExperimentRow::clone);
+        let told = which(&named, "numa", ExperimentId(4)).unwrap();
         insta::assert_snapshot!(told, @"numa means number 4, created 2026-09-21 14:17 UTC; others: numa~2 (number 1, 2026-09-21 14:14 UTC), numa~3 (number 3, 2026-09-21 14:16 UTC)");
-        assert_eq!(which(&rows, "other", ExperimentId(2)), None);
-        assert_eq!(which(&rows, "numa~2", ExperimentId(1)), None);
-        assert_eq!(which(&rows, "1", ExperimentId(1)), None);
+        assert_eq!(which(&rows[2..3], "other", ExperimentId(2)), None);
+        assert_eq!(which(&[], "numa~2", ExperimentId(1)), None);
+        assert_eq!(which(&named, "numa", ExperimentId(1)), None);
         assert_eq!(older(&rows, &rows[3]).unwrap().id, ExperimentId(1));
         assert_eq!(older(&rows, &rows[0]), None);
     }

@@ -7,7 +7,7 @@ use lab::file::{self, Written};
 use lab::{Analysis, Question};
 use model::{Experiment, Mode};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
-use store::{ExperimentId, ExperimentRow, Store};
+use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
 use super::{existing_store, store_option, write_out};
@@ -19,8 +19,8 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     check(args)?;
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
-    let ids = experiments(&store, args)?;
-    let analysis = Analysis::of(&store, &ids, &question(args))?;
+    let ids = experiments(&*store, args)?;
+    let analysis = Analysis::of(&*store, &ids, &question(args))?;
     let head = head(&analysis.rows, analysis.comparison.mode);
     let comparison = &analysis.comparison;
     let text = match args.format {
@@ -46,7 +46,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             let (results, explained) = (analysis.results(), analysis.explained());
             report::mail(comparison, &results, &explained, &recipe(&files(&analysis.experiment)))
         }
-        Format::Html => page(&store, &analysis)?,
+        Format::Html => page(&*store, &analysis)?,
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
@@ -74,7 +74,7 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// The experiments that are named, or the latest with a complete boot.
-fn experiments(store: &Store, args: &CompareArgs) -> Result<Vec<ExperimentId>, Failure> {
+fn experiments(store: &dyn Archive, args: &CompareArgs) -> Result<Vec<ExperimentId>, Failure> {
     let mut ids: Vec<ExperimentId> = Vec::new();
     for named in &args.experiments {
         let id = find(store, Some(named))?;
@@ -125,7 +125,7 @@ fn head(rows: &[ExperimentRow], mode: Mode) -> String {
     text
 }
 
-fn page(store: &Store, analysis: &Analysis) -> Result<String, Failure> {
+fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
     let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
     Ok(report::page(&Page {
         comparison: &analysis.comparison,

@@ -87,7 +87,7 @@ fn proofs(lab: &Lab, found: &Findings) -> Result<Vec<Comparison>, Failure> {
     let proofs = found.culprits.iter().filter_map(|culprit| culprit.proof.as_ref());
     let compared = |proof: &Proof| {
         let id = ExperimentId(proof.experiment);
-        Ok(Analysis::of(&lab.store, &[id], &Question::default())?.comparison)
+        Ok(Analysis::of(&*lab.store, &[id], &Question::default())?.comparison)
     };
     proofs.map(compared).collect()
 }
@@ -167,7 +167,7 @@ fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCo
     let reverted = if search.prove { ", one with the culprit reverted" } else { "" };
     let boots = search.experiment.boots;
     // Without a store no boot is known.
-    let cost = lab::cost(search, range, existing_store(store).ok().as_ref(), &Cache::open()?)?;
+    let cost = lab::cost(search, range, existing_store(store).ok().as_deref(), &Cache::open()?)?;
     let text = format!(
         "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving{reverted}; \
          fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n{cost}\n",

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lab::file::check_name;
 use report::escape;
-use store::{ExperimentId, Store};
+use store::ExperimentId;
 
 use super::{chosen, existing_path, print, run};
 use crate::args::RmArgs;
@@ -18,18 +18,16 @@ const MAX_NOTE: usize = 1000;
 
 pub fn rm(store: Option<PathBuf>, args: &RmArgs) -> Result<ExitCode, Failure> {
     let path = existing_path(store)?;
-    let mut store = Store::open(&path)?;
+    let mut store = store::open(&path)?;
     let mut wanted: Vec<ExperimentId> = Vec::new();
     for named in &args.experiments {
-        let id = chosen::find(&store, Some(named))?;
+        let id = chosen::find(&*store, Some(named))?;
         if !wanted.contains(&id) {
             wanted.push(id);
         }
     }
-    let rows = store.experiments()?;
-    let rows: Vec<_> =
-        wanted.iter().filter_map(|id| rows.iter().find(|row| row.id == *id)).collect();
-    let line = |row: &&store::ExperimentRow| {
+    let rows = wanted.iter().map(|id| store.row(*id)).collect::<Result<Vec<_>, _>>()?;
+    let line = |row: &store::ExperimentRow| {
         let boots = row.outcomes.values().sum::<u32>() + row.superseded;
         let boots = model::count(boots as usize, "boot");
         format!("experiment {} ({}) with {boots}", row.id, escape(&row.name))
@@ -65,8 +63,8 @@ fn agreed(lines: &[String]) -> Result<bool, Failure> {
 pub fn rename(store: Option<PathBuf>, named: &str, name: &str) -> Result<ExitCode, Failure> {
     check_name(name).map_err(|problem| Failure::Usage(escape(&problem)))?;
     let path = existing_path(store)?;
-    let mut store = Store::open(&path)?;
-    let id = chosen::find(&store, Some(named))?;
+    let mut store = store::open(&path)?;
+    let id = chosen::find(&*store, Some(named))?;
     let _lock = lab::lock_scratch(&run::scratch(&path))?;
     let before = store.experiment(id)?.name;
     store.rename_experiment(id, name)?;
@@ -84,8 +82,8 @@ pub fn note(store: Option<PathBuf>, named: &str, text: &str) -> Result<ExitCode,
         let message = format!("a note is one line of at most {MAX_NOTE} characters");
         return Err(Failure::Usage(message));
     }
-    let mut store = Store::open(&existing_path(store)?)?;
-    let id = chosen::find(&store, Some(named))?;
+    let mut store = store::open(&existing_path(store)?)?;
+    let id = chosen::find(&*store, Some(named))?;
     store.note_experiment(id, text)?;
     Ok(ExitCode::SUCCESS)
 }

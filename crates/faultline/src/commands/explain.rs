@@ -8,7 +8,7 @@ use benchmarks::names::others;
 use lab::explanation::Difference;
 use lab::{AnalysisError, Explained, SampledProfiles};
 use model::{Experiment, Mode};
-use store::{ExperimentId, Store};
+use store::{Archive, ExperimentId};
 
 use super::{chosen, existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
@@ -59,15 +59,15 @@ fn explain_difference(
         )));
     }
     let store = existing_store(store)?;
-    let Chosen { exact, sampled } = choose(&store, args.experiment.as_deref(), [base, new])?;
+    let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
     let asked = |experiment| Difference {
         experiment,
         variants: [base, new].map(str::to_owned),
         workload: args.workload.clone(),
         phase: args.phase.clone(),
     };
-    let exact = exact.map(|id| Explained::of(&store, asked(id))).transpose()?;
-    let sampled = sampled.map(|id| SampledProfiles::of(&store, asked(id)));
+    let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
+    let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));
     let sampled = match (&exact, sampled) {
         // They may have no such phase or workload.
         (Some(_), Some(Err(error))) if !matches!(error, AnalysisError::Store(_)) => None,
@@ -85,7 +85,11 @@ struct Chosen {
 }
 
 /// The experiment that was named; otherwise the latest one of each mode that has profiles of both variants.
-fn choose(store: &Store, named: Option<&str>, variants: [&str; 2]) -> Result<Chosen, Failure> {
+fn choose(
+    store: &dyn Archive,
+    named: Option<&str>,
+    variants: [&str; 2],
+) -> Result<Chosen, Failure> {
     if named.is_some() {
         let id = chosen::find(store, named)?;
         return Ok(match store.experiment(id)?.mode {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
 use lab::AnalysisError;
 use model::{BootId, Execution, Experiment, Kept, Profile};
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId};
 
 use super::chosen::find_with_results;
 use super::{WriteError, existing_store, write_file, write_out};
@@ -21,8 +22,8 @@ pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Fai
     let what = args.what.as_deref();
     let boot: Option<BootId> = what.and_then(|what| what.parse().ok());
     match (tidy(args.format), boot) {
-        (Some(format), None) => rows(&store, find_with_results(&store, what)?, format, args)?,
-        (None, Some(boot)) => profile(&store, boot, args)?,
+        (Some(format), None) => rows(&*store, find_with_results(&*store, what)?, format, args)?,
+        (None, Some(boot)) => profile(&*store, boot, args)?,
         (Some(_), Some(boot)) => {
             let message = format!(
                 "{boot} is a boot: export its profile with --format collapsed or perf-script. \
@@ -50,7 +51,12 @@ fn tidy(format: ExportFormat) -> Option<Format> {
 }
 
 /// Writes the samples or the series of an experiment.
-fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> Result<(), Failure> {
+fn rows(
+    store: &dyn Archive,
+    id: ExperimentId,
+    format: Format,
+    args: &ExportArgs,
+) -> Result<(), Failure> {
     let experiment = store.experiment(id)?;
     let (rows, detail) = match args.series {
         true => (Rows::Series, Detail::AllSeries),
@@ -60,7 +66,12 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     let filter = Filter { workload: args.workload.clone(), phase: args.phase.clone() };
     let write = |out: Box<dyn Write + Send>| -> Result<(), WriteError> {
         let mut export = Export::new(format, rows, filter, out)?;
-        store.each_boot(id, detail, |kept| export.boot(&experiment, &kept))??;
+        let mut written = Ok(());
+        store.each_boot(id, detail, &mut |kept| {
+            written = export.boot(&experiment, &kept);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        written?;
         Ok(export.finish()?)
     };
     match &args.output {
@@ -76,12 +87,9 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     }
 }
 
-/// Ends the search: the phase exists.
-struct Found;
-
 /// Refuses unknown workloads and phases: nothing would be left to export.
 fn check_names(
-    store: &Store,
+    store: &dyn Archive,
     id: ExperimentId,
     experiment: &Experiment,
     detail: Detail<'_>,
@@ -99,17 +107,17 @@ fn check_names(
     }
     let Some(asked) = &args.phase else { return Ok(()) };
     let mut known = BTreeSet::new();
-    let searched = store.each_boot(id, detail, |Kept { boot, .. }| {
+    store.each_boot(id, detail, &mut |Kept { boot, .. }| {
         let samples = boot.samples.into_iter().map(|it| (it.workload, it.phase));
         let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
         let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
         known.extend(own.map(|(_, phase)| phase));
         // The first boot with it ends the search: reading all series takes long.
-        if known.contains(asked) { Err(Found) } else { Ok(()) }
+        if known.contains(asked) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    match searched {
-        Err(Found) => Ok(()),
-        Ok(()) => {
+    match known.contains(asked) {
+        true => Ok(()),
+        false => {
             let known = known.into_iter().filter(|phase| !phase.is_empty()).collect();
             Err(AnalysisError::NoPhase(NoPhase { asked: asked.clone(), known }).into())
         }
@@ -117,12 +125,12 @@ fn check_names(
 }
 
 /// Writes the profile of a boot.
-fn profile(store: &Store, id: BootId, args: &ExportArgs) -> Result<(), Failure> {
+fn profile(store: &dyn Archive, id: BootId, args: &ExportArgs) -> Result<(), Failure> {
     if args.series {
         let message = "--series exports an experiment: name one instead of a boot";
         return Err(Failure::Usage(message.into()));
     }
-    let boot = store.boot(id)?.boot;
+    let boot = store.boot(id)?.1.boot;
     let wanted = |profile: &&Profile| {
         args.workload.as_ref().is_none_or(|name| *name == profile.workload)
             && args.phase.as_ref().is_none_or(|name| *name == profile.phase)

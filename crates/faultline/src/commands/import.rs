@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use mmtests::{Directory, Error, Places, RunSummary, Summary};
 use model::{count, date};
 use report::escape;
-use store::{Store, Trouble};
+use store::{Standing, Trouble};
 
 use super::{print, store_option, store_path};
 use crate::args::{ImportCommand, ImportMmtestsArgs};
@@ -37,7 +37,7 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     })?;
     let mut summary = directory.summary();
     let experiment = directory.experiment(args.name.as_deref());
-    let mut store = Store::open(&store_path(store)?)?;
+    let mut store = store::open(&store_path(store)?)?;
     let id = store.keep_experiment(&experiment)?;
     let done = store.done(id)?;
     let mut kept = 0;
@@ -45,7 +45,7 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     for (number, (variant, replicate)) in directory.boots().enumerate() {
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
             let (boot, series) = directory.boot(number, &mut summary);
-            match store.keep_boot_with(id, &boot, &series) {
+            match store.keep(id, &boot, &series, Standing::Counts) {
                 // Another import added it meanwhile.
                 Err(store::Error::Store { trouble: Trouble::KeptAlready { .. }, .. }) => continue,
                 done => done?,

@@ -31,7 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ::store::Store;
+use ::store::Archive;
 use model::visible;
 use report::shell_word;
 
@@ -40,7 +40,7 @@ use crate::output;
 
 /// The store that `--store` names, or the default one.
 fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
-    named.map_or_else(Store::default_path, Ok)
+    named.map_or_else(::store::default_path, Ok)
 }
 
 /// The option `--store` for a command to be typed; empty for the default store.
@@ -50,9 +50,9 @@ fn store_option(named: Option<&PathBuf>) -> String {
 }
 
 /// Opens the store to read it. A store that does not exist is not created.
-fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
+fn existing_store(named: Option<PathBuf>) -> Result<Box<dyn Archive>, Failure> {
     let path = existing_path(named)?;
-    let store = Store::open_to_read(&path)?;
+    let store = ::store::open_to_read(&path)?;
     if store.is_frozen() {
         let path = path.display();
         eprintln!("{path} is read-only and is read without locks: do not write to it meanwhile");

@@ -7,7 +7,7 @@ use lab::schedule::schedule;
 use lab::{GivenUp, Guest, Known, RunOptions, known, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use report::{escape, excerpt};
-use store::Store;
+use store::Archive;
 
 use crate::failure::Failure;
 use crate::list;
@@ -23,7 +23,7 @@ const MOST: usize = 40;
 pub fn plan(
     experiment: &Experiment,
     cache: &Cache,
-    store: Option<&Store>,
+    store: Option<&dyn Archive>,
     options: RunOptions,
 ) -> Result<String, Failure> {
     let Experiment { name, variants, machine, workloads, boots, .. } = experiment;

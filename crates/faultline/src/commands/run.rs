@@ -11,7 +11,6 @@ use lab::file::{self, FileForm, Input};
 use lab::workloads::WorkloadError;
 use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary};
 use model::{Experiment, Mode, Sampler, count};
-use store::Store;
 
 use super::build::variants;
 use super::plan::{left_out, plan};
@@ -28,7 +27,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         let path = store_path(store)?;
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
         let cache = Cache::open()?.without_waiting();
-        print(&plan(&experiment, &cache, store.as_ref(), run_options(&args))?)?;
+        print(&plan(&experiment, &cache, store.as_deref(), run_options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
@@ -90,7 +89,7 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
         cache: Cache::open()?,
         guest: Guest::find()?,
         libraries: Libraries::find(),
-        store: Store::open(&path)?,
+        store: store::open(&path)?,
         scratch: scratch(&path),
     })
 }

@@ -67,7 +67,7 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
 /// Splits the stored boots of one variant in two.
 fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Failure> {
     let store = existing_store(store)?;
-    let id = find(&store, Some(named))?;
+    let id = find(&*store, Some(named))?;
     let experiment = store.experiment(id)?;
     let variant = &experiment.variants[place_of(&experiment, of)?];
     if experiment.mode == Mode::Exact {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use lab::Difference;
 use model::{Topology, count};
 use report::escape;
-use store::{Detail, ExperimentRow, Store};
+use store::{Archive, Detail, ExperimentRow};
 
 use super::chosen::{find, older};
 use super::{existing_store, print};
@@ -22,20 +22,20 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
     let mut remarks = Vec::new();
     for row in &rows {
         remarks.push(match older(&rows, row) {
-            Some(older) => list::differing(&differences(&store, row, older)?, older.id),
+            Some(older) => list::differing(&differences(&*store, row, older)?, older.id),
             None => String::new(),
         });
     }
     print(&list::experiments(&rows, &remarks))?;
     for row in &rows {
-        store.check_listed(row.id)?;
+        store.listed(row.id)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The keys in which an experiment differs from an older one of its name.
 fn differences(
-    store: &Store,
+    store: &dyn Archive,
     row: &ExperimentRow,
     older: &ExperimentRow,
 ) -> Result<Vec<Difference>, Failure> {
@@ -46,21 +46,20 @@ fn differences(
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
     print(&match what.and_then(|what| what.parse().ok()) {
-        Some(id) => boot::text(&store.boot(id)?),
-        None => show_experiment(&store, what)?,
+        Some(id) => boot::text(&store.boot(id)?.1),
+        None => show_experiment(&*store, what)?,
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure> {
+fn show_experiment(store: &dyn Archive, named: Option<&str>) -> Result<String, Failure> {
     let id = find(store, named)?;
     let experiment = store.experiment(id)?;
     let mut text = format!("experiment {id}: {}\n", escape(&experiment.name));
-    if let Some(row) = store.experiments()?.into_iter().find(|row| row.id == id) {
-        let _ = writeln!(text, "created: {} UTC", list::moment(row.created));
-        if !row.note.is_empty() {
-            let _ = writeln!(text, "note: {}", escape(&row.note));
-        }
+    let row = store.row(id)?;
+    let _ = writeln!(text, "created: {} UTC", list::moment(row.created));
+    if !row.note.is_empty() {
+        let _ = writeln!(text, "note: {}", escape(&row.note));
     }
     if let Some(imported) = &experiment.imported {
         let directory = imported.directory.display().to_string();

@@ -53,7 +53,7 @@ fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
 
 /// The packages of a stored boot.
 fn of_boot(store: Option<PathBuf>, id: BootId, cache: &Cache) -> Result<UserspaceLock, Failure> {
-    let facts = existing_store(store)?.boot(id)?.boot.facts;
+    let facts = existing_store(store)?.boot(id)?.1.boot.facts;
     if facts.userspace.is_empty() {
         return Err(Failure::Usage(format!("boot {id} ran no workload that needs packages")));
     }

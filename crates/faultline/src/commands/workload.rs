@@ -10,7 +10,7 @@ use lab::file::{BootsForm, FileForm, Input, VariantForm, placeless};
 use lab::{RunOptions, workloads};
 use model::{Kept, Mode, Sample};
 use report::escape;
-use store::{Detail, Store};
+use store::Detail;
 
 use super::run::{laboratory, refused};
 use super::{options, print, store_path};
@@ -44,7 +44,7 @@ fn times(store: Option<PathBuf>, workload: &str) -> Result<Vec<String>, Failure>
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let store = Store::open_to_read(&path)?;
+    let store = store::open_to_read(&path)?;
     let mut lines = Vec::new();
     for row in store.experiments()?.iter().rev() {
         if lines.len() == LATEST {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use model::{Boot, Outcome};
-use store::{Detail, Store};
+use store::Detail;
 use tempfile::TempDir;
 
 /// Boots disturb each other, so tests that boot take turns.
@@ -76,7 +76,7 @@ impl Bench {
 
     /// Every boot of the latest experiment, whole.
     pub fn every_boot(&self) -> Vec<Boot> {
-        let store = Store::open(&self.store_path()).unwrap();
+        let store = store::open(&self.store_path()).unwrap();
         let latest = store.experiments().unwrap().last().unwrap().id;
         store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use kernels::Cache;
 use serde_json::Value;
-use store::{Detail, Store};
+use store::Detail;
 
 use crate::common::{Bench, Said};
 
@@ -148,7 +148,7 @@ fn complete_boots(bench: &Bench) -> usize {
     if !bench.store_path().exists() {
         return 0;
     }
-    let store = Store::open(&bench.store_path()).unwrap();
+    let store = store::open(&bench.store_path()).unwrap();
     let experiments = store.experiments().unwrap().into_iter();
     let boots = experiments.flat_map(|it| store.boots(it.id, Detail::Summary).unwrap());
     boots.filter(|kept| !kept.superseded && kept.boot.outcome.counts()).count()

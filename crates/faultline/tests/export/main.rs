@@ -9,7 +9,7 @@ use model::{
     Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
-use store::{Detail, Store};
+use store::Detail;
 use tempfile::TempDir;
 
 /// How often samples with a label were measured in a row.
@@ -130,7 +130,7 @@ fn chunks(workload: &str) -> Vec<Chunk> {
 /// A store with an experiment whose boots ended in several ways.
 fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
     let path = directory.join("x.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = store::open(&path).unwrap();
     let experiment = experiment();
     let id = store.keep_experiment(&experiment).unwrap();
     let mut failed = boot(&experiment, "6.10", 1);

@@ -8,7 +8,6 @@ use model::{
     Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
-use store::Store;
 use tempfile::TempDir;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recomputed/recompute.py");
@@ -179,7 +178,7 @@ fn python() -> PathBuf {
 #[test]
 fn figures_follow_from_what_is_exported() {
     let directory = TempDir::new().unwrap();
-    let mut store = Store::open(&directory.path().join("x.db")).unwrap();
+    let mut store = store::open(&directory.path().join("x.db")).unwrap();
     let id = store.keep_experiment(&experiment()).unwrap();
     let mut chance = Chance(1);
     for block in 0..BLOCKS {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernels::Cache;
 use model::{Experiment, Mode};
-use store::Store;
+use store::Archive;
 
 use super::proof::FEWEST;
 use super::search::{Range, Search};
@@ -18,7 +18,7 @@ use crate::run::usual_wall;
 pub fn cost(
     search: &Search,
     range: &Range,
-    store: Option<&Store>,
+    store: Option<&dyn Archive>,
     cache: &Cache,
 ) -> Result<String, store::Error> {
     let kernels = range.kernels(search.prove);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::{Experiment, Kernel, count};
-use store::Store;
+use store::Archive;
 
 use crate::run::{Lab, RunError, are_alike};
 
@@ -30,7 +30,7 @@ impl Effort {
     pub fn of(lab: &Lab, experiment: &Experiment) -> Result<Self, RunError> {
         Ok(Self {
             cached: lab.cache.list(&|_| ())?.into_iter().map(|kernel| kernel.name).collect(),
-            kept: kept(&lab.store, experiment)?,
+            kept: kept(&*lab.store, experiment)?,
             booted: 0,
             spent: Duration::ZERO,
             built: 0,
@@ -72,7 +72,7 @@ impl Effort {
 
 /// The commits that the store has boots of, by the short name, each with its first experiment. The boots are of this
 /// workload on this machine. Their configuration can be another, but often their kernels or boots serve again.
-fn kept(store: &Store, experiment: &Experiment) -> Result<BTreeMap<String, i64>, RunError> {
+fn kept(store: &dyn Archive, experiment: &Experiment) -> Result<BTreeMap<String, i64>, RunError> {
     let prefix = format!("{}-", experiment.name);
     let mut kept = BTreeMap::new();
     for row in store.experiments()? {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{Execution, Experiment, Mode, Outcome};
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId, Standing};
 
 use crate::record::conclude::{Head, conclude, unknown_load};
 use crate::schedule::{MOST_BOOTS, Slot, files_of};
@@ -34,7 +34,7 @@ pub enum SalvageError {
 
 /// Handles every directory in `scratch`. The caller holds the lock on it.
 pub fn salvage(
-    store: &mut Store,
+    store: &mut dyn Archive,
     scratch: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), SalvageError> {
@@ -56,7 +56,7 @@ pub fn salvage(
 }
 
 fn leftover(
-    store: &mut Store,
+    store: &mut dyn Archive,
     directory: &Path,
     name: &str,
     say: &mut dyn FnMut(&str),
@@ -81,7 +81,7 @@ fn leftover(
                 boot.outcome = Outcome::Interrupted;
             }
             match boot.outcome {
-                Outcome::Invalid(_) => store.keep_aside(experiment, &boot)?,
+                Outcome::Invalid(_) => store.keep(experiment, &boot, &[], Standing::Aside)?,
                 _ => store.keep_boot(experiment, &boot)?,
             };
             let outcome = &boot.outcome;
@@ -95,7 +95,11 @@ fn leftover(
 }
 
 /// The experiment and the description of the boot in this directory, or why they are unknown.
-fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, Head), String> {
+fn owner(
+    store: &dyn Archive,
+    directory: &Path,
+    name: &str,
+) -> Result<(ExperimentId, Head), String> {
     let head = Head::read(directory).map_err(|error| format!("boot.json: {error}"))?;
     let number = name.split('-').next().and_then(|number| number.parse().ok());
     let id = ExperimentId(number.ok_or("its name does not begin with an experiment's number")?);
@@ -149,7 +153,7 @@ fn misfit(
 }
 
 /// Whether the store has this boot, or a complete one in its place.
-fn is_kept(store: &Store, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
+fn is_kept(store: &dyn Archive, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
     let of = (head.variant.clone(), head.replicate);
     if store.done(id)?.contains(&of) {
         return Ok(true);
@@ -220,7 +224,7 @@ mod tests {
     fn a_boot_is_stored_only_if_it_fits_its_experiment() {
         type Change = fn(&mut Head);
         let place = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&place.path().join("x.db")).unwrap();
+        let mut store = store::open(&place.path().join("x.db")).unwrap();
         let id = store.keep_experiment(&experiment()).unwrap();
         let scratch = place.path().join("running");
         let name = format!("{id}-0-3");
@@ -232,7 +236,7 @@ mod tests {
             head.write(&directory).unwrap();
             fs::write(directory.join(machine::RECORDER_FILE), recorded()).unwrap();
             let mut said = String::new();
-            salvage(&mut store, &scratch, &mut |line| said += line).unwrap();
+            salvage(&mut *store, &scratch, &mut |line| said += line).unwrap();
             (said, store.boots(id, Detail::Summary).unwrap().len())
         };
         let numbers = "the numbers of its boot are";
@@ -263,7 +267,7 @@ mod tests {
     #[test]
     fn recordings_are_stored_or_renamed() {
         let place = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&place.path().join("x.db")).unwrap();
+        let mut store = store::open(&place.path().join("x.db")).unwrap();
         let scratch = place.path().join("running");
         for (name, file) in [("7-0-0", machine::RECORDER_FILE), ("8-0-0", "initramfs.cpio")] {
             fs::create_dir_all(scratch.join(name)).unwrap();
@@ -271,7 +275,7 @@ mod tests {
         }
         for _ in 0..2 {
             let mut said = Vec::new();
-            salvage(&mut store, &scratch, &mut |line| said.push(line.to_owned())).unwrap();
+            salvage(&mut *store, &scratch, &mut |line| said.push(line.to_owned())).unwrap();
             let aside = scratch.join("unkept-7-0-0").join(machine::RECORDER_FILE);
             assert_eq!(fs::read(aside).unwrap(), b"recorded");
             assert!(!scratch.join("8-0-0").exists() && !scratch.join("7-0-0").exists());

@@ -6,7 +6,7 @@ use compare::{
     UserNote, comparable, compare, cross_check, explained, plots, with_phases,
 };
 use model::{BootId, Experiment, Kept, Mode, Source};
-use store::{Detail, ExperimentId, ExperimentRow, Store};
+use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
 use crate::results::across::{Of, across};
 use crate::results::names::{rename_samples, use_mmtests_names};
@@ -157,7 +157,7 @@ pub struct Analysis {
 impl Analysis {
     /// Compares the variants of one experiment, or of several that ran the same.
     pub fn of(
-        store: &Store,
+        store: &dyn Archive,
         ids: &[ExperimentId],
         question: &Question,
     ) -> Result<Self, AnalysisError> {
@@ -179,19 +179,18 @@ impl Analysis {
             compare(&results, baseline, &judging(&results, question).shared_by(shared))
         };
         let mut comparison = compared(&kept);
+        // Only the boots show whether warm-up ends within a phase.
         if comparison.lacks_series() {
             kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
             at_point(whole, &mut kept, point);
             comparison = compared(&kept);
         }
-        let listed = store.experiments()?;
-        let rows = ids.iter().filter_map(|id| listed.iter().find(|row| row.id == *id)).cloned();
-        let rows: Vec<ExperimentRow> = rows.collect();
+        let rows = ids.iter().map(|id| store.row(*id)).collect::<Result<Vec<_>, _>>()?;
         comparison.user_notes = user_notes(&rows);
         if let [id] = ids {
             let name = &experiment.variants[baseline].name;
             let own = (*id, &Results::of(&counted, &kept));
-            cross_checked(store, &listed, own, name, question, &mut comparison)?;
+            cross_checked(store, own, name, question, &mut comparison)?;
         }
         if let Some(at) = question.names {
             use_mmtests_names(&mut comparison, &experiment, at);
@@ -212,7 +211,7 @@ impl Analysis {
 
     /// The data for the plots of each workload; none for all points of a sweep. Fails when the store fails, or an
     /// experiment has been removed.
-    pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
+    pub fn plots(&self, store: &dyn Archive) -> Result<Vec<Plots>, AnalysisError> {
         let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
         if !self.comparison.points.is_empty() {
             return Ok(Vec::new());
@@ -230,12 +229,12 @@ impl Analysis {
     /// The consoles of the first `most` failed boots. Fails when the store fails.
     pub fn consoles(
         &self,
-        store: &Store,
+        store: &dyn Archive,
         most: usize,
     ) -> Result<Vec<(BootId, String)>, store::Error> {
         let failed = self.comparison.variants.iter().flat_map(|variant| &variant.failed);
         let console = |failed: &FailedBoot| {
-            let kept = store.boot(failed.boot)?;
+            let (_, kept) = store.boot(failed.boot)?;
             Ok((kept.id, kept.boot.console))
         };
         failed.take(most).map(console).collect()
@@ -244,7 +243,7 @@ impl Analysis {
 
 /// Reads experiments as one, with the given detail of their boots.
 pub(super) fn read(
-    store: &Store,
+    store: &dyn Archive,
     ids: &[ExperimentId],
     detail: impl Fn(&Experiment) -> Detail<'static>,
 ) -> Result<(Experiment, Vec<Kept>), AnalysisError> {
@@ -354,14 +353,13 @@ fn user_notes(rows: &[ExperimentRow]) -> Vec<UserNote> {
 
 /// Adds the same variants in the other mode, if they ran there.
 fn cross_checked(
-    store: &Store,
-    listed: &[ExperimentRow],
+    store: &dyn Archive,
     (id, own): (ExperimentId, &Results<'_>),
     baseline: &str,
     question: &Question,
     comparison: &mut Comparison,
 ) -> Result<(), AnalysisError> {
-    let Some((other_id, mut other, kept)) = counterpart(store, listed, own.experiment)? else {
+    let Some((other_id, mut other, kept)) = counterpart(store, own.experiment)? else {
         return Ok(());
     };
     count_warm_up(&mut other, question);
@@ -381,18 +379,21 @@ fn cross_checked(
 /// The latest experiment of the other mode that has the same variants, at least two of them with complete
 /// boots.
 fn counterpart(
-    store: &Store,
-    listed: &[ExperimentRow],
+    store: &dyn Archive,
     experiment: &Experiment,
 ) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
-    for row in listed.iter().rev() {
-        let other = store.experiment(row.id)?;
-        if other.mode == experiment.mode || !comparable(&other, experiment) {
+    let mode = match experiment.mode {
+        Mode::Measured => Mode::Exact,
+        Mode::Exact => Mode::Measured,
+    };
+    for id in store.kin(mode, experiment)? {
+        let other = store.experiment(id)?;
+        if !comparable(&other, experiment) {
             continue;
         }
-        let kept = store.boots(row.id, Detail::Ends(&COUNTED))?;
+        let kept = store.boots(id, Detail::Ends(&COUNTED))?;
         if Results::of(&other, &kept).has_two_sides() {
-            return Ok(Some((row.id, other, kept)));
+            return Ok(Some((id, other, kept)));
         }
     }
     Ok(None)
@@ -412,8 +413,8 @@ mod tests {
                          workload = [{ name = \"mprotect\" }]\nsweep = { memory = [\"1G\", \"2G\"] }\n";
 
     /// A store with the sweep, each variant booted once at each point.
-    fn swept(directory: &Path) -> (Store, ExperimentId) {
-        let mut store = Store::open(&directory.join("store.db")).unwrap();
+    fn swept(directory: &Path) -> (Box<dyn Archive>, ExperimentId) {
+        let mut store = store::open(&directory.join("store.db")).unwrap();
         let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap();
         let id = store.keep_experiment(&experiment).unwrap();
         for variant in &experiment.variants {
@@ -433,7 +434,7 @@ mod tests {
         let (store, id) = swept(directory.path());
         let ask = |point: Option<&str>, baseline: Option<&str>| {
             let [point, baseline] = [point, baseline].map(|it| it.map(str::to_owned));
-            Analysis::of(&store, &[id], &Question { point, baseline, ..Question::default() })
+            Analysis::of(&*store, &[id], &Question { point, baseline, ..Question::default() })
         };
         let whole = ask(None, Some("6.12")).unwrap();
         assert_eq!(whole.comparison.points.len(), 2);

@@ -1,23 +1,25 @@
 //! Reads from the store which workloads execute the functions that differ between two kernels.
 
+use std::ops::ControlFlow;
+
 use code::Difference;
 use compare::{Coverage, CoverageBuilder};
 use model::Mode;
-use store::{Detail, Store};
+use store::{Archive, Detail};
 
 /// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
 /// Fails when the store fails.
-pub fn coverage(store: &Store, difference: &Difference) -> Result<Coverage, store::Error> {
+pub fn coverage(store: &dyn Archive, difference: &Difference) -> Result<Coverage, store::Error> {
     let mut covering = CoverageBuilder::of(difference);
     for row in store.experiments()? {
         if store.experiment(row.id)?.mode != Mode::Exact {
             continue;
         }
         let experiment = format!("{} (number {})", row.name, row.id);
-        store.each_boot(row.id, Detail::Profiles(&[]), |kept| {
+        store.each_boot(row.id, Detail::Profiles(&[]), &mut |kept| {
             covering.add(&experiment, &kept.boot);
-            Ok::<(), store::Error>(())
-        })??;
+            ControlFlow::Continue(())
+        })?;
     }
     Ok(covering.coverage())
 }

@@ -4,7 +4,7 @@
 use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
 use kernels::Cache;
 use model::{Experiment, Kept, Point, Source, WorkloadUse};
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId};
 
 use crate::boot::code::code_difference;
 use crate::results::analysis::{AnalysisError, place_of, read};
@@ -38,7 +38,7 @@ pub struct Explained {
 
 impl Explained {
     /// Explains a difference. Functions are marked by their code if the cache has both kernels.
-    pub fn of(store: &Store, asked: Difference) -> Result<Self, AnalysisError> {
+    pub fn of(store: &dyn Archive, asked: Difference) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
         let phase = asked.phase.clone();
         let Found { experiment, kept, places, used } = find(store, asked)?;
@@ -80,7 +80,7 @@ pub(super) struct Found {
 }
 
 /// Finds variants and workload, and reads their boots.
-pub(super) fn find(store: &Store, asked: Difference) -> Result<Found, AnalysisError> {
+pub(super) fn find(store: &dyn Archive, asked: Difference) -> Result<Found, AnalysisError> {
     let Difference { experiment: id, variants, workload, .. } = asked;
     let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
     let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn what_cannot_be_explained_is_refused_with_what_there_is() {
         let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&directory.path().join("store.db")).unwrap();
+        let mut store = store::open(&directory.path().join("store.db")).unwrap();
         let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
         let used = |name: &str| {
             WorkloadUse::new(Manifest { name: name.into(), ..Manifest::default() }, 1, Millis(1))
@@ -184,7 +184,7 @@ mod tests {
             let variants = ["old", new].map(str::to_owned);
             let workload = workload.map(str::to_owned);
             let asked = Difference { experiment, variants, workload, phase: None };
-            let error = Explained::of(&store, asked).err().unwrap().to_string();
+            let error = Explained::of(&*store, asked).err().unwrap().to_string();
             assert!(error.starts_with(told), "{error}");
         }
     }

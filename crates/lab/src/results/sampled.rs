@@ -4,7 +4,7 @@ use compare::{
     Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
 };
 use model::{Experiment, Kept, WorkloadUse};
-use store::Store;
+use store::Archive;
 
 use crate::results::analysis::AnalysisError;
 use crate::results::explanation::{Difference, Found, find, sides};
@@ -21,7 +21,7 @@ pub struct SampledProfiles {
 
 impl SampledProfiles {
     /// Compares two variants of an experiment of measured mode.
-    pub fn of(store: &Store, asked: Difference) -> Result<Self, AnalysisError> {
+    pub fn of(store: &dyn Archive, asked: Difference) -> Result<Self, AnalysisError> {
         let (id, phase) = (asked.experiment, asked.phase.clone());
         let Found { experiment, mut kept, places, used } = find(store, asked)?;
         let judging = Judging::of(&Results::of(&experiment, &kept));

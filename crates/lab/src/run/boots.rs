@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use model::{Boot, NoteKind, Outcome};
-use store::ExperimentId;
+use store::{ExperimentId, Standing};
 
 use super::context::RunContext;
 use super::failures::Failed;
@@ -103,7 +103,7 @@ impl Lab {
             loop {
                 while running < jobs && end.is_none() {
                     let Some(attempt) = queue.front().copied() else { break };
-                    end = looks.before(attempt.due.slot.block, store, watch).transpose();
+                    end = looks.before(attempt.due.slot.block, &**store, watch).transpose();
                     if end.is_some() {
                         break;
                     }
@@ -137,7 +137,7 @@ impl Lab {
                         && attempt.repeats < REPEATS
                     {
                         watch(Progress::Message(&format!("Retrying boot {number}: {how}")));
-                        store.keep_aside(id, &boot)?;
+                        store.keep(id, &boot, &[], Standing::Aside)?;
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);
                     }
@@ -147,10 +147,11 @@ impl Lab {
                             told_of.insert(difference);
                         }
                     }
-                    match options.retry_failed {
-                        true => store.keep_instead(id, &boot)?,
-                        false => store.keep_boot(id, &boot)?,
+                    let standing = match options.retry_failed {
+                        true => Standing::Instead,
+                        false => Standing::Counts,
                     };
+                    store.keep(id, &boot, &[], standing)?;
                     remove(&directory)?;
                     match verified {
                         Some(Verified::Same) => summary.verified += 1,
@@ -194,7 +195,7 @@ impl Lab {
         });
         match end {
             Some(end) => end,
-            None => Ok(looks.look(store, watch)?.unwrap_or(Ending::Schedule)),
+            None => Ok(looks.look(&**store, watch)?.unwrap_or(Ending::Schedule)),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! of a variant fails, the others mostly fail in the same way.
 
 use model::{Experiment, Mode, Outcome, count};
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId};
 
 use super::RunOptions;
 use crate::run::watch::{Progress, Watch};
@@ -66,7 +66,7 @@ impl Failed {
 pub fn before(
     experiment: &Experiment,
     options: RunOptions,
-    (store, id): (&Store, ExperimentId),
+    (store, id): (&dyn Archive, ExperimentId),
 ) -> Result<Vec<Failed>, store::Error> {
     if experiment.mode.is_measured() || options.keep_going || options.retry_failed {
         return Ok(Vec::new());
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn failures_of_earlier_runs_count_unless_boots_are_asked_for() {
         let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&directory.path().join("x.db")).unwrap();
+        let mut store = store::open(&directory.path().join("x.db")).unwrap();
         let experiment = experiment(Mode::Exact);
         let id = store.keep_experiment(&experiment).unwrap();
         let failed = |why: &str| Outcome::Failed(why.to_owned());
@@ -133,7 +133,7 @@ mod tests {
             store.keep_boot(id, &boot).unwrap();
         }
         let before = |options| {
-            let failed = before(&experiment, options, (&store, id)).unwrap().into_iter();
+            let failed = before(&experiment, options, (&*store, id)).unwrap().into_iter();
             failed.filter_map(|it| it.without(1)).collect::<Vec<_>>()
         };
         let expected = GivenUp { variant: "b".into(), seed: 1, outcome: failed("early"), boots: 1 };

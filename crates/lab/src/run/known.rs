@@ -6,7 +6,7 @@ use std::{fs, io};
 use kernels::Cache;
 use kernels::digest;
 use model::{Experiment, Kernel, Manifest, Mode, Pinned, Variant};
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId};
 
 use super::failures::{self, GivenUp};
 use super::plan::Plan;
@@ -29,15 +29,16 @@ pub struct Known {
 /// `guest`. Fails when the store, the cache or a program of the user's cannot be read.
 pub fn known(
     experiment: &Experiment,
-    (store, cache, guest): (&Store, &Cache, Option<&Guest>),
+    (store, cache, guest): (&dyn Archive, &Cache, Option<&Guest>),
     options: RunOptions,
 ) -> Result<Known, RunError> {
-    for row in store.experiments()?.iter().rev().filter(|row| row.name == experiment.name) {
-        let kept = store.experiment(row.id)?;
+    for row in store.rows(Some(&experiment.name))?.iter().rev() {
+        let id = row.id;
+        let kept = store.experiment(id)?;
         if store::runs_the_same(&assumed(experiment, &kept, cache, guest)?, &kept) {
-            let mut plan = Plan::of(experiment, &done(store, row.id, options)?);
+            let mut plan = Plan::of(experiment, &done(store, id, options)?);
             let done = plan.boots - plan.due.len();
-            let failed = failures::before(experiment, options, (store, row.id))?;
+            let failed = failures::before(experiment, options, (store, id))?;
             return Ok(Known { done, given_up: plan.give_up(failed) });
         }
     }
@@ -112,7 +113,7 @@ const NO_ARCHIVE: &str = "it is not an archive of cpio: make one with `cpio -o -
 
 /// The boots of a kept experiment, as variant and replicate; if failed ones are repeated, without these.
 pub(super) fn done(
-    store: &Store,
+    store: &dyn Archive,
     id: ExperimentId,
     options: RunOptions,
 ) -> Result<Vec<(String, u32)>, store::Error> {
@@ -139,7 +140,7 @@ pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
 /// The mean time of the store's complete boots with the same workloads on the same machine; `None` if there are none.
 pub fn usual_wall(
     experiment: &Experiment,
-    store: &Store,
+    store: &dyn Archive,
 ) -> Result<Option<Duration>, store::Error> {
     let mut walls = Vec::new();
     for row in store.experiments()? {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use compare::{Comparison, Judging, Look, Results, Verdict};
 use model::{Experiment, count};
 use stats::sequential::looks;
-use store::{Detail, ExperimentId, Store};
+use store::{Archive, Detail, ExperimentId};
 
 use super::{Ending, RunError};
 use crate::run::watch::{Progress, Watch};
@@ -51,7 +51,7 @@ impl<'a> Looks<'a> {
     pub fn before(
         &mut self,
         block: u32,
-        store: &Store,
+        store: &dyn Archive,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Ending>, RunError> {
         if self.block.replace(block) == Some(block) {
@@ -66,7 +66,7 @@ impl<'a> Looks<'a> {
     /// Judges the stored boots if a look is due. Returns why no more are needed; `None` if more are.
     pub fn look(
         &mut self,
-        store: &Store,
+        store: &dyn Archive,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Ending>, RunError> {
         if !self.may_end() {
@@ -177,7 +177,7 @@ mod tests {
     /// An experiment with synthetic boots.
     struct Bench {
         _directory: TempDir,
-        store: Store,
+        store: Box<dyn Archive>,
         experiment: Experiment,
         id: ExperimentId,
     }
@@ -189,7 +189,7 @@ mod tests {
 
         fn of(text: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
-            let mut store = Store::open(&directory.path().join("x.db")).unwrap();
+            let mut store = store::open(&directory.path().join("x.db")).unwrap();
             let experiment = file::parse(Path::new("x.toml"), text, None).unwrap();
             let id = store.keep_experiment(&experiment).unwrap();
             Self { _directory: directory, store, experiment, id }
@@ -227,7 +227,7 @@ mod tests {
         /// Why no boot of this block is needed, and the printed remarks.
         fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<Ending>, String) {
             let mut said = String::new();
-            let ending = looks.before(block, &self.store, &mut |progress| {
+            let ending = looks.before(block, &*self.store, &mut |progress| {
                 if let Progress::Message(line) = progress {
                     said.push_str(&format!("{line}\n"));
                 }

@@ -162,8 +162,8 @@ impl Lab {
 
     /// A boot and its experiment, unless the host influenced how the boot ended.
     fn replayable(&self, id: BootId) -> Result<(Experiment, Boot), ReplayError> {
-        let Kept { boot, .. } = self.store.boot(id)?;
-        let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
+        let (experiment, Kept { boot, .. }) = self.store.boot(id)?;
+        let experiment = unpinned(self.store.experiment(experiment)?);
         if experiment.mode != Mode::Exact {
             return Err(ReplayError::Measured(id));
         }

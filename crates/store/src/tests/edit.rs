@@ -11,14 +11,15 @@ use std::time::Duration;
 use model::Outcome;
 
 use super::{StoreFile, boot, experiment};
-use crate::{Detail, Error, ExperimentId, Store, Trouble};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail, Error, ExperimentId, Trouble};
 
-fn whole(store: &Store) {
+fn whole(store: &Sqlite) {
     assert_eq!(store.check().unwrap().lost, []);
 }
 
 /// A store with two experiments that have the same name but different definitions, and a boot of each.
-fn two(file: &StoreFile) -> (Store, [ExperimentId; 2]) {
+fn two(file: &StoreFile) -> (Sqlite, [ExperimentId; 2]) {
     let mut store = file.open();
     let mut other = experiment("numa");
     other.workloads[0].iterations = 9;
@@ -31,19 +32,17 @@ fn two(file: &StoreFile) -> (Store, [ExperimentId; 2]) {
 }
 
 #[test]
-fn a_name_means_the_most_recent_experiment() {
-    let file = StoreFile::new();
-    let (mut store, [first, second]) = two(&file);
-    let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
-    let found = |name: &str| store.find_experiment(name).ok();
-    assert_eq!(
-        [found("numa"), found("numa~1"), found("numa~2")],
-        [Some(second), Some(second), Some(first)]
-    );
-    assert_eq!(found("numa~7"), Some(tilde));
-    assert_eq!([found("numa~3"), found("numa~0"), found("numa~x"), found("~1")], [None; 4]);
-    let error = store.find_experiment("numa~3").unwrap_err().to_string();
-    assert!(error.contains("existing names: numa (2 of that name), numa~7"), "{error}");
+fn boots_share_texts() {
+    let (file, mut store, id) = StoreFile::with_numa();
+    for replicate in 0..3 {
+        for variant in ["6.1", "7.3"] {
+            let boot = boot(variant, replicate, Outcome::Complete);
+            store.keep_boot(id, &boot).unwrap();
+        }
+    }
+    let count = file.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
+    // One configuration each, and one package list for all.
+    assert_eq!(count, Ok(3));
 }
 
 #[test]
@@ -77,33 +76,13 @@ fn removal_deletes_all_rows_and_numbers_are_not_reused() {
 }
 
 #[test]
-fn a_renamed_experiment_is_found_by_its_new_name() {
-    let file = StoreFile::new();
-    let (mut store, [first, second]) = two(&file);
-    store.rename_experiment(first, "before").unwrap();
-    whole(&store);
-    assert_eq!(store.experiment(first).unwrap(), experiment("before"));
-    assert_eq!(store.find_experiment("before").unwrap(), first);
-    assert_eq!(store.find_experiment("numa").unwrap(), second);
-    assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "the order is unchanged");
-    assert_eq!(store.keep_experiment(&experiment("before")).unwrap(), first);
-    // The old name makes another experiment.
-    let again = store.keep_experiment(&experiment("numa")).unwrap();
-    assert!(again != first && again != second);
-    let error = store.rename_experiment(first, "numa").unwrap_err().to_string();
-    assert!(error.contains(&format!("experiment {again} has the name `numa` and the same")));
-    assert_eq!(store.find_experiment("before").unwrap(), first);
-    whole(&store);
-}
-
-#[test]
 fn remarks_are_kept_with_their_experiment() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
     store.keep_experiment(&experiment("numa")).unwrap();
     whole(&store);
-    let note = |store: &Store, id| {
+    let note = |store: &Sqlite, id| {
         store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().note
     };
     assert_eq!([note(&store, first), note(&store, second)], ["with the \u{fc}ber-patch", ""]);
@@ -133,27 +112,13 @@ fn numbers_that_were_given_are_never_forgotten_unnoticed() {
     }
 }
 
-#[test]
-fn the_size_of_an_experiment_is_the_size_of_its_boots() {
-    let file = StoreFile::new();
-    let (mut store, [first, second]) = two(&file);
-    let size = |store: &Store, id| {
-        store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().size
-    };
-    let one = size(&store, first);
-    assert!(one > 500, "{one}");
-    store.keep_boot(second, &boot("6.1", 1, Outcome::Complete)).unwrap();
-    assert_eq!(size(&store, first), one);
-    assert!(size(&store, second) > one + one / 2);
-}
-
 const STORE: &str = "FAULTLINE_TEST_EDITED";
 
 /// Changes a store in a loop, in a process that the test below started; does nothing elsewhere.
 #[test]
 fn editor() {
     let Ok(path) = env::var(STORE) else { return };
-    let mut store = Store::open(Path::new(&path)).unwrap();
+    let mut store = Sqlite::open(Path::new(&path)).unwrap();
     let name = format!("passing {}", std::process::id());
     for round in 0.. {
         let id = store.keep_experiment(&experiment(&name)).unwrap();

@@ -6,7 +6,7 @@ use model::{BootId, Outcome};
 
 use super::{StoreFile, as_kept, boot, experiment, place};
 use crate::parts::Kind;
-use crate::{Detail, Error, Trouble};
+use crate::{Archive, Detail, Error, Trouble};
 
 #[test]
 fn a_full_disk_does_not_damage_kept_boots() {
@@ -216,11 +216,11 @@ fn a_missing_or_changed_boot_is_detected_in_lists() {
         for replicate in 0..2 {
             store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
         }
-        assert!(store.check_listed(id).is_ok());
+        assert!(store.listed(id).is_ok());
         let plain = file.plain();
         plain.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
-        let error = store.check_listed(id).unwrap_err().to_string();
+        let error = store.listed(id).unwrap_err().to_string();
         assert!(error.contains("damage in the row of boot b2"), "{sql}: {error}");
-        assert!(store.check_listed(other).is_ok());
+        assert!(store.listed(other).is_ok());
     }
 }

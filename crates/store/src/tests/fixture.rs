@@ -1,15 +1,16 @@
 //! Contents with every kind of experiment and boot. The files in `fixtures/` have them, each in its version of the
-//! schema.
+//! schema. The contents stay as they are: a later field has its default in them.
 
 use std::fs;
 
 use model::{Boot, Experiment, Mode, Outcome, Sampled, Slice};
 
 use super::{StoreFile, boot, experiment};
-use crate::{Detail, ExperimentRow, Store};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail, ExperimentRow, Standing};
 
 /// Keeps the contents in an empty store.
-pub fn fill(store: &mut Store) {
+pub fn fill(store: &mut Sqlite) {
     let numa = store.keep_experiment(&experiment("numa")).unwrap();
     let outcomes = [
         Outcome::Complete,
@@ -23,9 +24,11 @@ pub fn fill(store: &mut Store) {
         store.keep_boot(numa, &boot("6.1", replicate, outcome)).unwrap();
         store.keep_boot(numa, &boot("7.3", replicate, Outcome::Complete)).unwrap();
     }
-    store.keep_aside(numa, &boot("6.1", 6, Outcome::Invalid("signal 6".into()))).unwrap();
+    store
+        .keep(numa, &boot("6.1", 6, Outcome::Invalid("signal 6".into())), &[], Standing::Aside)
+        .unwrap();
     store.keep_boot(numa, &boot("6.1", 6, Outcome::Complete)).unwrap();
-    store.keep_instead(numa, &boot("6.1", 3, Outcome::Complete)).unwrap();
+    store.keep(numa, &boot("6.1", 3, Outcome::Complete), &[], Standing::Instead).unwrap();
     store.keep_boot(numa, &boot("6.1", 1, Outcome::Failed("no sysctl".into()))).unwrap();
     store.keep_boot(numa, &odd()).unwrap();
     store.note_experiment(numa, "with the \u{fc}ber-patch").unwrap();
@@ -100,7 +103,7 @@ pub fn file_of(version: i64) -> StoreFile {
 }
 
 /// All that a store has of the contents, as text: some numbers are NaN, which is not equal to itself.
-pub fn told(store: &Store) -> Vec<String> {
+pub fn told(store: &Sqlite) -> Vec<String> {
     let rows = store.experiments().unwrap().into_iter().map(|row| {
         assert!(row.created > 1_700_000_000, "{row:?}");
         let (experiment, done) = (store.experiment(row.id), store.done(row.id));
@@ -118,5 +121,5 @@ pub fn told(store: &Store) -> Vec<String> {
 #[test]
 fn maker() {
     let Some(path) = std::env::var_os("FAULTLINE_TEST_FIXTURE") else { return };
-    fill(&mut Store::open(path.as_ref()).unwrap());
+    fill(&mut Sqlite::open(path.as_ref()).unwrap());
 }

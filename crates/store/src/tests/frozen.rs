@@ -11,7 +11,8 @@ use std::process::Command;
 use model::Outcome;
 
 use super::{StoreFile, boot};
-use crate::{Detail, Store};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail};
 
 const READ: &str = "FAULTLINE_TEST_READ";
 const NOBODY: u32 = 65534;
@@ -21,12 +22,12 @@ const NOBODY: u32 = 65534;
 fn reader() {
     let Ok(path) = env::var(READ) else { return };
     let read = || -> Result<String, crate::Error> {
-        let mut store = Store::open_to_read(Path::new(&path))?;
+        let mut store = Sqlite::open_to_read(Path::new(&path))?;
         let id = store.find_experiment("numa")?;
         let boots = store.boots(id, Detail::Whole)?.len();
         let (frozen, note) = (store.is_frozen(), store.note_experiment(id, "x"));
         drop(store);
-        let writer = Store::open(Path::new(&path)).map(|_| ());
+        let writer = Sqlite::open(Path::new(&path)).map(|_| ());
         let mut refused = [note, writer].map(|it| it.unwrap_err().to_string()).to_vec();
         refused.dedup();
         Ok(format!("{boots} boots, frozen {frozen}; {}", refused.join("; ")))
@@ -78,7 +79,7 @@ fn reopen(file: &StoreFile) {
     mode(file.path.parent().unwrap(), 0o755);
 }
 
-fn kept() -> (StoreFile, Store) {
+fn kept() -> (StoreFile, Sqlite) {
     let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     (file, store)

@@ -14,7 +14,8 @@ use model::{BootId, Outcome};
 
 use super::fixture::{file_of, fill, told};
 use super::{StoreFile, boot, experiment};
-use crate::Store;
+use crate::Archive;
+use crate::sqlite::Sqlite;
 
 /// The versions of which there is a file.
 const VERSIONS: [i64; 2] = [9, 10];
@@ -71,7 +72,7 @@ fn a_damaged_file_is_refused_and_remains_as_it_was() {
         let file = file_of(9);
         file.plain().execute_batch(damage).unwrap();
         let before = fs::read(&file.path).unwrap();
-        let error = Store::open(&file.path).unwrap_err().to_string();
+        let error = Sqlite::open(&file.path).unwrap_err().to_string();
         assert!(error.contains("it is damaged, so it was not migrated to version 10"), "{error}");
         assert!(error.contains(&format!("as it was: {named}")), "{damage}: {error}");
         assert_eq!(version(&file), 9);
@@ -99,7 +100,7 @@ fn an_old_file_that_cannot_be_written_is_refused() {
 fn migrator() {
     let Ok(path) = env::var(STORE) else { return };
     println!("\nbegins");
-    Store::open(Path::new(&path)).unwrap();
+    Sqlite::open(Path::new(&path)).unwrap();
 }
 
 /// A process that is about to migrate.

@@ -1,10 +1,10 @@
 //! Sample boots, and the modules of the store's tests.
 
+mod conformance;
 mod edit;
 mod faults;
 mod fixture;
 mod frozen;
-mod keeping;
 mod migration;
 mod processes;
 mod rot;
@@ -24,7 +24,8 @@ use tempfile::TempDir;
 
 use crate::parts::{Kind, Part, Parts};
 use crate::record::digest;
-use crate::{ExperimentId, Store, experiments};
+use crate::sqlite::Sqlite;
+use crate::{Archive, ExperimentId, experiments};
 
 /// The file of a store, in directories that do not exist yet.
 struct StoreFile {
@@ -40,21 +41,21 @@ impl StoreFile {
     }
 
     /// A new one, and the store in it.
-    fn opened() -> (Self, Store) {
+    fn opened() -> (Self, Sqlite) {
         let file = Self::new();
         let store = file.open();
         (file, store)
     }
 
     /// The same with the experiment `numa`.
-    fn with_numa() -> (Self, Store, ExperimentId) {
+    fn with_numa() -> (Self, Sqlite, ExperimentId) {
         let (file, mut store) = Self::opened();
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         (file, store, id)
     }
 
-    fn open(&self) -> Store {
-        Store::open(&self.path).unwrap()
+    fn open(&self) -> Sqlite {
+        Sqlite::open(&self.path).unwrap()
     }
 
     /// A connection like that of another program.
@@ -90,6 +91,19 @@ impl StoreFile {
             }
             record.update(&plain, id).unwrap();
         }
+    }
+}
+
+mod sqlite {
+    use super::StoreFile;
+    use super::conformance::suite;
+
+    suite! { StoreFile::new() }
+}
+
+impl conformance::Place for StoreFile {
+    fn open(&self) -> Box<dyn Archive> {
+        crate::open(&self.path).unwrap()
     }
 }
 

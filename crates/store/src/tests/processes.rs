@@ -13,7 +13,8 @@ use model::{Boot, BootId, Kept, Outcome};
 use rusqlite::Connection;
 
 use super::{StoreFile, boot, experiment};
-use crate::{Detail, Store, say_waits};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail, say_waits};
 
 const STORE: &str = "FAULTLINE_TEST_STORE";
 const VARIANT: &str = "FAULTLINE_TEST_VARIANT";
@@ -35,7 +36,7 @@ fn writer() {
     let Ok(path) = env::var(STORE) else { return };
     let number = |name| env::var(name).unwrap().parse::<u32>().unwrap();
     let (variant, first, count) = (env::var(VARIANT).unwrap(), number(FIRST), number(COUNT));
-    let mut store = Store::open(Path::new(&path)).unwrap();
+    let mut store = Sqlite::open(Path::new(&path)).unwrap();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     for replicate in first..first.saturating_add(count) {
         let kept = store.keep_boot(id, &large(&variant, replicate)).unwrap();
@@ -196,7 +197,7 @@ fn a_writer_says_for_whom_it_waits() {
     let (mut process, input) = locked(&file, "BEGIN IMMEDIATE");
     SAID.lock().unwrap().1 = Some(input);
     // Reading does not wait.
-    assert!(Store::open_to_read(&file.path).unwrap().experiments().unwrap().is_empty());
+    assert!(Sqlite::open_to_read(&file.path).unwrap().experiments().unwrap().is_empty());
     store.keep_experiment(&experiment("numa")).unwrap();
     process.wait().unwrap();
     let path = file.path.display().to_string();
@@ -213,10 +214,10 @@ fn a_reader_of_a_locked_store_is_told_who_has_it() {
     drop(file.open());
     let hold = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE";
     let (mut process, input) = locked(&file, hold);
-    let error = Store::open_to_read(&file.path).unwrap_err().to_string();
+    let error = Sqlite::open_to_read(&file.path).unwrap_err().to_string();
     let expected = format!("{}: it is locked by process {} (`", file.path.display(), process.id());
     assert!(error.starts_with(&expected), "{error}");
     drop(input);
     process.wait().unwrap();
-    Store::open_to_read(&file.path).unwrap();
+    Sqlite::open_to_read(&file.path).unwrap();
 }

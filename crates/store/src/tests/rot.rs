@@ -7,7 +7,8 @@ use model::{Boot, Outcome};
 
 use super::{StoreFile, boot, experiment, place};
 use crate::parts::Kind;
-use crate::{Detail, Error, Store};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail, Error};
 
 /// Bytes of a sector.
 const SECTOR: usize = 512;
@@ -49,7 +50,7 @@ impl Sound {
     /// Whether reading fails. If it does, a check must find the damage too. If not, it must return the kept
     /// data.
     fn is_noticed(&self, change: &str) -> bool {
-        let store = match Store::open(&self.file.path) {
+        let store = match Sqlite::open(&self.file.path) {
             Ok(store) => store,
             Err(_) => return true,
         };
@@ -88,7 +89,7 @@ fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
 }
 
 /// Everything that can be read of a store, by every function that reads.
-fn told(store: &Store) -> Result<String, Error> {
+fn told(store: &Sqlite) -> Result<String, Error> {
     let mut told = format!("{:?}", store.experiments()?);
     for name in ["numa", "other"] {
         let id = store.find_experiment(name)?;
@@ -96,7 +97,7 @@ fn told(store: &Store) -> Result<String, Error> {
         for detail in [Detail::Whole, Detail::Ends(&["zoneinfo", "vmstat"])] {
             let boots = store.boots(id, detail)?;
             for kept in &boots {
-                assert_eq!(store.experiment_of(kept.id)?, id);
+                assert_eq!(store.boot(kept.id)?.0, id);
             }
             told += &format!("{boots:?}");
         }

@@ -5,11 +5,12 @@ use std::fs;
 use model::{Mode, Outcome};
 
 use super::{StoreFile, boot, experiment};
-use crate::{Detail, Store};
+use crate::sqlite::Sqlite;
+use crate::{Archive, Detail};
 
 fn refusal(file: &StoreFile) -> String {
     let before = fs::read(&file.path).unwrap();
-    let error = Store::open(&file.path).unwrap_err().to_string();
+    let error = Sqlite::open(&file.path).unwrap_err().to_string();
     assert_eq!(fs::read(&file.path).unwrap(), before, "the file was changed");
     assert!(error.starts_with(&file.path.display().to_string()), "{error}");
     error
@@ -36,7 +37,7 @@ fn another_version_is_refused_untouched() {
         let expected = format!("version {version}, and this faultline knows only version 10");
         let error = refusal(&file);
         assert!(error.contains(&expected), "{error}");
-        let error = Store::open_to_read(&file.path).unwrap_err().to_string();
+        let error = Sqlite::open_to_read(&file.path).unwrap_err().to_string();
         assert!(error.contains(&expected), "{error}");
     }
 }
@@ -73,12 +74,12 @@ fn an_unusable_file_is_an_error_with_a_hint() {
     let file = StoreFile::new();
     let directory = file.path.parent().unwrap();
     fs::create_dir_all(directory).unwrap();
-    let error = Store::open(directory).unwrap_err().to_string();
+    let error = Sqlite::open(directory).unwrap_err().to_string();
     assert!(error.ends_with("this is a directory; name a file in it"), "{error}");
     drop(file.open());
     let opened = fs::OpenOptions::new().write(true).open(&file.path).unwrap();
     opened.set_len(opened.metadata().unwrap().len() / 2).unwrap();
-    let read = Store::open(&file.path).and_then(|store| store.experiments());
+    let read = Sqlite::open(&file.path).and_then(|store| store.experiments());
     let error = read.unwrap_err().to_string();
     assert!(error.contains("the file is damaged (") && error.contains(".recover"), "{error}");
     let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(8), None);
@@ -89,7 +90,7 @@ fn an_unusable_file_is_an_error_with_a_hint() {
 fn a_path_is_not_a_uri() {
     let file = StoreFile::new();
     let path = file.path.with_file_name("file:x?mode=memory");
-    drop(Store::open(&path).unwrap());
+    drop(Sqlite::open(&path).unwrap());
     assert!(path.exists());
 }
 
@@ -97,6 +98,6 @@ fn a_path_is_not_a_uri() {
 fn a_directory_that_cannot_be_is_an_error() {
     let file = StoreFile::new();
     drop(file.open());
-    let error = Store::open(&file.path.join("below/a.db")).unwrap_err().to_string();
+    let error = Sqlite::open(&file.path.join("below/a.db")).unwrap_err().to_string();
     assert!(error.contains("its directory cannot be created"), "{error}");
 }

@@ -13,7 +13,6 @@ use model::{
 };
 use report::escape;
 use sha2::{Digest, Sha256};
-use store::Store;
 
 use crate::args::ImportPerfArgs;
 use crate::commands::{print, store_option, store_path};
@@ -49,7 +48,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
         digest: digest(&digests),
     };
     let experiment = experiment(&args.name, &variants, boots, imported);
-    let mut store = Store::open(&store_path(store)?)?;
+    let mut store = store::open(&store_path(store)?)?;
     let id = store.keep_experiment(&experiment)?;
     let done = store.done(id)?;
     let mut replicates = vec![0; variants.len()];

@@ -1,9 +1,60 @@
-//! Tests that kept data is read back unchanged, and of which boots count as done.
+//! What every implementation of [`Archive`] does. `suite!` makes tests of it for one of them.
 
-use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceLock};
+use std::ops::ControlFlow;
 
-use super::{StoreFile, as_kept, boot, experiment};
-use crate::{Detail, Error, Store, Trouble};
+use model::{Boot, Experiment, Manifest, Mode, Outcome, Profile, Sequential, UserspaceLock};
+
+use super::{as_kept, boot, experiment};
+use crate::{Archive, Detail, Error, ExperimentId, ExperimentRow, Standing, Trouble};
+
+/// Where a test has a store, at first an empty one.
+pub trait Place {
+    /// Opens the store.
+    fn open(&self) -> Box<dyn Archive>;
+}
+
+/// Tests of an implementation. Each has the place that the expression gives.
+macro_rules! suite {
+    ($place:expr) => {
+        suite! { $place =>
+            a_boot_is_read_back_unchanged
+            only_requested_parts_are_read
+            ends_of_series_give_their_differences
+            subjects_of_patches_are_kept_and_no_part_of_the_identity
+            an_empty_boot_and_odd_numbers_are_kept
+            a_boot_is_kept_once_unless_interrupted
+            failed_boots_count_until_they_are_replaced
+            a_boot_kept_aside_is_not_done
+            invalid_boots_are_set_aside_and_others_are_not
+            the_same_definition_is_the_same_experiment
+            other_readings_of_figures_are_the_same_experiment
+            a_name_means_the_experiment_last_kept
+            a_lock_does_not_change_the_experiment
+            looks_do_not_change_the_experiment
+            a_name_means_the_most_recent_experiment
+            a_renamed_experiment_is_found_by_its_new_name
+            the_size_of_an_experiment_is_the_size_of_its_boots
+            remarks_are_part_of_rows
+            numbers_of_removed_ones_are_not_used_again
+            rows_are_passed_most_recent_first_until_it_breaks
+            kin_have_the_same_kernels_in_a_mode
+        }
+    };
+    ($place:expr => $($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            crate::tests::conformance::$name(&$place);
+        })*
+    };
+}
+pub(super) use suite;
+
+/// A store with the experiment `numa`.
+fn with_numa(place: &dyn Place) -> (Box<dyn Archive>, ExperimentId) {
+    let mut store = place.open();
+    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    (store, id)
+}
 
 fn failures() -> [Outcome; 6] {
     [
@@ -16,24 +67,22 @@ fn failures() -> [Outcome; 6] {
     ]
 }
 
-#[test]
-fn a_boot_is_read_back_unchanged() {
-    let (file, mut store, id) = StoreFile::with_numa();
+pub fn a_boot_is_read_back_unchanged(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let outcomes = failures().into_iter().chain([Outcome::Complete, Outcome::Interrupted]);
     let boots: Vec<_> = (0..).zip(outcomes).map(|(n, outcome)| boot("6.1", n, outcome)).collect();
     let ids: Vec<_> = boots.iter().map(|boot| store.keep_boot(id, boot).unwrap()).collect();
 
-    let store = file.open();
+    let store = place.open();
     let expected: Vec<_> = ids.into_iter().zip(&boots).map(|(id, it)| as_kept(id, it)).collect();
     assert_eq!(store.boots(id, Detail::Whole).unwrap(), expected);
     for kept in expected {
-        assert_eq!(store.boot(kept.id).unwrap(), kept);
+        assert_eq!(store.boot(kept.id).unwrap(), (id, kept));
     }
 }
 
-#[test]
-fn only_requested_parts_are_read() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn only_requested_parts_are_read(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let whole = boot("6.1", 0, Outcome::Complete);
     store.keep_boot(id, &whole).unwrap();
     let read = |detail| store.boots(id, detail).unwrap().remove(0).boot;
@@ -50,14 +99,14 @@ fn only_requested_parts_are_read() {
     assert_eq!(read(Detail::Profiles(&[])), Boot { profiles: whole.profiles, ..summary });
 }
 
-#[test]
-fn ends_of_series_give_their_differences() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn ends_of_series_give_their_differences(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let whole = boot("6.1", 0, Outcome::Complete);
     assert!(whole.chunks.iter().all(|chunk| chunk.times.len() > 2));
     store.keep_boot(id, &whole).unwrap();
-    let read = |store: &Store| store.boots(id, Detail::Ends(&["vmstat"])).unwrap().remove(0).boot;
-    let ends = read(&store);
+    let read =
+        |store: &dyn Archive| store.boots(id, Detail::Ends(&["vmstat"])).unwrap().remove(0).boot;
+    let ends = read(&*store);
     let accesses = |profile: &Profile| Profile {
         workload: profile.workload.clone(),
         iteration: profile.iteration,
@@ -79,9 +128,8 @@ fn ends_of_series_give_their_differences() {
     }
 }
 
-#[test]
-fn subjects_of_patches_are_kept_and_no_part_of_the_identity() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn subjects_of_patches_are_kept_and_no_part_of_the_identity(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let mut series = store.experiment(id).unwrap();
     let step = |patch: &str| Some(model::Step { after: "6.1".into(), patch: patch.into() });
     for patch in ["mm: one", "mm: other words"] {
@@ -91,9 +139,8 @@ fn subjects_of_patches_are_kept_and_no_part_of_the_identity() {
     }
 }
 
-#[test]
-fn an_empty_boot_and_odd_numbers_are_kept() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn an_empty_boot_and_odd_numbers_are_kept(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let mut odd = boot("", u32::MAX, Outcome::Died(String::new()));
     odd.facts = Default::default();
     odd.chunks[0].times.clear();
@@ -103,30 +150,15 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
     odd.samples[1].value = f64::NAN;
     odd.host.steal = f64::NAN;
     odd.console.clear();
-    let id = store.keep_boot(id, &odd).unwrap();
-    let read = store.boot(id).unwrap().boot;
+    let kept = store.keep_boot(id, &odd).unwrap();
+    let read = store.boot(kept).unwrap().1.boot;
     assert!(read.samples[1].value.is_nan() && read.host.steal.is_nan());
     // NaN is not equal to itself, so the texts are compared.
     assert_eq!(format!("{read:?}"), format!("{odd:?}"));
 }
 
-#[test]
-fn boots_share_texts() {
-    let (file, mut store, id) = StoreFile::with_numa();
-    for replicate in 0..3 {
-        for variant in ["6.1", "7.3"] {
-            let boot = boot(variant, replicate, Outcome::Complete);
-            store.keep_boot(id, &boot).unwrap();
-        }
-    }
-    let count = file.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
-    // One configuration each, and one package list for all.
-    assert_eq!(count, Ok(3));
-}
-
-#[test]
-fn a_boot_is_kept_once_unless_interrupted() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn a_boot_is_kept_once_unless_interrupted(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     for _ in 0..2 {
         store.keep_boot(id, &boot("6.1", 0, Outcome::Interrupted)).unwrap();
     }
@@ -150,9 +182,8 @@ fn a_boot_is_kept_once_unless_interrupted() {
     assert_eq!(store.done(id).unwrap(), done);
 }
 
-#[test]
-fn failed_boots_count_until_they_are_replaced() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn failed_boots_count_until_they_are_replaced(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let other = store.keep_experiment(&experiment("other")).unwrap();
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome.clone())).unwrap();
@@ -166,16 +197,16 @@ fn failed_boots_count_until_they_are_replaced() {
     for (replicate, outcome) in (0..).zip(failures()) {
         // All but the invalid and the interrupted one.
         assert_eq!(store.done(id).unwrap().len(), 6);
-        store.keep_instead(id, &boot("6.1", replicate, outcome)).unwrap();
+        store.keep(id, &boot("6.1", replicate, outcome), &[], Standing::Instead).unwrap();
     }
     assert_eq!(store.done(id).unwrap().len(), 6);
     assert!(store.boots(other, Detail::Summary).unwrap().iter().all(|kept| !kept.superseded));
     // A complete boot is never replaced.
-    assert!(store.keep_instead(id, &boot("7.3", 0, Outcome::Complete)).is_err());
+    assert!(store.keep(id, &boot("7.3", 0, Outcome::Complete), &[], Standing::Instead).is_err());
     let boots = store.boots(id, Detail::Summary).unwrap();
     let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
     assert_eq!(superseded, [[true; 6].as_slice(), &[false; 8]].concat());
-    assert!(store.boot(boots[0].id).unwrap().superseded);
+    assert!(store.boot(boots[0].id).unwrap().1.superseded);
 
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
@@ -185,22 +216,20 @@ fn failed_boots_count_until_they_are_replaced() {
     assert_eq!(row.superseded, 6);
 }
 
-#[test]
-fn a_boot_kept_aside_is_not_done() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn a_boot_kept_aside_is_not_done(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let invalid = boot("6.1", 0, Outcome::Invalid("signal 6".into()));
-    let aside = store.keep_aside(id, &invalid).unwrap();
+    let aside = store.keep(id, &invalid, &[], Standing::Aside).unwrap();
     assert_eq!(store.done(id).unwrap(), []);
     let kept = store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     let boots = store.boots(id, Detail::Summary).unwrap();
     let found: Vec<_> = boots.iter().map(|kept| (kept.id, kept.superseded)).collect();
     assert_eq!(found, [(aside, true), (kept, false)]);
-    assert!(store.keep_aside(id, &invalid).is_err());
+    assert!(store.keep(id, &invalid, &[], Standing::Aside).is_err());
 }
 
-#[test]
-fn invalid_boots_are_set_aside_and_others_are_not() {
-    let (_file, mut store, id) = StoreFile::with_numa();
+pub fn invalid_boots_are_set_aside_and_others_are_not(place: &dyn Place) {
+    let (mut store, id) = with_numa(place);
     let outcomes = [
         Outcome::Complete,
         Outcome::Invalid("signal 9".into()),
@@ -219,9 +248,8 @@ fn invalid_boots_are_set_aside_and_others_are_not() {
     }
 }
 
-#[test]
-fn the_same_definition_is_the_same_experiment() {
-    let (_file, mut store) = StoreFile::opened();
+pub fn the_same_definition_is_the_same_experiment(place: &dyn Place) {
+    let mut store = place.open();
     let numa = experiment("numa");
     let with_boots = |boots| Experiment { boots, ..numa.clone() };
     let id = store.keep_experiment(&with_boots(3)).unwrap();
@@ -237,9 +265,8 @@ fn the_same_definition_is_the_same_experiment() {
     assert_eq!(store.experiment(id).unwrap(), with_boots(7));
 }
 
-#[test]
-fn other_readings_of_figures_are_the_same_experiment() {
-    let (_file, mut store) = StoreFile::opened();
+pub fn other_readings_of_figures_are_the_same_experiment(place: &dyn Place) {
+    let mut store = place.open();
     let first = experiment("numa");
     let id = store.keep_experiment(&first).unwrap();
     let mut later = first.clone();
@@ -268,9 +295,8 @@ fn other_readings_of_figures_are_the_same_experiment() {
     }
 }
 
-#[test]
-fn a_name_means_the_experiment_last_kept() {
-    let (_file, mut store) = StoreFile::opened();
+pub fn a_name_means_the_experiment_last_kept(place: &dyn Place) {
+    let mut store = place.open();
     let error = store.find_experiment("numa").unwrap_err().to_string();
     assert!(error.ends_with("no experiment `numa`; the store is empty"), "{error}");
 
@@ -300,9 +326,8 @@ fn a_name_means_the_experiment_last_kept() {
     );
 }
 
-#[test]
-fn a_lock_does_not_change_the_experiment() {
-    let (_file, mut store) = StoreFile::opened();
+pub fn a_lock_does_not_change_the_experiment(place: &dyn Place) {
+    let mut store = place.open();
     let lock = |taken| UserspaceLock {
         architecture: "amd64".into(),
         suites: vec!["bookworm".into()],
@@ -333,9 +358,8 @@ fn a_lock_does_not_change_the_experiment() {
     assert_ne!(store.keep_experiment(&other).unwrap(), id);
 }
 
-#[test]
-fn looks_do_not_change_the_experiment() {
-    let (_file, mut store) = StoreFile::opened();
+pub fn looks_do_not_change_the_experiment(place: &dyn Place) {
+    let mut store = place.open();
     let fixed = experiment("numa");
     let id = store.keep_experiment(&fixed).unwrap();
     let auto = |margin, boots| Experiment {
@@ -351,4 +375,130 @@ fn looks_do_not_change_the_experiment() {
         assert_eq!(store.keep_experiment(&now).unwrap(), id);
         assert_eq!(store.experiment(id).unwrap(), expected);
     }
+}
+
+pub fn a_name_means_the_most_recent_experiment(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
+    let found = |name: &str| store.find_experiment(name).ok();
+    assert_eq!(
+        [found("numa"), found("numa~1"), found("numa~2")],
+        [Some(second), Some(second), Some(first)]
+    );
+    assert_eq!(found("numa~7"), Some(tilde));
+    assert_eq!([found("numa~3"), found("numa~0"), found("numa~x"), found("~1")], [None; 4]);
+    let error = store.find_experiment("numa~3").unwrap_err().to_string();
+    assert!(error.contains("existing names: numa (2 of that name), numa~7"), "{error}");
+}
+
+pub fn a_renamed_experiment_is_found_by_its_new_name(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    store.rename_experiment(first, "before").unwrap();
+    assert_eq!(store.check().unwrap().lost, []);
+    assert_eq!(store.experiment(first).unwrap(), experiment("before"));
+    assert_eq!(store.find_experiment("before").unwrap(), first);
+    assert_eq!(store.find_experiment("numa").unwrap(), second);
+    assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "the order is unchanged");
+    assert_eq!(store.keep_experiment(&experiment("before")).unwrap(), first);
+    // The old name makes another experiment.
+    let again = store.keep_experiment(&experiment("numa")).unwrap();
+    assert!(again != first && again != second);
+    let error = store.rename_experiment(first, "numa").unwrap_err().to_string();
+    assert!(error.contains(&format!("experiment {again} has the name `numa` and the same")));
+    assert_eq!(store.find_experiment("before").unwrap(), first);
+    assert_eq!(store.check().unwrap().lost, []);
+}
+
+pub fn the_size_of_an_experiment_is_the_size_of_its_boots(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    let size = |store: &dyn Archive, id| {
+        store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().size
+    };
+    let one = size(&*store, first);
+    assert!(one > 500, "{one}");
+    store.keep_boot(second, &boot("6.1", 1, Outcome::Complete)).unwrap();
+    assert_eq!(size(&*store, first), one);
+    assert!(size(&*store, second) > one + one / 2);
+}
+
+pub fn remarks_are_part_of_rows(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
+    store.keep_experiment(&experiment("numa")).unwrap();
+    let note = |store: &dyn Archive, id| store.row(id).unwrap().note;
+    let notes = [note(&*store, first), note(&*store, second)];
+    assert_eq!(notes, ["with the \u{fc}ber-patch", ""]);
+    store.note_experiment(first, "").unwrap();
+    assert_eq!(note(&*store, first), "");
+    assert!(store.note_experiment(ExperimentId(99), "x").is_err());
+}
+
+pub fn numbers_of_removed_ones_are_not_used_again(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    let before = store.boots(first, Detail::Whole).unwrap();
+    store.remove_experiment(second).unwrap();
+    assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
+    assert!(store.remove_experiment(second).is_err() && store.row(second).is_err());
+    let next = store.keep_experiment(&experiment("other")).unwrap();
+    assert_eq!(next.0, second.0 + 1);
+    let id = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    assert_eq!(id.0, 3);
+    assert_eq!(store.boot(id).unwrap().0, next);
+    assert_eq!(store.check().unwrap().lost, []);
+}
+
+pub fn rows_are_passed_most_recent_first_until_it_breaks(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    let other = store.keep_experiment(&experiment("other")).unwrap();
+    let passed = |named: Option<&str>, most: usize| {
+        let mut ids = Vec::new();
+        let mut each = |row: ExperimentRow| {
+            ids.push(row.id);
+            if ids.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        store.each_row(named, &mut each).unwrap();
+        ids
+    };
+    assert_eq!(passed(None, 9), [other, second, first]);
+    assert_eq!(passed(None, 2), [other, second]);
+    assert_eq!(passed(Some("numa"), 9), [second, first]);
+    assert_eq!(passed(Some("none"), 9), []);
+    for id in [first, second, other] {
+        assert_eq!(store.row(id).unwrap().id, id);
+    }
+    let mut boots = 0;
+    let mut each = |_| {
+        boots += 1;
+        ControlFlow::Break(())
+    };
+    store.keep_boot(first, &boot("7.3", 0, Outcome::Complete)).unwrap();
+    store.each_boot(first, Detail::Summary, &mut each).unwrap();
+    assert_eq!(boots, 1);
+}
+
+pub fn kin_have_the_same_kernels_in_a_mode(place: &dyn Place) {
+    let (mut store, [first, second]) = two(place);
+    let exact = |name: &str| Experiment { mode: Mode::Exact, ..experiment(name) };
+    let mut turned = exact("turned");
+    turned.variants.reverse();
+    let turned = store.keep_experiment(&turned).unwrap();
+    let mut other = exact("other");
+    other.variants[1].kernel = "debian:6.9".to_owned().into();
+    store.keep_experiment(&other).unwrap();
+    let kin = |mode| store.kin(mode, &experiment("any")).unwrap();
+    assert_eq!(kin(Mode::Measured), [second, first]);
+    assert_eq!(kin(Mode::Exact), [turned]);
+}
+
+/// A store with two experiments that have the same name but different definitions, and a boot of each.
+fn two(place: &dyn Place) -> (Box<dyn Archive>, [ExperimentId; 2]) {
+    let mut store = place.open();
+    let mut other = experiment("numa");
+    other.workloads[0].iterations = 9;
+    let ids = [experiment("numa"), other].map(|experiment| {
+        let id = store.keep_experiment(&experiment).unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        id
+    });
+    (store, ids)
 }

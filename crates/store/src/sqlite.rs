@@ -1,19 +1,25 @@
-//! Opens the store's file and runs transactions on it.
+//! The store in one SQLite file: opens the file and runs transactions on it.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
-use model::base_directory;
+use model::{Boot, BootId, Experiment, Kept, Mode};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use crate::{Error, Trouble, schema};
+use crate::parts::Parts;
+use crate::record::Record;
+use crate::{
+    Archive, BootEntry, Checked, Detail, Error, ExperimentId, ExperimentRow, Series, Standing,
+    Trouble, boots, check, edit, experiments, schema,
+};
 
 /// How long to wait for another process that writes. Keeping a boot takes much less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +37,7 @@ pub fn say_waits(say: fn(&str)) {
 
 /// Experiments and their boots in one SQLite file. Several processes may use it at once.
 #[derive(Debug)]
-pub struct Store {
+pub struct Sqlite {
     path: PathBuf,
     pub(crate) connection: Connection,
     is_frozen: bool,
@@ -41,10 +47,8 @@ pub struct Store {
     patience: Duration,
 }
 
-impl Store {
-    /// Opens the store at `path`. A missing file is created with its directories; a file of an older
-    /// version is migrated. Fails when the file cannot be opened or created, belongs to another program, or
-    /// has a newer schema than this program. Such files remain unchanged.
+impl Sqlite {
+    /// See [`open`](crate::open).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = connect(path, PATIENCE).map_err(|trouble| {
             let trouble = match trouble {
@@ -58,27 +62,12 @@ impl Store {
         Ok(Self { path: path.into(), connection, is_frozen: false, file, patience: PATIENCE })
     }
 
-    /// Opens the store at `path` for reading, even if it cannot be written. Fails as [`Store::open`] does, and
-    /// without waiting when another process has locked all of it. If the file cannot be written, also when it has an
-    /// older version, or a write-ahead log that cannot be read without writing.
+    /// See [`open_to_read`](crate::open_to_read).
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let (connection, is_frozen) =
             connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
         let (file, patience) = (identity(path), QUIETLY);
         Ok(Self { path: path.into(), connection, is_frozen, file, patience })
-    }
-
-    /// Whether it is read without locks, as a file that does not change, because it cannot be written.
-    pub fn is_frozen(&self) -> bool {
-        self.is_frozen
-    }
-
-    /// The default location: `faultline/faultline.db` below `$XDG_DATA_HOME`, or below `$HOME/.local/share`
-    /// (XDG Base Directory Specification). Fails when neither variable names a directory.
-    pub fn default_path() -> Result<PathBuf, Error> {
-        base_directory(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"), ".local/share")
-            .map(|data| data.join("faultline/faultline.db"))
-            .ok_or(Error::NoHome)
     }
 
     /// Runs `work` in one transaction. When this returns, either everything that it wrote is on disk, or
@@ -128,6 +117,103 @@ impl Store {
 fn say(line: &str) {
     if let Some(say) = SAY.get() {
         say(line);
+    }
+}
+
+impl Archive for Sqlite {
+    fn is_frozen(&self) -> bool {
+        self.is_frozen
+    }
+
+    fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
+        self.write(|transaction| experiments::keep(transaction, experiment))
+    }
+
+    fn rename_experiment(&mut self, id: ExperimentId, name: &str) -> Result<(), Error> {
+        self.write(|transaction| edit::rename(transaction, id, name))
+    }
+
+    fn note_experiment(&mut self, id: ExperimentId, note: &str) -> Result<(), Error> {
+        self.write(|transaction| edit::note(transaction, id, note))
+    }
+
+    /// The file keeps its size; the freed space is reused.
+    fn remove_experiment(&mut self, id: ExperimentId) -> Result<(), Error> {
+        self.write(|transaction| edit::remove(transaction, id))
+    }
+
+    fn each_row(
+        &self,
+        named: Option<&str>,
+        each: &mut dyn FnMut(ExperimentRow) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.read(|transaction| experiments::each_row(transaction, named, each))
+    }
+
+    fn row(&self, id: ExperimentId) -> Result<ExperimentRow, Error> {
+        self.read(|transaction| Ok(experiments::row(id, Record::read(transaction, id)?)))
+    }
+
+    fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
+        let read = |transaction: &Transaction| {
+            experiments::read(transaction, id, &Record::read(transaction, id)?)
+        };
+        self.read(read)
+    }
+
+    fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
+        self.read(|transaction| experiments::find(transaction, name_or_id))
+    }
+
+    fn kin(&self, mode: Mode, of: &Experiment) -> Result<Vec<ExperimentId>, Error> {
+        self.read(|transaction| experiments::kin(transaction, mode, of))
+    }
+
+    fn keep(
+        &mut self,
+        experiment: ExperimentId,
+        boot: &Boot,
+        series: &[Series],
+        standing: Standing,
+    ) -> Result<BootId, Error> {
+        // Before the lock is taken, since packing takes longer than writing.
+        let parts = Parts::of(boot, series).map_err(|trouble| self.error(trouble))?;
+        self.write(|transaction| boots::keep(transaction, experiment, boot, &parts, standing))
+    }
+
+    fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error> {
+        self.write(|transaction| boots::set_invalid_aside(transaction, experiment))
+    }
+
+    fn listed(&self, experiment: ExperimentId) -> Result<Vec<BootEntry>, Error> {
+        self.read(|transaction| boots::listed(transaction, experiment))
+    }
+
+    fn each_boot(
+        &self,
+        experiment: ExperimentId,
+        detail: Detail,
+        each: &mut dyn FnMut(Kept) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.read(|transaction| {
+            for entry in Record::read(transaction, experiment)?.boots {
+                if each(boots::read(transaction, experiment, &entry, detail)?).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn boot(&self, id: BootId) -> Result<(ExperimentId, Kept), Error> {
+        self.read(|transaction| {
+            let (experiment, entry) = boots::find(transaction, id)?;
+            Ok((experiment, boots::read(transaction, experiment, &entry, Detail::Whole)?))
+        })
+    }
+
+    fn check(&self) -> Result<Checked, Error> {
+        self.read(|transaction| check::check(transaction))
     }
 }
 
