@@ -14,8 +14,8 @@ use model::{BootId, Outcome};
 
 use super::fixture::{file_of, fill, told};
 use super::{StoreFile, boot, experiment};
-use crate::Archive;
 use crate::sqlite::Sqlite;
+use crate::{Archive, Trouble};
 
 /// The versions of which there is a file.
 const VERSIONS: [i64; 2] = [9, 10];
@@ -78,6 +78,20 @@ fn a_damaged_file_is_refused_and_remains_as_it_was() {
         assert_eq!(version(&file), 9);
         assert!(fs::read(&file.path).unwrap() == before, "{damage}");
     }
+}
+
+#[test]
+fn a_migration_on_a_full_disk_changes_nothing() {
+    let file = file_of(9);
+    let before = fs::read(&file.path).unwrap();
+    let mut full = file.plain();
+    let pages: i64 = full.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    full.pragma_update_and_check(None, "max_page_count", pages + 4, |_| Ok(())).unwrap();
+    let error = crate::schema::create(&mut full, &|_| ()).unwrap_err();
+    assert!(matches!(error, Trouble::Full), "{error}");
+    drop(full);
+    assert!(fs::read(&file.path).unwrap() == before);
+    assert_eq!(file.open().check().unwrap().lost, []);
 }
 
 #[test]
