@@ -163,7 +163,8 @@ pub struct Comparison {
     pub judging: Judging,
     /// The variants in the order of the columns. The first is the baseline.
     pub variants: Vec<VariantOutcomes>,
-    /// Whether a boot that counts ran under emulation (TCG), where times are not performance.
+    /// Whether times were measured in a boot that counts and ran under emulation (TCG), where times are not
+    /// performance.
     pub emulated: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
@@ -304,10 +305,11 @@ fn described(
         boots: experiment.boots,
         judging: *judging,
         variants: columns.iter().map(variant).collect(),
-        emulated: columns
-            .iter()
-            .flat_map(VariantBoots::complete)
-            .any(|boot| boot.facts.execution == Some(Execution::Tcg)),
+        emulated: experiment.mode.is_measured()
+            && columns
+                .iter()
+                .flat_map(VariantBoots::complete)
+                .any(|boot| boot.facts.provenance.execution == Some(Execution::Tcg)),
         tables: Vec::new(),
         unmet: Vec::new(),
         cross_checks: Vec::new(),

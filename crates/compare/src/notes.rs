@@ -229,8 +229,8 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
     let boots: Vec<_> = column.complete().collect();
     let kept: [Common; 3] = [
         ("kernel image", |facts| &facts.kernel_digest),
-        ("acceleration", BootFacts::execution_name),
-        ("emulator", |facts| &facts.emulator),
+        ("acceleration", |facts| facts.provenance.execution_name()),
+        ("emulator", |facts| &facts.provenance.emulator),
     ];
     kept.into_iter().filter_map(move |(what, of)| {
         let values: BTreeSet<_> = boots.iter().map(|boot| of(&boot.facts)).collect();
@@ -406,9 +406,9 @@ mod tests {
     #[test]
     fn differences_between_boots_of_a_variant_are_reported() {
         let mut boots = [boot(0), boot(1), failed(2, "no answer")];
-        boots[0].facts.emulator = "QEMU 10.0.2".into();
-        boots[1].facts.emulator = "QEMU 10.0.3".into();
-        boots[2].facts.execution = Some(Execution::Kvm);
+        boots[0].facts.provenance.emulator = "QEMU 10.0.2".into();
+        boots[1].facts.provenance.emulator = "QEMU 10.0.3".into();
+        boots[2].facts.provenance.execution = Some(Execution::Kvm);
         let [mixed] = of_one(&boots).mixed.try_into().unwrap();
         assert_eq!(mixed.what, "emulator");
         assert_eq!(mixed.values, ["QEMU 10.0.2", "QEMU 10.0.3"]);

@@ -46,7 +46,8 @@ pub fn boot<'a>(experiment: &'a Experiment, kept: &'a Kept, id: &'a str) -> [Cel
 /// The cells of [`MACHINE`].
 pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
     let facts = &boot.facts;
-    let emulated = facts.execution.map_or(Cell::Null, |it| Cell::Flag(it != Execution::Kvm));
+    let emulated =
+        facts.provenance.execution.map_or(Cell::Null, |it| Cell::Flag(it == Execution::Tcg));
     [
         Cell::text(&facts.release),
         Cell::amount(facts.cpus.into()),

@@ -238,7 +238,7 @@ pub fn boots(boots: &[Kept]) -> String {
             id.to_string(),
             boot.variant.clone(),
             seconds(boot.host.wall, 0),
-            boot.facts.execution_name().to_owned(),
+            boot.facts.provenance.execution_name().to_owned(),
             boot.facts.release.clone(),
             format!("{}{superseded}", boot.outcome),
         ]
@@ -255,8 +255,8 @@ pub fn boot(boot: &Boot) -> String {
         escape(&facts.release),
         escape(&boot.outcome.to_string()),
         seconds(boot.host.wall, 1),
-        escape(&facts.emulator),
-        facts.execution_name()
+        escape(&facts.provenance.emulator),
+        facts.provenance.execution_name()
     );
     let problems = boot
         .problems

@@ -25,7 +25,8 @@ fn boot(variant: &str, value: f64) -> Boot {
     let outcome = Outcome::Complete;
     let mut boot =
         Boot { variant: variant.into(), outcome, samples: vec![sample], ..Boot::default() };
-    (boot.facts.emulator, boot.facts.execution) = ("QEMU 10.0.2".into(), Some(Execution::Kvm));
+    let made = &mut boot.facts.provenance;
+    (made.emulator, made.execution) = ("QEMU 10.0.2".into(), Some(Execution::Kvm));
     boot
 }
 

@@ -21,7 +21,8 @@ use kernelfiles::kallsyms::Symbols;
 use kernels::{Unbuilt, Userspace, digest};
 use machine::{Emulator, Engine, Vm};
 use model::{
-    Boot, BootFacts, Experiment, Kernel, NoteKind, Outcome, Problem, ProblemKind, Variant,
+    Boot, BootFacts, Experiment, Kernel, NoteKind, Outcome, Problem, ProblemKind, Provenance,
+    Variant,
 };
 
 use crate::record::conclude::{Counting, Head, conclude, unknown_load};
@@ -169,10 +170,14 @@ impl Bootable<'_> {
                 .collect(),
             own_modules: self.out_of_tree.modules().next().is_some()
                 && !out_of_tree::has_foreign(self.kernel, self.variant),
+            mode: self.experiment.mode,
             facts: BootFacts {
                 release: self.kernel.release.clone(),
-                execution: Some(self.engine.execution()),
-                emulator: self.emulator.version().to_owned(),
+                provenance: Provenance {
+                    execution: Some(self.engine.execution()),
+                    emulator: self.emulator.version().to_owned(),
+                    ..Provenance::default()
+                },
                 kernel_origin: self.kernel.origin.clone(),
                 kernel_digest: self.kernel.digest.clone(),
                 userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),

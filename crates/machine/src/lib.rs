@@ -48,7 +48,7 @@ pub const PROFILE_FILE: &str = "profile.bin";
 /// The plugin's list of the kernel's functions, in the machine's directory.
 pub const FUNCTIONS_FILE: &str = "functions.bin";
 
-/// What executes a guest's instructions.
+/// How QEMU executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine<'a> {
     /// Hardware virtualisation.
@@ -60,12 +60,11 @@ pub enum Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// The kind of engine for the boot's facts.
+    /// What executes a boot's instructions.
     pub const fn execution(self) -> Execution {
         match self {
             Self::Kvm => Execution::Kvm,
-            Self::Tcg => Execution::Tcg,
-            Self::Exact(_) => Execution::Exact,
+            Self::Tcg | Self::Exact(_) => Execution::Tcg,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Note, Profile, Source};
+use crate::{Note, Profile, Provenance, Source};
 
 /// The source name of series that a workload reports itself. Their values are kept in millionths.
 pub const WORKLOAD_SOURCE: &str = "workload";
@@ -76,24 +76,6 @@ impl fmt::Display for Outcome {
             Self::Invalid(detail) => write!(f, "invalid because of the host: {detail}"),
             Self::Interrupted => f.pad("interrupted"),
         }
-    }
-}
-
-named! {
-    /// What executed the instructions of a boot.
-    pub enum Execution {
-        /// The processor, under KVM.
-        Kvm = "kvm",
-        /// QEMU's emulation, where times are not performance.
-        Tcg = "tcg",
-        /// QEMU's emulation as exact mode has it, which counts instructions.
-        Exact = "exact",
-    }
-}
-
-impl fmt::Display for Execution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -267,11 +249,9 @@ pub struct BootFacts {
     pub memory: u64,
     /// Page size in bytes.
     pub page_size: u64,
-    /// What executed its instructions; `None` if unknown.
-    #[serde(alias = "accel")]
-    pub execution: Option<Execution>,
-    /// The emulator and its version.
-    pub emulator: String,
+    /// Where and by what it was made.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// The kernel's origin.
     pub kernel_origin: String,
     /// SHA-256 of the kernel image.
@@ -292,13 +272,6 @@ pub struct BootFacts {
     /// The packages in it as `name=version`.
     #[serde(default)]
     pub userspace: Vec<String>,
-}
-
-impl BootFacts {
-    /// The name of what executed the boot; empty if unknown.
-    pub fn execution_name(&self) -> &'static str {
-        self.execution.map_or("", Execution::name)
-    }
 }
 
 /// What the host did while a boot ran. What is not known is NaN, which JSON has as null.

@@ -16,6 +16,7 @@ mod note;
 mod parameter;
 mod pinned;
 mod profile;
+mod provenance;
 mod quantity;
 mod swap;
 mod sweep;
@@ -25,8 +26,8 @@ mod visible;
 mod workload;
 
 pub use boot::{
-    Boot, BootFacts, Chunk, Column, Execution, HostLoad, ONCE, Outcome, Problem, ProblemKind,
-    Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
+    Boot, BootFacts, Chunk, Column, HostLoad, ONCE, Outcome, Problem, ProblemKind, Sample,
+    TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use build::{Build, Compiler, TaskLayout};
 pub use directory::base_directory;
@@ -46,6 +47,7 @@ pub use profile::{
     INSTRUCTIONS, Instructions, MAX_FREQUENCY, NO_PHASE, Privilege, Process, Profile, Profiling,
     RESERVED_METRICS, Sampled, Slice, Stack, Target, USER, is_reserved, is_reserved_phase,
 };
+pub use provenance::{Execution, Host, Programs, Provenance};
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};

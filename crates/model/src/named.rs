@@ -1,13 +1,14 @@
 //! A macro for enums whose values have names in files and options.
 
-/// Declares an enum with a name for each value: the same in files, the store and output.
+/// Declares an enum with a name for each value: the same in files, the store and output. Other names after it
+/// are read, and not written.
 macro_rules! named {
-    ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$about:meta])* $Value:ident = $name:literal,)* }) => {
+    ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$about:meta])* $Value:ident = $name:literal $(| $old:literal)*,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(serde::Serialize, serde::Deserialize)]
         pub enum $Enum {
-            $($(#[$about])* #[serde(rename = $name)] $Value,)*
+            $($(#[$about])* #[serde(rename = $name, $(alias = $old,)*)] $Value,)*
         }
 
         impl $Enum {
@@ -23,7 +24,10 @@ macro_rules! named {
 
             /// The value of this name; none for an unknown one.
             pub fn of_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|it| it.name() == name)
+                match name {
+                    $($name $(| $old)* => Some(Self::$Value),)*
+                    _ => None,
+                }
             }
         }
     };

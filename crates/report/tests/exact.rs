@@ -20,7 +20,7 @@ fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
         let luck = 1.0 + LUCK[seed as usize % LUCK.len()] / 1e4;
         let mut boot = boot(seed);
         boot.block = seed;
-        boot.facts.execution = Some(Execution::Tcg);
+        boot.facts.provenance.execution = Some(Execution::Tcg);
         for (phase, work, scale) in [("NUMA01", 14.25, scale), ("NUMA02", 5.5, 1.0)] {
             let user = work * 1e9;
             let kernel = (work * 2.1e7 * luck * scale).round();
@@ -338,7 +338,7 @@ fn the_widest_luck_floor_is_printed() {
 fn times_under_emulation_have_no_reading() {
     let mut measured = [blocks(1.0, 0, 3), blocks(1.04, 3, 3)];
     for boot in measured.iter_mut().flatten() {
-        boot.facts.execution = Some(Execution::Tcg);
+        boot.facts.provenance.execution = Some(Execution::Tcg);
     }
     let exact = seeds(1.0, 5);
     let comparison = by_both_clocks(measured.each_ref().map(|it| &**it), [&exact, &exact]);

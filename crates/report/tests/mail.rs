@@ -207,7 +207,7 @@ fn exact_mode() {
     case.experiment.userspace_digest = "51ab".repeat(16);
     case.experiment.workloads[0].manifest.packages = vec!["xfsprogs".into(), "fio".into()];
     for boot in case.boots.iter_mut().flatten() {
-        boot.facts.execution = Some(Execution::Exact);
+        boot.facts.provenance.execution = Some(Execution::Tcg);
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);
@@ -362,7 +362,7 @@ fn settings_are_printed_in_full() {
 fn times_under_emulation_are_no_regression() {
     let mut case = two(Mode::Measured, 1.5);
     for boot in case.boots.iter_mut().flatten() {
-        boot.facts.execution = Some(Execution::Tcg);
+        boot.facts.provenance.execution = Some(Execution::Tcg);
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);

@@ -404,7 +404,7 @@ fn emulated_with_complaints() {
     let emulated = |scale| {
         let mut boots = boots(scale);
         for boot in &mut boots {
-            boot.facts.execution = Some(Execution::Tcg);
+            boot.facts.provenance.execution = Some(Execution::Tcg);
             boot.problems.clear();
         }
         boots
@@ -421,7 +421,7 @@ fn emulated_with_complaints() {
         complain(&mut new[1], ProblemKind::OomKill, &text);
     }
     complain(&mut new[1], ProblemKind::SeriesDropped, "the recorder was full");
-    new[1].facts.emulator = "QEMU 10.0.3".into();
+    new[1].facts.provenance.emulator = "QEMU 10.0.3".into();
     insta::assert_snapshot!(text(&[("6.1", &old), ("6.1-patched", &new)]));
 }
 

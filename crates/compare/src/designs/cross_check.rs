@@ -219,7 +219,7 @@ impl Pair<'_> {
     /// `times` and `guests` are the operations of all columns, measured and by guest time.
     fn cross_check(&self, times: &[Operation<'_>], guests: &[Operation<'_>]) -> Vec<CrossCheck> {
         let mut boots = self.times.iter().flat_map(|column| column.complete());
-        let emulated = boots.any(|boot| boot.facts.execution == Some(Execution::Tcg));
+        let emulated = boots.any(|boot| boot.facts.provenance.execution == Some(Execution::Tcg));
         let is_own = |time: &&Operation<'_>| {
             self.numbers.iter().any(|&number| !time.columns[number].is_empty())
         };

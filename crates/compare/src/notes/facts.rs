@@ -10,10 +10,10 @@ const KIB: u64 = 1 << 10;
 
 /// The machine: how it executes, and its shape, as far as they are known.
 pub fn machine(facts: &BootFacts) -> Option<String> {
-    let BootFacts { execution, emulator, cpus, nodes, memory, page_size, .. } = facts;
+    let BootFacts { provenance, cpus, nodes, memory, page_size, .. } = facts;
     let known = |known: bool, text: String| known.then_some(text);
     let parts = [
-        execution.map(|execution| format!("{execution}, {emulator}")),
+        provenance.execution.map(|it| format!("{}, {}", it.name(), provenance.emulator)),
         known(*cpus > 0, count(*cpus as usize, "CPU")),
         known(*nodes > 0, count(*nodes as usize, "node")),
         known(*memory > 0, format!("{} MiB", memory / MIB)),
@@ -113,7 +113,7 @@ fn numbered(cmdline: &str) -> Vec<(&str, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use model::Execution;
+    use model::{Execution, Provenance};
 
     use super::*;
 
@@ -153,13 +153,16 @@ mod tests {
             nodes: 1,
             memory: 512 * MIB,
             page_size: 4 * KIB,
-            execution: Some(Execution::Kvm),
-            emulator: "QEMU 10.0.2".into(),
+            provenance: Provenance {
+                execution: Some(Execution::Kvm),
+                emulator: "QEMU 10.0.2".into(),
+                ..Provenance::default()
+            },
             ..BootFacts::default()
         };
         let said = "kvm, QEMU 10.0.2, 1 CPU, 1 node, 512 MiB, pages of 4 KiB";
         assert_eq!(machine(&facts).as_deref(), Some(said));
-        let imported = BootFacts { execution: None, nodes: 0, ..facts };
+        let imported = BootFacts { provenance: Provenance::default(), nodes: 0, ..facts };
         let said = "1 CPU, 512 MiB, pages of 4 KiB";
         assert_eq!(machine(&imported).as_deref(), Some(said));
         assert_eq!(machine(&BootFacts::default()), None);

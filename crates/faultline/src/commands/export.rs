@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
 use lab::AnalysisError;
-use model::{BootId, Execution, Experiment, Kept, Profile};
+use model::{BootId, Experiment, Kept, Mode, Profile};
 use store::{Archive, Detail, ExperimentId};
 
 use super::chosen::find_with_results;
@@ -130,7 +130,8 @@ fn profile(store: &dyn Archive, id: BootId, args: &ExportArgs) -> Result<(), Fai
         let message = "--series exports an experiment: name one instead of a boot";
         return Err(Failure::Usage(message.into()));
     }
-    let boot = store.boot(id)?.1.boot;
+    let (experiment, kept) = store.boot(id)?;
+    let (boot, experiment) = (kept.boot, store.experiment(experiment)?);
     let wanted = |profile: &&Profile| {
         args.workload.as_ref().is_none_or(|name| *name == profile.workload)
             && args.phase.as_ref().is_none_or(|name| *name == profile.phase)
@@ -138,7 +139,7 @@ fn profile(store: &dyn Archive, id: BootId, args: &ExportArgs) -> Result<(), Fai
     let profiles: Vec<&Profile> = boot.profiles.iter().filter(wanted).collect();
     if profiles.is_empty() {
         let message = match boot.profiles.len() {
-            0 if boot.facts.execution == Some(Execution::Exact) => {
+            0 if experiment.mode == Mode::Exact => {
                 format!("{id} has no profile: `faultline show {id}` tells how it ended")
             }
             0 => {

@@ -79,7 +79,8 @@ fn prints(bench: &Bench) {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], 1);
     assert_eq!(json["baseline"], "on");
-    let emulated = bench.boots().iter().any(|boot| boot.facts.execution == Some(Execution::Tcg));
+    let emulated =
+        bench.boots().iter().any(|boot| boot.facts.provenance.execution == Some(Execution::Tcg));
     assert_eq!(json["emulated"], emulated);
     let kinds: Vec<_> =
         json["tables"].as_array().unwrap().iter().map(|table| table["kind"].clone()).collect();

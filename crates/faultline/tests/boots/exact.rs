@@ -50,7 +50,7 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
 
 /// Checks the figures of one boot, each counted in several ways.
 fn adds_up(boot: &Boot) {
-    assert_eq!(boot.facts.execution, Some(Execution::Exact));
+    assert_eq!(boot.facts.provenance.execution, Some(Execution::Tcg));
     assert_eq!(boot.problems, []);
     let phases: Vec<&str> = boot.profiles.iter().map(|profile| &*profile.phase).collect();
     assert_eq!(phases, ["", "NUMA01"]);

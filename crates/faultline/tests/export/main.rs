@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Kept, Machine, Manifest,
-    Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
+    Metric, Millis, Outcome, Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
 use store::Detail;
@@ -91,7 +91,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
             cpus: 4,
             nodes: 2,
             memory: 2048 << 20,
-            execution: Some(Execution::Kvm),
+            provenance: Provenance { execution: Some(Execution::Kvm), ..Provenance::default() },
             ..BootFacts::default()
         },
         samples,
@@ -142,7 +142,7 @@ fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
         ..Boot::default()
     };
     let [mut old, new] = ["6.1", "6.10"].map(|variant| boot(&experiment, variant, 0));
-    old.facts.execution = Some(Execution::Tcg);
+    old.facts.provenance.execution = Some(Execution::Tcg);
     for boot in [old, new, failed, unknown] {
         store.keep_boot(id, &boot).unwrap();
     }
@@ -213,7 +213,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "nodes": or_null(json!(2)),
                 "memory": or_null(json!(2u64 << 30)),
                 "mode": "measured",
-                "emulated": or_null(json!(boot.facts.execution == Some(Execution::Tcg))),
+                "emulated": or_null(json!(boot.facts.provenance.execution == Some(Execution::Tcg))),
             });
             row.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
             rows.push(row);

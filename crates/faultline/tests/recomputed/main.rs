@@ -5,7 +5,7 @@ use std::process::Command;
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
+    Metric, Millis, Outcome, Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -98,7 +98,10 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
         block,
         started: 1_772_884_800 + 100 * u64::from(block) + variant as u64,
         outcome: Outcome::Complete,
-        facts: BootFacts { execution: Some(Execution::Kvm), ..BootFacts::default() },
+        facts: BootFacts {
+            provenance: Provenance { execution: Some(Execution::Kvm), ..Provenance::default() },
+            ..BootFacts::default()
+        },
         ..Boot::default()
     };
     let mut time = 7_000_000_000;

@@ -388,7 +388,7 @@ impl<'a> Trials<'a> {
     pub fn is_emulated(&self) -> bool {
         let mut boots = self.all.values().flat_map(|trial| &trial.boots);
         self.search.experiment.mode == Mode::Measured
-            && boots.any(|kept| kept.boot.facts.execution == Some(Execution::Tcg))
+            && boots.any(|kept| kept.boot.facts.provenance.execution == Some(Execution::Tcg))
     }
 
     /// Number of kernels that were built or found in the cache.

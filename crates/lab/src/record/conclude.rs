@@ -9,7 +9,7 @@ use kernelfiles::klog;
 use kernels::digest;
 use machine::{Ending, How, Limit};
 use model::{
-    Boot, BootFacts, Execution, HostLoad, Note, NoteKind, Outcome, Problem, ProblemKind, Profile,
+    Boot, BootFacts, HostLoad, Mode, Note, NoteKind, Outcome, Problem, ProblemKind, Profile,
     Topology,
 };
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct Head {
     /// Whether the only modules that taint the kernel are our own out-of-tree modules.
     #[serde(default)]
     pub own_modules: bool,
+    /// How its figures are compared.
+    #[serde(default, skip_serializing_if = "Mode::is_measured")]
+    pub mode: Mode,
     /// Facts of the kernel; those of the guest are added from its recording.
     pub facts: BootFacts,
 }
@@ -119,7 +122,7 @@ pub fn conclude(
     // In exact mode the guest's clock is the number of instructions.
     let wall = ending.map(|ending| ending.wall).filter(|_| counting.is_none());
     if recording.unsound.is_none() {
-        let is_exact = head.facts.execution == Some(Execution::Exact);
+        let is_exact = head.mode == Mode::Exact;
         recording.unsound = clock::contradiction(&console, recording.lived, wall, is_exact);
     }
     let mut outcome = outcome(&head, &recording, &console, ending);
@@ -360,11 +363,8 @@ pub(crate) mod tests {
             started: 1_700_000_000,
             workloads: job().into(),
             own_modules: false,
-            facts: BootFacts {
-                execution: Some(Execution::Tcg),
-                kernel_digest: "5bd1".into(),
-                ..BootFacts::default()
-            },
+            mode: Mode::Measured,
+            facts: BootFacts { kernel_digest: "5bd1".into(), ..BootFacts::default() },
         }
     }
 
@@ -470,6 +470,7 @@ pub(crate) mod tests {
                 started: 0,
                 workloads: Vec::new(),
                 own_modules: false,
+                mode: Mode::Measured,
                 facts: BootFacts::default(),
             };
             outcome(&head, &Recording::default(), "SeaBIOS\n", Some(&ending))

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{Execution, Experiment, Mode, Outcome};
+use model::{Experiment, Mode, Outcome};
 use store::{Archive, Detail, ExperimentId, Standing};
 
 use crate::record::conclude::{Head, conclude, unknown_load};
@@ -73,11 +73,11 @@ fn leftover(
     if is_kept(store, experiment, &head)? {
         return remove(directory);
     }
-    let (variant, of) = (head.variant.clone(), head.experiment.clone());
+    let (variant, of, mode) = (head.variant.clone(), head.experiment.clone(), head.mode);
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
             // Counts cannot be read without the kernel's symbols.
-            if boot.facts.execution == Some(Execution::Exact) {
+            if mode == Mode::Exact {
                 boot.outcome = Outcome::Interrupted;
             }
             match boot.outcome {
@@ -141,9 +141,8 @@ fn misfit(
     if !is_same {
         return Some("its workloads or their iterations are");
     }
-    let is_exact = facts.execution == Some(Execution::Exact);
     let is_kernel = variant.kernel.digest.as_ref().is_none_or(|it| *it == facts.kernel_digest);
-    if is_exact != (experiment.mode == Mode::Exact)
+    if head.mode != experiment.mode
         || !is_kernel
         || facts.userspace_digest != experiment.userspace_digest
     {
@@ -250,7 +249,7 @@ mod tests {
             (|head| head.workloads[0].0 = "b".into(), workloads),
             (|head| head.workloads.clear(), workloads),
             (|head| head.facts.kernel_digest = "5bd2".into(), machine),
-            (|head| head.facts.execution = Some(Execution::Exact), machine),
+            (|head| head.mode = Mode::Exact, machine),
         ];
         for (change, what) in changes {
             let (said, kept) = left(change);

@@ -39,8 +39,8 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
         }));
     }
     wrong.extend(match base.mode {
-        Mode::Measured => unlike(all, "accelerator", |boot| boot.facts.execution_name()),
-        Mode::Exact => unlike(all, "emulator", |boot| &boot.facts.emulator),
+        Mode::Measured => unlike(all, "accelerator", |boot| boot.facts.provenance.execution_name()),
+        Mode::Exact => unlike(all, "emulator", |boot| &boot.facts.provenance.emulator),
     });
     if !wrong.is_empty() {
         return Err(wrong);
@@ -130,7 +130,7 @@ mod tests {
                 block,
                 ..Boot::default()
             };
-            boot.facts.emulator = emulator.into();
+            boot.facts.provenance.emulator = emulator.into();
             Kept { id: BootId(10 * id + i64::from(block)), superseded: false, boot }
         });
         let kept = kept.collect();
@@ -179,9 +179,9 @@ mod tests {
         let told = told(&exact(4), &exact(5), "QEMU 11");
         assert_eq!(told, "seeds: 4 in 1, 5 in 2\nemulator: QEMU 10 in 1, QEMU 11 in 2");
         let mut emulated = of(2, &measured, "");
-        emulated.2[0].boot.facts.execution = Some(Execution::Tcg);
+        emulated.2[0].boot.facts.provenance.execution = Some(Execution::Tcg);
         let mut native = of(1, &measured, "");
-        native.2[1].boot.facts.execution = Some(Execution::Kvm);
+        native.2[1].boot.facts.provenance.execution = Some(Execution::Kvm);
         assert_eq!(across(&[native, emulated]).unwrap_err(), ["accelerator: kvm in 1, tcg in 2"]);
         let auto = of(2, &format!("boots = \"auto\"\n{MACHINE}"), "");
         let wrong = across(&[of(1, &measured, ""), auto]).unwrap_err();

@@ -25,14 +25,10 @@ pub struct RunContext<'a> {
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     emulator: Emulator,
-    execution: Execution,
-}
-
-/// How the boots of an experiment are executed.
-enum Execution {
-    Measured(Engine<'static>),
-    /// With the code of each variant's kernel.
-    Exact(Vec<KernelCode>),
+    /// What executes measured boots.
+    engine: Engine<'static>,
+    /// In exact mode the code of each variant's kernel.
+    codes: Option<Vec<KernelCode>>,
 }
 
 impl<'a> RunContext<'a> {
@@ -47,30 +43,21 @@ impl<'a> RunContext<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
         let emulator = Emulator::find()?;
-        let execution = match experiment.mode {
-            Mode::Exact => {
-                let mut codes = Vec::new();
-                for Obtained { kernel, unbuilt } in kernels {
-                    codes.push(match unbuilt {
-                        Some(_) => KernelCode::default(),
-                        None => lab.kernel_code(kernel, &emulator, watch)?,
-                    });
-                }
-                Execution::Exact(codes)
-            }
-            // Nothing boots.
-            Mode::Measured if kernels[first].unbuilt.is_some() => Execution::Measured(Engine::Tcg),
-            Mode::Measured => Execution::Measured(engine::choose(
+        let is_exact = experiment.mode == Mode::Exact;
+        let codes = if is_exact { Some(codes(lab, kernels, &emulator, watch)?) } else { None };
+        let engine = match kernels[first].unbuilt.is_some() || is_exact {
+            true => Engine::Tcg,
+            false => engine::choose(
                 experiment.machine.accel,
                 &emulator,
                 (&kernels[first].kernel, &lab.guest),
                 &lab.cache,
                 &lab.scratch,
                 &mut |line| watch(Progress::Message(line)),
-            )?),
+            )?,
         };
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
-        Ok(Self { experiment, seen, kernels, out_of_tree, userspace, emulator, execution })
+        Ok(Self { experiment, seen, kernels, out_of_tree, userspace, emulator, engine, codes })
     }
 
     /// The inputs that make the boot in `slot` exact; `None` in measured mode.
@@ -86,10 +73,6 @@ impl<'a> RunContext<'a> {
         slot: Slot,
         inputs: Option<&'b Exact>,
     ) -> Bootable<'b> {
-        let measured = match self.execution {
-            Execution::Measured(engine) => engine,
-            Execution::Exact(_) => Engine::Tcg,
-        };
         Bootable {
             experiment: &self.seen[slot.variant],
             variant: &self.experiment.variants[slot.variant],
@@ -98,16 +81,27 @@ impl<'a> RunContext<'a> {
             out_of_tree: &self.out_of_tree[slot.variant],
             guest,
             userspace: self.userspace,
-            engine: inputs.map_or(measured, Engine::Exact),
+            engine: inputs.map_or(self.engine, Engine::Exact),
             emulator: &self.emulator,
             symbols: self.kernel_code(slot).map(|code| &code.symbols),
         }
     }
 
     fn kernel_code(&self, slot: Slot) -> Option<&KernelCode> {
-        match &self.execution {
-            Execution::Measured(_) => None,
-            Execution::Exact(codes) => Some(&codes[slot.variant]),
-        }
+        self.codes.as_ref().map(|codes| &codes[slot.variant])
     }
+}
+
+/// The code of each kernel.
+fn codes(
+    lab: &Lab,
+    kernels: &[Obtained],
+    emulator: &Emulator,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<KernelCode>, RunError> {
+    let mut code = |Obtained { kernel, unbuilt }: &Obtained| match unbuilt {
+        Some(_) => Ok(KernelCode::default()),
+        None => lab.kernel_code(kernel, emulator, watch),
+    };
+    kernels.iter().map(&mut code).collect()
 }

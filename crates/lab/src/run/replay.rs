@@ -195,7 +195,7 @@ impl Lab {
         let is = userspace.as_ref().map(digest_of).unwrap_or_default();
         same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
-        same(id, "QEMU", &kept.facts.emulator, emulator.version())?;
+        same(id, "QEMU", &kept.facts.provenance.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
         let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;

@@ -93,9 +93,16 @@ fn origin(facts: Option<&BootFacts>) -> String {
 
 fn emulators(page: &Page<'_>) -> String {
     let boots = page.results.variants.iter().flat_map(|column| &column.boots);
-    let all = boots.map(|kept| &kept.boot.facts).filter(|facts| !facts.emulator.is_empty());
+    let all =
+        boots.map(|kept| &kept.boot.facts).filter(|facts| !facts.provenance.emulator.is_empty());
     let all: BTreeSet<String> = all
-        .map(|facts| format!("; {} ({})", excerpt(&facts.emulator), facts.execution_name()))
+        .map(|facts| {
+            format!(
+                "; {} ({})",
+                excerpt(&facts.provenance.emulator),
+                facts.provenance.execution_name()
+            )
+        })
         .collect();
     all.into_iter().collect()
 }

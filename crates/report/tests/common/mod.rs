@@ -7,8 +7,8 @@ pub mod carried;
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Point, PointChange, Sample, Step,
-    Topology, Usage, Variant, WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Point, PointChange, Provenance, Sample,
+    Step, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
 
@@ -53,8 +53,11 @@ pub fn boot(replicate: u32) -> Boot {
             nodes: 2,
             memory: 2048 << 20,
             page_size: 4096,
-            execution: Some(Execution::Kvm),
-            emulator: "QEMU 10.0.2".into(),
+            provenance: Provenance {
+                execution: Some(Execution::Kvm),
+                emulator: "QEMU 10.0.2".into(),
+                ..Provenance::default()
+            },
             kernel_origin: "debian linux-image-6.1.0-49-cloud-amd64 6.1.174-1".into(),
             kernel_digest: "5bd1".into(),
             config: "CONFIG_HZ=250\nCONFIG_LRU_GEN=y\n# CONFIG_LRU_GEN_ENABLED is not set\nCONFIG_NR_CPUS=512\n".into(),

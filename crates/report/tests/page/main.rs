@@ -253,8 +253,11 @@ fn hostile() -> (Vec<Side>, Experiment) {
         side.variant.kernel = long.clone().into();
         for boot in &mut side.boots {
             for text in [
-                &mut boot.facts.release, &mut boot.facts.kernel_origin,
-                &mut boot.facts.kernel_digest, &mut boot.facts.cmdline, &mut boot.facts.emulator,
+                &mut boot.facts.release,
+                &mut boot.facts.kernel_origin,
+                &mut boot.facts.kernel_digest,
+                &mut boot.facts.cmdline,
+                &mut boot.facts.provenance.emulator,
                 &mut boot.facts.banner,
             ] {
                 text.push_str(&long);

@@ -1,8 +1,8 @@
 //! Reads and verifies the rows of a boot, and makes parts of them. Packed data remains as it is.
 
 use model::{
-    Boot, BootFacts, BootId, Execution, HostLoad, Note, Outcome, Problem, ProblemKind, Sample,
-    Usage,
+    Boot, BootFacts, BootId, Execution, HostLoad, Note, Outcome, Problem, ProblemKind, Provenance,
+    Sample, Usage,
 };
 use rusqlite::{Connection, Row};
 
@@ -220,8 +220,11 @@ fn facts(row: &Row) -> Result<BootFacts, Trouble> {
         nodes: row.get("nodes")?,
         memory: unsigned(row, "memory")?,
         page_size: unsigned(row, "page_size")?,
-        execution,
-        emulator: row.get("emulator")?,
+        provenance: Provenance {
+            execution,
+            emulator: row.get("emulator")?,
+            ..Provenance::default()
+        },
         kernel_origin: row.get("kernel_origin")?,
         kernel_digest: row.get("kernel_digest")?,
         initramfs_digest: row.get("initramfs_digest")?,

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use model::{
     Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Execution, Experiment,
     Function, HostLoad, Instructions, Kept, Machine, Manifest, Metric, Millis, Outcome, Privilege,
-    Problem, ProblemKind, Profile, Sample, Setting, Stack, Target, Topology, Usage, Variant,
-    WorkloadUse,
+    Problem, ProblemKind, Profile, Provenance, Sample, Setting, Stack, Target, Topology, Usage,
+    Variant, WorkloadUse,
 };
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tempfile::TempDir;
@@ -233,8 +233,11 @@ fn facts(variant: &str) -> BootFacts {
         nodes: 2,
         memory: u64::MAX,
         page_size: 4096,
-        execution: Some(Execution::Tcg),
-        emulator: "QEMU 10.0.2".into(),
+        provenance: Provenance {
+            execution: Some(Execution::Tcg),
+            emulator: "QEMU 10.0.2".into(),
+            ..Provenance::default()
+        },
         kernel_origin: format!("linux-image-{variant}-cloud-amd64"),
         kernel_digest: "0123456789abcdef".repeat(4),
         initramfs_digest: "89abcdef".repeat(8),

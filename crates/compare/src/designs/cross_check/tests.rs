@@ -303,7 +303,7 @@ fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
 #[test]
 fn times_under_emulation_give_no_conclusion() {
     let mut times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-    times[1][2].facts.execution = Some(Execution::Tcg);
+    times[1][2].facts.provenance.execution = Some(Execution::Tcg);
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));
     let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
     assert_eq!(found[0].conclusion, Conclusion::Withheld);

@@ -72,8 +72,9 @@ fn head(kept: &Kept) -> Vec<String> {
         line("machine", &machine),
     ];
     // Unknown for imported boots.
-    if let Some(execution) = facts.execution {
-        head.push(line("executed by", &format!("{} ({execution})", facts.emulator)));
+    if let Some(execution) = facts.provenance.execution {
+        let by = format!("{} ({})", facts.provenance.emulator, execution.name());
+        head.push(line("executed by", &by));
     }
     if !facts.userspace_digest.is_empty() {
         head.push(line("user space", &format!("sha256 {}", facts.userspace_digest)));
@@ -237,7 +238,7 @@ mod tests {
         let facts = &mut boot.facts;
         for fact in [
             &mut boot.variant, &mut facts.release, &mut facts.version, &mut facts.banner,
-            &mut facts.cmdline, &mut facts.emulator, &mut facts.kernel_origin,
+            &mut facts.cmdline, &mut facts.provenance.emulator, &mut facts.kernel_origin,
             &mut facts.kernel_digest,
         ] {
             *fact = hostile.into();
