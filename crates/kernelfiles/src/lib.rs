@@ -11,6 +11,7 @@
 pub mod buddyinfo;
 pub mod catalogue;
 pub mod config;
+pub mod cpuinfo;
 pub mod derived;
 pub mod diskstats;
 pub mod events;

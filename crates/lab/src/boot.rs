@@ -8,6 +8,7 @@ pub mod guest;
 pub mod inspect;
 pub mod job;
 pub mod out_of_tree;
+pub mod provenance;
 pub mod swap;
 pub mod symbols;
 pub mod userspace;
@@ -53,6 +54,8 @@ pub struct Bootable<'a> {
     pub engine: Engine<'a>,
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
+    /// What the boot says of where and by what it was made.
+    pub provenance: &'a Provenance,
     /// The kernel's functions; empty if instructions are not counted.
     pub symbols: Option<&'a Symbols>,
 }
@@ -173,11 +176,7 @@ impl Bootable<'_> {
             mode: self.experiment.mode,
             facts: BootFacts {
                 release: self.kernel.release.clone(),
-                provenance: Provenance {
-                    execution: Some(self.engine.execution()),
-                    emulator: self.emulator.version().to_owned(),
-                    ..Provenance::default()
-                },
+                provenance: self.provenance.clone(),
                 kernel_origin: self.kernel.origin.clone(),
                 kernel_digest: self.kernel.digest.clone(),
                 userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::{Emulator, Engine};
-use model::{Accel, Experiment, Kernel, Mode, Variant};
+use model::{Accel, Experiment, Host, Kernel, Mode, Variant};
 use store::{Archive, ExperimentId};
 
 use crate::boot::disks;
@@ -56,6 +56,8 @@ pub struct Lab {
     pub libraries: Libraries,
     /// The store for boots.
     pub store: Box<dyn Archive>,
+    /// The host, as its boots report it.
+    pub host: Host,
     /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
 }

@@ -1,9 +1,13 @@
-//! Reads the host's load while a machine runs, and the CPU time stolen by its own hypervisor.
+//! Reads the host's load while a machine runs, and the CPU time stolen by its own hypervisor; and describes the host.
+
+mod describe;
 
 use std::fs;
 use std::time::Instant;
 
 use model::{Bytes, HostLoad};
+
+pub use describe::describe;
 
 /// Memory available to programs without swapping: `MemAvailable` of `/proc/meminfo` (`proc_meminfo(5)`).
 /// `None` if the host does not report it.

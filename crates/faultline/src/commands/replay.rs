@@ -1,6 +1,6 @@
 //! `faultline replay`: repeats boots of exact mode.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
@@ -25,6 +25,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         guest: Guest::find()?,
         libraries: Libraries::find(),
         store,
+        host: machine::host::describe(Path::new("/")),
         scratch: scratch(&path),
     };
     let mut ids = args.boots.clone();

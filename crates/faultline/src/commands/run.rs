@@ -90,6 +90,7 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
         guest: Guest::find()?,
         libraries: Libraries::find(),
         store: store::open(&path)?,
+        host: machine::host::describe(Path::new("/")),
         scratch: scratch(&path),
     })
 }

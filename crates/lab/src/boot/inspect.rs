@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use kernels::Cache;
 use machine::{Emulator, Engine, Vm, run_interactive};
-use model::{Boot, Experiment, Kernel, Machine, Variant};
+use model::{Boot, Experiment, Kernel, Machine, Provenance, Variant};
 
 use crate::boot::Bootable;
 use crate::boot::engine;
@@ -52,6 +52,11 @@ impl Inspection {
     pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();
+        let provenance = Provenance {
+            execution: Some(engine.execution()),
+            emulator: emulator.version().to_owned(),
+            ..Provenance::default()
+        };
         let bootable = Bootable {
             experiment: &experiment,
             variant: &experiment.variants[0],
@@ -62,6 +67,7 @@ impl Inspection {
             userspace: None,
             engine,
             emulator: &emulator,
+            provenance: &provenance,
             symbols: None,
         };
         let slot = Slot { variant: 0, replicate: 0, block: 0 };

@@ -2,7 +2,7 @@
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
-use model::{Experiment, Mode};
+use model::{Experiment, Mode, Provenance};
 
 use super::obtain::Obtained;
 use super::{Lab, RunError};
@@ -10,6 +10,7 @@ use crate::boot::Bootable;
 use crate::boot::engine;
 use crate::boot::guest::{Guest, Libraries};
 use crate::boot::out_of_tree::OutOfTree;
+use crate::boot::provenance::provenance;
 use crate::boot::symbols::KernelCode;
 use crate::record::exact;
 use crate::run::watch::{Progress, Watch};
@@ -25,6 +26,7 @@ pub struct RunContext<'a> {
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     emulator: Emulator,
+    provenance: Provenance,
     /// What executes measured boots.
     engine: Engine<'static>,
     /// In exact mode the code of each variant's kernel.
@@ -56,8 +58,20 @@ impl<'a> RunContext<'a> {
                 &mut |line| watch(Progress::Message(line)),
             )?,
         };
+        let provenance =
+            provenance(experiment, &lab.host, (&emulator, engine), (&lab.guest, &lab.libraries))?;
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
-        Ok(Self { experiment, seen, kernels, out_of_tree, userspace, emulator, engine, codes })
+        Ok(Self {
+            experiment,
+            seen,
+            kernels,
+            out_of_tree,
+            userspace,
+            emulator,
+            provenance,
+            engine,
+            codes,
+        })
     }
 
     /// The inputs that make the boot in `slot` exact; `None` in measured mode.
@@ -83,6 +97,7 @@ impl<'a> RunContext<'a> {
             userspace: self.userspace,
             engine: inputs.map_or(self.engine, Engine::Exact),
             emulator: &self.emulator,
+            provenance: &self.provenance,
             symbols: self.kernel_code(slot).map(|code| &code.symbols),
         }
     }

@@ -238,6 +238,7 @@ impl Replay {
             userspace: self.userspace.as_ref(),
             engine: Engine::Exact(&self.inputs),
             emulator: &self.emulator,
+            provenance: &self.kept.facts.provenance,
             symbols: Some(&self.code.symbols),
         };
         let initramfs = bootable.prepare(&self.directory)?.map_err(BootError::from)?;
