@@ -18,6 +18,7 @@ pub use boot::error::BootError;
 pub use boot::guest::{Guest, Libraries, NoGuest};
 pub use boot::inspect::{Inspection, InspectionError};
 pub use boot::job::JobError;
+pub use boot::provenance::counted_by;
 pub use boot::userspace;
 pub use culprit::cost;
 pub use culprit::search::{self, Asked, Search};

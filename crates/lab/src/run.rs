@@ -30,6 +30,7 @@ use crate::boot::engine;
 use crate::boot::error::BootError;
 use crate::boot::guest::{Guest, Libraries};
 use crate::boot::out_of_tree::{self, OutOfTree};
+use crate::boot::provenance::counted_by;
 use crate::boot::symbols::{KernelCode, SymbolReader};
 use crate::boot::userspace;
 use crate::record::salvage::salvage;
@@ -156,6 +157,9 @@ impl Lab {
         check_support(experiment, kernels, &out_of_tree)?;
         check_tracepoints(experiment, kernels)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
+        if let Some(line) = known::recounted(&pinned, &*self.store)? {
+            watch(Progress::Message(&line));
+        }
         let id = self.store.keep_experiment(&pinned)?;
         self.store.set_invalid_aside(id)?;
         let failed_before = match options.retry_failed {
@@ -256,8 +260,8 @@ impl Lab {
     }
 
     /// The experiment with digests of the kernels' images, the user space and the user's programs, so that
-    /// other images or programs make another experiment. In exact mode our own programs in the guest are
-    /// included.
+    /// other images or programs make another experiment. In exact mode our own programs in the guest and what
+    /// counts instructions are included.
     fn pinned(
         &self,
         experiment: &Experiment,
@@ -272,6 +276,7 @@ impl Lab {
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
             pinned.guest_digest = out_of_tree::pinned(self.guest.digest(), experiment);
+            pinned.counted_by = counted_by(&self.libraries)?;
         }
         Ok(pinned)
     }

@@ -349,6 +349,9 @@ pub struct Experiment {
     /// another experiment. Empty in measured mode.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub guest_digest: String,
+    /// What counts instructions in exact mode: another makes another experiment. Empty in measured mode.
+    #[serde(default, skip_serializing_if = "CountedBy::is_unknown")]
+    pub counted_by: CountedBy,
     /// SHA-256 of the image of user space for workloads with packages, in hexadecimal: another image makes
     /// another experiment. Empty without such workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -383,6 +386,24 @@ impl Experiment {
         packages.sort_unstable();
         packages.dedup();
         packages
+    }
+}
+
+/// What counts instructions in exact mode, besides the programs in the guest. An empty text is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CountedBy {
+    /// QEMU's version.
+    pub emulator: String,
+    /// SHA-256 of the plugin, in hexadecimal.
+    pub plugin: String,
+    /// SHA-256 of the library that hides the host's clock from QEMU, in hexadecimal.
+    pub clock: String,
+}
+
+impl CountedBy {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{GivenUp, Guest, Known, RunOptions, known, remarks, usual_wall};
+use lab::{GivenUp, Guest, Known, Libraries, RunOptions, counted_by, known, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use report::{escape, excerpt};
 use store::Archive;
@@ -102,8 +102,10 @@ pub fn plan(
     text += &list::wrapped(&boots, "    ", order.lines());
     let (Known { done, given_up }, wall) = match store {
         Some(store) => {
-            let guest = Guest::find().ok();
-            let known = known(experiment, (store, cache, guest.as_ref()), options)?;
+            let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
+            let own =
+                guest.as_ref().and_then(|it| Some((it, counted_by(&Libraries::find()).ok()?)));
+            let known = known(experiment, (store, cache, own.as_ref()), options)?;
             (known, usual_wall(experiment, store)?)
         }
         None => (Known::default(), None),

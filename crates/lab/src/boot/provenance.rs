@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kernels::digest;
 use machine::{Emulator, Engine};
-use model::{Experiment, Host, Mode, Programs, Provenance};
+use model::{CountedBy, Experiment, Host, Mode, Programs, Provenance};
 
 use crate::boot::error::{BootError, in_file};
 use crate::boot::guest::{Guest, Libraries};
@@ -18,7 +18,6 @@ pub fn provenance(
     (emulator, engine): (&Emulator, Engine<'_>),
     (guest, libraries): (&Guest, &Libraries),
 ) -> Result<Provenance, BootError> {
-    let of = |path: &Path| Ok::<_, BootError>(digest(&fs::read(path).map_err(in_file(path))?));
     let mut programs = Programs {
         agent: of(&guest.agent)?,
         workloads: of(&guest.workloads)?,
@@ -38,4 +37,18 @@ pub fn provenance(
         host: host.clone(),
         programs,
     })
+}
+
+/// What counts instructions on this host. Fails when QEMU cannot be used, or a library is not the one that was built.
+pub fn counted_by(libraries: &Libraries) -> Result<CountedBy, BootError> {
+    libraries.check()?;
+    Ok(CountedBy {
+        emulator: Emulator::find()?.version().to_owned(),
+        plugin: of(&libraries.plugin)?,
+        clock: of(&libraries.clock)?,
+    })
+}
+
+fn of(path: &Path) -> Result<String, BootError> {
+    Ok(digest(&fs::read(path).map_err(in_file(path))?))
 }

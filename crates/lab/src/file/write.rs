@@ -47,6 +47,7 @@ pub fn write(experiment: &Experiment) -> Written {
         mode,
         profile,
         guest_digest: _,
+        counted_by: _,
         userspace_digest: _,
         userspace,
         variants,

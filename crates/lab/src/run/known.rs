@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use kernels::Cache;
 use kernels::digest;
-use model::{Experiment, Kernel, Manifest, Mode, Pinned, Variant};
+use model::{CountedBy, Experiment, Kernel, Manifest, Mode, Pinned, Variant};
 use store::{Archive, Detail, ExperimentId};
 
 use super::failures::{self, GivenUp};
@@ -24,18 +24,21 @@ pub struct Known {
     pub given_up: Vec<GivenUp>,
 }
 
+/// The guest's programs, and what counts instructions.
+pub type Own<'a> = (&'a Guest, CountedBy);
+
 /// What a run of this experiment would not boot, before anything is fetched. Kernels, packages and file systems that
-/// only a run fetches or makes are taken to be those of the kept experiment, and so are the guest's programs without
-/// `guest`. Fails when the store, the cache or a program of the user's cannot be read.
+/// only a run fetches or makes are taken to be those of the kept experiment, and so is what counts instructions without
+/// `own`. Fails when the store, the cache or a program of the user's cannot be read.
 pub fn known(
     experiment: &Experiment,
-    (store, cache, guest): (&dyn Archive, &Cache, Option<&Guest>),
+    (store, cache, own): (&dyn Archive, &Cache, Option<&Own<'_>>),
     options: RunOptions,
 ) -> Result<Known, RunError> {
     for row in store.rows(Some(&experiment.name))?.iter().rev() {
         let id = row.id;
         let kept = store.experiment(id)?;
-        if store::runs_the_same(&assumed(experiment, &kept, cache, guest)?, &kept) {
+        if store::runs_the_same(&assumed(experiment, &kept, cache, own)?, &kept) {
             let mut plan = Plan::of(experiment, &done(store, id, options)?);
             let done = plan.boots - plan.due.len();
             let failed = failures::before(experiment, options, (store, id))?;
@@ -50,7 +53,7 @@ fn assumed(
     experiment: &Experiment,
     kept: &Experiment,
     cache: &Cache,
-    guest: Option<&Guest>,
+    own: Option<&Own<'_>>,
 ) -> Result<Experiment, RunError> {
     let mut assumed = experiment.clone();
     for (variant, kept) in assumed.variants.iter_mut().zip(&kept.variants) {
@@ -69,9 +72,11 @@ fn assumed(
         assumed.userspace_digest.clone_from(&kept.userspace_digest);
     }
     if experiment.mode == Mode::Exact {
-        assumed.guest_digest = match guest {
-            Some(guest) => out_of_tree::pinned(guest.digest(), experiment),
-            None => kept.guest_digest.clone(),
+        (assumed.guest_digest, assumed.counted_by) = match own {
+            Some((guest, counted_by)) => {
+                (out_of_tree::pinned(guest.digest(), experiment), counted_by.clone())
+            }
+            None => (kept.guest_digest.clone(), kept.counted_by.clone()),
         };
     }
     Ok(assumed)
@@ -125,6 +130,53 @@ pub(super) fn done(
     Ok(done)
 }
 
+/// Why an experiment of exact mode is not the latest one of its name, if that has the same variants, workloads and
+/// machine, and only other programs that decide counts: in one line, for the user. `None` otherwise, and if the store
+/// has the experiment.
+pub(super) fn recounted(
+    pinned: &Experiment,
+    store: &dyn Archive,
+) -> Result<Option<String>, RunError> {
+    let mut latest = None;
+    if pinned.mode == Mode::Exact {
+        for row in store.rows(Some(&pinned.name))?.iter().rev() {
+            let kept = store.experiment(row.id)?;
+            if store::runs_the_same(pinned, &kept) {
+                return Ok(None);
+            }
+            latest.get_or_insert((row.id, kept));
+        }
+    }
+    Ok(latest.and_then(|(id, kept)| {
+        let changes = changes(pinned, &kept)?;
+        Some(format!("a new experiment, since boots of {id} were counted otherwise: {changes}"))
+    }))
+}
+
+/// The programs that decide counts and differ between two experiments; `None` if anything else differs.
+fn changes(pinned: &Experiment, kept: &Experiment) -> Option<String> {
+    let (guest_digest, counted_by) = (kept.guest_digest.clone(), kept.counted_by.clone());
+    let otherwise = Experiment { guest_digest, counted_by, ..pinned.clone() };
+    let programs = |it: &Experiment| {
+        let CountedBy { emulator, plugin, clock } = it.counted_by.clone();
+        [emulator, plugin, clock, it.guest_digest.clone()]
+    };
+    let names = ["emulator", "plugin", "clock library", "programs in the guest"];
+    let (was, is) = (programs(kept), programs(pinned));
+    let all = names.iter().zip(was.iter().zip(&is)).filter(|(_, (was, is))| was != is);
+    let all = all.map(|(name, (was, is))| format!("{name} was {}, is {}", short(was), short(is)));
+    store::runs_the_same(&otherwise, kept).then(|| all.collect::<Vec<_>>().join("; "))
+}
+
+/// The first digits of a digest, and any other text whole.
+fn short(text: &str) -> &str {
+    match text {
+        "" => "unknown",
+        digest if digest.len() == 64 => digest.get(..12).unwrap_or(digest),
+        other => other,
+    }
+}
+
 /// Whether two experiments do the same work on the same machine, with whatever kernels and settings.
 pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
     let work = |it: &Experiment| -> Vec<_> {
@@ -160,6 +212,42 @@ mod tests {
     use model::{Millis, WorkloadUse};
 
     use super::*;
+
+    #[test]
+    fn another_program_that_decides_counts_makes_another_experiment_and_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = store::open(&place.path().join("x.db")).unwrap();
+        let counted_by = CountedBy {
+            emulator: "QEMU 10.0.2".into(),
+            plugin: "ab".repeat(32),
+            clock: "cd".repeat(32),
+        };
+        let kept = Experiment {
+            name: "x".into(),
+            mode: Mode::Exact,
+            guest_digest: "ef".repeat(32),
+            counted_by: counted_by.clone(),
+            ..Experiment::default()
+        };
+        assert_eq!(recounted(&kept, &*store).unwrap(), None);
+        let id = store.keep_experiment(&kept).unwrap();
+        assert_eq!(recounted(&kept, &*store).unwrap(), None);
+        let more = Experiment { boots: 9, ..kept.clone() };
+        assert_eq!(recounted(&more, &*store).unwrap(), None);
+        let mut other = kept.clone();
+        other.counted_by.plugin = "12".repeat(32);
+        other.counted_by.emulator = "QEMU 10.0.3".into();
+        let said = "a new experiment, since boots of 1 were counted otherwise: \
+                    emulator was QEMU 10.0.2, is QEMU 10.0.3; plugin was abababababab, is 121212121212";
+        assert_eq!(recounted(&other, &*store).unwrap().as_deref(), Some(said));
+        assert_ne!(store.keep_experiment(&other).unwrap(), id);
+        // The earlier programs are back.
+        assert_eq!(recounted(&kept, &*store).unwrap(), None);
+        let work = Experiment { userspace_digest: "34".into(), ..other };
+        assert_eq!(recounted(&work, &*store).unwrap(), None);
+        let measured = Experiment { mode: Mode::Measured, ..kept };
+        assert_eq!(recounted(&measured, &*store).unwrap(), None);
+    }
 
     #[test]
     fn an_archive_of_the_users_is_pinned_or_refused() {
