@@ -1,6 +1,7 @@
 //! One figure per boot, and the evidence from the figures of two variants.
 
 pub mod growth;
+pub mod host_block;
 pub mod operations;
 pub mod phases;
 pub mod steady;
@@ -8,7 +9,10 @@ pub mod warmup;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Boot;
 use stats::{Estimate, Summary};
+
+use host_block::HostBlock;
 
 use crate::verdicts::evidence::{Evidence, Judging, NoEvidence, Variation};
 use crate::verdicts::independent::independent;
@@ -21,41 +25,46 @@ pub const MIN_BOOTS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BootFigures {
     /// By block, and ascending within a block, so that nothing depends on the order of boots.
-    values: Vec<(u32, f64)>,
+    values: Vec<(HostBlock, f64)>,
     /// The blocks of boots that have values but no figure.
-    lacking: Vec<u32>,
+    lacking: Vec<HostBlock>,
 }
 
 impl BootFigures {
     /// From blocks and the figures of their boots. `None` is a boot whose values have no such figure.
-    pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>) -> Self {
+    pub fn new(figures: impl IntoIterator<Item = (impl Into<HostBlock>, Option<f64>)>) -> Self {
         let figures =
-            figures.into_iter().map(|(block, it)| (block, it.filter(|it| it.is_finite())));
+            figures.into_iter().map(|(block, it)| (block.into(), it.filter(|it| it.is_finite())));
         let (known, lacking): (Vec<_>, Vec<_>) = figures.partition(|(_, value)| value.is_some());
         let known = known.into_iter().filter_map(|(block, value)| Some((block, value?)));
-        let mut values: Vec<(u32, f64)> = known.collect();
+        let mut values: Vec<(HostBlock, f64)> = known.collect();
         values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Self { values, lacking: lacking.into_iter().map(|(block, _)| block).collect() }
     }
 
+    /// From boots and their figures, in the same way.
+    pub(crate) fn of_boots<'a>(figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>) -> Self {
+        Self::new(figures.into_iter().map(|(boot, it)| (HostBlock::of(boot), it)))
+    }
+
     /// Blocks with the figures of their boots.
-    pub fn by_block(&self) -> impl Iterator<Item = (u32, f64)> {
+    pub fn by_block(&self) -> impl Iterator<Item = (HostBlock, f64)> {
         self.values.iter().copied()
     }
 
     /// The blocks of which both sides have figures, ascending.
-    pub fn blocks_with(&self, other: &Self) -> Vec<u32> {
+    pub fn blocks_with(&self, other: &Self) -> Vec<HostBlock> {
         let of = |side: &Self| side.values.iter().map(|(block, _)| *block).collect::<BTreeSet<_>>();
         of(self).intersection(&of(other)).copied().collect()
     }
 
     /// Both sides, with their figures exchanged in the blocks that `exchange` selects.
-    pub fn exchanged(&self, other: &Self, exchange: impl Fn(u32) -> bool) -> [Self; 2] {
+    pub fn exchanged(&self, other: &Self, exchange: impl Fn(HostBlock) -> bool) -> [Self; 2] {
         let of = |own: &Self, other: &Self| {
-            let stays = |block: u32| !exchange(block);
+            let stays = |block: HostBlock| !exchange(block);
             let kept = own.values.iter().filter(|(block, _)| stays(*block));
             let gained = other.values.iter().filter(|(block, _)| exchange(*block));
-            let mut values: Vec<(u32, f64)> = kept.chain(gained).copied().collect();
+            let mut values: Vec<(HostBlock, f64)> = kept.chain(gained).copied().collect();
             values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             Self { values, lacking: own.lacking.clone() }
         };
@@ -65,15 +74,14 @@ impl BootFigures {
     /// The figures that count.
     fn counted(&self, judging: &Judging) -> Self {
         let Self { mut values, mut lacking } = self.clone();
-        values.retain(|(block, _)| judging.counts(*block));
-        lacking.retain(|block| judging.counts(*block));
+        values.retain(|(it, _)| judging.counts(it.block));
+        lacking.retain(|it| judging.counts(it.block));
         Self { values, lacking }
     }
 
-    /// Their spread.
+    /// Their spread within hosts.
     pub(crate) fn variation(&self) -> Option<Variation> {
-        let figures: Vec<Vec<f64>> = self.values.iter().map(|(_, value)| vec![*value]).collect();
-        Variation::of(&figures)
+        Variation::within_hosts(self.values.iter().map(|(it, value)| (it.host, vec![*value])))
     }
 
     /// The evidence for `new` against this baseline, as if it were the only comparison.
@@ -83,6 +91,9 @@ impl BootFigures {
     /// boots of the side with fewer: drift from block to block then cancels. Boots in blocks without the
     /// other side are then ignored, however many they are, because they would bring in the difference
     /// between blocks. Otherwise both sides are taken as independent ([`independent`]).
+    ///
+    /// Boots of several hosts are compared on each host by itself, and the differences are combined
+    /// ([`combined`]). So boots of two hosts are never a pair, and differences between hosts are in no variance.
     ///
     /// The choice depends on the blocks alone: taking the smaller of both p-values would give false alarms
     /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`). The error says why there is no
@@ -98,6 +109,22 @@ impl BootFigures {
             true => Scale::Logarithms,
             false => Scale::Shares(base.mean().ok_or(NoEvidence::Boots(all))?),
         };
+        let Part { estimate, boots, paired } = match &Self::hosts(&[base, new])[..] {
+            [] => return Err(NoEvidence::Boots(all)),
+            [_] => base.difference(new, scale)?,
+            several => {
+                let on_host = |host: &u64| base.on(*host).difference(&new.on(*host), scale);
+                let parts: Vec<Part> = several.iter().filter_map(|it| on_host(it).ok()).collect();
+                combined(&parts).ok_or(NoEvidence::Hosts)?
+            }
+        };
+        scale.evidence(estimate, boots, paired, judging)
+    }
+
+    /// The difference to `new`, all boots being of one host.
+    fn difference(&self, new: &Self, scale: Scale) -> Result<Part, NoEvidence> {
+        let base = self;
+        let all = [base.values.len(), new.values.len()];
         let [base_blocks, new_blocks] = [base, new].map(|side| side.blocks(scale));
         let common: Vec<(&Block, &Block)> = base_blocks
             .iter()
@@ -117,12 +144,24 @@ impl BootFigures {
             return Err(NoEvidence::Boots(all));
         };
         let boots = if paired { together } else { all };
-        scale.evidence(estimate.ok_or(NoEvidence::Figure)?, boots, paired, judging)
+        Ok(Part { estimate: estimate.ok_or(NoEvidence::Figure)?, boots, paired })
+    }
+
+    /// The hosts of the boots with figures, ascending.
+    fn hosts(sides: &[&Self]) -> Vec<u64> {
+        let all = sides.iter().flat_map(|side| side.values.iter().map(|(it, _)| it.host));
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The boots of one host that have figures.
+    fn on(&self, host: u64) -> Self {
+        let own = self.values.iter().filter(|(it, _)| it.host == host);
+        Self { values: own.copied().collect(), lacking: Vec::new() }
     }
 
     /// The evidence for a sum of several variants' logarithms, each multiplied by its weight: each block in
-    /// which all of them have a figure gives one sum, on whose mean Student's t is used. `None` for fewer
-    /// than 3 such blocks, and for figures that are not above 0.
+    /// which all of them have a figure gives one sum, on whose mean Student's t is used, on each host by itself.
+    /// `None` for fewer than 3 such blocks, and for figures that are not above 0.
     pub(crate) fn contrast(sides: &[(f64, &Self)], judging: &Judging) -> Option<Evidence> {
         let sides = sides.iter().filter(|(weight, _)| *weight != 0.0);
         let sides: Vec<(f64, Self)> =
@@ -134,18 +173,22 @@ impl BootFigures {
         }
         let blocks: Vec<_> =
             sides.iter().map(|(weight, it)| (weight, it.blocks(Scale::Logarithms))).collect();
-        let sum = |block: &u32| {
-            blocks
-                .iter()
-                .map(|(weight, it)| Some(*weight * it.get(block)?.mean))
-                .sum::<Option<f64>>()
+        let sum = |block: &HostBlock| {
+            let of = |(weight, it): &(&f64, BTreeMap<HostBlock, Block>)| {
+                Some(**weight * it.get(block)?.mean)
+            };
+            blocks.iter().map(of).sum::<Option<f64>>()
         };
-        let sums: Vec<f64> = blocks.first()?.1.keys().filter_map(sum).collect();
-        if sums.len() < MIN_BOOTS {
-            return None;
-        }
-        let estimate = Estimate::of_mean(&sums)?;
-        Scale::Logarithms.evidence(estimate, [sums.len(); 2], true, judging).ok()
+        let part = |host: u64| {
+            let own = blocks.first()?.1.keys().filter(|it| it.host == host);
+            let sums: Vec<f64> = own.filter_map(sum).collect();
+            let estimate = Estimate::of_mean(&sums).filter(|_| sums.len() >= MIN_BOOTS)?;
+            Some(Part { estimate, boots: [sums.len(); 2], paired: true })
+        };
+        let all: Vec<&Self> = sides.iter().map(|(_, side)| side).collect();
+        let parts: Vec<Part> = Self::hosts(&all).into_iter().filter_map(part).collect();
+        let Part { estimate, boots, .. } = combined(&parts)?;
+        Scale::Logarithms.evidence(estimate, boots, true, judging).ok()
     }
 
     fn mean(&self) -> Option<f64> {
@@ -157,13 +200,43 @@ impl BootFigures {
         self.values.iter().map(|(_, value)| scale.of(*value)).collect()
     }
 
-    fn blocks(&self, scale: Scale) -> BTreeMap<u32, Block> {
+    fn blocks(&self, scale: Scale) -> BTreeMap<HostBlock, Block> {
         let blocks = self.values.chunk_by(|a, b| a.0 == b.0);
-        let block = |boots: &[(u32, f64)]| {
+        let block = |boots: &[(HostBlock, f64)]| {
             let sum: f64 = boots.iter().map(|(_, value)| scale.of(*value)).sum();
             (boots[0].0, Block { mean: sum / boots.len() as f64, boots: boots.len() })
         };
         blocks.map(block).collect()
+    }
+}
+
+/// A difference on one host.
+struct Part {
+    estimate: Estimate,
+    boots: [usize; 2],
+    paired: bool,
+}
+
+/// The mean of the differences on several hosts, each weighted by its number of boots of the side with fewer, so that
+/// weights do not depend on figures. Its error has only variances within hosts ([`Estimate::sum`]). None without a
+/// difference.
+fn combined(parts: &[Part]) -> Option<Part> {
+    let weight = |part: &Part| part.boots[0].min(part.boots[1]) as f64;
+    match parts {
+        [] => None,
+        [Part { estimate, boots, paired }] => {
+            Some(Part { estimate: *estimate, boots: *boots, paired: *paired })
+        }
+        several => {
+            let whole: f64 = several.iter().map(weight).sum();
+            let shares: Vec<_> =
+                several.iter().map(|part| (weight(part) / whole, part.estimate)).collect();
+            Some(Part {
+                estimate: Estimate::sum(&shares),
+                boots: [0, 1].map(|side| several.iter().map(|part| part.boots[side]).sum()),
+                paired: several.iter().all(|part| part.paired),
+            })
+        }
     }
 }
 
@@ -247,174 +320,4 @@ impl Scale {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::Look;
-    use crate::testing::{blocks_from, near};
-
-    /// Boots of blocks from 0 on.
-    fn blocks(values: &[f64]) -> BootFigures {
-        blocks_from(0, values)
-    }
-
-    const JUDGING: Judging =
-        Judging { margin: 0.03, confidence: 0.95, luck: 0.01, look: None, warm_up_counts: false };
-    const BASE: [f64; 5] = [62.44, 64.0, 61.9, 63.3, 62.7];
-
-    /// NumPy 2.4.6 and SciPy 1.17.1: `d = numpy.log(new) - numpy.log(base)`, `numpy.exp` of its mean
-    /// and of both ends of `r.confidence_interval(0.95)` with `r = scipy.stats.ttest_1samp(d, 0)`,
-    /// `r.pvalue`, and the larger p-value of `ttest_1samp(d, numpy.log(0.97),
-    /// alternative="greater")` and `ttest_1samp(d, numpy.log(1.03), alternative="less")`.
-    #[test]
-    fn blocks_are_compared_as_scipy_does_it() {
-        let new = blocks(&[60.1, 62.2, 60.5, 61.9, 61.2]);
-        let found = blocks(&BASE).against(&new, &JUDGING).unwrap();
-        assert_eq!((found.paired, found.boots, found.freedom), (true, [5, 5], 4.0));
-        let Evidence { ratio, low, high, p_alone, p_same, .. } = found;
-        let expected = [
-            0.9731314463934888, 0.9652025225175995, 0.9811255046141015, 0.0007616146699008762,
-            0.1677434949192007,
-        ];
-        near(&[ratio, low, high, p_alone, p_same], &expected);
-    }
-
-    /// As above, of `d = new - base`, the bounds added to 1 as shares of `numpy.mean(base)`.
-    #[test]
-    fn figures_of_zero_are_compared_by_their_differences() {
-        let (base, new) = (blocks(&[0.0, 3.0, 1.0, 2.0]), blocks(&[5.0, 9.0, 4.0, 7.0]));
-        let Evidence { ratio, low, high, p_alone, .. } = base.against(&new, &JUDGING).unwrap();
-        let expected =
-            [4.166666666666666, 2.831836516442716, 5.501496816890617, 0.00481823046819855];
-        near(&[ratio, low, high, p_alone], &expected);
-    }
-
-    /// NumPy and SciPy: the degrees of freedom as in [`independent`], the p-value
-    /// `2 * scipy.stats.t.sf(abs(t), df)`, the bounds with `scipy.stats.t.ppf(0.975, df)`.
-    #[test]
-    fn boots_that_share_no_block_are_independent() {
-        let new = blocks_from(10, &[60.1, 66.2, 55.5, 59.0]);
-        let found = blocks(&BASE[..4]).against(&new, &JUDGING).unwrap();
-        assert!(!found.paired);
-        let Evidence { ratio, low, high, p_alone, freedom, .. } = found;
-        let expected = [
-            0.9550696782197304, 0.8547010744059869, 1.0672246912625971, 0.2958042316124652,
-            3.40580893743087,
-        ];
-        near(&[ratio, low, high, p_alone, freedom], &expected);
-    }
-
-    #[test]
-    fn a_few_blocks_in_common_do_not_make_pairs_of_many_boots() {
-        let of = |blocks: &[u32]| {
-            let figures = blocks.iter().map(|block| (*block, Some(1.0 + f64::from(*block % 3))));
-            BootFigures::new(figures)
-        };
-        let boots = |base: &[u32], new: &[u32]| {
-            let found = of(base).against(&of(new), &JUDGING)?;
-            Ok((found.paired, found.boots))
-        };
-        assert_eq!(boots(&[0, 1, 2, 3], &[0, 1, 2, 7]), Ok((true, [3, 3])));
-        assert_eq!(boots(&[0, 1, 2, 3, 4, 5], &[0, 1, 2]), Ok((true, [3, 3])));
-        assert_eq!(boots(&[0, 1, 2, 3, 4], &[1, 2, 3, 7, 8]), Ok((true, [3, 3])));
-        assert_eq!(boots(&[0, 1, 2, 3, 4, 5], &[0, 1, 2, 7, 8, 9]), Ok((false, [6, 6])));
-        assert_eq!(boots(&[0, 0, 0], &[0, 0, 0]), Ok((false, [3, 3])));
-        assert_eq!(boots(&[0, 0, 1, 2], &[0, 1, 2]), Ok((true, [4, 3])));
-        assert_eq!(boots(&[0, 1], &[0, 1]), Err(NoEvidence::Boots([2, 2])));
-        assert_eq!(boots(&[], &[0, 1, 2, 3]), Err(NoEvidence::Boots([0, 4])));
-        assert_eq!(boots(&[0, 1, 2], &[]), Err(NoEvidence::Boots([3, 0])));
-    }
-
-    #[test]
-    fn a_boot_without_a_figure_is_not_passed_over() {
-        let gap = BootFigures::new((0..5).map(|block| (block, (block > 0).then_some(2.0))));
-        let odd = blocks(&[1.0, 2.0, f64::NAN, 3.0]);
-        for lacking in [gap, odd] {
-            assert_eq!(blocks(&BASE).against(&lacking, &JUDGING), Err(NoEvidence::Figure));
-            assert_eq!(lacking.against(&blocks(&BASE), &JUDGING), Err(NoEvidence::Figure));
-        }
-    }
-
-    #[test]
-    fn a_negative_mean_has_no_shares() {
-        let (below, zero) = (blocks(&[-1.0, -2.0, -3.0]), blocks(&[0.0; 3]));
-        assert_eq!(below.against(&zero, &JUDGING), Err(NoEvidence::Share));
-        let found = zero.against(&blocks(&[4.0, 5.0, 6.0]), &JUDGING).unwrap();
-        assert_eq!([found.ratio, found.low, found.high], [f64::INFINITY; 3]);
-        assert!(found.p_alone < 0.02 && found.p_same > 0.9);
-        let same = zero.against(&zero, &JUDGING).unwrap();
-        assert_eq!((same.ratio, same.low, same.high, same.p_alone), (1.0, 1.0, 1.0, 1.0));
-        assert_eq!(same.p_same, 0.0);
-    }
-
-    #[test]
-    fn boots_after_the_current_look_do_not_count() {
-        let at =
-            |boots| Judging { look: Some(Look { number: 1, of: 7, boots, next: 9 }), ..JUDGING };
-        let base = blocks(&[62.44, 64.0, 61.9, 63.3, f64::NAN, 9.0]);
-        let new = blocks(&[60.1, 62.2, 60.5, 61.9, 1.0, 7.0]);
-        let found = base.against(&new, &at(4)).unwrap();
-        let alone = [&base, &new].map(|side| blocks(&[0, 1, 2, 3].map(|it| side.values[it].1)));
-        assert_eq!(found, alone[0].against(&alone[1], &JUDGING).unwrap());
-        assert_eq!(base.against(&new, &at(6)), Err(NoEvidence::Figure));
-        assert_eq!(base.against(&new, &at(0)), Err(NoEvidence::Boots([0, 0])));
-    }
-
-    #[test]
-    fn drift_from_block_to_block_cancels() {
-        let drifting = |scale: f64| {
-            let values: Vec<f64> = (0..4).map(|block| scale * 1.3_f64.powi(block)).collect();
-            blocks(&values)
-        };
-        let found = drifting(10.0).against(&drifting(10.2), &JUDGING).unwrap();
-        assert!(found.paired && found.p_alone < 1e-9 && found.high - found.low < 1e-9);
-    }
-
-    /// Boots of blocks that lack the other side do not count either, because a drift would look like a
-    /// change.
-    #[test]
-    fn boots_without_a_counterpart_change_nothing_where_there_are_pairs() {
-        let (base, new) = ([62.44, 64.0, 61.9], [60.1, 62.2, 60.5, 80.0, 85.0, 90.0, 95.0]);
-        let pairs = blocks(&base).against(&blocks(&new[..3]), &JUDGING).unwrap();
-        for boots in 4..=new.len() {
-            let of = |left: &[f64], right: &[f64]| blocks(left).against(&blocks(right), &JUDGING);
-            assert_eq!(of(&base, &new[..boots]).unwrap(), pairs);
-            assert_eq!(of(&new[..boots], &base).unwrap().p_alone, pairs.p_alone);
-        }
-    }
-
-    proptest! {
-        /// Whatever the figures, p-values are probabilities and bounds enclose the ratio.
-        #[test]
-        fn no_figures_break_it(
-            base in prop::collection::vec((0..6u32, any::<Option<f64>>()), 0..9),
-            new in prop::collection::vec((0..6u32, any::<Option<f64>>()), 0..9),
-        ) {
-            let sides = [base, new].map(BootFigures::new);
-            if let Ok(found) = sides[0].against(&sides[1], &JUDGING) {
-                let Evidence { ratio, low, high, p_alone, p_same, boots, .. } = found;
-                prop_assert!(low <= ratio && ratio <= high, "{:?}", found);
-                prop_assert!((0.0..=1.0).contains(&p_alone) && (0.0..=1.0).contains(&p_same));
-                prop_assert!(boots.iter().all(|boots| *boots >= MIN_BOOTS));
-            }
-        }
-
-        #[test]
-        fn the_order_of_boots_changes_nothing(
-            (boots, moved) in prop::collection::vec((0..4u32, -1.0..9.0_f64), 3..9)
-                .prop_flat_map(|boots| (Just(boots.clone()), Just(boots).prop_shuffle())),
-        ) {
-            let of = |boots: &[(u32, f64)]| {
-                BootFigures::new(boots.iter().map(|(block, value)| (*block, Some(*value))))
-            };
-            let base = blocks(&BASE);
-            let [found, again] = [&boots, &moved].map(|it| base.against(&of(it), &JUDGING));
-            prop_assert_eq!(found, again);
-            // Against itself there is no difference.
-            if let Ok(found) = of(&boots).against(&of(&moved), &JUDGING) {
-                prop_assert_eq!((found.ratio, found.p_alone), (1.0, 1.0));
-            }
-        }
-    }
-}
+mod tests;

@@ -40,6 +40,7 @@ pub use explain::{
     Path, Paths, Section, Side, Split, Subject, Totals, explain, headlines, paths,
 };
 pub use figures::BootFigures;
+pub use figures::host_block::HostBlock;
 pub use figures::phases::{ALL_PHASES, NoPhase, with_phases};
 pub use figures::steady::Part;
 pub use figures::warmup::{Beginnings, Repeated, WarmUp};

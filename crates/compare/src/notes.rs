@@ -164,14 +164,23 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
 /// The facts of each column; none for a column without boots.
 type ColumnFacts<'a> = Option<&'a BootFacts>;
 
+/// A fact of all columns; `unknown` where a boot does not say it.
+fn of_all(name: &'static str, of: fn(&BootFacts) -> String, columns: &[ColumnFacts<'_>]) -> Fact {
+    Fact { name, values: columns.iter().map(|facts| Some(known(of((*facts)?)))).collect() }
+}
+
+/// Whether columns with boots differ in it.
+fn varies(fact: &Fact) -> bool {
+    fact.values.iter().flatten().collect::<BTreeSet<_>>().len() > 1
+}
+
 /// The states in which columns differ, as far as they are known.
 fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
     let notes = columns.iter().map(|boot| boot.map_or(&[][..], |boot| &boot.notes));
     let found: Vec<_> = notes.map(facts::found).collect();
     let fact =
         |name| Fact { name, values: found.iter().map(|it| facts::state(it, name)).collect() };
-    let differs = |fact: &Fact| fact.values.iter().flatten().collect::<BTreeSet<_>>().len() > 1;
-    STATES.into_iter().map(fact).filter(differs).collect()
+    STATES.into_iter().map(fact).filter(varies).collect()
 }
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {
@@ -190,6 +199,7 @@ fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fa
         fact("compiler", facts::compiler),
         Fact { name: "command line", values: facts::own_words(&cmdlines) },
     ];
+    facts.extend(MADE.into_iter().map(|(name, of)| of_all(name, of, of_columns)).filter(varies));
     facts.extend(changed("settings", facts::settings, columns));
     facts.extend(changed("modules", facts::modules, columns));
     facts
@@ -221,25 +231,43 @@ fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What should be the same in all boots of a variant: its name and where it stands.
-type Common = (&'static str, fn(&BootFacts) -> &str);
+/// What should be the same in all boots of a variant: its name, and its text in a boot.
+type Common = (&'static str, fn(&BootFacts) -> String);
+
+/// By what boots were made, apart from the emulator, which is part of the machine.
+const MADE: [Common; 6] = [
+    ("host", |facts| facts.provenance.host.label()),
+    ("agent", |facts| facts::digest(&facts.provenance.programs.agent)),
+    ("workloads", |facts| facts::digest(&facts.provenance.programs.workloads)),
+    ("plugin", |facts| facts::digest(&facts.provenance.programs.plugin)),
+    ("clock library", |facts| facts::digest(&facts.provenance.programs.clock)),
+    ("mkfs library", |facts| facts::digest(&facts.provenance.programs.mkfs)),
+];
+
+/// What else can change between two runs of one experiment.
+const ELSE: [Common; 7] = [
+    ("kernel image", |facts| facts.kernel_digest.clone()),
+    ("acceleration", |facts| facts.provenance.execution_name().to_owned()),
+    ("emulator", |facts| facts.provenance.emulator.clone()),
+    ("host's kernel", |facts| facts.provenance.host.kernel.clone()),
+    ("host's microcode", |facts| facts.provenance.host.microcode.clone()),
+    ("host's governor", |facts| facts.provenance.host.governor.clone()),
+    ("host's turbo", |facts| facts::turbo(&facts.provenance.host).to_owned()),
+];
 
 fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a> {
     let name = column.name();
     let boots: Vec<_> = column.complete().collect();
-    let kept: [Common; 3] = [
-        ("kernel image", |facts| &facts.kernel_digest),
-        ("acceleration", |facts| facts.provenance.execution_name()),
-        ("emulator", |facts| &facts.provenance.emulator),
-    ];
-    kept.into_iter().filter_map(move |(what, of)| {
+    MADE.into_iter().chain(ELSE).filter_map(move |(what, of)| {
         let values: BTreeSet<_> = boots.iter().map(|boot| of(&boot.facts)).collect();
-        (values.len() > 1).then(|| Mixed {
-            variant: name.to_owned(),
-            what,
-            values: values.into_iter().map(str::to_owned).collect(),
-        })
+        let values: Vec<String> = values.into_iter().map(known).collect();
+        (values.len() > 1).then(|| Mixed { variant: name.to_owned(), what, values })
     })
+}
+
+/// A text, or that it is unknown.
+fn known(text: String) -> String {
+    if text.is_empty() { "unknown".to_owned() } else { text }
 }
 
 /// The complaints in all boots that stand for their places, failed ones included.
@@ -300,189 +328,4 @@ fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::{Execution, Outcome, Problem, Setting};
-
-    use super::*;
-    use crate::testing::{boot, columns, failed, named, variant};
-
-    fn problem(kind: ProblemKind, text: &str) -> Problem {
-        Problem { kind, text: text.into() }
-    }
-
-    fn of_one(boots: &[Boot]) -> Notes {
-        notes(&columns(&[variant("a")], &[boots]))
-    }
-
-    #[test]
-    fn variants_without_a_log_are_named() {
-        let mut boots = [boot(0), boot(1)];
-        assert!(of_one(&boots).without_log.is_empty());
-        boots[1].notes = vec![Note::no_log()];
-        assert_eq!(of_one(&boots).without_log, ["a"]);
-    }
-
-    #[test]
-    fn equal_complaints_are_listed_once_with_their_boots() {
-        let mut boots = [boot(0), failed(1, "timeout")];
-        boots[0].problems = vec![
-            problem(ProblemKind::Stall, "rcu: INFO: stall"),
-            problem(ProblemKind::Warning, "WARNING: at mm/vmscan.c:1"),
-        ];
-        boots[1].problems = vec![problem(ProblemKind::Stall, "rcu: INFO: stall"); 2];
-        let complaints = of_one(&boots).complaints;
-        let said: Vec<_> =
-            complaints.iter().map(|it| (it.kind, &*it.text, named(&it.boots))).collect();
-        assert_eq!(
-            said,
-            [
-                (ProblemKind::Warning, "WARNING: at mm/vmscan.c:1", "b0".into()),
-                (ProblemKind::Stall, "rcu: INFO: stall", "b0 b1 b1".into()),
-            ]
-        );
-    }
-
-    #[test]
-    fn unmeasured_figures_are_reported_for_boots_that_count() {
-        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
-        let quick = NoteKind::TooQuick.note("SeqRead-1");
-        for boot in &mut boots {
-            boot.notes = vec!["created 40 files".into(), quick.clone(), quick.clone()];
-        }
-        let [told] = of_one(&boots).unmeasured.try_into().unwrap();
-        assert_eq!((told.text, named(&told.boots)), (quick.to_string(), "b0 b1".into()));
-    }
-
-    #[test]
-    fn what_workloads_left_is_reported() {
-        let mut boots = [boot(0), boot(1), boot(2)];
-        let left = Note::from("left by fill: 312 MiB of memory in use");
-        boots[0].notes = vec!["filled".into(), left.clone()];
-        boots[1].notes = vec![left.clone()];
-        boots[1].outcome = Outcome::Partial("after: signal 9 killed it".into());
-        let [told] = of_one(&boots).left.try_into().unwrap();
-        assert_eq!((told.text, named(&told.boots)), (left.to_string(), "b0 b1".into()));
-    }
-
-    #[test]
-    fn states_in_which_columns_differ_are_reported() {
-        let noted = |notes: &[&str]| {
-            [Boot { notes: notes.iter().map(|it| (*it).into()).collect(), ..boot(0) }]
-        };
-        let states = |one: &[&str], other: &[&str]| {
-            let (one, other) = (noted(one), noted(other));
-            let notes = notes(&columns(&[variant("a"), variant("b")], &[&one, &other]));
-            let line = |fact: Fact| {
-                let values = fact.values.into_iter().map(|it| it.unwrap_or("-".into()));
-                format!("{}: {}", fact.name, values.collect::<Vec<_>>().join(" | "))
-            };
-            notes.states.into_iter().map(line).collect::<Vec<_>>()
-        };
-        let found = "found by w: THP = always; MGLRU = 0x0007; swap = none";
-        assert_eq!(states(&[found], &[found, "created 40 files"]), [""; 0]);
-        assert_eq!(states(&[found], &[]), [""; 0]);
-        assert_eq!(
-            states(&[found], &["found by w: THP = never; swap = none"]),
-            ["THP: always | never", "MGLRU: 0x0007 | not in this kernel"]
-        );
-        let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
-        assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
-    }
-
-    #[test]
-    fn data_that_was_not_imported_is_reported() {
-        let mut boots = [boot(0), boot(1)];
-        let unread = NoteKind::NotRead.note("pgbench, iteration 0: x.log: cut off");
-        let missing = NoteKind::Missing.note("pgbench, iteration 0: txn-4");
-        boots[0].notes = vec![unread.clone(), missing.clone()];
-        let told = of_one(&boots).unmeasured;
-        let told: Vec<_> = told.iter().map(|it| (&*it.text, named(&it.boots))).collect();
-        assert_eq!(
-            told,
-            [(&*missing.to_string(), "b0".into()), (&*unread.to_string(), "b0".into())]
-        );
-    }
-
-    #[test]
-    fn differences_between_boots_of_a_variant_are_reported() {
-        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
-        boots[0].facts.provenance.emulator = "QEMU 10.0.2".into();
-        boots[1].facts.provenance.emulator = "QEMU 10.0.3".into();
-        boots[2].facts.provenance.execution = Some(Execution::Kvm);
-        let [mixed] = of_one(&boots).mixed.try_into().unwrap();
-        assert_eq!(mixed.what, "emulator");
-        assert_eq!(mixed.values, ["QEMU 10.0.2", "QEMU 10.0.3"]);
-    }
-
-    #[test]
-    fn the_hosts_load_is_a_range_over_complete_boots() {
-        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
-        for (boot, load) in boots.iter_mut().zip([1.0, 3.0, 9.0]) {
-            boot.host.load_before = load;
-            boot.host.load_after = load / 2.0;
-            boot.host.steal = load / 100.0;
-        }
-        let [host] = of_one(&boots).host.try_into().unwrap();
-        assert_eq!((host.load, host.steal), (Some([0.5, 3.0]), Some([1.0, 3.0])));
-        assert_eq!(of_one(&[]).host, []);
-    }
-
-    #[test]
-    fn unknown_figures_of_the_host_are_skipped() {
-        let mut boots = [boot(0), boot(1)];
-        boots[0].host.load_before = f64::NAN;
-        boots[0].host.load_after = 2.0;
-        boots[1].host.load_before = 4.0;
-        boots[1].host.load_after = f64::INFINITY;
-        for boot in &mut boots {
-            boot.host.steal = f64::NAN;
-        }
-        let [host] = of_one(&boots).host.try_into().unwrap();
-        assert_eq!((host.load, host.steal), (Some([2.0, 4.0]), None));
-        for boot in &mut boots {
-            boot.host.load_before = f64::NAN;
-            boot.host.load_after = f64::NAN;
-        }
-        assert_eq!(of_one(&boots).host, []);
-    }
-
-    #[test]
-    fn boots_set_aside_do_not_complain() {
-        let mut boots = [boot(0), boot(0), failed(1, "no answer"), failed(1, "no answer")];
-        boots[0].outcome = Outcome::Interrupted;
-        for boot in &mut boots {
-            boot.problems = vec![problem(ProblemKind::Bug, "BUG: x")];
-        }
-        let variants = [variant("a")];
-        let mut columns = columns(&variants, &[&boots]);
-        columns[0].boots[2].superseded = true;
-        let [complaint] = notes(&columns).complaints.try_into().unwrap();
-        assert_eq!(complaint.boots, [BootId(1), BootId(3)]);
-    }
-
-    #[test]
-    fn settings_are_noted_if_a_variant_has_some() {
-        let facts = |variants: &[Variant]| {
-            let facts = notes(&columns(variants, &[&[], &[]])).facts;
-            facts.into_iter().map(|fact| (fact.name, fact.values)).collect::<BTreeMap<_, _>>()
-        };
-        let mut variants = [variant("a"), variant("b")];
-        assert!(!facts(&variants).contains_key("settings"));
-        let off = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
-        variants[1].settings = vec![off];
-        let facts = facts(&variants);
-        let values = [Some(String::new()), Some("kernel.numa_balancing=0".into())];
-        assert_eq!(facts["settings"], values);
-        assert!(!facts.contains_key("modules"));
-    }
-
-    #[test]
-    fn facts_come_from_a_complete_boot_if_there_is_one() {
-        let mut boots = [failed(0, "no answer"), boot(1)];
-        boots[1].facts.release = "6.1.0".into();
-        let kernel = |boots| of_one(boots).facts[0].values.clone();
-        assert_eq!(kernel(&boots), [Some("6.1.0".into())]);
-        assert_eq!(kernel(&boots[..1]), [None]);
-        assert_eq!(kernel(&[]), [None]);
-    }
-}
+mod tests;

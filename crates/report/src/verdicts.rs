@@ -283,6 +283,9 @@ fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> Str
             )
         }),
         Some(NoEvidence::Figure) => "the values of a boot have no such mean".to_owned(),
+        Some(NoEvidence::Hosts) => {
+            "the boots are of several hosts, and none has 3 boots of both".to_owned()
+        }
         Some(NoEvidence::Share) => format!("the mean of {base} is below 0"),
         None => "no data".to_owned(),
     }

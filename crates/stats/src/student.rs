@@ -35,26 +35,27 @@ impl Estimate {
         Self::of_contrast(&[(-1.0, a), (1.0, b)])
     }
 
-    /// The sum of the means of independent samples, each multiplied by its weight, where spreads may differ:
-    /// with `u = w^2 s^2 / n` of each sample the standard error is `sqrt (sum of u)`, the degrees of freedom
-    /// are `(sum of u)^2 / (sum of u^2 / (n - 1))` (Satterthwaite, "An approximate distribution of estimates
-    /// of variance components", Biometrics Bulletin 2, 1946), and the sum of all `n - 1` where no sample has
-    /// any spread. None for fewer than 2 values a sample, and unless all are finite.
+    /// The sum of the means of independent samples, each multiplied by its weight ([`Self::sum`]). None for
+    /// fewer than 2 values a sample, and unless all are finite.
     pub fn of_contrast(samples: &[(f64, &[f64])]) -> Option<Self> {
-        let means = samples.iter().map(|(weight, values)| {
-            let mean = Self::of_mean(values)?;
-            Some(Self { value: weight * mean.value, se: weight.abs() * mean.se, df: mean.df })
-        });
-        let means: Vec<Self> = means.collect::<Option<_>>()?;
-        let value = means.iter().map(|mean| mean.value).sum();
-        let se = means.iter().map(|mean| mean.se).fold(0.0, f64::hypot);
+        let means = samples.iter().map(|(weight, values)| Some((*weight, Self::of_mean(values)?)));
+        Some(Self::sum(&means.collect::<Option<Vec<_>>>()?))
+    }
+
+    /// The sum of independent estimates, each multiplied by its weight, where spreads may differ: with
+    /// `u = w^2 se^2` of each the standard error is `sqrt (sum of u)`, the degrees of freedom are
+    /// `(sum of u)^2 / (sum of u^2 / df)` (Satterthwaite, "An approximate distribution of estimates of
+    /// variance components", Biometrics Bulletin 2, 1946), and the sum of all where none has any spread.
+    pub fn sum(parts: &[(f64, Self)]) -> Self {
+        let value = parts.iter().map(|(weight, it)| weight * it.value).sum();
+        let se = parts.iter().map(|(weight, it)| weight.abs() * it.se).fold(0.0, f64::hypot);
         let df = if se == 0.0 {
-            means.iter().map(|mean| mean.df).sum()
+            parts.iter().map(|(_, it)| it.df).sum()
         } else {
-            let part = |mean: &Self| (mean.se / se).powi(4) / mean.df;
-            means.iter().map(part).sum::<f64>().recip()
+            let part = |(weight, it): &(f64, Self)| (weight.abs() * it.se / se).powi(4) / it.df;
+            parts.iter().map(part).sum::<f64>().recip()
         };
-        Some(Self { value, se, df })
+        Self { value, se, df }
     }
 
     /// Half the width of the interval around `value` that holds the true figure with probability

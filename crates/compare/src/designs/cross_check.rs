@@ -13,7 +13,9 @@ use serde::Serialize;
 use crate::figures::operations::{Operation, operations};
 use crate::figures::warmup::leave_out;
 use crate::verdicts::luck::Seeds;
-use crate::{Difference, Judging, KeptBoot, Results, VariantBoots, Verdict, baseline_first};
+use crate::{
+    Difference, HostBlock, Judging, KeptBoot, Results, VariantBoots, Verdict, baseline_first,
+};
 
 /// The code path counts as unchanged only if luck can hide at most this share of the measured gain.
 const MAX_UNSEEN: f64 = 0.5;
@@ -245,7 +247,7 @@ impl Pair<'_> {
         alone: bool,
     ) -> CrossCheck {
         let mut pairs = pairs(time, self.numbers);
-        pairs.retain(|block, _| self.judging.counts(*block));
+        pairs.retain(|block, _| self.judging.counts(block.block));
         let gain = gain(better, &pairs.values().copied().collect::<Vec<_>>(), self.judging);
         let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
             let figure =
@@ -290,11 +292,12 @@ fn is_alone(time: &Operation<'_>, all: &[&Operation<'_>]) -> bool {
 }
 
 /// The figures of each block in which both columns have one.
-fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> BTreeMap<u32, (f64, f64)> {
+fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> BTreeMap<HostBlock, (f64, f64)> {
     let [base, new] = numbers.map(|number| {
         let boots = time.columns[number].iter();
-        let figures = boots.filter_map(|it| Some((it.boot.block, it.mean(time.metric.mean)?)));
-        figures.collect::<BTreeMap<u32, f64>>()
+        let figures =
+            boots.filter_map(|it| Some((HostBlock::of(it.boot), it.mean(time.metric.mean)?)));
+        figures.collect::<BTreeMap<_, f64>>()
     });
     base.iter().filter_map(|(block, &base)| Some((*block, (base, *new.get(block)?)))).collect()
 }

@@ -205,7 +205,8 @@ fn drifts(results: &Results<'_>, workload: &str, judging: &Judging) -> BTreeMap<
     let drifts = operations.into_iter().filter_map(|operation| {
         let figures = operation.figures();
         let values = figures.iter().flat_map(BootFigures::by_block);
-        let points: Vec<(f64, f64)> = values.map(|(block, it)| (f64::from(block), it)).collect();
+        let points: Vec<(f64, f64)> =
+            values.map(|(it, value)| (f64::from(it.block), value)).collect();
         let mean = points.iter().map(|(_, value)| value).sum::<f64>() / points.len() as f64;
         let slope = stats::trend(&points).filter(|_| mean > 0.0)?;
         Some((operation.name, Drift { per_block: slope.value / mean, p: slope.p_apart(0.0) }))

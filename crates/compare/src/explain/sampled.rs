@@ -14,7 +14,9 @@ use stats::least_p;
 use crate::explain::{Identity, Span, Subject, Tally, profiles};
 use crate::figures::steady::{Part, Share, Steady};
 use crate::tables::metrics;
-use crate::{BootFigures, Evidence, Judging, KeptBoot, VariantBoots, false_discovery_rates};
+use crate::{
+    BootFigures, Evidence, HostBlock, Judging, KeptBoot, VariantBoots, false_discovery_rates,
+};
 
 /// Functions with fewer samples per boot, over both sides, are not tested: so few hardly ever differ. The sum of both
 /// sides does not depend on their difference (Bourgon, Gentleman and Huber, "Independent filtering increases
@@ -210,7 +212,7 @@ fn boots<'a>(side: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
 
 /// The samples of a boot.
 struct Taken<'a> {
-    block: u32,
+    block: HostBlock,
     iterations: usize,
     tally: Tally<'a>,
     side: SampledSide,
@@ -233,7 +235,7 @@ impl<'a> Taken<'a> {
                 side.events.push(event);
             }
         }
-        Self { block: boot.block, iterations: iterations.len(), tally, side }
+        Self { block: HostBlock::of(boot), iterations: iterations.len(), tally, side }
     }
 }
 
@@ -301,7 +303,7 @@ fn figure(
     let values = taken
         .each_ref()
         .map(|boots| boots.iter().map(|boot| (boot.block, Some(of(boot)))).collect::<Vec<_>>());
-    let mean = |values: &[(u32, Option<f64>)]| {
+    let mean = |values: &[(HostBlock, Option<f64>)]| {
         let known: Vec<f64> =
             values.iter().filter_map(|(_, value)| *value).filter(|it| it.is_finite()).collect();
         known.iter().sum::<f64>() / known.len().max(1) as f64

@@ -10,6 +10,7 @@ use stats::counted::count;
 use stats::{Counted, RepeatedValue, Summary};
 
 use super::BootFigures;
+use super::host_block::HostBlock;
 use crate::{KeptBoot, VariantBoots};
 
 /// A metric with its label and phase.
@@ -37,7 +38,7 @@ impl Operation<'_> {
 
     /// One figure per boot for each column: the metric's own mean of the boot's samples.
     pub fn figures(&self) -> Vec<BootFigures> {
-        let figure = |boot: &BootSamples<'_>| (boot.boot.block, boot.mean(self.metric.mean));
+        let figure = |it: &BootSamples<'_>| (HostBlock::of(it.boot), it.mean(self.metric.mean));
         self.columns.iter().map(|boots| BootFigures::new(boots.iter().map(figure))).collect()
     }
 }

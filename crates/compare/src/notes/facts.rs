@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::config;
-use model::{BootFacts, Note, Setting, StatesFound, Variant, count};
+use model::{BootFacts, Host, Note, Setting, StatesFound, Variant, count};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
@@ -31,6 +31,20 @@ pub fn preemption(facts: &BootFacts) -> Option<String> {
     match in_force.and_then(|(_, rest)| rest.split_once(')')) {
         Some((mode, _)) => Some(format!("{mode}, dynamic")),
         None => config::preemption(&config::parse(&facts.config)),
+    }
+}
+
+/// The first digits of a digest.
+pub fn digest(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+/// Whether the host's processor may exceed its nominal frequency; empty if unknown.
+pub fn turbo(host: &Host) -> &'static str {
+    match host.turbo {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "",
     }
 }
 

@@ -56,19 +56,17 @@ pub fn table(
         let Figure { section, label, unit, decimals, .. } = &together[0][number];
         let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
         let row = row.in_section(section.name());
-        let of_boots = |boots: &[(&Boot, Vec<Figure>)], key: fn(&Boot) -> u32| -> Vec<_> {
-            boots.iter().map(|(boot, figures)| (key(boot), figures[number].value)).collect()
-        };
+        let values = by_boot
+            .iter()
+            .map(|boots| boots.iter().map(|(boot, figures)| (*boot, figures[number].value)));
         match seeds {
             Some(wanted) => {
-                let seeds = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.replicate));
-                let seeds = seeds.map(|values| Seeds::new(values, wanted));
+                let seeds = values.map(|values| Seeds::of_boots(values, wanted));
                 held.push(SeedRow::new(place, &seeds.collect::<Vec<_>>(), Role::Listed));
                 row
             }
             None => {
-                let blocks = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.block));
-                row.against_boots(&blocks.map(BootFigures::new).collect::<Vec<_>>(), judging)
+                row.against_boots(&values.map(BootFigures::of_boots).collect::<Vec<_>>(), judging)
             }
         }
     };

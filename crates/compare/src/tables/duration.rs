@@ -8,7 +8,7 @@ use crate::figures::steady::{Part, Steady};
 use crate::verdicts::exact::{self, Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
-use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
+use crate::{HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// A row: its label and which of the times it is.
 type Time = (&'static str, fn(&Usage) -> f64);
@@ -34,23 +34,21 @@ pub fn table(
     let rows = TIMES.into_iter().enumerate().map(|(number, (label, time))| {
         let values = pools.iter().map(|boots| mean(boots, time)).collect();
         let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
-        let totals = |boots: &[Spent<'_>], key: fn(&Boot) -> u32| -> Vec<(u32, Option<f64>)> {
-            boots.iter().map(|spent| (key(spent.boot), Some(spent.total(time)))).collect()
-        };
+        let totals = pools
+            .iter()
+            .map(|boots| boots.iter().map(|spent| (spent.boot, Some(spent.total(time)))));
         match seeds {
             Some(wanted) => {
-                let seeds = pools.iter().map(|boots| totals(boots, |boot| boot.replicate));
-                let seeds = seeds.map(|totals| Seeds::new(totals, wanted));
+                let seeds = totals.map(|boots| Seeds::of_boots(boots, wanted));
                 held.push(SeedRow::new(number, &seeds.collect::<Vec<_>>(), Role::Listed));
                 row
             }
             None => {
-                let figures = pools.iter().map(|boots| totals(boots, |boot| boot.block));
-                let row =
-                    row.against_boots(&figures.map(BootFigures::new).collect::<Vec<_>>(), judging);
+                let figures: Vec<_> = totals.map(BootFigures::of_boots).collect();
+                let row = row.against_boots(&figures, judging);
                 let variation = pools.iter().map(|boots| {
-                    let times = boots.iter().map(|spent| spent.times(time));
-                    Variation::of(&times.collect::<Vec<_>>())
+                    let host = |spent: &Spent<'_>| HostBlock::of(spent.boot).host;
+                    Variation::within_hosts(boots.iter().map(|it| (host(it), it.times(time))))
                 });
                 row.with_variation(variation)
             }

@@ -14,7 +14,8 @@ use crate::verdicts::exact::{self, Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
 use crate::{
-    Judging, KeptBoot, Kind, Pool, Row, Spread, Statistic, Table, VariantBoots, Variation,
+    HostBlock, Judging, KeptBoot, Kind, Pool, Row, Spread, Statistic, Table, VariantBoots,
+    Variation,
 };
 
 /// The end of names of rows on warm-up.
@@ -59,24 +60,20 @@ pub fn table(
         for event in events {
             let key = (phase.clone(), *is_warm_up, event.clone());
             let row = row(&key, &counted);
-            let figures = |boots: &[Counted], of: fn(&Boot) -> u32| -> Vec<_> {
-                boots
-                    .iter()
-                    .map(|it| (of(it.boot), it.rates.get(&key).map(|it| it.mean())))
-                    .collect()
-            };
+            let figures = counted.iter().map(|boots| {
+                boots.iter().map(|it| (it.boot, it.rates.get(&key).map(|it| it.mean())))
+            });
             let is_known = row.values().any(|value| value.is_some());
             rows.push(match (is_known, seeds) {
                 (false, _) => row,
                 (true, Some(wanted)) => {
-                    let seeds = counted.iter().map(|it| figures(it, |boot| boot.replicate));
-                    let seeds: Vec<_> = seeds.map(|it| Seeds::new(it, wanted)).collect();
+                    let seeds: Vec<_> = figures.map(|it| Seeds::of_boots(it, wanted)).collect();
                     held.push(SeedRow::new(rows.len(), &seeds, Role::Listed));
                     row
                 }
                 (true, None) => {
-                    let blocks = counted.iter().map(|it| figures(it, |boot| boot.block));
-                    row.against_boots(&blocks.map(BootFigures::new).collect::<Vec<_>>(), judging)
+                    let figures: Vec<_> = figures.map(BootFigures::of_boots).collect();
+                    row.against_boots(&figures, judging)
                         .with_variation(counted.iter().map(|boots| variation(&key, boots)))
                 }
             });
@@ -271,8 +268,8 @@ fn label((phase, is_warm_up, event): &Key) -> String {
 
 /// The variation of an event's rate between boots and within them, from interval to interval.
 fn variation(key: &Key, boots: &[Counted]) -> Option<Variation> {
-    let rates = boots.iter().filter_map(|boot| boot.rates.get(key));
-    Variation::of(&rates.map(Rate::whole).collect::<Vec<_>>())
+    let rates = boots.iter().filter_map(|it| Some((it.boot, it.rates.get(key)?)));
+    Variation::within_hosts(rates.map(|(boot, rate)| (HostBlock::of(boot).host, rate.whole())))
 }
 
 fn row(key: &Key, counted: &[Vec<Counted>]) -> Row {

@@ -15,7 +15,9 @@ use crate::figures::warmup::{WarmUp, asked, leave_out};
 use crate::verdicts::exact::{Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::{Seeds, mean};
-use crate::{Basis, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
+use crate::{
+    Basis, HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation,
+};
 
 /// The operations of a workload without their warm-up, and that warm-up.
 pub fn steady<'a>(
@@ -291,8 +293,9 @@ impl<'a> RowSource<'a> {
             Some(_) => row,
             None => {
                 let groups = |boots: &Vec<BootSamples<'_>>| {
-                    let values = boots.iter().map(|boot| boot.counted.values.clone());
-                    Variation::of(&values.collect::<Vec<_>>())
+                    let host = |it: &BootSamples<'_>| HostBlock::of(it.boot).host;
+                    let values = boots.iter().map(|it| (host(it), it.counted.values.clone()));
+                    Variation::within_hosts(values)
                 };
                 row.against_boots(&self.operation.figures(), judging)
                     .with_variation(self.operation.columns.iter().map(groups))

@@ -2,6 +2,8 @@
 //! would be needed to decide. The boot is the unit of evidence, because values from one boot share its page
 //! placement and memory layout.
 
+use std::collections::BTreeMap;
+
 use model::Better;
 use serde::Serialize;
 use stats::{Counted, Estimate, Summary, variance_components};
@@ -119,6 +121,8 @@ pub enum NoEvidence {
     Boots([usize; 2]),
     /// A boot's values have no such mean, or are not numbers.
     Figure,
+    /// The boots are of several hosts, and none of these has enough boots of both sides.
+    Hosts,
     /// The baseline's mean is below 0, so there is no share of it.
     Share,
 }
@@ -181,6 +185,36 @@ impl Variation {
     }
 }
 
+impl Variation {
+    /// From the hosts and the values of boots, within hosts: the root of the mean square over hosts, weighted by
+    /// degrees of freedom between boots, and by boots within them.
+    pub(crate) fn within_hosts<V: Counted>(
+        boots: impl IntoIterator<Item = (u64, Vec<V>)>,
+    ) -> Option<Self> {
+        let mut by_host: BTreeMap<u64, Vec<Vec<V>>> = BTreeMap::new();
+        for (host, values) in boots {
+            by_host.entry(host).or_default().push(values);
+        }
+        let known: Vec<(f64, Self)> = by_host
+            .values()
+            .filter_map(|boots| Some((boots.len() as f64, Self::of(boots)?)))
+            .collect();
+        if let [(_, only)] = known[..] {
+            return Some(only);
+        }
+        let mean = |share: fn(&Self) -> Option<f64>, less: f64| {
+            let squares: Vec<(f64, f64)> =
+                known.iter().filter_map(|(n, it)| Some((n - less, share(it)?.powi(2)))).collect();
+            let whole: f64 = squares.iter().map(|(weight, _)| weight).sum();
+            let sum: f64 = squares.iter().map(|(weight, square)| weight * square).sum();
+            (whole > 0.0).then(|| (sum / whole).sqrt())
+        };
+        let variation =
+            Self { between: mean(|it| it.between, 1.0), within: mean(|it| it.within, 0.0) };
+        (variation != Self::default()).then_some(variation)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +241,21 @@ mod tests {
         let [between, within] = of(&[&[99.0, 101.0], &[109.0, 111.0]]).unwrap().map(Option::unwrap);
         assert!((between - 7.0 / 105.0).abs() < 1e-12, "{between}");
         assert!((within - 2.0_f64.sqrt() / 105.0).abs() < 1e-12, "{within}");
+    }
+
+    /// By hand: hosts at 10 and 100 with variances between boots of 2 and 200 (3 boots and 2), so shares of 0.1414 each.
+    #[test]
+    fn variation_between_boots_leaves_hosts_out() {
+        let of = |boots: &[(u64, f64)]| {
+            Variation::within_hosts(boots.iter().map(|(host, value)| (*host, vec![*value])))
+        };
+        let sd = 2.0_f64.sqrt();
+        let slow = [(1, 10.0 - sd), (1, 10.0), (1, 10.0 + sd)];
+        let fast = [(2, 90.0), (2, 110.0)];
+        let between = of(&[&slow[..], &fast].concat()).unwrap().between.unwrap();
+        assert!((between - 0.1 * sd).abs() < 1e-12, "{between}");
+        assert_eq!(of(&slow), Variation::of(&slow.map(|(_, value)| vec![value])));
+        assert_eq!(of(&[(1, 1.0), (2, 5.0)]), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use std::cmp::Reverse;
 
-use model::Better;
+use model::{Better, Boot};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -89,6 +89,14 @@ impl Seeds {
         known.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let complete = (0..wanted).all(|seed| known.iter().any(|it| it.0 == seed));
         Self { values: known.into_iter().map(|(_, value)| value).collect(), complete }
+    }
+
+    /// From boots and their values, in the same way. The seed of a boot is its replicate.
+    pub(crate) fn of_boots<'a>(
+        figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>,
+        wanted: u32,
+    ) -> Self {
+        Self::new(figures.into_iter().map(|(boot, it)| (boot.replicate, it)), wanted)
     }
 
     /// The values, in the order of the seeds.

@@ -5,7 +5,7 @@
 use stats::sequential::{last_look, looks};
 
 use super::luck::LEVEL;
-use crate::{Judging, Look, Results};
+use crate::{HostBlock, Judging, Look, Results, VariantBoots};
 
 impl Judging {
     /// How differences of measured mode are judged for an experiment's boots: as usual or, with
@@ -41,15 +41,20 @@ impl Judging {
     }
 }
 
-/// The number of blocks, from the first on, whose boots are all done, complete or not.
+/// The number of blocks, from the first on, whose boots are all done, complete or not. An incomplete block of another
+/// host than later blocks is done too: only that host would complete it.
 fn blocks_done(results: &Results<'_>) -> u32 {
-    let is_done = |block: &u32| {
-        results
-            .variants
-            .iter()
-            .all(|column| column.standing().any(|kept| kept.boot.block == *block))
+    let standing = || results.variants.iter().flat_map(VariantBoots::standing);
+    let places: Vec<HostBlock> = standing().map(|kept| HostBlock::of(kept.boot)).collect();
+    let is_left = |block: u32| {
+        let own = places.iter().find(|it| it.block == block);
+        own.is_some_and(|own| places.iter().any(|it| it.block > block && it.host != own.host))
     };
-    (0..results.experiment.boots).take_while(is_done).count() as u32
+    let is_whole = |block: u32| {
+        let has = |column: &VariantBoots<'_>| column.standing().any(|it| it.boot.block == block);
+        results.variants.iter().all(has)
+    };
+    (0..results.experiment.boots).take_while(|it| is_whole(*it) || is_left(*it)).count() as u32
 }
 
 #[cfg(test)]
@@ -94,6 +99,19 @@ mod tests {
         assert_eq!(at(11, 11), (4, 11, 16));
         // More than the experiment asks for now.
         assert_eq!(at(40, 40), (4, 11, 16));
+    }
+
+    #[test]
+    fn an_incomplete_block_of_another_host_does_not_hold_looks_up() {
+        let mut base = boots(6);
+        let mut new = boots(6);
+        new.remove(2);
+        let looked = |base: &[Boot], new: &[Boot]| judging(base, new).look.unwrap().boots;
+        assert_eq!(looked(&base, &new), 0);
+        for boot in base.iter_mut().chain(&mut new).filter(|boot| boot.block > 2) {
+            boot.facts.provenance.host.id = "ab".repeat(32);
+        }
+        assert_eq!(looked(&base, &new), 6);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::figures::BootFigures;
 use crate::figures::operations::operations;
 use crate::figures::warmup::leave_out;
-use crate::{Judging, Results};
+use crate::{HostBlock, Judging, Results};
 
 /// More blocks than this are split at random, into `2^this` splits.
 const MOST_BLOCKS: u32 = 12;
@@ -39,9 +39,9 @@ pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
         let all = blocks <= MOST_BLOCKS + 1;
         let splits = 1_u64 << blocks.saturating_sub(1).min(MOST_BLOCKS);
         let different = |&split: &u64| {
-            let exchanged = |block: u32, place: u32| match all {
+            let exchanged = |block: HostBlock, place: u32| match all {
                 true => split >> place & 1 == 1,
-                false => random(split << 32 | u64::from(block)) & 1 == 1,
+                false => random(split << 32 | u64::from(block.block)) & 1 == 1,
             };
             is_different(&sides, judging, exchanged)
         };
@@ -60,11 +60,11 @@ pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
 fn is_different(
     figures: &[[&BootFigures; 2]],
     judging: &Judging,
-    exchanged: impl Fn(u32, u32) -> bool,
+    exchanged: impl Fn(HostBlock, u32) -> bool,
 ) -> bool {
     let evidence = figures.iter().filter_map(|sides| {
         let blocks = sides[0].blocks_with(sides[1]);
-        let is_exchanged = |block: u32| {
+        let is_exchanged = |block: HostBlock| {
             let place = blocks.iter().position(|it| *it == block);
             place.is_some_and(|place| exchanged(block, place as u32))
         };

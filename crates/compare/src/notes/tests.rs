@@ -1,0 +1,222 @@
+use model::{Execution, Host, Note, NoteKind, Outcome, Problem, Setting};
+
+use super::*;
+use crate::testing::{boot, columns, failed, named, variant};
+
+fn problem(kind: ProblemKind, text: &str) -> Problem {
+    Problem { kind, text: text.into() }
+}
+
+fn of_one(boots: &[Boot]) -> Notes {
+    notes(&columns(&[variant("a")], &[boots]))
+}
+
+#[test]
+fn variants_without_a_log_are_named() {
+    let mut boots = [boot(0), boot(1)];
+    assert!(of_one(&boots).without_log.is_empty());
+    boots[1].notes = vec![Note::no_log()];
+    assert_eq!(of_one(&boots).without_log, ["a"]);
+}
+
+#[test]
+fn equal_complaints_are_listed_once_with_their_boots() {
+    let mut boots = [boot(0), failed(1, "timeout")];
+    boots[0].problems = vec![
+        problem(ProblemKind::Stall, "rcu: INFO: stall"),
+        problem(ProblemKind::Warning, "WARNING: at mm/vmscan.c:1"),
+    ];
+    boots[1].problems = vec![problem(ProblemKind::Stall, "rcu: INFO: stall"); 2];
+    let complaints = of_one(&boots).complaints;
+    let said: Vec<_> = complaints.iter().map(|it| (it.kind, &*it.text, named(&it.boots))).collect();
+    assert_eq!(
+        said,
+        [
+            (ProblemKind::Warning, "WARNING: at mm/vmscan.c:1", "b0".into()),
+            (ProblemKind::Stall, "rcu: INFO: stall", "b0 b1 b1".into()),
+        ]
+    );
+}
+
+#[test]
+fn unmeasured_figures_are_reported_for_boots_that_count() {
+    let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+    let quick = NoteKind::TooQuick.note("SeqRead-1");
+    for boot in &mut boots {
+        boot.notes = vec!["created 40 files".into(), quick.clone(), quick.clone()];
+    }
+    let [told] = of_one(&boots).unmeasured.try_into().unwrap();
+    assert_eq!((told.text, named(&told.boots)), (quick.to_string(), "b0 b1".into()));
+}
+
+#[test]
+fn what_workloads_left_is_reported() {
+    let mut boots = [boot(0), boot(1), boot(2)];
+    let left = Note::from("left by fill: 312 MiB of memory in use");
+    boots[0].notes = vec!["filled".into(), left.clone()];
+    boots[1].notes = vec![left.clone()];
+    boots[1].outcome = Outcome::Partial("after: signal 9 killed it".into());
+    let [told] = of_one(&boots).left.try_into().unwrap();
+    assert_eq!((told.text, named(&told.boots)), (left.to_string(), "b0 b1".into()));
+}
+
+#[test]
+fn states_in_which_columns_differ_are_reported() {
+    let noted =
+        |notes: &[&str]| [Boot { notes: notes.iter().map(|it| (*it).into()).collect(), ..boot(0) }];
+    let states = |one: &[&str], other: &[&str]| {
+        let (one, other) = (noted(one), noted(other));
+        let notes = notes(&columns(&[variant("a"), variant("b")], &[&one, &other]));
+        let line = |fact: Fact| {
+            let values = fact.values.into_iter().map(|it| it.unwrap_or("-".into()));
+            format!("{}: {}", fact.name, values.collect::<Vec<_>>().join(" | "))
+        };
+        notes.states.into_iter().map(line).collect::<Vec<_>>()
+    };
+    let found = "found by w: THP = always; MGLRU = 0x0007; swap = none";
+    assert_eq!(states(&[found], &[found, "created 40 files"]), [""; 0]);
+    assert_eq!(states(&[found], &[]), [""; 0]);
+    assert_eq!(
+        states(&[found], &["found by w: THP = never; swap = none"]),
+        ["THP: always | never", "MGLRU: 0x0007 | not in this kernel"]
+    );
+    let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
+    assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
+}
+
+#[test]
+fn data_that_was_not_imported_is_reported() {
+    let mut boots = [boot(0), boot(1)];
+    let unread = NoteKind::NotRead.note("pgbench, iteration 0: x.log: cut off");
+    let missing = NoteKind::Missing.note("pgbench, iteration 0: txn-4");
+    boots[0].notes = vec![unread.clone(), missing.clone()];
+    let told = of_one(&boots).unmeasured;
+    let told: Vec<_> = told.iter().map(|it| (&*it.text, named(&it.boots))).collect();
+    assert_eq!(told, [(&*missing.to_string(), "b0".into()), (&*unread.to_string(), "b0".into())]);
+}
+
+#[test]
+fn differences_between_boots_of_a_variant_are_reported() {
+    let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+    boots[0].facts.provenance.emulator = "QEMU 10.0.2".into();
+    boots[1].facts.provenance.emulator = "QEMU 10.0.3".into();
+    boots[2].facts.provenance.execution = Some(Execution::Kvm);
+    let [mixed] = of_one(&boots).mixed.try_into().unwrap();
+    assert_eq!(mixed.what, "emulator");
+    assert_eq!(mixed.values, ["QEMU 10.0.2", "QEMU 10.0.3"]);
+}
+
+/// A boot on the host with this digit in its identity.
+fn on(host: &str, number: u32) -> Boot {
+    let mut boot = boot(number);
+    let host = Host {
+        id: host.repeat(64),
+        cpu: "EPYC".into(),
+        kernel: format!("6.1.{host}"),
+        ..Host::default()
+    };
+    boot.facts.provenance.host = host;
+    boot
+}
+
+#[test]
+fn hosts_of_one_variant_are_named() {
+    let of = |boots: &[Boot]| {
+        let mixed = of_one(boots).mixed.into_iter();
+        mixed.map(|it| format!("{}: {}", it.what, it.values.join("; "))).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[on("1", 0), on("1", 1)]), [""; 0]);
+    let two = ["host: EPYC (11111111); EPYC (22222222)", "host's kernel: 6.1.1; 6.1.2"];
+    assert_eq!(of(&[on("1", 0), on("2", 1)]), two);
+    let old = ["host: EPYC (11111111); unknown", "host's kernel: unknown; 6.1.1"];
+    assert_eq!(of(&[boot(0), on("1", 1)]), old);
+}
+
+#[test]
+fn columns_of_different_hosts_and_programs_are_told() {
+    let told = |base: &[Boot], new: &[Boot]| {
+        let facts = notes(&columns(&[variant("a"), variant("b")], &[base, new])).facts;
+        let made = facts.into_iter().filter(|it| MADE.iter().any(|(name, _)| *name == it.name));
+        made.map(|it| (it.name, it.values)).collect::<Vec<_>>()
+    };
+    let mut other = on("1", 0);
+    assert_eq!(told(&[on("1", 0)], &[other.clone()]), []);
+    assert_eq!(told(&[on("1", 0)], &[]), []);
+    let hosts = ["EPYC (11111111)", "EPYC (22222222)"].map(|it| Some(it.to_owned()));
+    assert_eq!(told(&[on("1", 0)], &[on("2", 0)]), [("host", hosts.to_vec())]);
+    other.facts.provenance.programs.plugin = "ab".repeat(32);
+    let plugins = ["unknown", "abababababab"].map(|it| Some(it.to_owned()));
+    assert_eq!(told(&[on("1", 0)], &[other]), [("plugin", plugins.to_vec())]);
+}
+
+#[test]
+fn the_hosts_load_is_a_range_over_complete_boots() {
+    let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+    for (boot, load) in boots.iter_mut().zip([1.0, 3.0, 9.0]) {
+        boot.host.load_before = load;
+        boot.host.load_after = load / 2.0;
+        boot.host.steal = load / 100.0;
+    }
+    let [host] = of_one(&boots).host.try_into().unwrap();
+    assert_eq!((host.load, host.steal), (Some([0.5, 3.0]), Some([1.0, 3.0])));
+    assert_eq!(of_one(&[]).host, []);
+}
+
+#[test]
+fn unknown_figures_of_the_host_are_skipped() {
+    let mut boots = [boot(0), boot(1)];
+    boots[0].host.load_before = f64::NAN;
+    boots[0].host.load_after = 2.0;
+    boots[1].host.load_before = 4.0;
+    boots[1].host.load_after = f64::INFINITY;
+    for boot in &mut boots {
+        boot.host.steal = f64::NAN;
+    }
+    let [host] = of_one(&boots).host.try_into().unwrap();
+    assert_eq!((host.load, host.steal), (Some([2.0, 4.0]), None));
+    for boot in &mut boots {
+        boot.host.load_before = f64::NAN;
+        boot.host.load_after = f64::NAN;
+    }
+    assert_eq!(of_one(&boots).host, []);
+}
+
+#[test]
+fn boots_set_aside_do_not_complain() {
+    let mut boots = [boot(0), boot(0), failed(1, "no answer"), failed(1, "no answer")];
+    boots[0].outcome = Outcome::Interrupted;
+    for boot in &mut boots {
+        boot.problems = vec![problem(ProblemKind::Bug, "BUG: x")];
+    }
+    let variants = [variant("a")];
+    let mut columns = columns(&variants, &[&boots]);
+    columns[0].boots[2].superseded = true;
+    let [complaint] = notes(&columns).complaints.try_into().unwrap();
+    assert_eq!(complaint.boots, [BootId(1), BootId(3)]);
+}
+
+#[test]
+fn settings_are_noted_if_a_variant_has_some() {
+    let facts = |variants: &[Variant]| {
+        let facts = notes(&columns(variants, &[&[], &[]])).facts;
+        facts.into_iter().map(|fact| (fact.name, fact.values)).collect::<BTreeMap<_, _>>()
+    };
+    let mut variants = [variant("a"), variant("b")];
+    assert!(!facts(&variants).contains_key("settings"));
+    let off = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
+    variants[1].settings = vec![off];
+    let facts = facts(&variants);
+    let values = [Some(String::new()), Some("kernel.numa_balancing=0".into())];
+    assert_eq!(facts["settings"], values);
+    assert!(!facts.contains_key("modules"));
+}
+
+#[test]
+fn facts_come_from_a_complete_boot_if_there_is_one() {
+    let mut boots = [failed(0, "no answer"), boot(1)];
+    boots[1].facts.release = "6.1.0".into();
+    let kernel = |boots| of_one(boots).facts[0].values.clone();
+    assert_eq!(kernel(&boots), [Some("6.1.0".into())]);
+    assert_eq!(kernel(&boots[..1]), [None]);
+    assert_eq!(kernel(&[]), [None]);
+}
