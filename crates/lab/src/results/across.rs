@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Boot, Experiment, Kept, Mode};
 use store::ExperimentId;
 
-use crate::results::differences::differences;
+use crate::results::differences::{COUNTED_BY, differences};
 
 /// The distance between the blocks of different experiments. No schedule has more blocks.
 const BLOCKS: u32 = 1 << 24;
@@ -30,9 +30,11 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
             continue;
         }
         let differences = differences(base, other).into_iter();
-        // Measured experiments may differ in the number of boots. Exact ones must have the same seeds.
-        let differences =
-            differences.filter(|it| !it.key.starts_with("variant.") && it.key != "boots");
+        // Measured experiments may differ in the number of boots. Exact ones must have the same seeds. Their boots say
+        // what counted them: the emulator must be the same, and the notes of a comparison list the libraries.
+        let is_free =
+            |key: &str| key.starts_with("variant.") || key == "boots" || COUNTED_BY.contains(&key);
+        let differences = differences.filter(|it| !is_free(&it.key));
         let usual = |value: Option<String>| value.unwrap_or_else(|| "not set".into());
         wrong.extend(differences.map(|it| {
             format!("{}: {} in {first}, {} in {id}", it.key, usual(it.first), usual(it.second))
@@ -176,8 +178,11 @@ mod tests {
             "machine.memory: 512M in 1, 1G in 2"
         );
         assert_eq!(told(&measured, &exact(3), "QEMU 10"), "mode: measured in 1, exact in 2");
-        let told = told(&exact(4), &exact(5), "QEMU 11");
-        assert_eq!(told, "seeds: 4 in 1, 5 in 2\nemulator: QEMU 10 in 1, QEMU 11 in 2");
+        let seeds = told(&exact(4), &exact(5), "QEMU 11");
+        assert_eq!(seeds, "seeds: 4 in 1, 5 in 2\nemulator: QEMU 10 in 1, QEMU 11 in 2");
+        let mut recounted = of(2, &exact(3), "QEMU 10");
+        recounted.1.counted_by.plugin = "ab".repeat(32);
+        assert!(across(&[of(1, &exact(3), "QEMU 10"), recounted]).is_ok());
         let mut emulated = of(2, &measured, "");
         emulated.2[0].boot.facts.provenance.execution = Some(Execution::Tcg);
         let mut native = of(1, &measured, "");

@@ -7,6 +7,12 @@ use toml::{Table, Value};
 
 use crate::file;
 
+/// The programs in the guest.
+pub const IN_GUEST: &str = "programs of Faultline in the guest";
+
+/// What counts instructions in exact mode, besides the programs in the guest.
+pub const COUNTED_BY: [&str; 3] = ["emulator", "plugin", "clock library"];
+
 /// A key of the experiment file whose value differs between two experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -49,12 +55,18 @@ fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
         }
     }
     for (key, digest) in [
-        ("programs of Faultline in the guest", &experiment.guest_digest),
+        (IN_GUEST, &experiment.guest_digest),
         ("image of the user space", &experiment.userspace_digest),
+        (COUNTED_BY[1], &experiment.counted_by.plugin),
+        (COUNTED_BY[2], &experiment.counted_by.clock),
     ] {
         if !digest.is_empty() {
             keys.insert(key.into(), digest.chars().take(12).collect());
         }
+    }
+    let emulator = &experiment.counted_by.emulator;
+    if !emulator.is_empty() {
+        keys.insert(COUNTED_BY[0].into(), emulator.clone());
     }
     keys
 }
