@@ -1,7 +1,7 @@
 //! Columns common to all rows of a boot.
 
 use chrono::DateTime;
-use model::{Boot, Execution, Experiment, Kept};
+use model::{Boot, Execution, Experiment, Kept, Provenance};
 
 use crate::cell::{Cell, Column, Kind};
 
@@ -20,13 +20,17 @@ pub const BOOT: [Column; 7] = [
 ];
 
 /// The columns that describe its machine; they come last.
-pub const MACHINE: [Column; 6] = [
+pub const MACHINE: [Column; 10] = [
     Column::nullable("release", Kind::Text),
     Column::nullable("cpus", Kind::Integer),
     Column::nullable("nodes", Kind::Integer),
     Column::nullable("memory", Kind::Integer),
     Column::full("mode", Kind::Text),
     Column::nullable("emulated", Kind::Flag),
+    Column::nullable("execution", Kind::Text),
+    Column::nullable("emulator", Kind::Text),
+    Column::nullable("host", Kind::Text),
+    Column::nullable("host_cpu", Kind::Text),
 ];
 
 /// The cells of [`BOOT`].
@@ -44,17 +48,20 @@ pub fn boot<'a>(experiment: &'a Experiment, kept: &'a Kept, id: &'a str) -> [Cel
 }
 
 /// The cells of [`MACHINE`].
-pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
+pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 10] {
     let facts = &boot.facts;
-    let emulated =
-        facts.provenance.execution.map_or(Cell::Null, |it| Cell::Flag(it == Execution::Tcg));
+    let Provenance { execution, emulator, host, .. } = &facts.provenance;
     [
         Cell::text(&facts.release),
         Cell::amount(facts.cpus.into()),
         Cell::amount(facts.nodes.into()),
         Cell::amount(facts.memory),
         Cell::Text(experiment.mode.name()),
-        emulated,
+        execution.map_or(Cell::Null, |it| Cell::Flag(it == Execution::Tcg)),
+        Cell::text(facts.provenance.execution_name()),
+        Cell::text(emulator),
+        Cell::text(&host.id),
+        Cell::text(&host.cpu),
     ]
 }
 

@@ -87,7 +87,7 @@ impl<W: Write + Send> Export<W> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use model::{Boot, BootId};
+    use model::{Boot, BootId, Execution, Host, Provenance};
     use model::{Bytes, Chunk, Column, Machine, Topology};
 
     use super::*;
@@ -213,6 +213,27 @@ mod tests {
         let values = column(&boot, "value").into_iter().map(|value| value.parse().unwrap());
         let values: Vec<f64> = values.collect();
         assert_eq!(values, [12_340_000.0, 12.34, 12.34, 12.34, 12.34, 12.34]);
+    }
+
+    #[test]
+    fn the_export_says_what_executed_a_boot_and_where() {
+        let host = |digit: &str| Host {
+            id: digit.repeat(64),
+            cpu: "EPYC, 9354".into(),
+            ..Host::default()
+        };
+        let of = |execution, host| {
+            let mut boot = boot(1);
+            let emulator = "QEMU 10.0.2".to_owned();
+            boot.facts.provenance =
+                Provenance { execution, emulator, host, ..Provenance::default() };
+            ["emulated", "execution", "emulator", "host"].map(|name| column(&boot, name).remove(0))
+        };
+        let native = of(Some(Execution::Native), host("1"));
+        assert_eq!(native, ["false", "native", "QEMU 10.0.2", &"1".repeat(64)]);
+        assert_eq!(of(Some(Execution::Kvm), host("2"))[..2], ["false", "kvm"]);
+        assert_eq!(of(Some(Execution::Tcg), host("2"))[..2], ["true", "tcg"]);
+        assert_eq!(of(None, Host::default()), ["", "", "QEMU 10.0.2", ""]);
     }
 
     #[test]

@@ -76,12 +76,11 @@ impl Host {
         self.id.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
     }
 
-    /// Its processor and the first digits of its identity; `unknown` without an identity.
+    /// Its processor and the first digits of its identity, each if it is known.
     pub fn label(&self) -> String {
-        match (self.id.get(..8), &*self.cpu) {
-            (None, _) => "unknown".to_owned(),
-            (Some(digits), "") => digits.to_owned(),
-            (Some(digits), cpu) => format!("{cpu} ({digits})"),
+        match (self.id.get(..8).unwrap_or("unknown"), &*self.cpu) {
+            (digits, "") => digits.to_owned(),
+            (digits, cpu) => format!("{cpu} ({digits})"),
         }
     }
 }

@@ -91,7 +91,11 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
             cpus: 4,
             nodes: 2,
             memory: 2048 << 20,
-            provenance: Provenance { execution: Some(Execution::Kvm), ..Provenance::default() },
+            provenance: Provenance {
+                execution: Some(Execution::Kvm),
+                emulator: "QEMU 10.0.2".into(),
+                ..Provenance::default()
+            },
             ..BootFacts::default()
         },
         samples,
@@ -199,6 +203,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
             Outcome::Interrupted => "interrupted",
             other => panic!("{other}"),
         };
+        let made = &boot.facts.provenance;
         let mut row = |own: Value| {
             let mut row = json!({
                 "experiment": "numa",
@@ -213,7 +218,11 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "nodes": or_null(json!(2)),
                 "memory": or_null(json!(2u64 << 30)),
                 "mode": "measured",
-                "emulated": or_null(json!(boot.facts.provenance.execution == Some(Execution::Tcg))),
+                "emulated": or_null(json!(made.execution == Some(Execution::Tcg))),
+                "execution": or_null(json!(made.execution_name())),
+                "emulator": or_null(json!(made.emulator)),
+                "host": null,
+                "host_cpu": null,
             });
             row.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
             rows.push(row);

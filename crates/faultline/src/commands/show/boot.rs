@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Chunk, Column, INSTRUCTIONS, Kept, ONCE, Sample, StatesFound, count};
+use model::{
+    Boot, Chunk, Column, Host, INSTRUCTIONS, Kept, ONCE, Provenance, Sample, StatesFound, count,
+};
 use report::escape;
 
 use crate::list::{figure, wrapped};
@@ -76,6 +78,7 @@ fn head(kept: &Kept) -> Vec<String> {
         let by = format!("{} ({})", facts.provenance.emulator, execution.name());
         head.push(line("executed by", &by));
     }
+    head.extend(made(&facts.provenance));
     if !facts.userspace_digest.is_empty() {
         head.push(line("user space", &format!("sha256 {}", facts.userspace_digest)));
         let packages = facts.userspace.iter().flat_map(|it| it.split_whitespace());
@@ -83,7 +86,7 @@ fn head(kept: &Kept) -> Vec<String> {
         head.extend(packages.lines().map(str::to_owned));
     }
     head.extend(states(boot));
-    head.push(line("host", &host(boot)));
+    head.push(line("host's load", &load(boot)));
     let problems = boot.problems.iter();
     head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
     let notes = boot.notes.iter().filter(|note| StatesFound::of_note(note).is_none());
@@ -115,10 +118,47 @@ fn line(name: &str, value: &str) -> String {
     format!("{name:<NAME$}{}", escape(value.trim()))
 }
 
-fn host(boot: &Boot) -> String {
+/// The host and the digests of our programs, as far as they are known.
+fn made(Provenance { host, programs, .. }: &Provenance) -> Vec<String> {
+    let mut lines = Vec::new();
+    if *host != Host::default() {
+        lines.push(line("host", &host.label()));
+    }
+    if !host.id.is_empty() {
+        lines.push(line("", &format!("identity {}", host.id)));
+    }
+    let number = |it: Option<u32>| it.map_or("?".to_owned(), |it| it.to_string());
+    if host.cpus > 0 {
+        let signature = [host.family, host.model, host.stepping].map(number).join("/");
+        let microcode = if host.microcode.is_empty() { "?" } else { &host.microcode };
+        let shape = [count(host.cpus as usize, "CPU"), count(host.cores as usize, "core")];
+        let shape = if host.cores > 0 { shape.join(", ") } else { shape[0].clone() };
+        lines.push(line(
+            "",
+            &format!("{shape}, family/model/stepping {signature}, microcode {microcode}"),
+        ));
+    }
+    if !host.memory.is_empty() {
+        let memory: Vec<String> =
+            host.memory.iter().map(|it| format!("{} MiB", it >> 20)).collect();
+        lines.push(line("", &format!("memory of nodes: {}", memory.join(", "))));
+    }
+    let turbo = host.turbo.map_or("", |it| if it { "on" } else { "off" });
+    for (name, value) in [("kernel", &*host.kernel), ("governor", &host.governor), ("turbo", turbo)]
+    {
+        if !value.is_empty() {
+            lines.push(line("", &format!("{name} {value}")));
+        }
+    }
+    let programs = programs.named().into_iter().filter(|(_, digest)| !digest.is_empty());
+    lines.extend(programs.map(|(name, digest)| line(name, &format!("sha256 {digest}"))));
+    lines
+}
+
+fn load(boot: &Boot) -> String {
     let host = &boot.host;
     let load = [host.load_before, host.load_after].map(|load| figure(load, 2));
-    format!("load {} to {}, steal {} %", load[0], load[1], figure(100.0 * host.steal, 1))
+    format!("{} to {}, steal {} %", load[0], load[1], figure(100.0 * host.steal, 1))
 }
 
 fn sample(sample: &Sample) -> String {
@@ -176,7 +216,7 @@ fn course_line(cells: [&str; 7]) -> String {
 #[cfg(test)]
 mod tests {
     use model::BootId;
-    use model::{BootFacts, HostLoad, Outcome, Problem, ProblemKind};
+    use model::{BootFacts, HostLoad, Outcome, Problem, ProblemKind, Programs};
 
     use super::*;
 
@@ -228,6 +268,27 @@ mod tests {
         ];
         boot.console = "[    0.000000] Linux version 6.1\n\n[    0.1] x\n".into();
         insta::assert_snapshot!(text(&kept));
+    }
+
+    #[test]
+    fn a_boot_says_where_and_by_what_it_was_made() {
+        let made = |provenance: &Provenance| super::made(provenance).join("\n");
+        assert_eq!(made(&Provenance::default()), "");
+        let host = Host {
+            id: "1f".repeat(32),
+            cpu: "AMD EPYC 9354".into(),
+            family: Some(25),
+            model: Some(17),
+            cpus: 64,
+            cores: 32,
+            memory: vec![3 << 30, 1 << 30],
+            kernel: "6.1.0-18-amd64 #1 SMP".into(),
+            governor: "performance".into(),
+            turbo: Some(false),
+            ..Host::default()
+        };
+        let programs = Programs { agent: "ab".repeat(32), ..Programs::default() };
+        insta::assert_snapshot!(made(&Provenance { host, programs, ..Provenance::default() }));
     }
 
     #[test]
@@ -298,7 +359,7 @@ mod tests {
         let text = text(&kept);
         assert!(text.contains("\nuser space    sha256 51ab51ab"), "{text}");
         let (_, packages) = text.split_once("\npackages      lib0=1.0-1 lib1=1.0-1").unwrap();
-        let end = packages.find("\nhost ").unwrap();
+        let end = packages.find("\nhost's load ").unwrap();
         let lines: Vec<&str> = packages[..end].lines().skip(1).collect();
         assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= 100), "{text}");
         assert!(lines.iter().all(|line| line.starts_with("              lib")), "{text}");
