@@ -5,6 +5,7 @@ mod check;
 mod context;
 mod error;
 mod failures;
+mod hosts;
 mod jobs;
 mod known;
 mod looks;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use kernels::{Cache, Userspace};
 use machine::{Emulator, Engine};
 use model::{Accel, Experiment, Host, Kernel, Mode, Variant};
-use store::{Archive, ExperimentId};
+use store::{Archive, Detail, ExperimentId};
 
 use crate::boot::disks;
 use crate::boot::engine;
@@ -172,6 +173,11 @@ impl Lab {
             remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
+        if experiment.mode.is_measured() && !plan.due.is_empty() && !done.is_empty() {
+            let kept = self.store.boots(id, Detail::Summary)?;
+            let left_out = hosts::leave_out(&mut plan, &self.host, &kept, &done);
+            left_out.iter().for_each(|line| watch(Progress::Message(line)));
+        }
         let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
