@@ -236,7 +236,7 @@ type Common = (&'static str, fn(&BootFacts) -> String);
 
 /// By what boots were made, apart from the emulator, which is part of the machine.
 const MADE: [Common; 6] = [
-    ("host", |facts| facts.provenance.host.label()),
+    ("made on", |facts| facts.provenance.host.label()),
     ("agent", |facts| facts::digest(&facts.provenance.programs.agent)),
     ("workloads", |facts| facts::digest(&facts.provenance.programs.workloads)),
     ("plugin", |facts| facts::digest(&facts.provenance.programs.plugin)),

@@ -283,12 +283,14 @@ fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> Str
             )
         }),
         Some(NoEvidence::Figure) => "the values of a boot have no such mean".to_owned(),
-        Some(NoEvidence::Hosts) => {
-            "the boots are of several hosts, and none has 3 boots of both".to_owned()
-        }
+        Some(NoEvidence::Hosts) => several_hosts(),
         Some(NoEvidence::Share) => format!("the mean of {base} is below 0"),
         None => "no data".to_owned(),
     }
+}
+
+fn several_hosts() -> String {
+    format!("the boots are of several hosts, and none has {MIN_BOOTS} boots of both")
 }
 
 /// Differences on rows without a verdict, the surest first, and the smallest visible change there.
@@ -304,7 +306,14 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         let judged = columns.clone().any(|column| judged(table, column).next().is_some());
         return match means && !judged && !columns.is_empty() {
             true => {
-                let few = format!("at least {MIN_BOOTS} boots of each variant are needed");
+                let mut lacks = table
+                    .rows
+                    .iter()
+                    .flat_map(|row| columns.clone().map(|column| row.no_evidence(column)));
+                let few = match lacks.any(|lack| lack == Some(NoEvidence::Hosts)) {
+                    true => several_hosts(),
+                    false => format!("at least {MIN_BOOTS} boots of each variant are needed"),
+                };
                 format!("No evidence: {}.\n", first_look(comparison).unwrap_or(few))
             }
             false => String::new(),

@@ -8,7 +8,7 @@ use common::{
     judged, measure, measured, section, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
-use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting};
+use model::{Boot, Execution, Host, Mode, Outcome, Problem, ProblemKind, Setting};
 
 /// The text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
@@ -46,6 +46,28 @@ fn two_variants() {
     let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(text);
+}
+
+/// However far apart, the times of two machines say nothing about two kernels.
+#[test]
+fn boots_of_two_hosts_give_no_verdict() {
+    let on = |digit: &str, scale: f64| {
+        let mut boots = blocks(5, scale, 1);
+        for boot in &mut boots {
+            let id = digit.repeat(64);
+            boot.facts.provenance.host = Host { id, cpu: "EPYC".into(), ..Host::default() };
+        }
+        boots
+    };
+    let apart = text(&[("6.1", &on("1", 1.0)), ("6.12", &on("2", 2.0))]);
+    let told = "  undecided  the boots are of several hosts, and none has 3 boots of both\n";
+    assert!(apart.contains(told) && !apart.contains("regression"), "{apart}");
+    assert!(!apart.contains("of each variant are needed"), "{apart}");
+    let hosts =
+        "\n  made on        6.1   EPYC (11111111)\n                 6.12  EPYC (22222222)\n";
+    assert!(apart.contains(hosts), "{apart}");
+    let together = text(&[("6.1", &on("1", 1.0)), ("6.12", &on("1", 2.0))]);
+    assert!(together.contains("  regression ") && !together.contains("(11111111)"), "{together}");
 }
 
 #[test]

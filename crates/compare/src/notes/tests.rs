@@ -126,9 +126,9 @@ fn hosts_of_one_variant_are_named() {
         mixed.map(|it| format!("{}: {}", it.what, it.values.join("; "))).collect::<Vec<_>>()
     };
     assert_eq!(of(&[on("1", 0), on("1", 1)]), [""; 0]);
-    let two = ["host: EPYC (11111111); EPYC (22222222)", "host's kernel: 6.1.1; 6.1.2"];
+    let two = ["made on: EPYC (11111111); EPYC (22222222)", "host's kernel: 6.1.1; 6.1.2"];
     assert_eq!(of(&[on("1", 0), on("2", 1)]), two);
-    let old = ["host: EPYC (11111111); unknown", "host's kernel: unknown; 6.1.1"];
+    let old = ["made on: EPYC (11111111); unknown", "host's kernel: unknown; 6.1.1"];
     assert_eq!(of(&[boot(0), on("1", 1)]), old);
 }
 
@@ -143,7 +143,7 @@ fn columns_of_different_hosts_and_programs_are_told() {
     assert_eq!(told(&[on("1", 0)], &[other.clone()]), []);
     assert_eq!(told(&[on("1", 0)], &[]), []);
     let hosts = ["EPYC (11111111)", "EPYC (22222222)"].map(|it| Some(it.to_owned()));
-    assert_eq!(told(&[on("1", 0)], &[on("2", 0)]), [("host", hosts.to_vec())]);
+    assert_eq!(told(&[on("1", 0)], &[on("2", 0)]), [("made on", hosts.to_vec())]);
     other.facts.provenance.programs.plugin = "ab".repeat(32);
     let plugins = ["unknown", "abababababab"].map(|it| Some(it.to_owned()));
     assert_eq!(told(&[on("1", 0)], &[other]), [("plugin", plugins.to_vec())]);

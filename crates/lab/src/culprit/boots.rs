@@ -1,6 +1,6 @@
 //! Boots a kernel of a search.
 
-use model::{Experiment, Kept, Mode, Outcome, Source};
+use model::{Experiment, Host, Kept, Mode, Outcome, Source};
 use store::Detail;
 
 use crate::run::watch::Watch;
@@ -41,4 +41,39 @@ pub fn booted(
         }
     }
     Ok((summary, stored, kept))
+}
+
+/// The boots whose figures can be compared with those of this host, and the number of the others: measured boots of other
+/// hosts.
+pub fn of_host(mut kept: Vec<Kept>, mode: Mode, host: &Host) -> (Vec<Kept>, u32) {
+    let all = kept.len();
+    let is_own = |kept: &Kept| kept.boot.facts.provenance.host.number() == host.number();
+    kept.retain(|kept| mode == Mode::Exact || is_own(kept));
+    let foreign = (all - kept.len()) as u32;
+    (kept, foreign)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, BootId};
+
+    use super::*;
+
+    #[test]
+    fn measured_boots_of_other_hosts_are_no_readings() {
+        let host = |digit: &str| Host { id: digit.repeat(64), ..Host::default() };
+        let kept = |number: i64, digit: &str| {
+            let mut boot = Boot::default();
+            boot.facts.provenance.host = host(digit);
+            Kept { id: BootId(number), superseded: false, boot }
+        };
+        let all = || vec![kept(1, "1"), kept(2, "2"), kept(3, "1"), kept(4, "")];
+        let of = |mode, digit| {
+            let (own, foreign) = of_host(all(), mode, &host(digit));
+            (own.iter().map(|it| it.id.0).collect::<Vec<_>>(), foreign)
+        };
+        assert_eq!(of(Mode::Measured, "1"), (vec![1, 3], 2));
+        assert_eq!(of(Mode::Measured, "3"), (vec![], 4));
+        assert_eq!(of(Mode::Exact, "3"), (vec![1, 2, 3, 4], 0));
+    }
 }

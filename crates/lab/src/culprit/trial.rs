@@ -10,7 +10,7 @@ use kernels::{Commit, History, Inputs, image};
 use model::{Execution, Experiment, Kept, Kernel, Mode, Variant, count};
 use stats::pooled_variance;
 
-use crate::culprit::boots::booted;
+use crate::culprit::boots::{booted, of_host};
 use crate::culprit::effort::Effort;
 use crate::culprit::search::{Range, Search};
 use crate::culprit::variants::of_kernel;
@@ -175,8 +175,9 @@ impl<'a> Trials<'a> {
             return Ok(());
         }
         let (mut failed, most_failed) = (0, MOST_FAILED.max(boots / 3));
+        let mut elsewhere = 0;
         loop {
-            let experiment = self.experiment(place, &kernel, boots + failed);
+            let experiment = self.experiment(place, &kernel, boots + failed + elsewhere);
             let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
                 Ok((summary, experiment, kept)) => {
                     self.effort.booted += summary.boots;
@@ -185,6 +186,17 @@ impl<'a> Trials<'a> {
                 Err(RunError::Unsupported { why, .. }) => (None, Vec::new(), Some(why)),
                 Err(error) => return Err(error),
             };
+            let (kept, foreign) = of_host(kept, self.search.experiment.mode, &self.lab.host);
+            if foreign > elsewhere {
+                elsewhere = foreign;
+                let foreign = count(foreign as usize, "boot");
+                let commit = self.commit(place);
+                let commit = commit.short();
+                watch(Progress::Message(&format!(
+                    "{foreign} of {commit} left out: of another host"
+                )));
+                continue;
+            }
             let (complete, others): (Vec<Kept>, Vec<Kept>) =
                 kept.into_iter().partition(|kept| kept.boot.outcome.counts());
             let lost = others.len() as u32;

@@ -7,9 +7,6 @@ use toml::{Table, Value};
 
 use crate::file;
 
-/// The programs in the guest.
-pub const IN_GUEST: &str = "programs of Faultline in the guest";
-
 /// What counts instructions in exact mode, besides the programs in the guest.
 pub const COUNTED_BY: [&str; 3] = ["emulator", "plugin", "clock library"];
 
@@ -55,7 +52,7 @@ fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
         }
     }
     for (key, digest) in [
-        (IN_GUEST, &experiment.guest_digest),
+        ("programs of Faultline in the guest", &experiment.guest_digest),
         ("image of the user space", &experiment.userspace_digest),
         (COUNTED_BY[1], &experiment.counted_by.plugin),
         (COUNTED_BY[2], &experiment.counted_by.clock),

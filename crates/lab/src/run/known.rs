@@ -14,7 +14,6 @@ use super::{RunError, RunOptions};
 use crate::boot::guest::Guest;
 use crate::boot::out_of_tree;
 use crate::file::binaries;
-use crate::results::differences::{COUNTED_BY, IN_GUEST, differences};
 
 /// What a run of an experiment would not boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,12 +157,24 @@ pub(super) fn recounted(
 fn changes(pinned: &Experiment, kept: &Experiment) -> Option<String> {
     let (guest_digest, counted_by) = (kept.guest_digest.clone(), kept.counted_by.clone());
     let otherwise = Experiment { guest_digest, counted_by, ..pinned.clone() };
-    let mut all = differences(pinned, kept);
-    all.retain(|it| it.key == IN_GUEST || COUNTED_BY.contains(&&*it.key));
-    let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-    let all = all.into_iter();
-    let all = all.map(|it| format!("{} was {}, is {}", it.key, known(it.second), known(it.first)));
+    let programs = |it: &Experiment| {
+        let CountedBy { emulator, plugin, clock } = it.counted_by.clone();
+        [emulator, plugin, clock, it.guest_digest.clone()]
+    };
+    let names = ["emulator", "plugin", "clock library", "programs in the guest"];
+    let (was, is) = (programs(kept), programs(pinned));
+    let all = names.iter().zip(was.iter().zip(&is)).filter(|(_, (was, is))| was != is);
+    let all = all.map(|(name, (was, is))| format!("{name} was {}, is {}", short(was), short(is)));
     store::runs_the_same(&otherwise, kept).then(|| all.collect::<Vec<_>>().join("; "))
+}
+
+/// The first digits of a digest, and any other text whole.
+fn short(text: &str) -> &str {
+    match text {
+        "" => "unknown",
+        digest if digest.len() == 64 => digest.get(..12).unwrap_or(digest),
+        other => other,
+    }
 }
 
 /// Whether two experiments do the same work on the same machine, with whatever kernels and settings.

@@ -258,7 +258,7 @@ fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
         }
         NoEvidence::Boots([base, new]) => format!("{base} and {}: too few", count(new, "boot")),
         NoEvidence::Figure => "a boot without a figure".to_owned(),
-        NoEvidence::Hosts => "several hosts, none with 3 boots of both".to_owned(),
+        NoEvidence::Hosts => "several hosts, none with enough boots of both".to_owned(),
         NoEvidence::Share => "a baseline below 0".to_owned(),
     })
 }
