@@ -51,7 +51,9 @@ pub use provenance::{Execution, Host, Programs, Provenance};
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};
-pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError};
+pub use topology::{
+    CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError, TopologyKey,
+};
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use visible::{csv_text, visible};
 pub use workload::{Better, Manifest, Mean, Metric, Rows, matches};

@@ -49,12 +49,37 @@ pub struct Topology {
 /// Why a topology is invalid, which key is at fault, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
-    /// The key of the experiment file at fault, such as `nodes[1].memory`.
-    pub key: String,
+    /// The key of the experiment file at fault.
+    pub key: TopologyKey,
     /// What is wrong.
     pub problem: String,
     /// What to do.
     pub hint: String,
+}
+
+/// A key of the experiment file that is part of a topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopologyKey {
+    /// The CPUs of all nodes.
+    Cpus,
+    /// The memory of all nodes.
+    Memory,
+    /// The number of nodes, or the list of them.
+    Nodes,
+    /// A key of the node of this number.
+    Node(usize, &'static str),
+}
+
+/// As printed: `cpus`, `nodes[1].memory`.
+impl fmt::Display for TopologyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpus => f.write_str("cpus"),
+            Self::Memory => f.write_str("memory"),
+            Self::Nodes => f.write_str("nodes"),
+            Self::Node(number, key) => write!(f, "nodes[{number}].{key}"),
+        }
+    }
 }
 
 impl fmt::Display for TopologyError {
@@ -66,11 +91,11 @@ impl fmt::Display for TopologyError {
 impl std::error::Error for TopologyError {}
 
 fn refuse<T>(
-    key: impl Into<String>,
+    key: TopologyKey,
     problem: String,
     hint: impl Into<String>,
 ) -> Result<T, TopologyError> {
-    Err(TopologyError { key: key.into(), problem, hint: hint.into() })
+    Err(TopologyError { key, problem, hint: hint.into() })
 }
 
 impl Topology {
@@ -78,7 +103,11 @@ impl Topology {
     /// there are more nodes than CPUs, or a node's share of memory is not whole blocks.
     pub fn even(cpus: u32, memory: Bytes, nodes: u32) -> Result<Self, TopologyError> {
         if nodes == 0 {
-            return refuse("nodes", "a machine needs at least one node".into(), "use 1 or more");
+            return refuse(
+                TopologyKey::Nodes,
+                "a machine needs at least one node".into(),
+                "use 1 or more",
+            );
         }
         if cpus < nodes {
             let problem = format!(
@@ -87,13 +116,17 @@ impl Topology {
                 count(nodes as usize, "node")
             );
             return refuse(
-                "cpus",
+                TopologyKey::Cpus,
                 problem,
                 "ask for fewer nodes or more CPUs, or list nodes without CPUs in a file",
             );
         }
         if cpus > MAX_CPUS {
-            return refuse("cpus", format!("{cpus} CPUs"), "a machine has at most 255 CPUs");
+            return refuse(
+                TopologyKey::Cpus,
+                format!("{cpus} CPUs"),
+                "a machine has at most 255 CPUs",
+            );
         }
         let blocks = u64::from(nodes) * MEMORY_BLOCK.0;
         if memory.0 == 0 || !memory.0.is_multiple_of(blocks) {
@@ -101,7 +134,7 @@ impl Topology {
             let near: Vec<String> =
                 near.into_iter().filter(|it| *it > 0).map(|it| Bytes(it).to_string()).collect();
             let problem = format!("{memory} is not a multiple of {} a node", MEMORY_BLOCK);
-            return refuse("memory", problem, format!("use {}", near.join(" or ")));
+            return refuse(TopologyKey::Memory, problem, format!("use {}", near.join(" or ")));
         }
         let share = memory.0 / u64::from(nodes);
         let mut first = 0;
@@ -149,7 +182,7 @@ impl Topology {
     pub fn check(&self) -> Result<(), TopologyError> {
         if self.nodes.is_empty() || self.nodes.len() > MAX_NODES {
             let problem = format!("{} nodes", self.nodes.len());
-            return refuse("nodes", problem, "a machine has 1 to 128 nodes");
+            return refuse(TopologyKey::Nodes, problem, "a machine has 1 to 128 nodes");
         }
         for (number, node) in self.nodes.iter().enumerate() {
             self.check_node(number, node)?;
@@ -164,17 +197,17 @@ impl Topology {
                 _ => format!("{} is not a multiple of {MEMORY_BLOCK}", node.memory),
             };
             let hint = "the kernel manages node memory in blocks of 128M; use whole blocks";
-            return refuse(format!("nodes[{number}].memory"), problem, hint);
+            return refuse(TopologyKey::Node(number, "memory"), problem, hint);
         }
         if node.memory > MAX_MEMORY {
-            let key = format!("nodes[{number}].memory");
+            let key = TopologyKey::Node(number, "memory");
             return refuse(key, node.memory.to_string(), "a node has at most 64T");
         }
         let distances = &node.distances;
         if distances.is_empty() {
             return Ok(());
         }
-        let key = format!("nodes[{number}].distances");
+        let key = TopologyKey::Node(number, "distances");
         if distances.len() != self.nodes.len() {
             let problem = format!("{} distances for {} nodes", distances.len(), self.nodes.len());
             return refuse(key, problem, "give one distance to each node, itself included");
@@ -193,7 +226,7 @@ impl Topology {
         let mut seen = vec![None; self.cpus() as usize];
         for (number, node) in self.nodes.iter().enumerate() {
             for &cpu in &node.cpus.0 {
-                let key = format!("nodes[{number}].cpus");
+                let key = TopologyKey::Node(number, "cpus");
                 match seen.get_mut(cpu as usize) {
                     None => {
                         let problem = format!("CPU {cpu}, but only {} CPUs in all", self.cpus());
@@ -208,9 +241,13 @@ impl Topology {
             }
         }
         match self.cpus() {
-            0 => refuse("nodes", "no node has CPUs".into(), "give at least one node a CPU"),
+            0 => refuse(
+                TopologyKey::Nodes,
+                "no node has CPUs".into(),
+                "give at least one node a CPU",
+            ),
             cpus if cpus > MAX_CPUS => {
-                refuse("nodes", format!("{cpus} CPUs"), "a machine has at most 255 CPUs")
+                refuse(TopologyKey::Nodes, format!("{cpus} CPUs"), "a machine has at most 255 CPUs")
             }
             _ => Ok(()),
         }
@@ -281,7 +318,10 @@ mod tests {
 
     #[test]
     fn too_many_cpus_are_refused_before_they_are_counted() {
-        assert_eq!(Topology::even(u32::MAX, Bytes::mib(1024), 2).unwrap_err().key, "cpus");
+        assert_eq!(
+            Topology::even(u32::MAX, Bytes::mib(1024), 2).unwrap_err().key,
+            TopologyKey::Cpus
+        );
     }
 
     #[test]
@@ -303,7 +343,7 @@ mod tests {
             (vec![node("0", 128, &[10, 20]), node("1", 128, &[10, 10])], "nodes[1].distances"),
         ];
         for (nodes, key) in cases {
-            assert_eq!(Topology { nodes }.check().unwrap_err().key, key);
+            assert_eq!(Topology { nodes }.check().unwrap_err().key.to_string(), key);
         }
     }
 

@@ -238,25 +238,26 @@ fn failures(lab: &Lab, id: ExperimentId, named: &str) -> Result<String, Failure>
     let mut text = String::new();
     for kept in boots.iter().filter(|kept| !kept.superseded) {
         let boot = &kept.boot;
+        let lacks = not_found(&boot.notes);
+        let hint = match lacks {
+            Some(_) => {
+                ". Commands of this host are taken along if the script names them; --with FILE takes others"
+            }
+            None => "",
+        };
         let reason = match &boot.outcome {
-            Outcome::Complete => not_found(&boot.notes),
+            Outcome::Complete => lacks,
             outcome => Some(outcome.to_string()),
         };
         let Some(reason) = reason.filter(|_| !told.contains(&&*boot.variant)) else { continue };
         told.push(&boot.variant);
-        let hint = match reason.contains("not found") || reason.contains("status 127") {
-            true => {
-                ". Commands of this host are taken along if the script names them; --with FILE takes others"
-            }
-            false => "",
-        };
         let line = format!("{}: {reason}{hint}. All of it: ", boot.variant);
         text += &format!("{}`faultline{named} show {}`\n", escape(&line), kept.id);
     }
     Ok(text)
 }
 
-/// What a shell prints of a missing command, although the script went on.
+/// What a shell printed of a missing command. The script may have gone on.
 fn not_found(notes: &[Note]) -> Option<String> {
     let mut lines = notes.iter().map(|note| &note.text);
     let line =

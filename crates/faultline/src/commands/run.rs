@@ -197,3 +197,59 @@ pub fn refused(error: WorkloadError) -> Failure {
         hint => Failure::Usage(format!("{error}: {hint}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// The experiment of these options, and the one that its file has.
+    fn both(options: &[&str]) -> [Experiment; 2] {
+        let words = [&["faultline", "run"], options].concat();
+        let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
+            unreachable!()
+        };
+        let experiment = described(&args).unwrap();
+        let text = file::write(&experiment).text;
+        let read = file::parse(Path::new("x.toml"), &text, None);
+        [experiment, read.unwrap_or_else(|error| panic!("{error}: {text}"))]
+    }
+
+    #[test]
+    fn options_and_a_file_make_the_same_experiment() {
+        for options in [
+            &["--kernels", "6.1"][..],
+            &[
+                "--kernels", "6.1,6.12", "--boots", "auto", "--at-most", "9", "--margin", "2",
+                "--budget", "2h",
+            ],
+            &[
+                "--kernels", "6.1", "--mode", "exact", "--seeds", "3", "--profile",
+                "stacks,accesses",
+            ],
+            &[
+                "--kernels", "6.1", "--workload", "tiobench", "--set", "threads=1,4", "--disk",
+                "8G,xfs",
+            ],
+            &[
+                "--kernels", "6.1", "--accel", "tcg", "--cpus", "2", "--nodes", "1", "--memory",
+                "512M",
+            ],
+            &[
+                "--kernels", "6.1", "--events", "cs, page-faults", "--iterations", "3",
+                "--profile", "sampled",
+            ],
+        ] {
+            let [options, file] = both(options);
+            assert_eq!(options, file);
+        }
+    }
+
+    #[test]
+    fn the_name_has_workload_and_kernels() {
+        let [exact, _] = both(&["--kernels", "debian:6.1,6.12", "--mode", "exact"]);
+        assert_eq!(exact.name, "autonuma-6.1-6.12-exact");
+    }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use model::visible;
 
-use super::form::Mistake;
+use super::mistake::Mistake;
 
 /// A longer line is cut to this many letters.
 const LONGEST: usize = 160;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use model::{
-    Accel, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError, WorkloadUse,
+    Accel, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError, TopologyKey,
+    WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -100,13 +101,12 @@ fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
 
 /// Reports an impossible topology at the key that causes it, or at `otherwise`.
 fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
-    let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
-    let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));
-    let place = match (error.key.as_str(), node) {
-        (_, Some(node)) => Some(node.span()),
-        ("cpus", _) => form.cpus.as_ref().map(Spanned::span),
-        ("nodes", _) => form.nodes.as_ref().map(Spanned::span),
-        _ => form.memory.as_ref().map(Spanned::span),
+    let place = match error.key {
+        TopologyKey::Node(number, _) => form.node.get(number).map(Spanned::span),
+        TopologyKey::Cpus => form.cpus.as_ref().map(Spanned::span),
+        TopologyKey::Nodes => form.nodes.as_ref().map(Spanned::span),
+        TopologyKey::Memory => None,
     };
+    let place = place.or(form.memory.as_ref().map(Spanned::span));
     fault(place.unwrap_or(otherwise), format!("{}: {}", error.key, error.problem), &error.hint)
 }

@@ -9,7 +9,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::meaning;
 use crate::file::excerpt::{brief, quoted};
-use crate::file::form::{Kind, Mistake, read, read_table};
+use crate::file::form::{read, read_table};
+use crate::file::mistake::{Kind, Mistake};
 
 /// The most mistakes that are looked for.
 const MOST: usize = 20;
@@ -51,13 +52,14 @@ pub fn parse(text: &str) -> Result<Manifest, Vec<(String, String)>> {
             }
         }
     }
+    let wrong = wrong.into_iter().map(|it| (place(&root, &it.place), it.problem, Some(it.hint)));
+    // What was added has an empty place.
+    let is_added = |place: &Option<Range<usize>>| place.as_ref().is_some_and(Range::is_empty);
+    let wrong: Vec<_> = wrong.filter(|(place, ..)| !is_added(place)).collect();
     if let ([mistake], []) = (&found[..], &wrong[..]) {
         return Err(alone(mistake));
     }
     let found = found.into_iter().map(|it| (it.place.clone(), told(&it), it.hint()));
-    let wrong = wrong.into_iter().map(|it| (place(&root, &it.place), it.problem, Some(it.hint)));
-    // What was added has an empty place.
-    let wrong = wrong.filter(|(place, ..)| place.as_ref().is_none_or(|place| !place.is_empty()));
     let mut all: Vec<_> = found.chain(wrong).collect();
     all.sort_by_key(|(place, ..)| place.as_ref().map_or(usize::MAX, |place| place.start));
     let with_line = |(place, problem, hint): (Option<Range<usize>>, String, Option<String>)| {
@@ -175,6 +177,10 @@ mod tests {
         let text = "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\nmetrics = []\nnodez = 1\n";
         assert!(told(text)[0].contains("5 | nodez = 1"), "{:?}", told(text));
         assert!(told(text)[0].ends_with("did you mean `nodes`?"));
+        // What stands for a wrong value is no mistake.
+        let size = "[parameters.size]\ndefault = 5\nkind = \"whole\"\n";
+        let wrong = told(&text.replace("nodez = 1\n", size));
+        assert!(wrong.len() == 1 && wrong[0].contains("6 | default = 5"), "{wrong:?}");
         assert_eq!(told(&text.replace("nodez", "nodes")), [""; 0]);
         assert_eq!(told("name = \"x\nb = 1\n").len(), 1);
     }

@@ -15,6 +15,7 @@ use super::{PLUGIN, Qemu};
 use crate::counters::Counter;
 use crate::machine::{self, AccessProbe, Begin, Probe};
 use crate::observer::Begun;
+use crate::profiler::Profiler;
 
 /// A CPU was created. This thread runs it.
 pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
@@ -33,16 +34,19 @@ pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
 pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb) {
     // SAFETY: the block is used before this callback returns.
     let block = unsafe { Block::new(block) };
-    if let Some(profiler) = PLUGIN.profiler.get() {
-        profiler.translate(&Qemu, block.instructions());
-    }
+    profiler().translate(&Qemu, block.instructions());
 }
 
 /// The machine ended.
 pub fn end() {
-    if let Some(profiler) = PLUGIN.profiler.get() {
-        profiler.end();
-    }
+    profiler().end();
+}
+
+/// The profiler. A check whether there is one would cost time at each instruction.
+#[inline]
+fn profiler() -> &'static Profiler {
+    // SAFETY: the plugin gets callbacks only after `install` has set the profiler.
+    unsafe { PLUGIN.profiler.get().unwrap_unchecked() }
 }
 
 /// A function that QEMU can call before an instruction. It makes the probe from its data, a number.
@@ -50,9 +54,7 @@ macro_rules! before {
     ($probe:expr) => {{
         unsafe extern "C" fn on_execution(_: c_uint, number: *mut c_void) {
             let probe: fn(u64) -> Probe = $probe;
-            if let Some(profiler) = PLUGIN.profiler.get() {
-                profiler.reached(&Qemu, probe(number.addr() as u64));
-            }
+            profiler().reached(&Qemu, probe(number.addr() as u64));
         }
         on_execution
     }};
@@ -70,9 +72,7 @@ macro_rules! after {
             let probe: fn(u64) -> AccessProbe = $probe;
             // SAFETY: the access is used before this callback returns.
             let access = unsafe { Access::new(info, address) };
-            if let Some(profiler) = PLUGIN.profiler.get() {
-                profiler.accessed(&Qemu, probe(number.addr() as u64), &access);
-            }
+            profiler().accessed(&Qemu, probe(number.addr() as u64), &access);
         }
         on_access
     }};
@@ -151,7 +151,5 @@ unsafe extern "C" fn on_begin<const KERNEL: bool, const AGAIN: bool>(
     let cells: *mut AtomicU64 = cells.cast();
     // SAFETY: a counter has a cell for each CPU, and lives as long as QEMU.
     let cell = unsafe { &*cells.add(cpu) };
-    if let Some(profiler) = PLUGIN.profiler.get() {
-        profiler.begins(cpu, Begun { cell, kernel: KERNEL, again: AGAIN });
-    }
+    profiler().begins(cpu, Begun { cell, kernel: KERNEL, again: AGAIN });
 }
