@@ -4,11 +4,12 @@
 use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::{INSTRUCTIONS, Mode};
 
-use crate::ascii::{escape, excerpt, wrap};
+use crate::ascii::excerpt;
+use crate::document::{self, Block, TEXT, sections, sentence};
 use crate::explain::headline;
-use crate::notes::{self, Note, lay_out};
-use crate::verdicts::{self, TEXT};
-use crate::{cross_check, exact, oddities, steps, sweep, table};
+use crate::note::{self, Note};
+use crate::verdicts::{self};
+use crate::{cross_check, exact, notes, oddities, steps, sweep, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters of any table.
 const MOST: usize = 8;
@@ -19,30 +20,34 @@ const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
 /// The comparison in short. `full` is the command that prints all of it.
 pub fn brief(comparison: &Comparison, full: &str) -> String {
-    let mut parts: Vec<String> = notes::states_text(comparison).into_iter().collect();
-    if comparison.mode == Mode::Exact {
+    let exact = (comparison.mode == Mode::Exact).then(|| {
         let notes: Vec<Note> =
             exact::seeds(comparison).into_iter().chain(exact::limits()).collect();
-        parts.push(lay_out("Exact mode:", &notes));
-    }
-    if comparison.tables.is_empty() && comparison.points.is_empty() {
-        parts.push(format!("{}\n", table::NOTHING));
-    }
-    for table in &comparison.tables {
-        match table.kind {
-            Kind::Metrics => parts.push(metrics(table, comparison)),
-            Kind::Duration => {}
-            Kind::Counters => parts.extend(counters(table, comparison)),
-            Kind::Events => parts.push(table::text(table, comparison)),
-        }
-    }
-    parts.extend(sweep::text(comparison, &TEXT));
-    parts.extend(steps::text(comparison, &TEXT));
-    parts.extend(cross_check::text(comparison));
-    parts.push(lay_out("Notes:", &few_notes(comparison)));
+        note::block("Exact mode:", &notes)
+    });
+    let nothing = comparison.tables.is_empty() && comparison.points.is_empty();
+    let tables = comparison.tables.iter().map(|table| match table.kind {
+        Kind::Metrics => metrics(table, comparison),
+        Kind::Duration => Vec::new(),
+        Kind::Counters => counters(table, comparison),
+        Kind::Events => table::blocks(table, comparison),
+    });
     let of = if comparison.points.is_empty() { "" } else { " of a point" };
-    parts.push(format!("All rows, counters and notes{of}: {}\n", escape(full)));
-    parts.join("\n")
+    let more = Block::Code(format!("All rows, counters and notes{of}: {full}"));
+    let parts = [
+        notes::states_block(comparison).into_iter().collect(),
+        exact.into_iter().collect(),
+        nothing.then(|| sentence(table::NOTHING)).into_iter().collect(),
+    ];
+    let rest = [
+        sweep::blocks(comparison),
+        steps::block(comparison).into_iter().collect(),
+        cross_check::blocks(comparison),
+        vec![note::block("Notes:", &few_notes(comparison))],
+        vec![more],
+    ];
+    let all: Vec<Vec<Block>> = parts.into_iter().chain(tables).chain(rest).collect();
+    sections(&all, &TEXT)
 }
 
 /// The verdicts with their rows alone; empty if there are none.
@@ -50,33 +55,34 @@ pub fn verdicts(comparison: &Comparison) -> String {
     let is_judged =
         |table: &&Table| table.kind == Kind::Metrics && table.rows.iter().any(Row::is_judged);
     let tables = comparison.tables.iter().filter(is_judged);
-    tables.map(|table| metrics(table, comparison)).collect()
+    let blocks: Vec<Block> = tables.flat_map(|table| metrics(table, comparison)).collect();
+    document::text(&blocks, &TEXT)
 }
 
 /// Where the changes beyond luck are: a sentence for each measured phase; empty if there are none.
 pub fn headlines(explained: &[Explained]) -> String {
     let several = explained.len() > 1;
-    let lines = explained.iter().flat_map(|it| {
+    let said = explained.iter().flat_map(|it| {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
-        headline::headlines(&it.headlines, None).into_iter().map(move |line| wrap(&first, &line))
+        let said = headline::headlines(&it.headlines, None).into_iter();
+        said.map(move |line| sentence(format!("{first}{line}")))
     });
-    lines.collect()
+    document::text(&said.collect::<Vec<_>>(), &TEXT)
 }
 
 /// The means of the workloads' own figures that have no verdict.
 pub fn figures(comparison: &Comparison) -> String {
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
-    let text = tables.map(|table| {
+    let blocks = tables.flat_map(|table| {
         let is_figure =
             |row: &&Row| row.statistic.is_mean() && !row.is_judged() && row.unit != INSTRUCTIONS;
         let mut rows: Vec<Row> = table.rows.iter().filter(is_figure).cloned().collect();
         rows.iter_mut().for_each(|row| row.better = None);
-        match rows.is_empty() {
-            true => String::new(),
-            false => table::plain(&with_rows(table, rows), comparison, false),
-        }
+        let is_known = !rows.is_empty();
+        let figures = is_known.then(|| table::plain(&with_rows(table, rows), comparison, false));
+        figures.into_iter().flatten()
     });
-    text.collect()
+    document::text(&blocks.collect::<Vec<_>>(), &TEXT)
 }
 
 /// A table with some of its rows, and their units.
@@ -98,7 +104,7 @@ pub(crate) fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
 }
 
 /// The rows of a table of metrics that have verdicts, and the evidence for these.
-fn metrics(whole: &Table, comparison: &Comparison) -> String {
+fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     let has_verdict = Row::is_judged;
     let mut rows: Vec<Row> = whole.rows.iter().filter(|row| has_verdict(row)).cloned().collect();
     let mut more = 0;
@@ -109,24 +115,23 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
     }
     // Gains are printed in the verdicts only: those are over boots, while a table's gains are pooled.
     rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);
-    let mut text = table::plain(&with_rows(whole, rows), comparison, false);
-    if more > 0 {
-        text.push_str(&format!("{more} more rows.\n"));
-    }
-    text + &verdicts::on_columns(whole, comparison, &TEXT)
-        + &verdicts::unmet(whole, comparison, &TEXT)
-        + &oddities::text(whole, comparison, &TEXT)
+    let more = (more > 0).then(|| sentence(format!("{more} more rows.")));
+    let unmet = verdicts::unmet(whole, comparison).map(sentence);
+    let rows = table::plain(&with_rows(whole, rows), comparison, false);
+    let below = more.into_iter().chain(verdicts::on_columns(whole, comparison)).chain(unmet);
+    rows.into_iter().chain(below).chain(oddities::blocks(whole, comparison)).collect()
 }
 
-/// The counters that moved most among those that differ for sure. `None` where that is unknown.
-fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
-    let (table, more) = match moved_most(whole, comparison)? {
-        Ok(found) => found,
-        Err(none) => return Some(format!("{}: {none}\n", escape(&whole.workload))),
-    };
-    let text = table::plain(&table, comparison, true);
-    let more = more.map(|more| more + "\n");
-    Some(text + &more.unwrap_or_default())
+/// The counters that moved most among those that differ for sure; nothing where that is unknown.
+fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
+    match moved_most(whole, comparison) {
+        None => Vec::new(),
+        Some(Err(none)) => vec![sentence(format!("{}: {none}", whole.workload))],
+        Some(Ok((table, more))) => {
+            let rows = table::plain(&table, comparison, true);
+            rows.into_iter().chain(more.map(sentence)).collect()
+        }
+    }
 }
 
 /// The rows of counters that moved most among those that differ for sure, and the number of further ones; or

@@ -4,7 +4,8 @@ use code::{Change, Difference, Function, Listing, Size};
 use model::count;
 use serde::Serialize;
 
-use crate::ascii::{WIDTH, cut, excerpt, wrap};
+use crate::ascii::{WIDTH, cut, excerpt};
+use crate::document::{Column, TEXT, note, part, sections, sentence, table, text};
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
@@ -18,7 +19,13 @@ const CHANGES: [(Change, &str); 3] = [
     (Change::New, "New, the largest first"),
     (Change::Gone, "Gone, the largest first"),
 ];
-const HEAD: &str = "     base      new  removed    added  instructions of";
+const COLUMNS: [Column; 5] = [
+    Column::figures("base").at_least(7),
+    Column::figures("new").at_least(7),
+    Column::figures("removed"),
+    Column::figures("added").at_least(7),
+    Column::subject("instructions of"),
+];
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -124,36 +131,35 @@ pub fn code(names: [&str; 2], difference: &Difference, full: bool) -> String {
     let same = difference.same.len();
     if difference.functions.is_empty() {
         let same = count(same, "function");
-        return wrap("", &format!("From {base} to {new} no function differs ({same} compared)."));
+        let said = format!("From {base} to {new} no function differs ({same} compared).");
+        return text(&[sentence(said)], &TEXT);
     }
     let number = |change| difference.of(change).count();
     let [changed, added, gone] = [Change::Changed, Change::New, Change::Gone].map(number);
-    let mut text = wrap(
-        "",
-        &format!(
-            "From {base} to {new}: {} changed, {added} new, {gone} gone, {same} the same.",
-            count(changed, "function")
-        ),
+    let changed = count(changed, "function");
+    let head = format!(
+        "From {base} to {new}: {changed} changed, {added} new, {gone} gone, {same} the same."
     );
-    for ((change, title), rows) in CHANGES.into_iter().zip(ROWS) {
+    let tables = CHANGES.into_iter().zip(ROWS).map(|((change, title), rows)| {
         let all: Vec<&Function> = difference.of(change).collect();
         let shown = if full { all.len() } else { all.len().min(rows) };
-        if shown > 0 {
-            text.push_str(&format!("\n{title}:\n{HEAD}\n"));
-            all[..shown].iter().for_each(|it| text.push_str(&row(it)));
+        if all.is_empty() {
+            return Vec::new();
         }
-        if shown < all.len() {
-            text.push_str(&format!("  {} more (--full)\n", all.len() - shown));
-        }
-    }
-    text
+        let rows = all[..shown].iter().map(|it| row(it)).collect();
+        let more =
+            (shown < all.len()).then(|| note(format!("{} more (--full)", all.len() - shown)));
+        let below = [table(COLUMNS, rows)].into_iter().chain(more);
+        vec![part(format!("{title}:"), below.collect::<Vec<_>>())]
+    });
+    sections(&[vec![sentence(head)]].into_iter().chain(tables).collect::<Vec<_>>(), &TEXT)
 }
 
-fn row(it: &Function) -> String {
+fn row(it: &Function) -> Vec<String> {
     let figures = [it.base.instructions, it.new.instructions, it.removed, it.added];
-    let figures: String = figures.iter().map(|figure| format!("{figure:>9}")).collect();
     let inlined = it.inlined.as_ref().map(|name| format!(" (inlined from {name})"));
-    format!("{figures}  {}\n", cut(&(it.name.clone() + &inlined.unwrap_or_default()), 60))
+    let name = cut(&(it.name.clone() + &inlined.unwrap_or_default()), 60);
+    figures.iter().map(ToString::to_string).chain([name]).collect()
 }
 
 /// The listings of one function as plain text, side by side. Between the sides, `|` marks an instruction that

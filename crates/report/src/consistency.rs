@@ -5,7 +5,7 @@ use kernelfiles::catalogue;
 use model::BootId;
 
 use crate::ascii::escape;
-use crate::notes::Note;
+use crate::note::Note;
 
 /// Most boots that a finding names; the others are counted.
 const MAX_BOOTS: usize = 5;

@@ -4,7 +4,7 @@ use benchmarks::names::{of_counter as names_in_mmtests, ours};
 use kernelfiles::catalogue::{self, Counter, End, OLDEST};
 use kernelfiles::derived::{self, Derived};
 
-use crate::ascii::wrap;
+use crate::document::{Column, TEXT, part, table, text};
 
 /// What the catalogue says about a counter or a derived row, by our name or mmtests'; `None` for an unknown
 /// name.
@@ -87,9 +87,9 @@ fn kernels(counter: &Counter) -> String {
 /// A title, and the facts below it by topic.
 fn lay_out(title: &str, topics: &[(&str, String)]) -> String {
     let known = topics.iter().filter(|(_, text)| !text.is_empty());
-    let width = known.clone().map(|(topic, _)| topic.len()).max().unwrap_or(0);
-    let lines = known.map(|(topic, text)| wrap(&format!("  {topic:<width$}  "), text));
-    std::iter::once(format!("{title}\n")).chain(lines).collect()
+    let rows = known.map(|(topic, text)| vec![(*topic).to_owned(), text.clone()]).collect();
+    let facts = table([Column::words(""), Column::sentences("")], rows);
+    text(&[part(title, [facts])], &TEXT)
 }
 
 #[cfg(test)]

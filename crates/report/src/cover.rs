@@ -5,8 +5,9 @@ use compare::{Coverage, FunctionCoverage, WorkloadCoverage};
 use model::count;
 use serde::Serialize;
 
-use crate::ascii::{cut, excerpt, few, wrap};
+use crate::ascii::{cut, excerpt, few};
 use crate::code::word;
+use crate::document::{Block, Column, TEXT, note, part, sections, sentence, table, text};
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
@@ -78,7 +79,10 @@ pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
         functions.iter().filter(|it| !it.entered.is_empty()).collect();
     let missed = &functions[entered.len()..];
     let differ = match functions.len() {
-        0 => return wrap("", &format!("From {base} to {new} no function differs.")),
+        0 => {
+            let none = format!("From {base} to {new} no function differs.");
+            return text(&[sentence(none)], &TEXT);
+        }
         number => count(number, "function"),
     };
     let profiles = match (boots, entered.len()) {
@@ -87,20 +91,24 @@ pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
         (_, some) => format!("The profiles of {} enter {some}", count(*boots, "exact boot")),
     };
     let said = format!("From {base} to {new} the code of {differ} differs. {profiles}.");
-    let mut text = wrap("", &said);
     let most = if full { usize::MAX } else { ROWS };
+    let mut all = vec![vec![sentence(said)]];
     if !workloads.is_empty() {
-        text.push_str("\nWorkloads, by what each adds to those above it:\n");
-        text.push_str("     adds   enters  workload, experiment\n");
-        for it in workloads.iter().take(most) {
+        let rows = workloads.iter().take(most).map(|it| {
             let (name, experiment) = (cut(&it.name, 30), cut(&it.experiment, 40));
-            text.push_str(&format!("{:>9}{:>9}  {name}, {experiment}\n", it.adds, it.functions));
-        }
-        text.push_str(&more(workloads.len(), most));
+            vec![it.adds.to_string(), it.functions.to_string(), format!("{name}, {experiment}")]
+        });
+        let columns = [
+            Column::figures("adds").at_least(7),
+            Column::figures("enters").at_least(7),
+            Column::subject("workload, experiment"),
+        ];
+        let rows = [table(columns, rows.collect())].into_iter().chain(more(workloads.len(), most));
+        let title = "Workloads, by what each adds to those above it:";
+        all.push(vec![part(title, rows.collect::<Vec<_>>())]);
     }
     if !entered.is_empty() {
-        text.push_str("\nEntered, by entries in one boot:\n     entries  function\n");
-        for it in entered.iter().take(most) {
+        let rows = entered.iter().take(most).map(|it| {
             let by = it.entered.iter().map(|(workload, _)| cut(workload, 20));
             let by = few(MAX_WORKLOADS, by).join(", ");
             let change = match it.change {
@@ -108,23 +116,24 @@ pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
                 change => format!("{}, ", word(change)),
             };
             let (entries, name) = (it.entered[0].1, cut(&it.name, 50));
-            text.push_str(&format!("{entries:>12}  {name} ({change}by {by})\n"));
-        }
-        text.push_str(&more(entered.len(), most));
+            vec![entries.to_string(), format!("{name} ({change}by {by})")]
+        });
+        let columns = [Column::figures("entries").at_least(10), Column::subject("function")];
+        let rows = [table(columns, rows.collect())].into_iter().chain(more(entered.len(), most));
+        all.push(vec![part("Entered, by entries in one boot:", rows.collect::<Vec<_>>())]);
     }
     if !missed.is_empty() {
         let most = if full { usize::MAX } else { MAX_NAMES };
         let named = missed.iter().map(|it| cut(&it.name, 50));
-        text.push_str("\nEntered by none:\n");
-        text.push_str(&wrap("  ", &few(most, named).join(", ")));
+        all.push(vec![part("Entered by none:", [sentence(few(most, named).join(", "))])]);
     }
-    text
+    sections(&all, &TEXT)
 }
 
-fn more(all: usize, most: usize) -> String {
+fn more(all: usize, most: usize) -> Option<Block> {
     match all.saturating_sub(most) {
-        0 => String::new(),
-        more => format!("  {more} more (--full)\n"),
+        0 => None,
+        more => Some(note(format!("{more} more (--full)"))),
     }
 }
 

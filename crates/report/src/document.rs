@@ -1,67 +1,130 @@
-//! The common frame of all HTML pages. Each is one file that loads nothing.
+//! What a report says, before it is laid out: [`text`] lays it out for terminals and mails, [`html`] for pages.
+//! Words are as they were given. Both escape them.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
+pub mod frame;
+mod grid;
+mod html;
+pub mod markup;
+mod text;
 
-use crate::markup::html;
+pub use grid::{Figures, Grid};
+pub use html::{figure, html};
+pub use text::{MAIL, TEXT, sections, text};
 
-/// The style of all pages.
-const STYLE: &str = include_str!("document.css");
+/// A part of a report.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// A sentence, or several. What stands between backticks is code.
+    Sentence(Tone, String),
+    /// A line that names what follows, and what follows.
+    Part(String, Vec<Block>),
+    /// Rows of words and figures.
+    Table(Table),
+    /// Figures in the layout of the kernel's lists.
+    Grid(Grid),
+    /// Lines that stay as they are, such as commands and files.
+    Code(String),
+}
 
-/// What scripts may do on a page.
+/// How much a sentence stands out on a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// What was found.
+    Lead,
+    /// Like other text.
+    Plain,
+    /// What is needed to read figures.
+    Note,
+}
+
+/// Rows of words and figures.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What its columns have.
+    pub columns: Vec<Column>,
+    /// The cells. The last cell of a row that has fewer than there are columns spans the others.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub enum Policy<'a> {
-    /// Run this one script. The page's own policy makes browsers block everything else: other scripts,
-    /// handlers in attributes, other styles, and any load.
-    Only(&'a str),
-    /// No script runs.
-    Nothing,
+pub struct Column {
+    /// The name over it; empty where the cells need none.
+    pub head: &'static str,
+    /// What it has.
+    pub holds: Holds,
+    /// The least width in text, in letters.
+    pub least: usize,
 }
 
-/// A whole page. `title` is escaped here; `body` must be escaped already.
-pub fn document(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String {
-    let title = html(title);
-    let style = format!("\n{STYLE}{style}");
-    let (policy, script) = match policy {
-        Policy::Nothing => (policy_of(&[("style-src", &style)]), String::new()),
-        Policy::Only(script) => {
-            let policy = policy_of(&[("style-src", &style), ("script-src", script)]);
-            (policy, format!("<script>{script}</script>\n"))
-        }
-    };
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}{script}</body>\n\
-         </html>\n"
-    )
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// What rows are about, printed once for those that follow each other; only in the first column.
+    Topics,
+    /// Words.
+    Words,
+    /// Figures, to the right.
+    Figures,
+    /// What the figures before it are of: the last column of text, the first of a page.
+    Subject,
+    /// Sentences; only in the last column.
+    Sentences,
 }
 
-/// A content security policy that allows only what has these texts (CSP level 3).
-fn policy_of(allowed: &[(&str, &str)]) -> String {
-    let allowed = allowed
-        .iter()
-        .map(|(what, text)| format!("; {what} 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
-    let allowed: String = allowed.collect();
-    format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         base-uri 'none'; form-action 'none'{allowed}\">\n"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The digest is that of `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`.
-    #[test]
-    fn a_policy_names_the_script_by_its_digest() {
-        let page = document("a < b", "", Policy::Only("alert(1)"), "<p>body</p>");
-        let digest = "sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI=";
-        assert!(page.contains(&format!("script-src '{digest}'")), "{page}");
-        assert!(page.contains("<title>a &lt; b</title>"));
-        assert!(page.ends_with("<p>body</p><script>alert(1)</script>\n</body>\n</html>\n"));
-        assert!(!document("", "", Policy::Nothing, "").contains("script"));
+impl Column {
+    /// The column of what rows are about.
+    pub const fn topics() -> Self {
+        Self { head: "", holds: Holds::Topics, least: 0 }
     }
+
+    /// A column of words.
+    pub const fn words(head: &'static str) -> Self {
+        Self { head, holds: Holds::Words, least: 0 }
+    }
+
+    /// A column of figures.
+    pub const fn figures(head: &'static str) -> Self {
+        Self { head, holds: Holds::Figures, least: 0 }
+    }
+
+    /// The column of what figures are of.
+    pub const fn subject(head: &'static str) -> Self {
+        Self { head, holds: Holds::Subject, least: 0 }
+    }
+
+    /// The column of sentences.
+    pub const fn sentences(head: &'static str) -> Self {
+        Self { head, holds: Holds::Sentences, least: 0 }
+    }
+
+    /// The same with at least so many letters in text.
+    pub const fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+}
+
+/// A sentence like other text.
+pub fn sentence(text: impl Into<String>) -> Block {
+    Block::Sentence(Tone::Plain, text.into())
+}
+
+/// A sentence on how to read figures.
+pub fn note(text: impl Into<String>) -> Block {
+    Block::Sentence(Tone::Note, text.into())
+}
+
+/// A sentence on what was found.
+pub fn lead(text: impl Into<String>) -> Block {
+    Block::Sentence(Tone::Lead, text.into())
+}
+
+/// A line that names what follows, and what follows.
+pub fn part(title: impl Into<String>, blocks: impl Into<Vec<Block>>) -> Block {
+    Block::Part(title.into(), blocks.into())
+}
+
+/// Rows below the names of their columns.
+pub fn table(columns: impl Into<Vec<Column>>, rows: Vec<Vec<String>>) -> Block {
+    Block::Table(Table { columns: columns.into(), rows })
 }

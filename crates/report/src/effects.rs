@@ -4,8 +4,9 @@ use compare::{Comparison, Effect, Effects, Table, Term, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
+use crate::document::{self, Block, Column, part, sentence};
 use crate::table::decimal;
-use crate::verdicts::{Layout, probability, short};
+use crate::verdicts::{VERDICT, probability, short};
 use crate::words::Of;
 
 /// Most interactions of a row that are printed if figures are not seen to depend on them.
@@ -13,46 +14,52 @@ const MAX_OTHERS: usize = 6;
 /// Most rows without effects that are named.
 const MAX_NAMES: usize = 12;
 
-/// The effects on a table's rows; empty if its variants are not a full cross.
-pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
-    let Some(effects) = &table.effects else { return String::new() };
-    let mut text = String::new();
+/// The effects on a table's rows; nothing if its variants are not a full cross.
+pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
+    let Some(effects) = &table.effects else { return Vec::new() };
+    let mut blocks = Vec::new();
     if !effects.effects.is_empty() {
-        text.push_str(&layout.lines("", &format!("{}:", heading(effects, comparison))));
-    }
-    for row in effects.effects.chunk_by(|one, other| one.row == other.row) {
-        text.push_str(&layout.lines("  ", &escape(&table.rows[row[0].row].metric)));
-        let names: Vec<String> = row.iter().map(|effect| name(effect, effects)).collect();
-        let width = names.iter().map(String::len).max().unwrap_or(0);
-        let mut others = 0;
-        for (effect, name) in row.iter().zip(&names) {
-            let changes = matches!(effect.verdict, Verdict::Regression | Verdict::Improvement);
-            if effect.of.len() > 1 && !changes {
-                others += 1;
-                if others > MAX_OTHERS {
-                    continue;
-                }
-            }
-            let reasons = reasons(effect, effects, comparison);
-            let first = format!("    {:<11}  ", word(effect));
-            text.push_str(&layout.lines(&first, &format!("{name:<width$}  {reasons}")));
-        }
-        if others > MAX_OTHERS {
-            let more = count(others - MAX_OTHERS, "more interaction");
-            text.push_str(&layout.lines("    ", &format!("{more}, independent or undecided")));
-        }
+        let rows = effects.effects.chunk_by(|one, other| one.row == other.row);
+        let rows =
+            rows.map(|row| part(&*table.rows[row[0].row].metric, on_row(row, effects, comparison)));
+        let heading = format!("{}:", heading(effects, comparison));
+        blocks.push(part(heading, rows.collect::<Vec<_>>()));
     }
     if !effects.unknown.is_empty() {
-        let names = effects.unknown.iter().map(|row| escape(&table.rows[*row].metric));
+        let names = effects.unknown.iter().map(|row| &table.rows[*row].metric);
         let need = match comparison.mode {
             Mode::Measured => "3 blocks in which each variant has figures, all above 0",
             Mode::Exact => "all seeds of each variant, 2 or more, with figures above 0",
         };
         let names = few(MAX_NAMES, names).join(", ");
         let said = format!("on {names} are unknown: they need {need}.");
-        text.push_str(&layout.lines("", &format!("Effects of {} {said}", axes(effects))));
+        blocks.push(sentence(format!("Effects of {} {said}", axes(effects))));
     }
-    text
+    blocks
+}
+
+/// The effects on one row, without most of the interactions that change nothing.
+fn on_row(row: &[Effect], effects: &Effects, comparison: &Comparison) -> Vec<Block> {
+    let is_other = |effect: &Effect| {
+        let changes = matches!(effect.verdict, Verdict::Regression | Verdict::Improvement);
+        effect.of.len() > 1 && !changes
+    };
+    let mut others = 0;
+    let shown = row.iter().filter(|effect| {
+        others += usize::from(is_other(effect));
+        !is_other(effect) || others <= MAX_OTHERS
+    });
+    let lines = shown.map(|effect| {
+        let reasons = reasons(effect, effects, comparison);
+        vec![word(effect).to_owned(), name(effect, effects), reasons]
+    });
+    let columns = [VERDICT, Column::words(""), Column::sentences("")];
+    let lines = document::table(columns, lines.collect());
+    let more = others.checked_sub(MAX_OTHERS).filter(|more| *more > 0).map(|more| {
+        let more = count(more, "more interaction");
+        sentence(format!("{more}, independent or undecided"))
+    });
+    [lines].into_iter().chain(more).collect()
 }
 
 fn axes(effects: &Effects) -> String {

@@ -4,7 +4,8 @@ use compare::{Comparison, Kind, LEVEL, RATE, RESOLUTION, Row, Statistic, Table, 
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
-use crate::notes::{Note, lay_out};
+use crate::document::Block;
+use crate::note::{Note, block};
 use crate::table::decimal;
 use crate::verdicts::{more_of, short};
 use crate::words::Of;
@@ -18,8 +19,8 @@ pub const NOT_MODELLED: [&str; 4] =
 /// Most operations that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
 /// The head of a report made in exact mode.
-pub fn head(comparison: &Comparison) -> Option<String> {
-    (comparison.mode == Mode::Exact).then(|| lay_out("Exact mode:", &notes(comparison)))
+pub fn head(comparison: &Comparison) -> Option<Block> {
+    (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes(comparison)))
 }
 
 /// The notes of exact mode before all tables.

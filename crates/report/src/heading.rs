@@ -3,12 +3,7 @@
 use compare::{Comparison, Kind, Part, Pool, Table};
 use model::{Mode, count};
 
-use crate::ascii::{escape, wrap};
-
-/// The heading of `table`.
-pub fn text(table: &Table, comparison: &Comparison) -> String {
-    wrap("", &words(table, comparison))
-}
+use crate::ascii::escape;
 
 /// The heading on one line.
 pub fn words(table: &Table, comparison: &Comparison) -> String {

@@ -21,7 +21,7 @@ mod heading;
 mod json;
 mod locality;
 mod mail;
-mod markup;
+mod note;
 mod notes;
 mod oddities;
 mod page;
@@ -34,7 +34,7 @@ mod verdicts;
 mod words;
 
 use compare::Comparison;
-use verdicts::TEXT;
+use document::{Block, TEXT, sections, sentence};
 
 pub use self::csv::csv;
 pub use ascii::{escape, excerpt, shell_word};
@@ -57,20 +57,22 @@ pub use stacks::{collapsed, perf_script};
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
 pub fn text(comparison: &Comparison) -> String {
-    let mut parts: Vec<String> = notes::states_text(comparison).into_iter().collect();
-    parts.extend(exact::head(comparison));
-    if comparison.tables.is_empty() && comparison.points.is_empty() {
-        parts.push(format!("{}\n", table::NOTHING));
-    }
-    parts.extend(
-        comparison
-            .tables
-            .iter()
-            .map(|table| table::text(table, comparison) + &verdicts::text(table, comparison)),
-    );
-    parts.extend(sweep::text(comparison, &TEXT));
-    parts.extend(steps::text(comparison, &TEXT));
-    parts.extend(cross_check::text(comparison));
-    parts.push(notes::text(comparison));
-    parts.join("\n")
+    let nothing = comparison.tables.is_empty() && comparison.points.is_empty();
+    let head = [
+        notes::states_block(comparison).into_iter().collect(),
+        exact::head(comparison).into_iter().collect(),
+        nothing.then(|| sentence(table::NOTHING)).into_iter().collect(),
+    ];
+    let tables = comparison.tables.iter().map(|table| {
+        let figures = table::blocks(table, comparison).into_iter();
+        figures.chain(verdicts::blocks(table, comparison)).collect()
+    });
+    let rest = [
+        sweep::blocks(comparison),
+        steps::block(comparison).into_iter().collect(),
+        cross_check::blocks(comparison),
+        vec![note::block("Notes:", &notes::all(comparison))],
+    ];
+    let all: Vec<Vec<Block>> = head.into_iter().chain(tables).chain(rest).collect();
+    sections(&all, &TEXT)
 }

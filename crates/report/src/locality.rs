@@ -1,10 +1,8 @@
 //! The true local-access share over time.
 
-use std::fmt::Write;
-
 use compare::Interval;
 
-use crate::ascii::{escape, wrap};
+use crate::document::{Column, TEXT, sentence, table, text};
 
 /// The intervals of a workload in one boot as a small table; empty without any.
 pub fn locality(workload: &str, intervals: &[Interval]) -> String {
@@ -12,19 +10,13 @@ pub fn locality(workload: &str, intervals: &[Interval]) -> String {
         return String::new();
     }
     let heading = format!(
-        "{}: percent of accesses to the CPU's own node, and of NUMA hinting faults that were local",
-        escape(workload)
+        "{workload}: percent of accesses to the CPU's own node, and of NUMA hinting faults that were local"
     );
-    let mut text = wrap("", &heading);
-    let _ = writeln!(
-        text,
-        "{:>9}{:>10}{:>10}{:>10}{:>10}",
-        "iteration", "until s", "user", "total", "hint"
-    );
-    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
-    for Interval { iteration, end, user, total, hint } in intervals {
-        let [user, total, hint] = [user, total, hint].map(|share| percent(*share));
-        let _ = writeln!(text, "{iteration:>9}{end:>10.2}{user:>10}{total:>10}{hint:>10}");
-    }
-    text
+    let percent = |share: &Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
+    let rows = intervals.iter().map(|Interval { iteration, end, user, total, hint }| {
+        let time = [iteration.to_string(), format!("{end:.2}")];
+        time.into_iter().chain([user, total, hint].map(percent)).collect()
+    });
+    let columns = ["iteration", "until s", "user", "total", "hint"].map(Column::figures);
+    text(&[sentence(heading), table(columns, rows.collect())], &TEXT)
 }

@@ -7,8 +7,10 @@ use compare::{
 };
 use model::{BootId, count};
 
-use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few, wrap};
+use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few};
 use crate::consistency;
+use crate::document::Block;
+use crate::note::{Note, block};
 
 /// Most complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
@@ -18,9 +20,6 @@ const MAX_UNMEASURED: usize = 8;
 const MAX_BOOTS: usize = 10;
 /// Most options that are printed for a variant; the others are counted.
 const MAX_OPTIONS: usize = 20;
-/// Longer names push only their own line to the right.
-const MAX_NAME_WIDTH: usize = 40;
-
 /// Most letters of a change. Settings and modules come from the experiment; a command line has at most 2048
 /// letters (`COMMAND_LINE_SIZE`), but a guest may claim more.
 const MAX_CHANGED: usize = 1 << 16;
@@ -33,43 +32,15 @@ const COMPLAINTS: &str = "complaints";
 /// The topic of the origin of kernels.
 pub const ORIGIN: &str = "origin";
 
-pub struct Note {
-    /// What it is about.
-    pub topic: &'static str,
-    /// The escaped name of its variant; `None` if it holds for all.
-    pub variant: Option<String>,
-    /// What it says.
-    pub text: String,
-}
-
-impl Note {
-    pub fn on(topic: &'static str, variant: &str, text: String) -> Self {
-        Self { topic, variant: Some(escape(variant)), text }
-    }
-
-    /// On all of them.
-    pub fn on_all(topic: &'static str, text: String) -> Self {
-        Self { topic, variant: None, text }
-    }
-}
-
-/// All notes but those on states, laid out.
-pub fn text(comparison: &Comparison) -> String {
-    lay_out("Notes:", &all(comparison))
-}
-
-/// The states in which the kernels of the variants differ, which are read before the verdicts.
-pub const STATES: &str = "States that differ:";
-
-/// A note on each of them.
+/// A note on each of the states in which the kernels of the variants differ, which are read before the verdicts.
 pub fn states(comparison: &Comparison) -> Vec<Note> {
     comparison.notes.states.iter().flat_map(|it| fact(it, &comparison.variants)).collect()
 }
 
-/// The same, laid out; `None` if there are none.
-pub fn states_text(comparison: &Comparison) -> Option<String> {
+/// The same as a block; `None` if there are none.
+pub fn states_block(comparison: &Comparison) -> Option<Block> {
     let states = states(comparison);
-    (!states.is_empty()).then(|| lay_out(STATES, &states))
+    (!states.is_empty()).then(|| block("States that differ:", &states))
 }
 
 /// All notes but those on states.
@@ -92,27 +63,6 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(notes.findings.iter().map(consistency::finding));
     all.extend(notes.counting.iter().map(|it| consistency::counting(it, baseline)));
     all
-}
-
-/// Notes with topics to the left, each printed once; then the variant; then the text.
-pub fn lay_out(title: &str, notes: &[Note]) -> String {
-    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
-    let topics = longest(&mut notes.iter().map(|note| note.topic.len()));
-    let variants = notes.iter().filter_map(|note| note.variant.as_ref());
-    let names = longest(&mut variants.map(String::len)).min(MAX_NAME_WIDTH);
-
-    let mut text = format!("{title}\n");
-    let mut last = "";
-    for note in notes {
-        let topic = if note.topic == last { "" } else { note.topic };
-        last = note.topic;
-        let name = match &note.variant {
-            Some(name) => format!("{name:<names$}  "),
-            None => String::new(),
-        };
-        text.push_str(&wrap(&format!("  {topic:<topics$}  {name}"), &note.text));
-    }
-    text
 }
 
 /// The user's own note on an experiment.

@@ -5,19 +5,19 @@ use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp
 use model::{BootId, count};
 
 use crate::ascii::{escape, few};
+use crate::document::{self, Block, Column};
 use crate::table::decimal;
-use crate::verdicts::Layout;
 
 /// Most oddities of one kind that are named; the others are counted.
 const MAX_NAMES: usize = 8;
 /// Most boots of a mode that are named.
 const MAX_BOOTS: usize = 10;
 
+/// The column of topics below a table.
+pub const TOPIC: Column = Column::topics().at_least("Variation:".len());
 /// Printed below them.
-pub const ALL_COUNT: &str = "All of these are included in the figures. Iterations are numbered \
+const ALL_COUNT: &str = "All of these are included in the figures. Iterations are numbered \
                              from 0.";
-/// Printed before what is left out.
-pub const LEFT_OUT: &str = "Left out:";
 /// Printed for rows that share a table with rows of which samples are left out.
 const WHOLE: &str = "rows with one value per iteration cover the whole iteration, warm-up \
                      included";
@@ -57,20 +57,20 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     named
 }
 
-/// The same as text. Empty where there is nothing.
-pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
-    let topics = topics(table, comparison);
-    let mut text: String = topics
-        .map(|(topic, named)| layout.lines(&format!("{topic:<12}"), &named.join("; ")))
-        .collect();
-    if !text.is_empty() {
-        text.push_str(&layout.lines("", ALL_COUNT));
+/// Both as blocks. Empty where there is nothing.
+pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
+    let rows = |rows: Vec<Vec<String>>| document::table([TOPIC, Column::sentences("")], rows);
+    let row = |(topic, named): (&str, Vec<String>)| vec![topic.to_owned(), named.join("; ")];
+    let odd: Vec<Vec<String>> = topics(table, comparison).map(row).collect();
+    let mut blocks = Vec::new();
+    if !odd.is_empty() {
+        blocks = vec![rows(odd), document::sentence(ALL_COUNT)];
     }
     let left_out = left_out(table, comparison);
     if !left_out.is_empty() {
-        text.push_str(&layout.lines(&format!("{:<12}", LEFT_OUT), &left_out.join("; ")));
+        blocks.push(rows(vec![row(("Left out:", left_out))]));
     }
-    text
+    blocks
 }
 
 /// A warm-up that is sure: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5 of 6 boots

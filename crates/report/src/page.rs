@@ -24,7 +24,7 @@ use maud::{Markup, html};
 use model::{BootId, Mode, count};
 
 use crate::ascii::{escape, excerpt};
-use crate::document::{Policy, document};
+use crate::document::frame::{Policy, frame};
 use crate::exact::{NANOSECONDS, NOT_MODELLED};
 use crate::mail::Recipe;
 use crate::verdicts;
@@ -104,7 +104,7 @@ pub fn page(page: &Page<'_>) -> String {
         footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
     };
     let title = format!("{}: faultline compare", excerpt(name));
-    document(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
+    frame(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
 }
 
 fn head(page: &Page<'_>) -> Markup {
@@ -164,50 +164,5 @@ fn short(name: &str) -> String {
     match name.char_indices().nth(SHORT) {
         Some((end, _)) => format!("{}\u{2026}", &name[..end]),
         None => name,
-    }
-}
-
-/// Figures with more digits than this before the point are grouped.
-const WHOLE_DIGITS: usize = 4;
-/// Digits of a group.
-const GROUP: usize = 3;
-
-/// A printed figure for a page: digits in groups of three, and a true minus.
-pub fn figure(text: &str) -> String {
-    let (sign, rest) = match (text.strip_prefix('-'), text.strip_prefix('+')) {
-        (Some(rest), _) => ("\u{2212}", rest),
-        (_, Some(rest)) => ("+", rest),
-        _ => ("", text),
-    };
-    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-    let (whole, rest) = rest.split_at(digits);
-    if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
-        // A single dash stands for no figure.
-        let is_figure = !whole.is_empty();
-        return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
-    }
-    let mut parted = String::from(sign);
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (digits - place) % GROUP == 0 {
-            parted.push('\u{202f}');
-        }
-        parted.push(digit);
-    }
-    parted + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        let figures = ["1327681769", "-12345.678901", "9999", "-0.14", "-", "1.5e300", "[12345]"];
-        let parted = figures.map(|text| figure(text).replace('\u{202f}', "_"));
-        let expected = [
-            "1_327_681_769", "\u{2212}12_345.678901", "9999", "\u{2212}0.14", "-", "1.5e300",
-            "[12345]",
-        ];
-        assert_eq!(parted, expected);
     }
 }

@@ -1,13 +1,11 @@
 //! The resolution of a machine, as text and as JSON.
 
-use std::fmt::Write;
-
 use compare::selftest::{Claims, Drift, Family, Resolution, SelfTest, Splits};
 use compare::{HostRange, Verdict};
 use model::{Share, count};
 use serde::Serialize;
 
-use crate::ascii::{escape, wrap};
+use crate::document::{Block, Column, TEXT, note, part, sections, sentence, table};
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
@@ -29,56 +27,53 @@ pub fn json(selftest: &SelfTest) -> serde_json::Result<String> {
 /// The self-test as plain text: ASCII, at most 100 columns where names allow.
 pub fn text(selftest: &SelfTest) -> String {
     let parts = [head(selftest), alarms(selftest), resolution(selftest), host(selftest)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    sections(&parts, &TEXT)
 }
 
-fn head(selftest: &SelfTest) -> String {
+fn head(selftest: &SelfTest) -> Vec<Block> {
     let SelfTest { judging, boots: [a, b], failed, emulated, .. } = selftest;
     let failed = match failed {
         0 => String::new(),
         failed => format!(", {failed} more failed"),
     };
-    let mut text = format!(
-        "Self-test: one kernel compared with itself, {a} and {b} boots{failed}; margin {}, level \
-         {}\n",
+    let what = format!(
+        "Self-test: one kernel compared with itself, {a} and {b} boots{failed}; margin {}, level {}",
         Share(judging.margin),
         Share(judging.alpha()),
     );
-    if *emulated {
-        let warning = "Times under emulation (TCG) are not performance: this is the resolution \
-                       of this host's emulation";
-        text.push_str(&wrap("", warning));
-    }
-    text
+    let warning = emulated.then_some(
+        "Times under emulation (TCG) are not performance: this is the resolution of this host's emulation",
+    );
+    [sentence(what)].into_iter().chain(warning.map(sentence)).collect()
 }
 
-fn alarms(selftest: &SelfTest) -> String {
+fn alarms(selftest: &SelfTest) -> Vec<Block> {
     if selftest.claims.is_empty() {
-        return String::new();
+        return Vec::new();
     }
-    let mut text = "False alarms: differences found although there are none\n".to_owned();
     let level = selftest.judging.alpha();
-    for claims in &selftest.claims {
-        text.push_str(&wrap("  ", &claimed(claims, level)));
-    }
-    for metric in &selftest.metrics {
-        if let Some(verdict @ (Verdict::Regression | Verdict::Improvement)) = metric.verdict {
-            let p = metric.p.map_or(String::new(), |p| format!(" (p {p:.2})"));
-            let said = format!(
-                "{} {} was called {}{p}. Chance causes this in {} of self-tests. If it happens \
-                 again, boots of this machine are not alike",
-                escape(&metric.workload),
-                escape(&metric.metric),
-                a(verdict),
-                Share(level),
-            );
-            text.push_str(&wrap("  ! ", &said));
+    let alarm = |metric: &Resolution| {
+        let verdict = metric.verdict?;
+        if !matches!(verdict, Verdict::Regression | Verdict::Improvement) {
+            return None;
         }
-    }
-    for splits in &selftest.splits {
-        text.push_str(&wrap("  ", &split(splits, level)));
-    }
-    text
+        let p = metric.p.map_or(String::new(), |p| format!(" (p {p:.2})"));
+        let said = format!(
+            "{} {} was called {}{p}. Chance causes this in {} of self-tests. If it happens \
+             again, boots of this machine are not alike",
+            metric.workload,
+            metric.metric,
+            a(verdict),
+            Share(level),
+        );
+        Some(vec!["!".to_owned(), said])
+    };
+    let claims = selftest.claims.iter().map(|claims| sentence(claimed(claims, level)));
+    let alarms: Vec<_> = selftest.metrics.iter().filter_map(alarm).collect();
+    let alarms = table([Column::words(""), Column::sentences("")], alarms);
+    let splits = selftest.splits.iter().map(|splits| sentence(split(splits, level)));
+    let all = claims.chain([alarms]).chain(splits).collect::<Vec<_>>();
+    vec![part("False alarms: differences found although there are none", all)]
 }
 
 fn claimed(claims: &Claims, level: f64) -> String {
@@ -118,54 +113,45 @@ fn split(splits: &Splits, level: f64) -> String {
     format!(
         "{}: {which}: in {different} a metric with a verdict would be called different ({:.1}%; \
          up to {} is expected)",
-        escape(workload),
+        workload,
         100.0 * *different as f64 / (*splits).max(1) as f64,
         Share(level),
     )
 }
 
-fn resolution(selftest: &SelfTest) -> String {
+fn resolution(selftest: &SelfTest) -> Vec<Block> {
     if selftest.metrics.is_empty() {
-        return "No complete boot has a measurement.\n".to_owned();
+        return vec![sentence("No complete boot has a measurement.")];
     }
     let boots = selftest.boots[0].min(selftest.boots[1]);
     let margin = Share(selftest.judging.margin);
-    let mut text =
-        format!("What this machine detects with {} of each variant\n", count(boots, "boot"));
-    let names: Vec<String> = selftest.metrics.iter().map(name).collect();
-    let width = names.iter().map(String::len).max().unwrap_or(0);
-    let _ = writeln!(
-        text,
-        "  {:width$}{:>14}{:>14}{:>9}{:>10}{:>8}{:>12}",
-        "", "mean", "between", "within", "visible", "boots", "drift",
-    );
-    for (metric, name) in selftest.metrics.iter().zip(&names) {
-        let value = |value: f64| format!("{value:.*} {}", metric.decimals, escape(&metric.unit));
-        let mean = metric.mean.map_or("-".to_owned(), value);
-        let line = format!(
-            "  {name:width$}{:>14}{:>14}{:>9}{:>10}{:>8}{:>12}",
-            mean.trim_end(),
+    let figures = ["mean", "between", "within", "visible", "boots", "drift"];
+    let columns = [Column::words("")].into_iter().chain(figures.map(Column::figures));
+    let rows = selftest.metrics.iter().map(|metric| {
+        let mean = metric.mean.map(|value| format!("{value:.*} {}", metric.decimals, metric.unit));
+        vec![
+            name(metric),
+            mean.map_or("-".to_owned(), |mean| mean.trim_end().to_owned()),
             percent(metric.between),
             percent(metric.within),
             percent(metric.visible),
             metric.needed.map_or("-".to_owned(), |boots| boots.to_string()),
             metric.drift.map_or("-".to_owned(), drifting),
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+        ]
+    });
     let legend = format!(
         "*: has a verdict. between, within: standard deviation between and within boots. \
          visible: the smallest change that is detected in four of five cases. boots: how many of \
          each variant detect {margin} so often. drift: from one block of boots to the next; !: \
          more than chance explains."
     );
-    text.push_str(&wrap("  ", &legend));
-    text
+    let title = format!("What this machine detects with {} of each variant", count(boots, "boot"));
+    vec![part(title, [table(columns.collect::<Vec<_>>(), rows.collect()), note(legend)])]
 }
 
 fn name(metric: &Resolution) -> String {
     let mark = if metric.primary { " *" } else { "" };
-    format!("{} {}{mark}", escape(&metric.workload), escape(&metric.metric))
+    format!("{} {}{mark}", metric.workload, metric.metric)
 }
 
 fn percent(share: Option<f64>) -> String {
@@ -177,14 +163,15 @@ fn drifting(drift: Drift) -> String {
     format!("{:+.2}%{mark}", 100.0 * drift.per_block)
 }
 
-fn host(selftest: &SelfTest) -> String {
+fn host(selftest: &SelfTest) -> Vec<Block> {
     let Some(HostRange { load, steal, .. }) = &selftest.host else {
-        return String::new();
+        return Vec::new();
     };
     let range = |what: &str, range: &Option<[f64; 2]>, unit: &str| {
         range.map(|[least, most]| format!("{what} {least:.2} to {most:.2}{unit}"))
     };
     let ranges = [range("load", load, ""), range("CPU time stolen", steal, "%")];
     let ranges: Vec<String> = ranges.into_iter().flatten().collect();
-    if ranges.is_empty() { String::new() } else { format!("Host: {}\n", ranges.join("; ")) }
+    let said = (!ranges.is_empty()).then(|| format!("Host: {}", ranges.join("; ")));
+    said.into_iter().map(sentence).collect()
 }

@@ -4,23 +4,21 @@ use compare::{Comparison, Step, Verdict};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt, few};
+use crate::document::{Block, Column, part, table};
 use crate::exact;
-use crate::verdicts::{self, Layout};
+use crate::verdicts;
 
 /// Most rows that are named for a patch; the others are counted.
 const MAX_ROWS: usize = 4;
 
 /// The patches of a series, each against the step before it. `None` if the variants are no steps.
-pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
-    let title = title(comparison)? + ":";
-    let names = comparison.steps.iter().map(|step| escape(&step.comparison.variants[1].name));
-    let names: Vec<String> = names.collect();
-    let width = names.iter().map(String::len).max().unwrap_or(0);
-    let lines = comparison.steps.iter().zip(&names).map(|(step, name)| {
+pub fn block(comparison: &Comparison) -> Option<Block> {
+    let rows = comparison.steps.iter().map(|step| {
         let said = format!("{}: {}", excerpt(&step.patch), moved(&step.comparison));
-        layout.lines(&format!("  {name:<width$}  "), &said)
+        vec![step.comparison.variants[1].name.clone(), said]
     });
-    Some(layout.lines("", &title) + &lines.collect::<String>())
+    let columns = [Column::words(""), Column::sentences("")];
+    Some(part(title(comparison)? + ":", [table(columns, rows.collect())]))
 }
 
 /// What is compared, and how it is judged. `None` if the variants are no steps.

@@ -4,33 +4,31 @@ use compare::{Along, Comparison, Found, Place, Spot, Statistic, Turn, along};
 use model::Mode;
 
 use crate::ascii::{escape, few};
+use crate::document::{Block, Column, part, sentence, table};
 use crate::exact;
 use crate::steps::without_figures;
-use crate::verdicts::{self, Layout};
+use crate::verdicts::{self, VERDICT};
 
 /// Most changes of verdicts that are named; the others are counted.
 const MAX_TURNS: usize = 12;
 
-/// The verdicts by point. `None` if the experiment is not a sweep.
-pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
-    let Spot { comparison: first, .. } = comparison.points.first()?;
+/// The verdicts by point; nothing if the experiment is not a sweep.
+pub fn blocks(comparison: &Comparison) -> Vec<Block> {
+    let Some(Spot { comparison: first, .. }) = comparison.points.first() else {
+        return Vec::new();
+    };
     let all = along(&comparison.points);
-    let mut text = layout.lines("", &format!("{}:", heading(comparison)));
-    for sentence in turns(&all) {
-        text.push_str(&layout.lines("  ", &sentence));
-    }
-    for along in &all {
-        text.push_str(&layout.lines("  ", &name(along, &all, first)));
-        let points = along.places.iter().map(|place| escape(&place.spot.name));
-        let points: Vec<String> = points.collect();
-        let width = points.iter().map(String::len).max().unwrap_or(0);
-        for (place, point) in along.places.iter().zip(&points) {
+    let figure = |figure: &Along<'_>| {
+        let rows = figure.places.iter().map(|place| {
             let verdict = place.found.map_or("unknown", |found| found.verdict.name());
-            let first = format!("    {point:<width$}  {verdict:<11}  ");
-            text.push_str(&layout.lines(&first, &said(place)));
-        }
-    }
-    Some(text + &unmet(comparison, layout))
+            vec![place.spot.name.clone(), verdict.to_owned(), said(place)]
+        });
+        let columns = [Column::words(""), VERDICT, Column::sentences("")];
+        part(name(figure, &all, first), [table(columns, rows.collect())])
+    };
+    let said = turns(&all).into_iter().map(sentence).chain(all.iter().map(figure));
+    let whole = part(format!("{}:", heading(comparison)), said.collect::<Vec<_>>());
+    [whole].into_iter().chain(unmet(comparison)).collect()
 }
 
 /// What is compared, and how it is judged.
@@ -103,12 +101,12 @@ pub fn turns(all: &[Along<'_>]) -> Vec<String> {
 }
 
 /// Rows chosen for verdicts that a point lacks.
-fn unmet(comparison: &Comparison, layout: &Layout) -> String {
+fn unmet(comparison: &Comparison) -> Vec<Block> {
     let of = |spot: &Spot| {
         let tables = spot.comparison.tables.iter();
-        tables.map(|table| verdicts::unmet(table, &spot.comparison, layout)).collect::<String>()
+        tables.filter_map(|table| verdicts::unmet(table, &spot.comparison)).collect::<Vec<_>>()
     };
-    let mut all: Vec<String> = comparison.points.iter().map(of).collect();
+    let mut all: Vec<Vec<String>> = comparison.points.iter().map(of).collect();
     all.dedup();
-    all.concat()
+    all.concat().into_iter().map(sentence).collect()
 }

@@ -5,7 +5,8 @@ use benchmarks::names::OPS;
 use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
 use model::Mode;
 
-use crate::ascii::{escape, wrap};
+use crate::ascii::escape;
+use crate::document::{Block, Figures, Grid, sentence};
 use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
@@ -16,8 +17,6 @@ const MIN_WIDTH_WITH_GAIN: usize = 10;
 const MIN_WIDTH: usize = 12;
 /// Width of a gain's number, unless a longer one needs more.
 const MIN_GAIN_WIDTH: usize = 7;
-/// Longer labels push only their own line to the right.
-const MAX_LABEL_WIDTH: usize = 60;
 /// Most counters that are named because they did not move.
 const FEW: usize = 8;
 /// Figures from this one on are printed in powers of ten.
@@ -40,52 +39,45 @@ const MODELS: [(&str, &str); 2] = [
 ];
 
 /// `table` with its heading. Rows of counters that did not move are only named, below it.
-pub fn text(table: &Table, comparison: &Comparison) -> String {
+pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
-    let mut text = plain(table, comparison, true);
-    for sentence in still.sentences().into_iter().chain(below(table, comparison, exact)) {
-        text.push_str(&wrap("", &sentence));
-    }
-    text
+    let below = still.sentences().into_iter().chain(below(table, comparison, exact));
+    plain(table, comparison, true).into_iter().chain(below.map(sentence)).collect()
 }
 
 /// The heading and the rows, with nothing below them. Values without gains have marks if `marks` is set.
-pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> String {
-    let names = comparison.variants.iter();
-    let marks = Some(comparison).filter(|_| marks);
-    let columns = names
-        .enumerate()
-        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), marks));
-    let columns: Vec<Column> = columns.collect();
-    heading::text(table, comparison)
-        + &grid(table, &labels(table, comparison), &columns.iter().collect::<Vec<_>>())
+pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> [Block; 2] {
+    let heading = sentence(heading::words(table, comparison));
+    [heading, Block::Grid(grid(table, comparison, marks))]
 }
 
-/// Names over columns, and a line for each label of a row.
-pub fn grid(table: &Table, labels: &[String], columns: &[&Column]) -> String {
-    let label_width = longest(labels.iter().map(String::len)).min(MAX_LABEL_WIDTH);
-    let mut text = String::new();
-    let mut line = |label: &str, cells: &dyn Fn(&Column) -> String| {
-        let cells: String = columns.iter().map(|column| cells(column)).collect();
-        let line = format!("{label:<label_width$}{cells}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    };
-    line("", &|column| column.right_aligned(&column.name.top));
-    if columns.iter().any(|column| !column.name.bottom.is_empty()) {
-        line("", &|column| column.right_aligned(&column.name.bottom));
+/// Names over columns, and a line for each row.
+fn grid(table: &Table, comparison: &Comparison, marks: bool) -> Grid {
+    let marks = Some(comparison).filter(|_| marks);
+    let cells = (0..comparison.variants.len()).map(|column| cells(table, column, marks));
+    let columns = comparison.variants.iter().zip(cells).map(|(variant, cells)| {
+        let beside = cells.gains.iter().zip(&cells.spreads);
+        let beside = beside.map(|(gain, spread)| format!("{gain}{spread}")).collect();
+        Figures { name: variant.name.clone(), values: cells.values, beside }
+    });
+    let word = word(comparison, table.kind);
+    let labels = table.rows.iter().map(|row| {
+        let before = match table.kind {
+            Kind::Metrics => row.statistic.to_string(),
+            _ => word.unwrap_or_default().to_owned(),
+        };
+        [before, row.metric.clone()]
+    });
+    Grid {
+        heading: String::new(),
+        sections: table.rows.iter().map(|row| row.section.map(str::to_owned)).collect(),
+        labels: labels.collect(),
+        columns: columns.collect(),
+        least: if is_directed(table) { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH },
+        gap: 1,
+        cut: Name::cut,
     }
-    let sections = table.rows.chunk_by(|one, other| one.section == other.section).count();
-    let mut section = None;
-    for (number, label) in labels.iter().enumerate() {
-        if sections > 1 && section != table.rows[number].section {
-            section = table.rows[number].section;
-            line(section.unwrap_or_default(), &|_| String::new());
-        }
-        line(label, &|column| column.cell(number));
-    }
-    text
 }
 
 /// The text below a table; about values with marks only where there are such.
@@ -172,58 +164,6 @@ pub fn word(comparison: &Comparison, kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The text to the left of each row: the statistic and the metric or, where all rows are means, the metric
-/// after the word that mmtests prints there.
-pub fn labels(table: &Table, comparison: &Comparison) -> Vec<String> {
-    let rows = table.rows.iter();
-    if table.kind != Kind::Metrics {
-        let word = word(comparison, table.kind).map_or(String::new(), |word| format!("{word} "));
-        return rows.map(|row| format!("{word}{}", escape(&row.metric))).collect();
-    }
-    let width = longest(table.rows.iter().map(|row| row.statistic.name().len()));
-    rows.map(|row| format!("{:<width$} {}", row.statistic, escape(&row.metric))).collect()
-}
-
-/// One variant's column: its texts and their widths.
-pub struct Column {
-    name: Name,
-    values: Vec<String>,
-    gains: Vec<String>,
-    value_width: usize,
-    gain_width: usize,
-}
-
-impl Column {
-    /// The column of the variant with this number and name. With `marks`, values without gains have marks by
-    /// the results of the comparison.
-    pub fn new(table: &Table, number: usize, name: &str, marks: Option<&Comparison>) -> Self {
-        let Cells { values, mut gains, spreads, directed } = cells(table, number, marks);
-        gains.iter_mut().zip(&spreads).for_each(|(gain, spread)| gain.push_str(spread));
-        let min_width = if directed { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH };
-        let gain_width = longest(gains.iter().map(String::len));
-        let needed = min_width.max(1 + longest(values.iter().map(String::len)));
-        let name = Name::cut(name, needed + gain_width - 1);
-        let value_width = needed.max((1 + name.longer()).saturating_sub(gain_width));
-        Self { name, values, gains, value_width, gain_width }
-    }
-
-    /// How wide it is.
-    pub fn width(&self) -> usize {
-        self.value_width + self.gain_width
-    }
-
-    fn right_aligned(&self, text: &str) -> String {
-        let width = self.width();
-        format!("{text:>width$}")
-    }
-
-    fn cell(&self, row: usize) -> String {
-        let Self { value_width, gain_width, .. } = self;
-        let (value, gain) = (&self.values[row], &self.gains[row]);
-        format!("{value:>value_width$}{gain:>gain_width$}")
-    }
-}
-
 /// The texts of a column.
 pub struct Cells {
     /// The value of each row; where marks are wanted and there is no gain, with the opening mark.
@@ -239,7 +179,7 @@ pub struct Cells {
 /// The texts of column `number` of `table`. With `marks`, values without gains have marks by the results of
 /// the comparison.
 pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells {
-    let directed = table.rows.iter().any(|row| row.better.is_some()) && table.pooled.len() > 1;
+    let directed = is_directed(table);
     let known = marks.filter(|comparison| is_known(table, number, comparison));
     let (values, gains) = match (directed, known) {
         (true, _) => (values(table, number), gains(table, number)),
@@ -248,6 +188,11 @@ pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells 
     };
     let spreads = spreads(table, number);
     Cells { values, gains, spreads, directed }
+}
+
+/// Whether values have gains.
+fn is_directed(table: &Table) -> bool {
+    table.rows.iter().any(|row| row.better.is_some()) && table.pooled.len() > 1
 }
 
 /// The spreads of a column of events, as `perf stat -r` prints them.

@@ -1,10 +1,11 @@
 //! Below a table of measured mode: the verdicts with their evidence, other differences, the smallest change
 //! that could have been seen, the spread of boots, outliers and multiple peaks.
 
-use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
+use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, VariantOutcomes, Verdict};
 use model::{Better, Mode, count, grouped};
 
-use crate::ascii::{escape, excerpt, few, wrap};
+use crate::ascii::{escape, excerpt, few};
+use crate::document::{self, Block, Column, part, sentence};
 use crate::effects;
 use crate::exact;
 use crate::oddities;
@@ -13,8 +14,8 @@ use crate::words::Of;
 
 /// Most differences beside the verdicts that are named; the others are counted.
 const MAX_NAMES: usize = 12;
-/// Longer names push only their own line to the right.
-const MAX_LABEL_WIDTH: usize = 40;
+/// The column of verdicts.
+pub const VERDICT: Column = Column::words("").at_least("improvement".len());
 /// Printed before the change that was visible.
 const SEEN: &str = "smallest change that these boots detect";
 /// The same for a table with too few boots for that.
@@ -22,64 +23,53 @@ const TOO_FEW: &str = "too few boots to find a difference among so many rows";
 /// With fewer boots per side nothing is decided.
 const MIN_BOOTS: usize = 3;
 
-/// The layout of sentences.
-pub struct Layout {
-    /// Formats a text after other words as lines.
-    pub lines: fn(&str, &str) -> String,
-    /// Whether values that differ have marks in the tables.
-    pub marks: bool,
+/// The evidence about `table`, all columns together, as below a table with marks; empty where there is none.
+pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
+    let unmet = unmet(table, comparison).map(sentence);
+    let verdicts = on_columns(table, comparison).into_iter().chain(unmet);
+    verdicts.chain(beside(table, comparison, true)).collect()
 }
 
-/// The layout of sentences in the text.
-pub const TEXT: Layout = Layout { lines: wrap, marks: true };
-
-/// The evidence about `table`, all columns together; empty where there is none.
-pub fn text(table: &Table, comparison: &Comparison) -> String {
-    on_columns(table, comparison, &TEXT)
-        + &unmet(table, comparison, &TEXT)
-        + &beside(table, comparison, &TEXT)
-}
-
-/// The rows that were chosen for verdicts and are not in `table`, and those that could be; empty if all are
+/// The rows that were chosen for verdicts and are not in `table`, and those that could be; `None` if all are
 /// there.
-pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+pub fn unmet(table: &Table, comparison: &Comparison) -> Option<String> {
     let own = comparison.unmet.iter().filter(|unmet| unmet.workload == table.workload);
     let chosen: Vec<String> = own.map(|unmet| excerpt(&unmet.row)).collect();
     if chosen.is_empty() || table.kind != Kind::Metrics {
-        return String::new();
+        return None;
     }
-    let mut rows: Vec<String> = Vec::new();
+    let mut rows: Vec<&str> = Vec::new();
     for row in table.rows.iter().filter(|row| row.can_be_judged()) {
-        let name = escape(&row.metric);
-        if !rows.contains(&name) {
-            rows.push(name);
+        if !rows.contains(&&*row.metric) {
+            rows.push(&row.metric);
         }
     }
     let there = match rows.is_empty() {
         true => "no row can be judged".to_owned(),
         false => format!("rows that can be judged: {}", few(MAX_NAMES, rows).join(", ")),
     };
-    let text = format!(
-        "{}: chosen as primary, but there is no such row; {there}. A choice is the name of a \
+    Some(format!(
+        "No verdict on {}: chosen as primary, but there is no such row; {there}. A choice is the name of a \
          row, or its beginning up to a `-`; `*` stands for anything.",
         few(MAX_NAMES, chosen).join(", ")
-    );
-    layout.lines("No verdict on ", &text)
+    ))
 }
 
 /// The verdicts on all columns with their evidence, and the effects of axes; empty if there are none.
-pub fn on_columns(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+pub fn on_columns(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let columns = 1..comparison.variants.len();
-    let verdicts = columns.map(|column| on_column(table, comparison, column, layout));
-    verdicts.collect::<String>() + &effects::text(table, comparison, layout)
+    let verdicts = columns.filter_map(|column| on_column(table, comparison, column));
+    verdicts.chain(effects::blocks(table, comparison)).collect()
 }
 
-/// Other differences, and the spread of boots; in exact mode, only what is left out.
-pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
-    let odd = oddities::text(table, comparison, layout);
+/// Other differences, and the spread of boots; in exact mode, only what is left out. `marks`: whether values that
+/// differ have marks in the table.
+pub fn beside(table: &Table, comparison: &Comparison, marks: bool) -> Vec<Block> {
+    let odd = oddities::blocks(table, comparison);
     match comparison.mode {
         Mode::Measured => {
-            others(table, comparison, layout) + &variation(table, comparison, layout) + &odd
+            let others = others(table, comparison, marks).map(sentence);
+            others.into_iter().chain(variation(table, comparison)).chain(odd).collect()
         }
         Mode::Exact => odd,
     }
@@ -91,30 +81,28 @@ fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)>
 }
 
 /// The verdicts on a column, one per line, and the smallest change that could have been seen.
-fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Layout) -> String {
+fn on_column(table: &Table, comparison: &Comparison, column: usize) -> Option<Block> {
     let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let labels = rows.iter().map(|(row, _)| escape(&row.metric).len());
-    let width = labels.max().unwrap_or(0).min(MAX_LABEL_WIDTH);
-    let mut text = layout.lines("", &heading(table, comparison, column));
     let mut lacking: Vec<Option<NoEvidence>> =
         rows.iter().map(|(row, _)| row.no_evidence(column)).collect();
     lacking.dedup();
+    let heading = heading(table, comparison, column);
     if let [Some(same)] = lacking.as_slice() {
-        let first = format!("  {}  ", Verdict::Undecided.name());
-        return text + &layout.lines(&first, &lack(Some(*same), comparison, column));
-    }
-    for (row, verdict) in &rows {
-        let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
-        text.push_str(&layout.lines(&first, &evidence(row, *verdict, comparison, column)));
+        let why = lack(Some(*same), comparison, column);
+        let row = vec![Verdict::Undecided.name().to_owned(), why];
+        let columns = [Column::words(""), Column::sentences("")];
+        return Some(part(heading, [document::table(columns, vec![row])]));
     }
     let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence(column)?.visible?)));
-    if let Some(range) = range(visible.collect(), 2) {
-        text.push_str(&layout.lines("  ", &format!("{SEEN}: {range}")));
-    }
-    text
+    let seen = range(visible.collect(), 2).map(|range| sentence(format!("{SEEN}: {range}")));
+    let rows = rows.iter().map(|(row, verdict)| {
+        let said = evidence(row, *verdict, comparison, column);
+        vec![verdict.name().to_owned(), row.metric.clone(), said]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let columns = [VERDICT, Column::words(""), Column::sentences("")];
+    let blocks: Vec<Block> = [document::table(columns, rows)].into_iter().chain(seen).collect();
+    (!lacking.is_empty()).then(|| part(heading, blocks))
 }
 
 /// The change that a verdict is about, and how certain it is.
@@ -224,13 +212,6 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
     }
 }
 
-impl Layout {
-    /// Lines of `text`; no percentage is split across lines.
-    pub fn lines(&self, first: &str, text: &str) -> String {
-        (self.lines)(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
-    }
-}
-
 /// What is needed for a decision.
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
@@ -294,7 +275,7 @@ fn several_hosts() -> String {
 }
 
 /// Differences on rows without a verdict, the surest first, and the smallest visible change there.
-fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+fn others(table: &Table, comparison: &Comparison, marks: bool) -> Option<String> {
     let columns = 1..comparison.variants.len();
     let without = |column: usize| {
         let rows = table.rows.iter().filter(move |row| row.verdict(column).is_none());
@@ -304,20 +285,16 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     if all.is_empty() {
         let means = table.rows.iter().any(|row| row.statistic.is_mean());
         let judged = columns.clone().any(|column| judged(table, column).next().is_some());
-        return match means && !judged && !columns.is_empty() {
-            true => {
-                let mut lacks = table
-                    .rows
-                    .iter()
-                    .flat_map(|row| columns.clone().map(|column| row.no_evidence(column)));
-                let few = match lacks.any(|lack| lack == Some(NoEvidence::Hosts)) {
-                    true => several_hosts(),
-                    false => format!("at least {MIN_BOOTS} boots of each variant are needed"),
-                };
-                format!("No evidence: {}.\n", first_look(comparison).unwrap_or(few))
-            }
-            false => String::new(),
+        let lacks = |row: &Row| {
+            let mut lacks = columns.clone().map(|column| row.no_evidence(column));
+            lacks.any(|lack| lack == Some(NoEvidence::Hosts))
         };
+        let few = || match table.rows.iter().any(lacks) {
+            true => several_hosts(),
+            false => format!("at least {MIN_BOOTS} boots of each variant are needed"),
+        };
+        let why = || format!("No evidence: {}.", first_look(comparison).unwrap_or_else(few));
+        return (means && !judged && !columns.is_empty()).then(why);
     }
     let alpha = comparison.judging.alpha();
     let mut differing: Vec<&(usize, &Row, Evidence)> =
@@ -328,7 +305,7 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         .map(|(column, row, evidence)| difference(row, evidence, comparison, *column));
     let named = few(MAX_NAMES, named);
     let rate = format!("false discovery rate {} %", short(100.0 * alpha));
-    let rows = match (table.kind, layout.marks) {
+    let rows = match (table.kind, marks) {
         (Kind::Metrics, _) => "Rows without a verdict",
         (_, true) => "Rows in [brackets]",
         (_, false) => "These rows",
@@ -347,15 +324,14 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         None if all.iter().any(|(.., evidence)| evidence.moved()) => format!("; {TOO_FEW}"),
         None => String::new(),
     };
-    layout.lines("", &format!("{found}{seen}"))
+    Some(found + &seen)
 }
 
 /// A difference without a verdict: as a gain where there is a direction.
 fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: usize) -> String {
-    let metric = escape(&row.metric);
     let name = match comparison.variants.len() {
-        0..=2 => metric,
-        _ => format!("{} {metric}", escape(&comparison.variants[column].name)),
+        0..=2 => row.metric.clone(),
+        _ => format!("{} {}", comparison.variants[column].name, row.metric),
     };
     let change = match row.better {
         Some(better) => evidence.gain(better).map(|gain| format!("{} %", decimal(Some(gain), 2))),
@@ -365,15 +341,11 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
 }
 
 /// The spread of each column's boots, on the rows with verdicts, or on all rows.
-fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+fn variation(table: &Table, comparison: &Comparison) -> Option<Block> {
     let judged = |row: &&Row| row.is_judged();
     let primary = table.rows.iter().any(|row| judged(&row));
     let rows: Vec<&Row> = table.rows.iter().filter(|row| !primary || judged(row)).collect();
-    let mut text = String::new();
-    let names: Vec<String> =
-        comparison.variants.iter().map(|variant| escape(&variant.name)).collect();
-    let width = names.iter().map(String::len).max().unwrap_or(0).min(MAX_LABEL_WIDTH);
-    for (column, name) in names.iter().enumerate() {
+    let of_column = |(column, variant): (usize, &VariantOutcomes)| {
         let known = |of: fn(&compare::Variation) -> Option<f64>| -> Vec<(&Row, f64)> {
             let known = rows.iter().filter_map(|row| Some((*row, of(&row.variation(column)?)?)));
             known.collect()
@@ -381,13 +353,13 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
         let between = range(known(|it| it.between), 1).map(|it| format!("between boots {it}"));
         let within = range(known(|it| it.within), 1).map(|it| format!("within boots {it}"));
         let parts: Vec<String> = between.into_iter().chain(within).collect();
-        if parts.is_empty() {
-            continue;
-        }
-        let topic = if text.is_empty() { "Variation:" } else { "" };
-        text.push_str(&layout.lines(&format!("{topic:<10}  {name:<width$}  "), &parts.join(", ")));
-    }
-    text
+        let cells = || vec!["Variation:".to_owned(), variant.name.clone(), parts.join(", ")];
+        (!parts.is_empty()).then(cells)
+    };
+    let spreads: Vec<Vec<String>> =
+        comparison.variants.iter().enumerate().filter_map(of_column).collect();
+    let columns = [oddities::TOPIC, Column::words(""), Column::sentences("")];
+    (!spreads.is_empty()).then(|| document::table(columns, spreads))
 }
 
 /// Shares in percent, least to most, with the row of the most: `1.8 %`, or `0.3 to 1.8 % (most: Elapsed-NUMA02)`.

@@ -4,21 +4,25 @@ use compare::Comparison;
 use culprit::{Commit, Culprit, Findings, Phase, Tried};
 
 use super::{change, kind, name, of, rest, text};
-use crate::ascii::{escape, fitted};
-use crate::mail::{WIDTH, compared, guarded, header, verdicts_and_rows};
+use crate::ascii::escape;
+use crate::document::{self, MAIL, sentence};
+use crate::mail::{compared, guarded, header, verdicts_and_rows};
 use crate::words::Of;
 
 /// The findings as a mail: subject, the answer, the commits tried, the verdicts on the proofs, and the lines that
 /// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
 /// search.
 pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> String {
-    let mut body = text(found, WIDTH);
+    let mut body = text(found, MAIL.width);
     let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
     for (culprit, comparison) in proven.zip(proofs) {
         let title = format!("Proof of {}:", name(culprit));
-        body += &format!("\n{}\n{}", fitted(WIDTH, &title), verdicts_and_rows(comparison));
+        let mut proof = verdicts_and_rows(comparison);
+        proof[0].insert(0, sentence(title));
+        body += &format!("\n{}", document::sections(&proof, &MAIL));
     }
-    body.extend(proofs.first().map(|comparison| format!("\n{}", compared(comparison))));
+    let compared = proofs.first().map(|first| document::text(&[compared(first)], &MAIL));
+    body.extend(compared.map(|compared| format!("\n{compared}")));
     body += &format!("\nTo reproduce:\n    {command}\n");
     let mut text = format!("{}\n{}", header(&subject(found)), guarded(&body));
     // Steps to the other side offset a part of the change.

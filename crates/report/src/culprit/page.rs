@@ -8,7 +8,7 @@ use super::{
     of_hundred, parts, problem, reference, rest, steps, subjects, value,
 };
 use crate::ascii::escape;
-use crate::document::{Policy, document};
+use crate::document::frame::{Policy, frame};
 use crate::page;
 use crate::page::svg::{Path, Scale, bottom_axis, left_axis, px};
 
@@ -55,7 +55,7 @@ pub fn culprit_page(found: &Findings) -> String {
         (table(found))
     };
     let style = format!("{}{STYLE}", page::STYLE);
-    document(&title, &style, Policy::Nothing, &body.into_string())
+    frame(&title, &style, Policy::Nothing, &body.into_string())
 }
 
 /// The levels of the commits that were tried, in the order of the history.

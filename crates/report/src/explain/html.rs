@@ -10,8 +10,9 @@ use super::view::{self, TextTable};
 use super::waterfall::waterfall;
 use super::{SCRIPT, STYLE, sampled};
 use crate::ascii::{escape, excerpt};
-use crate::document::{Policy, document};
-use crate::markup::sentence;
+use crate::document::figure;
+use crate::document::frame::{Policy, frame};
+use crate::document::markup::sentence;
 use crate::page;
 
 /// Rows of each ranking.
@@ -61,7 +62,7 @@ pub fn explain_html(
     };
     let name = format!("faultline explain {}", escape(&explanation.workload));
     let style = format!("{}{STYLE}", page::STYLE);
-    document(&name, &style, Policy::Only(SCRIPT), &body.into_string())
+    frame(&name, &style, Policy::Only(SCRIPT), &body.into_string())
 }
 
 /// The contributions of a section, drawn.
@@ -129,7 +130,7 @@ pub fn table(table: &TextTable) -> Markup {
                         @for (of, figures) in table.rows.iter().filter_map(|row| row.split_last()) {
                             tr {
                                 th scope="row" { (of) }
-                                @for cell in figures { td { (page::figure(cell)) } }
+                                @for cell in figures { td { (figure(cell)) } }
                             }
                         }
                     }

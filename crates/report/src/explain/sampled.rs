@@ -12,8 +12,8 @@ use super::text::lay_out;
 use super::view::{TextTable, phase_name, signed};
 use super::{SCRIPT, STYLE};
 use crate::ascii::{escape, excerpt, wrap};
-use crate::document::{Policy, document};
-use crate::markup::sentence;
+use crate::document::frame::{Policy, frame};
+use crate::document::markup::sentence;
 use crate::page;
 use crate::table::decimal;
 use crate::words;
@@ -42,7 +42,7 @@ pub fn sampled_html(difference: &SampledDifference, paths: &Paths) -> String {
     };
     let name = format!("faultline explain {}", escape(&difference.workload));
     let style = format!("{}{STYLE}", page::STYLE);
-    document(&name, &style, Policy::Only(SCRIPT), &body.into_string())
+    frame(&name, &style, Policy::Only(SCRIPT), &body.into_string())
 }
 
 /// The part of a page below its title.

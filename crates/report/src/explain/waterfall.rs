@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::view::{self, changed, signed};
 use crate::ascii::excerpt;
-use crate::page::figure;
+use crate::document::figure;
 use crate::page::svg::{Scale, bottom_axis, px};
 use crate::words;
 

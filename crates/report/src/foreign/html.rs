@@ -4,8 +4,8 @@ use import::Cell;
 
 use super::{Foreign, ForeignTable, check, label, lines};
 use crate::ascii::{escape, excerpt};
-use crate::document::{Policy, document};
-use crate::markup;
+use crate::document::frame::{Policy, frame};
+use crate::document::markup;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -26,7 +26,7 @@ pub fn html(found: &Foreign) -> String {
         ));
     }
     let body = format!("<h1>Tables found</h1>\n{body}");
-    document("faultline table", STYLE, Policy::Nothing, &body)
+    frame("faultline table", STYLE, Policy::Nothing, &body)
 }
 
 fn table(found: &ForeignTable) -> String {

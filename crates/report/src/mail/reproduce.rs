@@ -3,9 +3,9 @@
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Mode, Pinned, Variant};
 
-use super::{WIDTH, section};
-use crate::ascii::{escape, excerpt, fold, shell_word};
-use crate::notes::Note;
+use crate::ascii::{escape, excerpt, shell_word};
+use crate::document::{Block, part, sentence};
+use crate::note::{self, Note};
 
 /// What is needed to run an experiment again.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ const MOST_LINES: usize = 120;
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The order in which the variants booted; `None` where it is unknown.
-pub fn boots(results: &Results<'_>) -> Option<String> {
+pub fn boots(results: &Results<'_>) -> Option<Block> {
     let Results { experiment, variants } = results;
     if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
         return None;
@@ -55,50 +55,43 @@ pub fn boots(results: &Results<'_>) -> Option<String> {
     };
     let wanted = format!("{} {what}: {letters}. Boots in brackets do not count.", experiment.boots);
     let notes = [Note::on_all("wanted", wanted), Note::on_all("done", order)];
-    Some(section("Boots:", &notes))
+    Some(note::block("Boots:", &notes))
 }
 
 /// Kernels, files and commands.
-pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
+pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
     let Results { experiment, variants } = results;
     if let Some(imported) = &experiment.imported {
-        let said = format!("Imported from what {} left behind.", escape(&imported.tool));
-        return fold(WIDTH, "", "", &said);
+        let said = format!("Imported from what {} left behind.", imported.tool);
+        return vec![vec![sentence(said)]];
     }
-    let mut text = String::from("How to reproduce:\n");
-    text.extend(variants.iter().map(|column| kernel(column.variant, facts(column))));
+    let mut how: Vec<Block> =
+        variants.iter().map(|column| kernel(column.variant, facts(column))).collect();
     if !experiment.guest_digest.is_empty() {
-        let said =
-            format!("Our programs in the guest: sha256 {}", escape(&experiment.guest_digest));
-        text.push_str(&fold(WIDTH, "  ", "      ", &said));
+        how.push(part("Our programs in the guest:", [digest(&experiment.guest_digest)]));
     }
     if !experiment.userspace_digest.is_empty() {
-        let said = format!(
-            "User space in the guest ({}): sha256 {}",
-            escape(&experiment.packages().join(", ")),
-            escape(&experiment.userspace_digest)
-        );
-        text.push_str(&fold(WIDTH, "  ", "      ", &said));
-        if let Some(command) = lock_command(results) {
-            let said = format!("Its packages are written down by `{command}` where it ran.");
-            text.push_str(&fold(WIDTH, "      ", "      ", &said));
-        }
+        let packages = experiment.packages().join(", ");
+        let locked = lock_command(results).map(|command| {
+            sentence(format!("Its packages are written down by `{command}` where it ran."))
+        });
+        let said = [digest(&experiment.userspace_digest)].into_iter().chain(locked);
+        let title = format!("User space in the guest ({packages}):");
+        how.push(part(title, said.collect::<Vec<_>>()));
     }
-    let program = format!("By faultline {}:", escape(recipe.version));
-    text.push_str(&fold(WIDTH, "  ", "  ", &program));
-    text.extend(commands(results, recipe).iter().map(|command| format!("    {command}\n")));
-    for (name, file) in recipe.files {
-        let lines = file.lines().count();
-        if lines > MOST_LINES {
-            let said = format!("{} has {lines} lines: it goes beside this mail.", escape(name));
-            text.push_str(&format!("\n{}", fold(WIDTH, "  ", "  ", &said)));
-            continue;
+    let commands = Block::Code(commands(results, recipe).join("\n"));
+    how.push(part(format!("By faultline {}:", recipe.version), [commands]));
+    let files = recipe.files.iter().map(|(name, file)| match file.lines().count() {
+        lines if lines > MOST_LINES => {
+            vec![sentence(format!("{name} has {lines} lines: it goes beside this mail."))]
         }
-        text.push_str(&format!("\n  {}:\n\n", escape(name)));
-        let indented = file.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
-        text.extend(indented);
-    }
-    text
+        _ => vec![part(format!("{name}:"), [Block::Code(file.clone())])],
+    });
+    [vec![part("How to reproduce:", how)]].into_iter().chain(files).collect()
+}
+
+fn digest(digest: &str) -> Block {
+    sentence(format!("sha256 {digest}"))
 }
 
 /// The commands that run an experiment again: first those that get the kernels, then the one that runs it.
@@ -148,16 +141,12 @@ pub fn kernel_and_digest<'a>(
 }
 
 /// Where a variant's kernel came from.
-fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> String {
-    let (kernel, digest) = kernel_and_digest(variant, facts);
+fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
+    let (kernel, known) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    let name = escape(&variant.name);
-    let origin_said = if origin.is_empty() { excerpt(kernel) } else { excerpt(origin) };
-    let mut said = fold(WIDTH, "  ", "      ", &format!("{name}: {origin_said}"));
-    if !digest.is_empty() {
-        said.push_str(&fold(WIDTH, "      ", "      ", &format!("sha256 {}", escape(digest))));
-    }
-    said
+    let origin = if origin.is_empty() { kernel } else { origin };
+    let below: Vec<Block> = (!known.is_empty()).then(|| digest(known)).into_iter().collect();
+    part(format!("{}: {}", variant.name, excerpt(origin)), below)
 }
 
 /// The command that gets a variant's kernel.

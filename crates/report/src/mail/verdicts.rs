@@ -1,44 +1,38 @@
 //! The verdicts, one per line.
 
-use compare::Comparison;
+use compare::{Comparison, Table};
 
-use super::{LAYOUT, WIDTH};
-use crate::ascii::{escape, fold};
+use crate::document::{Block, sentence};
 use crate::verdicts;
 
 /// The verdicts on each variant, regressions first.
-pub fn text(comparison: &Comparison) -> String {
-    let Some(baseline) = comparison.variants.first() else {
-        return "There is no variant.\n".to_owned();
-    };
-    if comparison.variants.len() == 1 {
-        let name = escape(&baseline.name);
-        return fold(
-            WIDTH,
-            "",
-            "",
-            &format!("Figures of {name}; there is nothing to compare with."),
-        );
+pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
+    match &comparison.variants[..] {
+        [] => vec![vec![sentence("There is no variant.")]],
+        [only] => {
+            let said = format!("Figures of {}; there is nothing to compare with.", only.name);
+            vec![vec![sentence(said)]]
+        }
+        _ => tables(comparison),
     }
-    tables(comparison)
 }
 
 /// The verdicts, table by table.
-fn tables(comparison: &Comparison) -> String {
+fn tables(comparison: &Comparison) -> Vec<Vec<Block>> {
     let several = several(comparison);
-    let tables = comparison.tables.iter().filter_map(|table| {
-        let verdicts = verdicts::on_columns(table, comparison, &LAYOUT);
-        let title = if several { format!("{}:", escape(&table.workload)) } else { String::new() };
-        let title = if several { fold(WIDTH, "", "", &title) } else { title };
-        (!verdicts.is_empty()).then(|| title + &verdicts)
-    });
-    let tables: Vec<String> = tables.collect();
-    let said = match tables.is_empty() {
-        true => "No verdict on any metric.\n".to_owned(),
-        false => tables.join("\n"),
+    let of_table = |table: &Table| {
+        let verdicts = verdicts::on_columns(table, comparison);
+        let title = several.then(|| sentence(format!("{}:", table.workload)));
+        let is_judged = !verdicts.is_empty();
+        is_judged.then(|| title.into_iter().chain(verdicts).collect())
     };
-    let all = comparison.tables.iter();
-    said + &all.map(|table| verdicts::unmet(table, comparison, &LAYOUT)).collect::<String>()
+    let mut sections: Vec<Vec<Block>> = comparison.tables.iter().filter_map(of_table).collect();
+    if sections.is_empty() {
+        sections.push(vec![sentence("No verdict on any metric.")]);
+    }
+    let unmet = comparison.tables.iter().filter_map(|table| verdicts::unmet(table, comparison));
+    sections.last_mut().expect("there is a section").extend(unmet.map(sentence));
+    sections
 }
 
 /// Whether the tables are of more than one workload.

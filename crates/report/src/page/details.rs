@@ -5,30 +5,33 @@ use maud::{Markup, html};
 use model::Mode;
 
 use crate::brief::tells;
-use crate::notes::{self, Note};
-use crate::{cross_check, exact};
+use crate::document;
+use crate::note::{Note, block};
+use crate::{cross_check, exact, notes};
 
 pub fn section(comparison: &Comparison) -> Markup {
+    let (first, more): (Vec<Note>, Vec<Note>) = notes::all(comparison).into_iter().partition(tells);
     let exact = match comparison.mode {
         Mode::Exact => exact::notes(comparison),
         Mode::Measured => Vec::new(),
     };
+    let more = [("Exact mode:", exact), ("Notes:", more)];
+    let more = more.iter().filter(|(_, notes)| !notes.is_empty());
+    let more: Vec<_> = more.map(|(title, notes)| block(title, notes)).collect();
+    let clocks = cross_check::blocks(comparison);
     html! {
         section id="details" {
             h2 { "Machine and kernels" }
-            @let (first, more): (Vec<Note>, Vec<Note>) =
-                notes::all(comparison).into_iter().partition(tells);
-            (table("Notes", &first))
-            @if !exact.is_empty() || !more.is_empty() {
+            (document::html(&[block("Notes:", &first)], 2))
+            @if !more.is_empty() {
                 details {
                     summary { "More notes" }
-                    @if !exact.is_empty() { (table("Exact mode", &exact)) }
-                    @if !more.is_empty() { (table("Notes", &more)) }
+                    (document::html(&more, 2))
                 }
             }
-            @if let Some(clocks) = cross_check::text(comparison) {
+            @if !clocks.is_empty() {
                 h3 { "Time as measured beside instructions as counted" }
-                pre tabindex="0" { (clocks) }
+                (document::html(&clocks, 3))
             }
         }
     }
@@ -36,37 +39,10 @@ pub fn section(comparison: &Comparison) -> Markup {
 
 /// The states in which the kernels differ, before the verdicts; nothing if there are none.
 pub fn states(comparison: &Comparison) -> Markup {
-    let states = notes::states(comparison);
+    let states = notes::states_block(comparison);
     html! {
-        @if !states.is_empty() {
-            section id="states" { (table(notes::STATES.trim_end_matches(':'), &states)) }
-        }
-    }
-}
-
-/// Notes, each topic printed once.
-fn table(caption: &str, notes: &[Note]) -> Markup {
-    let topics = notes.chunk_by(|a, b| a.topic == b.topic);
-    html! {
-        div class="table" {
-            table class="notes" {
-                caption { (caption) }
-                @for notes in topics {
-                    tbody {
-                        @for (number, note) in notes.iter().enumerate() {
-                            tr {
-                                @if number == 0 {
-                                    th scope="rowgroup" rowspan=(notes.len()) { (note.topic) }
-                                }
-                                @match &note.variant {
-                                    Some(variant) => { td { b { (variant) } } td { (note.text) } }
-                                    None => td colspan="2" { (note.text) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+        @if let Some(states) = states {
+            section id="states" { (document::html(&[states], 2)) }
         }
     }
 }

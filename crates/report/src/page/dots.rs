@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use model::{Better, Mode, count};
 
 use super::svg::{Scale, WIDTH, bottom_axis, marks, px};
-use super::{boot_word, figure as figure_of, short};
+use super::{boot_word, short};
 use crate::ascii::excerpt;
+use crate::document::figure as figure_of;
 use crate::table::decimal;
 
 /// The ends of lanes; names of boots are before them.

@@ -4,9 +4,10 @@ use compare::{Comparison, Evidence, NoEvidence, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Better, Mode, count};
 
+use super::short;
 use super::svg::{Scale, px};
-use super::{figure, short};
 use crate::ascii::excerpt;
+use crate::document::figure;
 use crate::exact;
 use crate::table::{decimal, signed};
 use crate::verdicts::{self, in_percent, more_of};

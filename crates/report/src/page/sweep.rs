@@ -7,6 +7,7 @@ use super::judgement::{self, Gain, Judgement, gain_word, margin, reach};
 use super::short;
 use super::svg::{Scale, WIDTH, key, left_axis, marks, px};
 use crate::ascii::{escape, excerpt};
+use crate::document;
 use crate::sweep;
 
 /// The ends of the points from left to right, and of the gains from bottom to top.
@@ -33,7 +34,8 @@ pub fn section(comparison: &Comparison) -> Markup {
     html! {
         section id="verdicts" {
             h2 { "Verdicts along the sweep" }
-            @for sentence in sweep::turns(&all) { p class="lead" { (sentence) } }
+            @let turns = sweep::turns(&all).into_iter().map(document::lead);
+            (document::html(&turns.collect::<Vec<_>>(), 2))
             p class="note" { (sweep::heading(comparison)) "." }
             @for (workload, metric) in &figures {
                 @let own: Vec<&Along<'_>> =

@@ -4,10 +4,10 @@ use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::Mean;
 
-use super::{figure, svg};
+use super::svg;
 use crate::ascii::excerpt;
+use crate::document::{self, figure};
 use crate::heading;
-use crate::oddities::{ALL_COUNT, LEFT_OUT, left_out, topics};
 use crate::table::{Cells, below, cells, moved, word};
 
 /// Rows that belong together: of one statistic, by whatever mean.
@@ -26,26 +26,8 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
     let (table, still) = &moved(table);
     html! {
         (figures(table, comparison))
-        @for line in still.whole().into_iter().chain(below(table, comparison, true)) {
-            p class="note" { (line) }
-        }
-    }
-}
-
-/// What is odd about the values behind a table, and what is left out of them.
-pub fn oddities(table: &Table, comparison: &Comparison) -> Markup {
-    let odd: Vec<_> = topics(table, comparison).collect();
-    let left_out = left_out(table, comparison);
-    html! {
-        @for (topic, sentences) in &odd {
-            p class="note" { b { (topic) } " " (sentences.join("; ")) "." }
-        }
-        @if !odd.is_empty() {
-            p class="note" { (ALL_COUNT) }
-        }
-        @if !left_out.is_empty() {
-            p class="note" { b { (LEFT_OUT) } " " (left_out.join("; ")) "." }
-        }
+        @let below = still.whole().into_iter().chain(below(table, comparison, true));
+        (document::html(&below.map(document::note).collect::<Vec<_>>(), 3))
     }
 }
 

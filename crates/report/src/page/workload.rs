@@ -8,7 +8,8 @@ use model::count;
 use super::{convergence, distribution, dots, series, svg, tables};
 use crate::ascii::excerpt;
 use crate::brief::moved_most;
-use crate::oddities::left_out;
+use crate::document;
+use crate::oddities::{self, left_out};
 use crate::verdicts;
 
 pub fn section(
@@ -24,7 +25,7 @@ pub fn section(
         section id={ "w" (number) } class="workload" {
             h2 { (excerpt(name)) }
             @if let Some(plots) = plots { (samples(plots, comparison)) }
-            @for table in of(Kind::Metrics) { (tables::oddities(table, comparison)) }
+            @for table in of(Kind::Metrics) { (document::html(&oddities::blocks(table, comparison), 3)) }
             @for table in of(Kind::Counters) { (counters(table, comparison)) }
             @for table in of(Kind::Events) {
                 h3 { "Events" }
@@ -32,18 +33,18 @@ pub fn section(
             }
             @if let Some(plots) = plots { (curves(plots, comparison)) }
             h3 { "All figures" }
-            @let said = of(Kind::Metrics).map(|table| verdicts::text(table, comparison));
-            @for text in said.filter(|text| !text.is_empty()) {
+            @let said = of(Kind::Metrics).map(|table| verdicts::blocks(table, comparison));
+            @for blocks in said.filter(|blocks| !blocks.is_empty()) {
                 details {
                     summary { "Verdicts and evidence" }
-                    pre tabindex="0" { (text) }
+                    (document::html(&blocks, 3))
                 }
             }
             @for table in own.iter().filter(|table| table.kind != Kind::Events) {
                 details {
                     summary { (kind(table)) ": " (count(table.rows.len(), "row")) }
                     (tables::table(table, comparison))
-                    @if table.kind != Kind::Metrics { (tables::oddities(table, comparison)) }
+                    @if table.kind != Kind::Metrics { (document::html(&oddities::blocks(table, comparison), 3)) }
                 }
             }
         }

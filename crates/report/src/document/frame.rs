@@ -1,0 +1,67 @@
+//! The common frame of all HTML pages. Each is one file that loads nothing.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use super::markup::html;
+
+/// The style of all pages.
+const STYLE: &str = include_str!("frame.css");
+
+/// What scripts may do on a page.
+#[derive(Clone, Copy, Debug)]
+pub enum Policy<'a> {
+    /// Run this one script. The page's own policy makes browsers block everything else: other scripts,
+    /// handlers in attributes, other styles, and any load.
+    Only(&'a str),
+    /// No script runs.
+    Nothing,
+}
+
+/// A whole page. `title` is escaped here; `body` must be escaped already.
+pub fn frame(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String {
+    let title = html(title);
+    let style = format!("\n{STYLE}{style}");
+    let (policy, script) = match policy {
+        Policy::Nothing => (policy_of(&[("style-src", &style)]), String::new()),
+        Policy::Only(script) => {
+            let policy = policy_of(&[("style-src", &style), ("script-src", script)]);
+            (policy, format!("<script>{script}</script>\n"))
+        }
+    };
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}{script}</body>\n\
+         </html>\n"
+    )
+}
+
+/// A content security policy that allows only what has these texts (CSP level 3).
+fn policy_of(allowed: &[(&str, &str)]) -> String {
+    let allowed = allowed
+        .iter()
+        .map(|(what, text)| format!("; {what} 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
+    let allowed: String = allowed.collect();
+    format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         base-uri 'none'; form-action 'none'{allowed}\">\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest is that of `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`.
+    #[test]
+    fn a_policy_names_the_script_by_its_digest() {
+        let page = frame("a < b", "", Policy::Only("alert(1)"), "<p>body</p>");
+        let digest = "sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI=";
+        assert!(page.contains(&format!("script-src '{digest}'")), "{page}");
+        assert!(page.contains("<title>a &lt; b</title>"));
+        assert!(page.ends_with("<p>body</p><script>alert(1)</script>\n</body>\n</html>\n"));
+        assert!(!frame("", "", Policy::Nothing, "").contains("script"));
+    }
+}
