@@ -46,17 +46,6 @@ pub fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began. If `first`
-/// takes most of a line, all of them are below it. Words that are too long stay whole, so that they can be
-/// searched for.
-pub fn wrap(first: &str, text: &str) -> String {
-    if first.len() > 3 * WIDTH / 4 {
-        let below = " ".repeat(first.len() - first.trim_start().len() + 4);
-        return format!("{}\n{}", first.trim_end(), wrap(&below, text));
-    }
-    lines(text, hanging(WIDTH, first, &" ".repeat(first.len())).break_words(false))
-}
-
 /// Lines of `text` of at most `width` letters, whatever its words: the first after `first`, the
 /// others after `rest`.
 pub fn fold(width: usize, first: &str, rest: &str, text: &str) -> String {
@@ -129,21 +118,6 @@ mod tests {
     fn long_texts_are_cut() {
         let excerpt = excerpt(&"\u{e9}".repeat(1000));
         assert_eq!(excerpt.len(), MAX_TEXT + 3);
-    }
-
-    #[test]
-    fn long_texts_leave_room_for_what_follows() {
-        let wrapped = wrap(&format!("  {} ", "n".repeat(90)), "a word");
-        assert_eq!(wrapped, format!("  {}\n      a word\n", "n".repeat(90)));
-    }
-
-    #[test]
-    fn lines_hang_below_their_first_word() {
-        let wrapped = wrap("name: ", &"word ".repeat(30));
-        let lines: Vec<_> = wrapped.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[1].starts_with("      word"));
-        assert!(lines.iter().all(|line| line.len() <= WIDTH && !line.ends_with(' ')));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 pub mod frame;
 mod grid;
 mod html;
-pub mod markup;
+mod markup;
 mod text;
+
+use maud::Markup;
 
 pub use grid::{Figures, Grid};
 pub use html::{figure, html};
@@ -24,6 +26,10 @@ pub enum Block {
     Grid(Grid),
     /// Lines that stay as they are, such as commands and files.
     Code(String),
+    /// On a page folded below a line. Text leaves it out.
+    Fold(String, Vec<Block>),
+    /// What pages alone have, such as a drawing.
+    Drawing(Markup),
 }
 
 /// How much a sentence stands out on a page.
@@ -66,7 +72,8 @@ pub enum Holds {
     Words,
     /// Figures, to the right.
     Figures,
-    /// What the figures before it are of: the last column of text, the first of a page.
+    /// What the figures before it are of: the last column of text, cut where the line ends, and the first of a
+    /// page.
     Subject,
     /// Sentences; only in the last column.
     Sentences,

@@ -2,19 +2,37 @@
 //! Of exact mode, with a waterfall of contributions, and of sampled profiles ([`mod@sampled`]).
 
 mod cause;
+mod exact;
 mod flame;
 pub mod headline;
-mod html;
 mod json;
 mod sampled;
-mod text;
-pub mod view;
+mod view;
 mod waterfall;
 
-pub use html::explain_html;
+use maud::html;
+
+use crate::ascii::escape;
+use crate::document::frame::{Policy, frame};
+use crate::document::{self, Block};
+use crate::page::STYLE as PAGE_STYLE;
+
+pub use exact::{explain, explain_html};
 pub use json::explain_json;
 pub use sampled::{sampled, sampled_html, sampled_json};
-pub use text::explain;
 
 const STYLE: &str = include_str!("explain/page.css");
 const SCRIPT: &str = include_str!("explain/flame.js");
+
+/// A page with this title and these blocks.
+fn page(workload: &str, title: &str, blocks: &[Block]) -> String {
+    let body = html! {
+        header {
+            p class="kicker" { "faultline explain" }
+            h1 { (escape(title)) }
+        }
+        main { (document::html(blocks, 1)) }
+    };
+    let name = format!("faultline explain {}", escape(workload));
+    frame(&name, &format!("{PAGE_STYLE}{STYLE}"), Policy::Only(SCRIPT), &body.into_string())
+}

@@ -29,6 +29,10 @@ fn one(block: &Block, level: u8) -> Markup {
         },
         Block::Table(it) => table(it, None),
         Block::Grid(it) => grid::html(it),
+        Block::Fold(line, blocks) => html! {
+            details { summary { (escape(line)) } (html(blocks, level - 1)) }
+        },
+        Block::Drawing(drawing) => drawing.clone(),
         Block::Code(lines) => html! {
             pre tabindex="0" { @for line in lines.lines() { (escape(line)) "\n" } }
         },

@@ -3,7 +3,7 @@
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::grid;
-use super::{Block, Holds, Table};
+use super::{Block, Column, Holds, Table};
 use crate::ascii::{self, escape};
 
 /// Where lines go.
@@ -50,6 +50,7 @@ fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
         }
         Block::Table(it) => table(it, medium, indent),
         Block::Grid(it) => grid::text(it, medium),
+        Block::Fold(..) | Block::Drawing(_) => String::new(),
         Block::Code(lines) => {
             let lines = lines.lines().map(|line| format!("{indent}{}", escape(line)));
             lines.map(|line| line.trim_end().to_owned() + "\n").collect()
@@ -66,42 +67,52 @@ fn table(table: &Table, medium: &Medium, indent: &str) -> String {
     let heads = has_heads.then(|| columns.iter().map(|it| it.head.to_owned()).collect::<Vec<_>>());
     let lines = || heads.iter().chain(&rows);
     let last = columns.len() - 1;
-    let widths = columns.iter().enumerate().map(|(place, column)| {
+    let widest = columns.iter().enumerate().map(|(place, column)| {
         let alone = |row: &&Vec<String>| place + 1 < row.len() || place == last;
         let cells = lines().filter(alone).filter_map(|row| row.get(place));
-        let widest = cells.map(String::len).max().unwrap_or(0).max(column.least);
-        match column.holds {
-            Holds::Topics | Holds::Words => widest.min(MAX_WORDS),
-            _ => widest,
-        }
+        cells.map(String::len).max().unwrap_or(0).max(column.least)
     });
-    let widths: Vec<usize> = widths.collect();
+    let widest: Vec<usize> = widest.collect();
     let is_open = matches!(columns[last].holds, Holds::Subject | Holds::Sentences);
-    let whole = indent.len() + widths.iter().sum::<usize>() + GAP.len() * last;
+    let whole = indent.len() + widest.iter().sum::<usize>() + GAP.len() * last;
     if medium.strict && !is_open && whole > medium.width {
         return rows.iter().map(|row| row_in_words(row, table, medium, indent)).collect();
     }
-    let mut text = String::new();
     let mut above = "";
+    let mut text = String::new();
     for row in lines() {
-        let (end, before) = row.split_last().expect("rows have cells");
-        let mut first = indent.to_owned();
-        for (place, cell) in before.iter().enumerate() {
-            let is_same = columns[place].holds == Holds::Topics && cell == above;
-            let (shown, width) = (if is_same { "" } else { cell }, widths[place]);
-            first += &match columns[place].holds {
-                Holds::Figures => format!("{shown:>width$}{GAP}"),
-                _ => format!("{shown:<width$}{GAP}"),
-            };
-        }
-        above = before.first().map_or("", |cell| cell);
-        text += &match columns[last].holds {
-            Holds::Figures => format!("{first}{end:>width$}\n", width = widths[last]),
-            Holds::Topics | Holds::Words => format!("{}\n", format!("{first}{end}").trim_end()),
-            Holds::Subject | Holds::Sentences => medium.beside(&first, indent, end),
-        };
+        text += &line(row, above, columns, &widest, medium, indent);
+        above = &row[0];
     }
     text
+}
+
+/// A row below one that begins with `above`.
+fn line(
+    row: &[String],
+    above: &str,
+    columns: &[Column],
+    widest: &[usize],
+    medium: &Medium,
+    indent: &str,
+) -> String {
+    let (end, before) = row.split_last().expect("rows have cells");
+    let cells = before.iter().enumerate().map(|(place, cell)| {
+        let (widest, words) = (widest[place], widest[place].min(MAX_WORDS));
+        match columns[place].holds {
+            Holds::Figures => format!("{cell:>widest$}{GAP}"),
+            Holds::Topics if cell == above => format!("{:words$}{GAP}", ""),
+            _ => format!("{cell:<words$}{GAP}"),
+        }
+    });
+    let first = indent.to_owned() + &cells.collect::<String>();
+    let last = columns.len() - 1;
+    match columns[last].holds {
+        Holds::Figures => format!("{first}{end:>widest$}\n", widest = widest[last]),
+        Holds::Topics | Holds::Words => format!("{}\n", format!("{first}{end}").trim_end()),
+        Holds::Subject => medium.cut(first + end),
+        Holds::Sentences => medium.beside(&first, indent, end),
+    }
 }
 
 /// A row of a table that is too wide: its first cell, then the others by their names.
@@ -113,6 +124,15 @@ fn row_in_words(row: &[String], table: &Table, medium: &Medium, indent: &str) ->
 }
 
 impl Medium {
+    /// A line, cut where it ends.
+    fn cut(&self, mut line: String) -> String {
+        if line.len() > self.width {
+            line.truncate(self.width - 2);
+            line.push_str("..");
+        }
+        format!("{}\n", line.trim_end())
+    }
+
     /// Lines of a sentence beside `first`, or after it where that leaves too little room.
     fn beside(&self, first: &str, indent: &str, said: &str) -> String {
         match first.len() <= self.beside {
@@ -136,5 +156,63 @@ impl Medium {
         let said = escape(said).replace(" %", TIED);
         let lines = textwrap::wrap(&said, options);
         lines.iter().map(|line| line.trim_end().replace(TIED, " %") + "\n").collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{part, sentence, table};
+    use super::*;
+
+    fn rows(columns: &[Column], rows: &[&[&str]]) -> Block {
+        let rows = rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect());
+        table(columns, rows.collect())
+    }
+
+    #[test]
+    fn sentences_hang_beside_words() {
+        let columns = [Column::topics(), Column::words(""), Column::sentences("")];
+        let long = "word ".repeat(30);
+        let block = rows(&columns, &[&["a", "x", &long], &["a", "longer", "y"], &["b", "z"]]);
+        let text = text(&[part("Title:", [block])], &TEXT);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "Title:");
+        assert!(
+            lines[1].starts_with("  a  x       word") && lines[2].starts_with("             word")
+        );
+        assert_eq!(&lines[3..], ["     longer  y", "  b  z"]);
+        assert!(lines.iter().all(|line| line.len() <= 100 && !line.ends_with(' ')));
+    }
+
+    #[test]
+    fn a_sentence_follows_words_that_leave_no_room() {
+        let columns = [Column::words(""), Column::sentences("")];
+        let long = "n".repeat(90);
+        let text = text(&[rows(&columns, &[&[&long, "two words"]])], &TEXT);
+        assert_eq!(text, format!("{long}  two\n  words\n"));
+    }
+
+    #[test]
+    fn a_table_too_wide_for_a_mail_is_sentences() {
+        let columns = [Column::words(""), Column::figures("base"), Column::figures("new")];
+        let long = "n".repeat(76);
+        let block = rows(&columns, &[&[&long, "1", "2"]]);
+        let block = [block];
+        assert_eq!(text(&block, &TEXT).lines().count(), 2);
+        assert_eq!(text(&block, &MAIL), format!("{long}:\n  base 1, new 2\n"));
+    }
+
+    #[test]
+    fn percentages_stay_whole_and_words_of_a_terminal() {
+        let said = format!("{} 12.5 % more", "n".repeat(95));
+        let text = |medium| text(&[sentence(said.clone())], medium);
+        assert_eq!(text(&TEXT), format!("{}\n12.5 % more\n", "n".repeat(95)));
+        assert!(text(&MAIL).lines().all(|line| line.len() <= 77));
+    }
+
+    #[test]
+    fn nothing_but_printable_ascii_is_left() {
+        let text = text(&[sentence("a\x1b[2J \u{e9}"), Block::Code("\u{202e} x ".into())], &TEXT);
+        assert_eq!(text, "a\\u{1b}[2J \\u{e9}\n\\u{202e} x\n");
     }
 }

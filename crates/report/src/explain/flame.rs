@@ -17,11 +17,12 @@ use compare::{Path, Paths};
 use maud::{Markup, html};
 
 use crate::ascii::excerpt;
+use crate::document::Block;
 use crate::words::{figure, signed};
 
 /// The side that determines the widths of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Widths {
+enum Widths {
     /// Frames that only the other variant executes have no width.
     Base,
     /// Frames that only the baseline executes have no width.
@@ -69,9 +70,56 @@ impl Frame<'_> {
     }
 }
 
+/// The differential flame graphs of a page, and the words around them.
+pub struct Graphs<'a> {
+    /// The heading.
+    pub title: String,
+    /// The two sides.
+    pub names: [String; 2],
+    /// What is counted.
+    pub unit: &'static str,
+    /// Where what only moved went, in words.
+    pub moved: &'static str,
+    /// The smallest change with the deepest colour, so that luck looks pale.
+    pub least: f64,
+    /// Functions whose frames have a border.
+    pub marked: Vec<&'a str>,
+    /// Which functions these are, in words.
+    pub marks: &'static str,
+}
+
+/// The graph by the widths of the new side, and folded by those of the base.
+pub fn graphs(paths: &Paths, graphs: &Graphs<'_>) -> Block {
+    let Graphs { title, names: [base, new], unit, moved, least, marked, marks } = graphs;
+    let graph = |widths, of: &str| {
+        let title = format!("Flame graph, as wide as the {unit} of {of}");
+        html! {
+            @match differential(paths, widths, *least, marked, &title) {
+                Some(graph) => (graph),
+                None => p { "There are no " (unit) "." }
+            }
+        }
+    };
+    Block::Drawing(html! {
+        h2 { (title) }
+        p class="note" {
+            "A frame is as wide as the " (unit) " of " (new) " in it and in what it calls. \
+             Its colour is their change: " span class="key more8" { "more" } " or "
+            span class="key fewer8" { "fewer" } " than " (base) ", the larger the deeper. What only moved counts as "
+            span class="key same" { "no change" } (moved) "."
+            @if !marked.is_empty() { " Framed: " (marks) "." }
+        }
+        (graph(Widths::New, new))
+        details {
+            summary { "As wide as the " (unit) " of " (base) ", to see what " (new) " no longer executes" }
+            (graph(Widths::Base, base))
+        }
+    })
+}
+
 /// The graph. `least` is the smallest change with the deepest colour, so that luck looks pale. Frames of
 /// `marked` functions have a border. `None` if the side that determines the widths executes nothing.
-pub fn differential(
+fn differential(
     paths: &Paths,
     widths: Widths,
     least: f64,

@@ -1,20 +1,15 @@
 //! Sampled profiles of two variants: as text, as a part of a page, and as JSON.
 
 use compare::{Evidence, Part, Paths, SampledDifference, SampledFigure, SampledRow, SampledSide};
-use maud::{Markup, html};
 use model::count;
 use serde::Serialize;
 
-use super::flame::{self, Widths};
-use super::html::table;
+use super::flame::{self, Graphs};
 use super::json::{SubjectDocument, subject};
-use super::text::lay_out;
-use super::view::{TextTable, phase_name, signed};
-use super::{SCRIPT, STYLE};
-use crate::ascii::{escape, excerpt, wrap};
-use crate::document::frame::{Policy, frame};
-use crate::document::markup::sentence;
-use crate::page;
+use super::page;
+use super::view::{phase_name, ranking, signed};
+use crate::ascii::excerpt;
+use crate::document::{Block, TEXT, lead, note, sections, sentence};
 use crate::table::decimal;
 use crate::words;
 
@@ -24,37 +19,29 @@ const MAX_ROWS: usize = 30;
 /// The comparison of sampled profiles as plain text, with `top` rows in each ranking. `part` is the part of the phases
 /// that they cover, if warm-up limits it.
 pub fn sampled(difference: &SampledDifference, top: usize) -> String {
-    let mut parts = vec![wrap("", &format!("{}:", title(difference)))];
-    parts.push(headlines(difference).iter().map(|line| wrap("", line)).collect());
-    parts.extend(tables(difference, top).iter().map(lay_out));
-    parts.push(notes(difference).iter().map(|note| wrap("", note)).collect());
-    parts.join("\n")
+    let title = vec![sentence(format!("{}:", title(difference)))];
+    let all = [title].into_iter().chain(blocks(difference, top, None));
+    sections(&all.collect::<Vec<_>>(), &TEXT)
 }
 
 /// The comparison of sampled profiles as a page, with a flame graph of `paths`, which must be of the same phases.
 pub fn sampled_html(difference: &SampledDifference, paths: &Paths) -> String {
-    let body = html! {
-        header {
-            p class="kicker" { "faultline explain" }
-            h1 { (title(difference)) }
-        }
-        main { (section(difference, paths)) }
-    };
-    let name = format!("faultline explain {}", escape(&difference.workload));
-    let style = format!("{}{STYLE}", page::STYLE);
-    frame(&name, &style, Policy::Only(SCRIPT), &body.into_string())
+    let blocks = blocks(difference, MAX_ROWS, Some(paths)).concat();
+    page(&difference.workload, &title(difference), &blocks)
 }
 
-/// The part of a page below its title.
-pub fn section(difference: &SampledDifference, paths: &Paths) -> Markup {
-    let [totals, rankings @ ..] = tables(difference, MAX_ROWS);
-    html! {
-        @for line in headlines(difference) { p class="lead" { (line) } }
-        (table(&totals))
-        (graphs(difference, paths))
-        @for ranking in &rankings { (table(ranking)) }
-        @for note in notes(difference) { p class="note" { (sentence(&note)) } }
-    }
+/// What is said below the title, with `rows` in each ranking; with `paths` the graphs of a page besides.
+pub fn blocks(
+    difference: &SampledDifference,
+    rows: usize,
+    paths: Option<&Paths>,
+) -> Vec<Vec<Block>> {
+    let [totals, rankings @ ..] = tables(difference, rows);
+    let drawn = paths.map(|paths| vec![graphs(difference, paths)]);
+    let rankings = rankings.into_iter().map(|ranking| vec![ranking]);
+    let found = headlines(difference).into_iter().map(lead).collect();
+    let notes = notes(difference).into_iter().map(note).collect();
+    [found, vec![totals]].into_iter().chain(drawn).chain(rankings).chain([notes]).collect()
 }
 
 /// The variants that are compared.
@@ -108,7 +95,7 @@ fn headlines(difference: &SampledDifference) -> Vec<String> {
 }
 
 /// The totals, the ranking by share, and the ranking by samples per iteration.
-fn tables(difference: &SampledDifference, top: usize) -> [TextTable; 3] {
+fn tables(difference: &SampledDifference, top: usize) -> [Block; 3] {
     let names = ["all", "  kernel", "  user"];
     let totals = difference.totals.iter().zip(names);
     let by_share: Vec<&SampledRow> = difference.rows.iter().collect();
@@ -119,27 +106,21 @@ fn tables(difference: &SampledDifference, top: usize) -> [TextTable; 3] {
         let size = |row: &SampledRow| row.samples.change().abs();
         differs(other).cmp(&differs(one)).then(size(other).total_cmp(&size(one)))
     });
-    let head = |p, of| vec!["base", "new", "change", "%", "interval", p, of];
-    let ranking = |title: &str, rows: &[&SampledRow], cells: fn(&SampledRow) -> Vec<String>| {
+    let head = |p, of| ["base", "new", "change", "%", "interval", p, of];
+    let by_size = |title: &str, rows: &[&SampledRow], cells: fn(&SampledRow) -> Vec<String>| {
         let left = rows.len().saturating_sub(top);
-        TextTable {
-            title: format!("{title}: those that differ first, by the size of the change"),
-            head: head("rate", "function"),
-            rows: rows.iter().take(top).map(|row| cells(row)).collect(),
-            foot: (left > 0).then(|| format!("{left} more")).into_iter().collect(),
-        }
+        let title = format!("{title}: those that differ first, by the size of the change");
+        let rows = rows.iter().take(top).map(|row| cells(row)).collect();
+        let more = (left > 0).then(|| format!("{left} more")).into_iter().collect();
+        ranking(&title, &head("rate", "function"), rows, more)
     };
+    let totals = totals.map(|(row, name)| cells(&row.samples, figures, name.into())).collect();
     [
-        TextTable {
-            title: "Samples per iteration".to_owned(),
-            head: head("p", "of"),
-            rows: totals.map(|(row, name)| cells(&row.samples, figures, name.into())).collect(),
-            foot: Vec::new(),
-        },
-        ranking("Functions by their share of the samples", &by_share, |row| {
+        ranking("Samples per iteration", &head("p", "of"), totals, Vec::new()),
+        by_size("Functions by their share of the samples", &by_share, |row| {
             cells(&row.share, shares, name(row))
         }),
-        ranking("Functions by their samples per iteration", &by_samples, |row| {
+        by_size("Functions by their samples per iteration", &by_samples, |row| {
             cells(&row.samples, figures, name(row))
         }),
     ]
@@ -226,49 +207,27 @@ fn notes(difference: &SampledDifference) -> Vec<String> {
     ]
 }
 
-/// The flame graph by the widths of either side.
-fn graphs(difference: &SampledDifference, paths: &Paths) -> Markup {
-    let [base, new] = difference.sides.each_ref().map(|side| excerpt(&side.name));
+/// The flame graphs.
+fn graphs(difference: &SampledDifference, paths: &Paths) -> Block {
     let all = &difference.totals[0].samples;
     // A change that is half as wide as the interval of the total can be luck.
     let least = all.evidence.map_or(0.0, |it| all.base * (it.high - it.low) / 2.0);
-    let least = if least.is_finite() { least } else { 0.0 };
     let differing =
         difference.rows.iter().filter(|row| row.share.differs(difference.rate) == Some(true));
-    let named: Vec<String> = differing.take(3).map(function).collect();
-    let named: Vec<&str> = named.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
-    let graph = |widths, of: &str| {
-        let title = format!("Flame graph, as wide as the samples of {of}");
-        html! {
-            @match flame::differential(paths, widths, least, &named, &title) {
-                Some(graph) => (graph),
-                None => p { "There are no samples." }
-            }
-        }
+    let named = differing.take(3).filter_map(|row| match &row.subject {
+        Some(compare::Subject::Function { name, .. }) => Some(&**name),
+        _ => None,
+    });
+    let graphs = Graphs {
+        title: "Who calls whom: a differential flame graph of the samples".to_owned(),
+        names: difference.sides.each_ref().map(|side| excerpt(&side.name)),
+        unit: "samples",
+        moved: "",
+        least: if least.is_finite() { least } else { 0.0 },
+        marked: named.collect(),
+        marks: "the functions whose share differs most",
     };
-    html! {
-        h2 { "Who calls whom: a differential flame graph of the samples" }
-        p class="note" {
-            "A frame is as wide as the samples of a boot of " (new) " in it and in what it calls. \
-             Its colour is their change: " span class="key more8" { "more" } " or "
-            span class="key fewer8" { "fewer" } " than " (base) ", the larger the deeper. \
-            Samples that only moved count as " span class="key same" { "no change" } "."
-            @if !named.is_empty() { " Framed: the functions whose share differs most." }
-        }
-        (graph(Widths::New, &new))
-        details {
-            summary { "As wide as the samples of " (base) }
-            (graph(Widths::Base, &base))
-        }
-    }
-}
-
-/// The name of a row's function; empty for a process.
-fn function(row: &SampledRow) -> String {
-    match &row.subject {
-        Some(compare::Subject::Function { name, .. }) => name.clone(),
-        _ => String::new(),
-    }
+    flame::graphs(paths, &graphs)
 }
 
 /// The version of the format.

@@ -1,4 +1,4 @@
-//! The tables of an explanation as words and figures, for text and HTML alike.
+//! The sentences and tables of an explanation.
 
 use std::cmp::Ordering;
 
@@ -10,19 +10,26 @@ use model::{count, grouped};
 
 use super::cause::{causes, remark};
 use crate::ascii::excerpt;
+use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
 use crate::table::decimal;
 
-/// A table: figures to the right, and their subject in the last column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextTable {
-    pub title: String,
-    /// Heads of the columns.
-    pub head: Vec<&'static str>,
-    /// The lines, with as many cells as there are heads.
-    pub rows: Vec<Vec<String>>,
-    /// What was left out, or a sum.
-    pub foot: Vec<String>,
+/// A table with a title: figures by `heads`, what they are of, and below it what was left out, or a sum.
+pub fn ranking(
+    title: &str,
+    heads: &[&'static str],
+    rows: Vec<Vec<String>>,
+    foot: Vec<String>,
+) -> Block {
+    let last = heads.len() - 1;
+    let columns = heads.iter().enumerate().map(|(place, head)| match place == last {
+        true => Column::subject(head),
+        false => Column::figures(head),
+    });
+    // Without rows the names of columns are of no use.
+    let rows = (!rows.is_empty()).then(|| table(columns.collect::<Vec<_>>(), rows));
+    let below = rows.into_iter().chain(foot.into_iter().map(note));
+    part(format!("{title}:"), below.collect::<Vec<_>>())
 }
 
 /// The variants that are compared.
@@ -185,7 +192,7 @@ fn error(section: &Section) -> Option<String> {
 }
 
 /// The totals: of the measured phases together by who executed, then of at most `limit` phases.
-pub fn totals(explanation: &Explanation, limit: usize) -> TextTable {
+pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     let row = |name: String, it: &Difference| {
         let change = signed(it.change(), 0);
         let luck = luck(it).to_owned();
@@ -208,16 +215,13 @@ pub fn totals(explanation: &Explanation, limit: usize) -> TextTable {
         rows.extend(equal(&section.totals));
     }
     let left = explanation.phases.len().saturating_sub(limit);
-    TextTable {
-        title: String::new(),
-        head: vec!["base", "new", "change", "%", "floor", "luck", "of"],
-        rows,
-        foot: (left > 0).then(|| format!("{} more", count(left, "phase"))).into_iter().collect(),
-    }
+    let heads = ["base", "new", "change", "%", "floor", "luck", "of"];
+    let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
+    ranking("Totals", &heads, rows, more.into_iter().collect())
 }
 
 /// The first `limit` functions by instructions per entry.
-pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
+pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
     let unit = explanation.denominator.max(1);
     let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, unit)).collect();
@@ -236,12 +240,9 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
         true => ", code that differs first",
         false => "",
     };
-    TextTable {
-        title: format!("Own instructions per entry{}: {ranked}{first}", within(section)),
-        head: vec!["base", "new", "change", "floor", "entries", "by cost", "function"],
-        rows,
-        foot,
-    }
+    let title = format!("Own instructions per entry{}: {ranked}{first}", within(section));
+    let heads = ["base", "new", "change", "floor", "entries", "by cost", "function"];
+    ranking(&title, &heads, rows, foot)
 }
 
 /// A function's cells in the ranking by instructions per entry.
@@ -261,7 +262,7 @@ fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
 }
 
 /// The first `limit` contributions, and a check that all of them add up to the total.
-pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
+pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let unit = explanation.denominator.max(1);
     let mut sum = 0;
     // Figures are rounded such that the printed column adds up.
@@ -279,12 +280,9 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
         foot.push(format!("{left:+} by {} more", others.len()));
     }
     foot.push(proof(section, sum, unit));
-    TextTable {
-        title: format!("Contributions{} to the change, the largest first", within(section)),
-        head: vec!["change", "by cost", "by number", "floor", "luck", "of"],
-        rows,
-        foot,
-    }
+    let title = format!("Contributions{} to the change, the largest first", within(section));
+    let heads = ["change", "by cost", "by number", "floor", "luck", "of"];
+    ranking(&title, &heads, rows, foot)
 }
 
 /// Number of contributions that are not 0; they come first.
@@ -324,7 +322,7 @@ fn proof(section: &Section, sum: i128, unit: i128) -> String {
 }
 
 /// The first `limit` counters.
-pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
+pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let rows = section.counters.iter().take(limit).map(|it| {
         let growth = &it.growth;
         vec![
@@ -347,15 +345,9 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> T
         }
         (_, left) => vec![format!("{left} more")],
     };
-    TextTable {
-        title: format!(
-            "Counters of /proc/vmstat{} that grew by different amounts",
-            within(section)
-        ),
-        head: vec!["base", "new", "change", "floor", "luck", "counter"],
-        rows,
-        foot,
-    }
+    let title =
+        format!("Counters of /proc/vmstat{} that grew by different amounts", within(section));
+    ranking(&title, &["base", "new", "change", "floor", "luck", "counter"], rows, foot)
 }
 
 /// The phase that a section is of.

@@ -2,9 +2,8 @@
 
 mod check;
 mod csv;
-mod html;
 mod json;
-mod text;
+mod layout;
 
 use import::{Baseline, Check, Row, Table, Unread};
 
@@ -12,9 +11,8 @@ use crate::ascii::excerpt;
 
 pub use check::check as foreign_check;
 pub use csv::csv as foreign_csv;
-pub use html::html as foreign_html;
 pub use json::json as foreign_json;
-pub use text::text as foreign;
+pub use layout::{html as foreign_html, text as foreign};
 
 /// What was found in files.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,164 @@
+//! An explanation of exact mode: what happened, in words and on a page in graphs too, then the tables.
+
+use compare::{Explanation, Headline, Paths, SampledDifference, Section};
+use maud::html;
+
+use super::cause;
+use super::flame::{self, Graphs};
+use super::headline;
+use super::waterfall::waterfall;
+use super::{page, sampled, view};
+use crate::ascii::excerpt;
+use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
+
+/// Rows of each ranking of a page.
+const MAX_ROWS: usize = 30;
+/// Most phases that have a line of their own in text.
+const MAX_PHASES: usize = 8;
+
+/// Below a graph of functions.
+const WITHOUT_PATHS: &str = "Not all boots recorded call paths, so functions stand alone. With `stacks = true` boots \
+                             record them, and the graph shows who calls whom.";
+
+/// The attribution of the difference as plain text: ASCII, at most 100 columns where the figures allow. It
+/// begins with a sentence for each measured phase. The rankings are those of the measured phases, or of
+/// `phase`, with `top` rows each.
+pub fn explain(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    phase: Option<&str>,
+    top: usize,
+) -> String {
+    match blocks(explanation, headlines, phase, top, None) {
+        Err(why) => sections(&[vec![sentence(why)]], &TEXT),
+        Ok(all) => {
+            let title = vec![sentence(format!("{}:", view::title(explanation)))];
+            sections(&[title].into_iter().chain(all).collect::<Vec<_>>(), &TEXT)
+        }
+    }
+}
+
+/// The attribution of the difference as a page. For the measured phases or for `phase`: a waterfall of the
+/// contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. Then the
+/// rankings of everything else. Sampled profiles of the same variants stand below, with their own paths. Every name is
+/// escaped; nothing is loaded.
+pub fn explain_html(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    paths: &Paths,
+    phase: Option<&str>,
+    beside: Option<(&SampledDifference, &Paths)>,
+) -> String {
+    let all = blocks(explanation, headlines, phase, MAX_ROWS, Some(paths));
+    let all = all.unwrap_or_else(|why| vec![vec![sentence(why)]]);
+    let beside = beside.map(|(difference, paths)| {
+        let blocks = sampled::blocks(difference, MAX_ROWS, Some(paths)).concat();
+        // Its own parts are on the same level.
+        let title = part(format!("Sampled: {}", sampled::title(difference)), []);
+        [vec![title], blocks].concat()
+    });
+    let all: Vec<Block> = all.into_iter().chain(beside).flatten().collect();
+    page(&explanation.workload, &view::title(explanation), &all)
+}
+
+/// What is said, with `rows` in each ranking; with `paths` what pages have besides. An error says why there is
+/// nothing to say.
+fn blocks(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    phase: Option<&str>,
+    rows: usize,
+    paths: Option<&Paths>,
+) -> Result<Vec<Vec<Block>>, String> {
+    let Some(all) = explanation.section(None).filter(|_| explanation.all.is_some()) else {
+        return Err(view::nothing(explanation));
+    };
+    let Some(section) = explanation.section(phase) else {
+        return Err(view::no_phase(explanation, phase.unwrap_or_default()));
+    };
+    let found = headline::headlines(headlines, phase).into_iter().chain(cause::causes(section));
+    let found = found.map(lead).chain(view::unjudged(explanation, phase).map(note)).collect();
+    let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };
+    let drawn = paths.map(|paths| {
+        let graphs = graphs(explanation, headlines, paths, section);
+        let alone = (!paths.followed).then(|| sentence(WITHOUT_PATHS));
+        contributions(explanation, section).into_iter().chain([graphs]).chain(alone).collect()
+    });
+    let others = std::iter::once(all).chain(&explanation.phases);
+    let others = others.filter(|other| paths.is_some() && other.phase != section.phase);
+    let folds = others.map(|other| {
+        let tables = rankings(explanation, other, rows).into_iter();
+        let blocks = contributions(explanation, other).into_iter().chain(tables);
+        let blocks = blocks.chain(view::cautions(explanation, other).into_iter().map(sentence));
+        Block::Fold(format!("In {}", covered(explanation, other)), blocks.collect())
+    });
+    let cautions = view::cautions(explanation, section).into_iter().map(sentence);
+    let notes = view::notes(explanation).into_iter().map(note);
+    let last = cautions.chain(folds).chain(notes).collect();
+    let tables = rankings(explanation, section, rows).map(|table| vec![table]);
+    let totals = vec![view::totals(explanation, phases)];
+    Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
+}
+
+fn rankings(explanation: &Explanation, section: &Section, rows: usize) -> [Block; 3] {
+    [
+        view::per_entry(explanation, section, rows),
+        view::contributions(explanation, section, rows),
+        view::counters(explanation, section, rows),
+    ]
+}
+
+/// The contributions of a section, drawn.
+fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> {
+    let [base, new] = names(explanation);
+    let drawing = waterfall(explanation, section)?;
+    Some(Block::Drawing(html! {
+        h2 { "From " (base) " to " (new) " in " (covered(explanation, section)) ": instructions by function" }
+        p class="note" {
+            "A bar is the change of a function's own instructions, without those of what it \
+             calls. Where work moved from a function into others, its bar points back and \
+             theirs point forward. Hollow: only one side executes the function; it may be \
+             new, gone, renamed, inlined or split off. Pale: the change may be luck."
+        }
+        (drawing)
+    }))
+}
+
+/// What a section covers.
+fn covered(explanation: &Explanation, section: &Section) -> String {
+    match &section.phase {
+        Some(phase) => format!("phase {}", view::phase_name(phase)),
+        None if explanation.measured.is_some() => "the measured phases".to_owned(),
+        None => "all phases".to_owned(),
+    }
+}
+
+/// The flame graphs of a section.
+fn graphs(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    paths: &Paths,
+    section: &Section,
+) -> Block {
+    let phase = section.phase.as_deref();
+    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    let graphs = Graphs {
+        title: format!(
+            "Who calls whom in {}: a differential flame graph",
+            covered(explanation, section)
+        ),
+        names: names(explanation),
+        unit: "instructions",
+        moved: ": to another call path of the same function, between a function and its callees, or \
+                between callees of which one is new or gone",
+        least: section.totals.kernel.floor.unwrap_or(0.0),
+        marked: asked.filter_map(|it| Some(&*it.function.as_ref()?.name)).collect(),
+        marks: "the functions named at the top",
+    };
+    flame::graphs(paths, &graphs)
+}
+
+/// The two sides.
+fn names(explanation: &Explanation) -> [String; 2] {
+    [&explanation.base, &explanation.new].map(|side| excerpt(&side.name))
+}
