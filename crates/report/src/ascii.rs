@@ -1,7 +1,6 @@
-//! Makes text from any source fit for a terminal and a mail: printable ASCII, lines of bounded width.
+//! Makes text from any source fit for a terminal and a mail: printable ASCII of bounded length.
 
 use model::grouped;
-use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// The width that text keeps to.
 pub const WIDTH: usize = 100;
@@ -44,44 +43,6 @@ pub fn cut(text: &str, most: usize) -> String {
         cut.push_str("...");
     }
     cut
-}
-
-/// Lines of `text` of at most `width` letters, whatever its words: the first after `first`, the
-/// others after `rest`.
-pub fn fold(width: usize, first: &str, rest: &str, text: &str) -> String {
-    lines(text, hanging(width, first, rest))
-}
-
-/// Lines of at most `width` letters. What continues a line begins two letters below its begin. Words that are too
-/// long stay whole, and so do percentages.
-pub fn fitted(width: usize, text: &str) -> String {
-    const TIED: &str = "\u{a0}%";
-    let fit = |line: &str| {
-        let begin = &line[..line.len() - line.trim_start().len()];
-        let below = format!("{begin}  ");
-        match line.chars().count() <= width {
-            true => format!("{line}\n"),
-            false => lines(line.trim_start(), hanging(width, begin, &below).break_words(false)),
-        }
-    };
-    text.replace(" %", TIED).lines().map(fit).collect::<String>().replace(TIED, " %")
-}
-
-fn hanging<'a>(width: usize, first: &'a str, rest: &'a str) -> Options<'a> {
-    Options::new(width)
-        .initial_indent(first)
-        .subsequent_indent(rest)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-}
-
-fn lines(text: &str, options: Options<'_>) -> String {
-    let mut lines = String::new();
-    for line in textwrap::wrap(text, options) {
-        lines.push_str(line.trim_end());
-        lines.push('\n');
-    }
-    lines
 }
 
 /// A word quoted for a shell, in printable ASCII.

@@ -7,7 +7,8 @@ mod proof;
 use culprit::{Commit, Culprit, Ending, Findings, Phase, Tried, short};
 use model::count;
 
-use crate::ascii::{WIDTH, escape, excerpt, fitted, fold};
+use crate::ascii::excerpt;
+use crate::document::{Block, Column, TEXT, lead, note, part, sections, sentence, table};
 use crate::exact::NOT_MODELLED;
 use crate::table::{EMULATED, decimal};
 use crate::words::{Of, figure};
@@ -19,23 +20,25 @@ const LISTED: usize = 20;
 
 /// The findings as plain text: ASCII, without trailing spaces.
 pub fn culprit(found: &Findings) -> String {
-    text(found, WIDTH)
+    sections(&blocks(found, Vec::new()), &TEXT)
 }
 
-/// The findings as lines of at most `width` letters.
-fn text(found: &Findings, width: usize) -> String {
-    let mut text = answer(found) + &steps(found);
-    for culprit in &found.culprits {
-        text += &format!("\n{}", of_culprit(culprit, found));
-    }
-    text += &left(found);
-    text += &rest(found);
-    text += &parts(found);
-    text += &reference(found);
-    text += &groups(found);
-    text += &limits(found);
-    text += &format!("\n{}\n", effort(found));
-    fitted(width, &text) + &table(found, width)
+/// The findings, and after the answer what pages alone have.
+fn blocks(found: &Findings, drawn: Vec<Block>) -> Vec<Vec<Block>> {
+    let answer = [answer(found), whole(found)].into_iter().chain(share(found)).map(lead).collect();
+    let steps = steps(found).into_iter().collect();
+    let culprits = found.culprits.iter().map(|culprit| vec![of_culprit(culprit, found)]);
+    let others = [
+        left(found).into_iter().collect(),
+        rest(found).map(sentence).into_iter().collect(),
+        parts(found).map(sentence).into_iter().collect(),
+        reference(found).map(sentence).into_iter().collect(),
+        groups(found),
+        limits(found).map(note).into_iter().collect(),
+        effort(found).map(note).into(),
+        vec![tried(found)],
+    ];
+    [answer, drawn, steps].into_iter().chain(culprits).chain(others).collect()
 }
 
 /// The findings as JSON.
@@ -43,24 +46,10 @@ pub fn culprit_json(found: &Findings) -> String {
     serde_json::to_string_pretty(found).expect("findings are plain data") + "\n"
 }
 
-/// The first lines.
+/// What was found, in a line.
 fn answer(found: &Findings) -> String {
-    let [good, bad] = found.names.each_ref().map(|name| escape(name));
-    let signal = escape(&found.signal);
     let (by, kind) = (by(found.exact), kind(found));
-    let whole = match found.levels() {
-        Some(levels) => format!(
-            "{signal}: {} at {good}, {} at {bad} ({})",
-            value(levels[0]),
-            value(levels[1]),
-            change(of(found), levels)
-        ),
-        None => "no figure of both ends".into(),
-    };
-    let base = found.levels().map_or(0.0, |levels| levels[0]);
-    let floor =
-        found.floor.map_or(String::new(), |floor| format!(", {by} {}", self::floor(floor, base)));
-    let answer = match &found.ending {
+    match &found.ending {
         Ending::Found => match &found.culprits[..] {
             [one] if one.only().is_some() => {
                 format!("Culprit: {}{}", name(one), probability(&one.commits, found.exact))
@@ -81,12 +70,29 @@ fn answer(found: &Findings) -> String {
         Ending::Hidden => {
             format!("Not found: {by} hides on which side a {kind} lies, even with the most boots.")
         }
-        Ending::NoEnd(problem) => format!("Not found: {}", escape(problem)),
+        Ending::NoEnd(problem) => format!("Not found: {problem}"),
         Ending::Budget => {
             "Not found: the time budget is used up. Run the same command again to continue.".into()
         }
+    }
+}
+
+/// The figure at both ends.
+fn whole(found: &Findings) -> String {
+    let Findings { names: [good, bad], signal, .. } = found;
+    let whole = match found.levels() {
+        Some(levels) => format!(
+            "{signal}: {} at {good}, {} at {bad} ({})",
+            value(levels[0]),
+            value(levels[1]),
+            change(of(found), levels)
+        ),
+        None => "no figure of both ends".into(),
     };
-    format!("{answer}\n{whole}{floor}\n{}", share(found))
+    let base = found.levels().map_or(0.0, |levels| levels[0]);
+    let floor =
+        found.floor.map(|floor| format!(", {} {}", by(found.exact), self::floor(floor, base)));
+    whole + &floor.unwrap_or_default()
 }
 
 /// What the range consists of.
@@ -103,70 +109,53 @@ fn by(exact: bool) -> &'static str {
     if exact { "luck" } else { "noise" }
 }
 
-fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
-    let mut text = match culprit.only() {
-        Some(commit) => {
-            format!("{}{}\n", named(commit), probability(&culprit.commits, found.exact))
-        }
-        None => {
-            let (commits, of) = (&culprit.commits, probability(&culprit.commits, found.exact));
-            format!("{}{of}:\n{}", name(culprit), listed(commits, found.exact))
-        }
+fn of_culprit(culprit: &Culprit, found: &Findings) -> Block {
+    let title = name(culprit) + &probability(&culprit.commits, found.exact);
+    let (title, mut said) = match culprit.only() {
+        Some(_) => (title, Vec::new()),
+        None => (title + ":", listed(&culprit.commits, found.exact)),
     };
-    for other in &culprit.with {
-        text += &format!("  with it {}\n", escape(other));
-    }
-    if let Some(author) = &culprit.author {
-        text += &format!("  {}\n", escape(author));
-    }
+    said.extend(culprit.with.iter().map(|other| sentence(format!("with it {other}"))));
+    said.extend(culprit.author.as_ref().map(|author| sentence(&**author)));
     let share = found.levels().map(|[good, bad]| 100.0 * culprit.change() / (bad - good));
     let share = share.filter(|_| found.culprits.len() > 1);
-    text += &format!(
-        "  {} before, {} after ({}{})\n",
+    said.push(sentence(format!(
+        "{} before, {} after ({}{})",
         value(culprit.levels[0]),
         value(culprit.levels[1]),
         change(of(found), culprit.levels),
         share.map_or(String::new(), |share| format!("; {share:.0} % of the whole change")),
-    );
-    if let Some(proof) = &culprit.proof {
-        let is_option = culprit.only().is_some_and(Commit::is_option);
-        text += &proof::text(proof, found, is_option);
-    }
-    text
+    )));
+    let is_option = culprit.only().is_some_and(Commit::is_option);
+    said.extend(culprit.proof.as_ref().map(|proof| proof::block(proof, found, is_option)));
+    part(title, said)
 }
 
 /// Commits of which one is the culprit, a line each.
-fn listed(commits: &[(Commit, f64)], exact: bool) -> String {
-    let line = |(commit, share): &(Commit, f64)| {
-        let share = if exact { String::new() } else { of_hundred(*share) + "  " };
-        format!("  {share}{}\n", named(commit))
-    };
-    let text: String = commits.iter().take(LISTED).map(line).collect();
-    match commits.len().saturating_sub(LISTED) {
-        0 => text,
-        more => text + &format!("  and {more} more\n"),
-    }
+fn listed(commits: &[(Commit, f64)], exact: bool) -> Vec<Block> {
+    let rows = commits.iter().take(LISTED).map(|(commit, share)| {
+        let share = (!exact).then(|| of_hundred(*share));
+        share.into_iter().chain([named(commit)]).collect()
+    });
+    let columns = [Column::figures(""), Column::sentences("")];
+    let columns = if exact { &columns[1..] } else { &columns[..] };
+    let more = commits.len().checked_sub(LISTED).filter(|more| *more > 0);
+    let more = more.map(|more| sentence(format!("and {more} more")));
+    [table(columns, rows.collect())].into_iter().chain(more).collect()
 }
 
 /// What can be the culprit when the budget is used up.
-fn left(found: &Findings) -> String {
-    if found.left.is_empty() {
-        return String::new();
-    }
+fn left(found: &Findings) -> Option<Block> {
     let (what, of) = (numbered(&found.left), probability(&found.left, found.exact));
-    format!(
-        "\nIf there is one culprit, it is one of {what}{of}:\n{}",
-        listed(&found.left, found.exact)
-    )
+    let title = format!("If there is one culprit, it is one of {what}{of}:");
+    (!found.left.is_empty()).then(|| part(title, listed(&found.left, found.exact)))
 }
 
-/// Several steps by size, and what no step has: together the whole change. Empty if there is one step.
-fn steps(found: &Findings) -> String {
-    let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
-        return String::new();
-    };
+/// Several steps by size, and what no step has: together the whole change. `None` if there is one step.
+fn steps(found: &Findings) -> Option<Block> {
+    let (rest, [good, bad]) = (found.rest()?, found.levels()?);
     if found.culprits.len() < 2 {
-        return String::new();
+        return None;
     }
     let called = |step: &Culprit| match step.only() {
         Some(commit) => named(commit),
@@ -180,54 +169,46 @@ fn steps(found: &Findings) -> String {
     let row = |(change, name): (f64, String)| {
         let size = decimal(Some(change.abs()), digits(good));
         let sign = if change < 0.0 { '-' } else { '+' };
-        [format!("{sign}{size}"), of_whole(change, [good, bad]), name]
+        vec![format!("{sign}{size}"), of_whole(change, [good, bad]), name]
     };
-    let rows: Vec<[String; 3]> = rows.into_iter().map(row).collect();
-    let widest = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let [a, b] = [0, 1].map(widest);
-    let line =
-        |[change, share, name]: &[String; 3]| format!("  {change:>a$}  {share:>b$}  {name}\n");
-    format!("\nSteps by size:\n{}", rows.iter().map(line).collect::<String>())
+    let columns = [Column::figures(""), Column::figures(""), Column::sentences("")];
+    Some(part("Steps by size:", [table(columns, rows.into_iter().map(row).collect())]))
 }
 
 /// What a single step lacks of the whole change.
-fn rest(found: &Findings) -> String {
-    let (Some(rest), Some([good, bad])) = (found.rest(), found.levels()) else {
-        return String::new();
-    };
+fn rest(found: &Findings) -> Option<String> {
+    let (rest, [good, bad]) = (found.rest()?, found.levels()?);
     let floor = found.floor.unwrap_or(0.0).max(0.05 * (bad - good).abs());
     if found.culprits.len() != 1 || rest.abs() <= floor {
-        return String::new();
+        return None;
     }
     let share = of_whole(rest, [good, bad]);
-    format!("\nIn no step: {} ({share} of the whole change)\n", value(rest))
+    Some(format!("In no step: {} ({share} of the whole change)", value(rest)))
 }
 
 /// How the change divides into code and options.
-fn parts(found: &Findings) -> String {
-    let (Some(code), Some([good, bad])) = (found.code, found.levels()) else {
-        return String::new();
-    };
+fn parts(found: &Findings) -> Option<String> {
+    let (code, [good, bad]) = (found.code?, found.levels()?);
     if !matches!(found.ending, Ending::Found | Ending::Drift) {
-        return String::new();
+        return None;
     }
     let share = |part: f64| {
         let hidden = found.floor.is_some_and(|floor| part.abs() <= floor);
         let within = if hidden { format!(" (within {})", by(found.exact)) } else { String::new() };
         of_whole(part, [good, bad]) + &within
     };
-    format!(
-        "\nThe code of the bad end with the options of the good end: {}. Changed first, the code has {} of the \
-         change, and the options have {}.\n",
+    Some(format!(
+        "The code of the bad end with the options of the good end: {}. Changed first, the code has {} of the \
+         change, and the options have {}.",
         value(code),
         share(code - good),
         share(bad - code)
-    )
+    ))
 }
 
 /// What the change of a function means for its phase.
-fn share(found: &Findings) -> String {
-    let Some(Phase { signal, change: whole }) = &found.phase else { return String::new() };
+fn share(found: &Findings) -> Option<String> {
+    let Phase { signal, change: whole } = found.phase.as_ref()?;
     let [before, after] = whole.levels.map(value);
     let floor = whole.floor.map_or(String::new(), |floor| {
         format!(", {} {}", by(found.exact), self::floor(floor, whole.levels[0]))
@@ -240,58 +221,53 @@ fn share(found: &Findings) -> String {
         None => "not beyond luck, but the function's cost is".into(),
     };
     let change = change(Of::Number, whole.levels);
-    format!("{}: {before} -> {after} ({change}{floor}); {meaning}\n", escape(signal))
+    Some(format!("{signal}: {before} -> {after} ({change}{floor}); {meaning}"))
 }
 
 /// Kernels whose boots lie in groups, in measured mode.
-fn groups(found: &Findings) -> String {
-    if found.exact {
-        return String::new();
-    }
+fn groups(found: &Findings) -> Vec<Block> {
     let of_kernel = |tried: &&Tried| {
         let groups = tried.groups();
         let each = groups.iter().map(|group| format!("{} about {}", group.n, value(group.centre)));
         let each = each.collect::<Vec<_>>().join(", ");
-        (!groups.is_empty()).then(|| format!("  {}: {each}\n", tried.commit.short()))
+        (!groups.is_empty()).then(|| sentence(format!("{}: {each}", tried.commit.short())))
     };
-    let kernels: String = in_order(found).iter().filter_map(of_kernel).collect();
-    if kernels.is_empty() {
-        return kernels;
+    let kernels: Vec<Block> = in_order(found).iter().filter_map(of_kernel).collect();
+    if found.exact || kernels.is_empty() {
+        return Vec::new();
     }
-    format!(
-        "\nBoots of one kernel lie in groups:\n{kernels}A step that only changes how often each comes is found less \
-         surely than the probabilities say.\n"
-    )
+    let meaning = "A step that only changes how often each comes is found less surely than the probabilities say.";
+    vec![part("Boots of one kernel lie in groups:", kernels), sentence(meaning)]
 }
 
 /// What the figures do not show.
-fn limits(found: &Findings) -> String {
+fn limits(found: &Findings) -> Option<String> {
     match (found.exact, found.emulated) {
-        (true, _) => format!(
-            "\nInstructions were counted, not time. Not modelled: {}.\n",
+        (true, _) => Some(format!(
+            "Instructions were counted, not time. Not modelled: {}.",
             NOT_MODELLED.join(", ")
-        ),
-        (false, true) => format!("\n{EMULATED}\n"),
-        (false, false) => String::new(),
+        )),
+        (false, true) => Some(EMULATED.to_owned()),
+        (false, false) => None,
     }
 }
 
-fn reference(found: &Findings) -> String {
-    let Some((name, level)) = &found.reference else { return String::new() };
-    let name = escape(name);
+fn reference(found: &Findings) -> Option<String> {
+    let (name, level) = found.reference.as_ref()?;
     let (Some(level), Some([good, bad])) = (level, found.levels()) else {
-        return format!("\nReference {name}: no figure\n");
+        return Some(format!("Reference {name}: no figure"));
     };
     let nearer = if (level - good).abs() < (level - bad).abs() { "good" } else { "bad" };
     let meaning = match nearer {
         "good" => "the change is not a return to it",
         _ => "the bad end returns to what was",
     };
-    format!("\nReference {name}: {}, nearer to the {nearer} end: {meaning}\n", value(*level))
+    Some(format!("Reference {name}: {}, nearer to the {nearer} end: {meaning}", value(*level)))
 }
 
-fn effort(found: &Findings) -> String {
-    let [good, bad] = found.names.each_ref().map(|name| escape(name));
+/// What was searched, and what that took.
+fn effort(found: &Findings) -> [String; 2] {
+    let [good, bad] = &found.names;
     let skipped = found.tried.iter().filter(|tried| tried.problem.is_some()).count();
     let same = found.tried.iter().filter(|tried| tried.same_as.is_some()).count();
     let options = count(found.options, "option");
@@ -305,62 +281,50 @@ fn effort(found: &Findings) -> String {
         0 => String::new(),
         _ => format!(": {} without effect on the build", found.without_effect),
     };
-    let mut text = format!("{what} from {good} to {bad}{without}");
+    let mut range = format!("{what} from {good} to {bad}{without}");
     let sets = found.culprits.iter().map(|culprit| &culprit.commits);
     let left: usize = sets.chain([&found.left]).map(Vec::len).sum();
     if left > 0 {
         let separator = if without.is_empty() { ":" } else { "," };
         let read = found.changes().saturating_sub(found.without_effect + left);
         let how = if found.exact { "ruled out by" } else { "unlikely by the" };
-        text += &format!("{separator} {read} {how} readings, {left} left");
+        range += &format!("{separator} {read} {how} readings, {left} left");
     }
-    text += &format!(
-        ".\n{} and {} before the proof",
+    let mut took = format!(
+        "{} and {} before the proof",
         count(found.kernels, "kernel"),
         count(found.boots, "boot"),
     );
     if same > 0 {
-        text += &format!("; {} the same as another, not booted", count(same, "kernel"));
+        took += &format!("; {} the same as another, not booted", count(same, "kernel"));
     }
     if skipped > 0 {
         let skipped =
             count(skipped, kind(found)).replace("commit or options", "commits or options");
-        text += &format!("; {skipped} without a reading");
+        took += &format!("; {skipped} without a reading");
     }
-    text + ".\n"
+    [range, took].map(|said| said + ".")
 }
 
 /// The commits that were tried, in the order of the history.
-fn table(found: &Findings, width: usize) -> String {
-    let tried = in_order(found);
-    let rows: Vec<[String; 5]> = tried
-        .iter()
-        .map(|tried| {
-            let level = tried.level().map_or("-".into(), |it| decimal(Some(it), digits(it)));
-            let number = booted(tried).map_or("-".into(), |number| number.to_string());
-            let left = tried.left.to_string();
-            [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
-        })
-        .collect();
-    let head = ["place", kind(found), "level", "boots", "left"].map(String::from);
-    let widest =
-        |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3, 4].map(widest);
-    let line = |row: &[String; 5], last: &str| {
-        let [place, commit, level, boots, left] = row;
-        let [a, b, c, d, e] = widths;
-        let first = format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  ");
-        match first.len() <= 3 * width / 4 {
-            true => fold(width, &first, &" ".repeat(first.len()), last),
-            // Names of options can be long.
-            false => format!("{}\n{}", first.trim_end(), fold(width, "    ", "    ", last)),
-        }
-    };
-    let mut text = line(&head, subjects(found));
-    for (row, tried) in rows.iter().zip(tried) {
-        text += &line(row, &format!("{} {}", excerpt(&tried.commit.subject), problem(tried)));
-    }
-    text
+fn tried(found: &Findings) -> Block {
+    let rows = in_order(found).into_iter().map(|tried| {
+        let level = tried.level().map_or("-".into(), |it| decimal(Some(it), digits(it)));
+        let number = booted(tried).map_or("-".into(), |number| number.to_string());
+        let Commit { place, subject, .. } = &tried.commit;
+        let said = format!("{} {}", excerpt(subject), problem(tried));
+        let short = tried.commit.short().to_owned();
+        vec![place.to_string(), short, level, number, tried.left.to_string(), said]
+    });
+    let columns = [
+        Column::figures("place"),
+        Column::words(kind(found)),
+        Column::figures("level"),
+        Column::figures("boots"),
+        Column::figures("left"),
+        Column::sentences(subjects(found)),
+    ];
+    table(columns, rows.collect())
 }
 
 /// What is said of each commit or option.
@@ -382,7 +346,7 @@ fn booted(tried: &Tried) -> Option<usize> {
 /// Why a commit has no figure of its own.
 fn problem(tried: &Tried) -> String {
     match (&tried.problem, &tried.same_as) {
-        (Some(problem), _) => format!("[{}]", escape(problem)),
+        (Some(problem), _) => format!("[{problem}]"),
         (None, Some(same)) => format!("[the same kernel as {}]", short(same)),
         (None, None) => String::new(),
     }

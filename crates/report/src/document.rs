@@ -11,7 +11,7 @@ use maud::Markup;
 
 pub use grid::{Figures, Grid};
 pub use html::{figure, html};
-pub use text::{MAIL, TEXT, sections, text};
+pub use text::{MAIL, Medium, TEXT, sections, text};
 
 /// A part of a report.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use compare::Comparison;
 use culprit::{Commit, Culprit, Findings, Phase, Tried};
 
-use super::{change, kind, name, of, rest, text};
+use super::{blocks, change, kind, name, of, rest};
 use crate::ascii::escape;
-use crate::document::{self, MAIL, sentence};
+use crate::document::{Block, MAIL, part, sections, sentence};
 use crate::mail::{compared, guarded, header, verdicts_and_rows};
 use crate::words::Of;
 
@@ -13,18 +13,16 @@ use crate::words::Of;
 /// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
 /// search.
 pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> String {
-    let mut body = text(found, MAIL.width);
+    let mut all = blocks(found, Vec::new());
     let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
     for (culprit, comparison) in proven.zip(proofs) {
-        let title = format!("Proof of {}:", name(culprit));
         let mut proof = verdicts_and_rows(comparison);
-        proof[0].insert(0, sentence(title));
-        body += &format!("\n{}", document::sections(&proof, &MAIL));
+        proof[0].insert(0, sentence(format!("Proof of {}:", name(culprit))));
+        all.extend(proof);
     }
-    let compared = proofs.first().map(|first| document::text(&[compared(first)], &MAIL));
-    body.extend(compared.map(|compared| format!("\n{compared}")));
-    body += &format!("\nTo reproduce:\n    {command}\n");
-    let mut text = format!("{}\n{}", header(&subject(found)), guarded(&body));
+    all.extend(proofs.first().map(|comparison| vec![compared(comparison)]));
+    all.push(vec![part("To reproduce:", [Block::Code(command.to_owned())])]);
+    let mut text = format!("{}\n{}", header(&subject(found)), guarded(&sections(&all, &MAIL)));
     // Steps to the other side offset a part of the change.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
     let is_shown_again = |step: &&Culprit| step.proof.as_ref().is_none_or(|proof| proof.confirms());
@@ -48,9 +46,7 @@ fn is_shown(letter: char) -> bool {
 fn subject(found: &Findings) -> String {
     let (workload, signal) = (&found.workload, &found.signal);
     let change = |step: &Culprit| match &found.phase {
-        Some(Phase { signal, change: whole })
-            if found.share.is_some() && rest(found).is_empty() =>
-        {
+        Some(Phase { signal, change: whole }) if found.share.is_some() && rest(found).is_none() => {
             format!("{} {signal}", change(Of::Number, whole.levels))
         }
         _ => format!("{} {signal}", change(of(found), step.levels)),

@@ -3,12 +3,10 @@
 use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
 
-use super::{
-    answer, booted, change, effort, groups, in_order, kind, left, limits, of, of_culprit,
-    of_hundred, parts, problem, reference, rest, steps, subjects, value,
-};
+use super::{answer, blocks, in_order, kind, of_hundred, problem, value};
 use crate::ascii::escape;
 use crate::document::frame::{Policy, frame};
+use crate::document::{self, Block};
 use crate::page;
 use crate::page::svg::{Path, Scale, bottom_axis, left_axis, px};
 
@@ -26,33 +24,15 @@ const BELOW: f64 = 18.0;
 pub fn culprit_page(found: &Findings) -> String {
     let [good, bad] = found.names.each_ref().map(|name| escape(name));
     let title = format!("{}: {good} to {bad}", escape(&found.workload));
-    let lines = answer(found);
-    let (head, lead) = lines.split_once('\n').unwrap_or((&lines, ""));
-    let notes = [rest(found), parts(found), reference(found), limits(found), effort(found)];
-    let groups = groups(found);
+    let drawn = vec![Block::Drawing(drawing(found)), Block::Drawing(probabilities(found))];
+    // The first sentence is the heading.
+    let said = blocks(found, drawn).concat();
     let body = html! {
         header {
-            h1 { (head) }
-            @for line in lead.lines() { p class="lead" { (line) } }
+            p class="kicker" { "faultline culprit" }
+            h1 { (escape(&answer(found))) }
         }
-        (drawing(found))
-        (probabilities(found))
-        @if found.culprits.len() > 1 {
-            pre class="step" { (steps(found).trim()) }
-        }
-        @for culprit in &found.culprits {
-            pre class="step" { (of_culprit(culprit, found)) }
-        }
-        @if !found.left.is_empty() {
-            pre class="step" { (left(found).trim()) }
-        }
-        @if !groups.is_empty() {
-            pre class="step" { (groups.trim()) }
-        }
-        @for note in notes.iter().map(|note| note.trim()).filter(|note| !note.is_empty()) {
-            p class="note" { (note) }
-        }
-        (table(found))
+        (document::html(&said[1..], 1))
     };
     let style = format!("{}{STYLE}", page::STYLE);
     frame(&title, &style, Policy::Nothing, &body.into_string())
@@ -190,39 +170,6 @@ fn probabilities(found: &Findings) -> Markup {
                     small { "Commits that change nothing that is built have none." }
                 }
             }
-        }
-    }
-}
-
-fn table(found: &Findings) -> Markup {
-    html! {
-        table {
-            caption { "What was tried" }
-            thead {
-                tr {
-                    th { "Place" }
-                    th class="text" { (kind(found)) }
-                    th { "Level" }
-                    th { "Boots" }
-                    th { "Left" }
-                    th class="text" { (subjects(found)) }
-                }
-            }
-            tbody {
-                @for tried in in_order(found) {
-                    tr {
-                        td { (tried.commit.place) }
-                        th scope="row" { code { (tried.commit.short()) } }
-                        td { (tried.level().map_or("\u{2013}".into(), value)) }
-                        td { (booted(tried).map_or("\u{2013}".into(), |number| number.to_string())) }
-                        td { (tried.left) }
-                        td class="text" { (escape(&tried.commit.subject)) " " small { (problem(tried)) } }
-                    }
-                }
-            }
-        }
-        @if let Some([good, bad]) = found.levels() {
-            p class="note" { "From the good to the bad end: " (change(of(found), [good, bad])) "." }
         }
     }
 }

@@ -73,7 +73,7 @@ fn table(Table { columns, rows }: &Table, title: Option<&str>) -> Markup {
                                 th scope="col" { (column.head) }
                             }
                             @for column in &columns[..columns.len() - usize::from(has_subject)] {
-                                th scope="col" { (column.head) }
+                                th scope="col" class=[class(column)] { (column.head) }
                             }
                         } }
                     }
@@ -88,6 +88,11 @@ fn table(Table { columns, rows }: &Table, title: Option<&str>) -> Markup {
             }
         }
     }
+}
+
+/// What its cells have, for the style.
+fn class(column: &Column) -> Option<&'static str> {
+    (column.holds == Holds::Figures).then_some("figure")
 }
 
 /// A row of a block of `of` rows with the same first cell.
@@ -108,7 +113,7 @@ fn line(row: &[String], columns: &[Column], is_first: bool, of: usize) -> Markup
             @for (place, cell) in cells.iter().enumerate() {
                 @let span = (place == last && spanned > 1).then_some(spanned);
                 @match columns[place].holds {
-                    Holds::Figures => td { (figure(&escape(cell))) },
+                    Holds::Figures => td class=[class(&columns[place])] { (figure(&escape(cell))) },
                     Holds::Words if span.is_none() => td { b { (escape(cell)) } },
                     _ => td colspan=[span] { (sentence(&escape(cell.trim_start()))) },
                 }

@@ -12,7 +12,7 @@ pub struct Medium {
     /// Most letters of a line.
     pub width: usize,
     /// Most letters of the cells before a sentence that hangs beside them.
-    beside: usize,
+    pub beside: usize,
     /// Whether no line may be longer. Then words are broken, grids are split, and each row of a table that is too
     /// wide is a sentence.
     pub strict: bool,
@@ -23,7 +23,7 @@ pub const TEXT: Medium =
     Medium { width: ascii::WIDTH, beside: 3 * ascii::WIDTH / 4, strict: false };
 /// A mail. RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for
 /// [`crate::mail::guarded`].
-pub const MAIL: Medium = Medium { width: 77, beside: 38, strict: true };
+pub const MAIL: Medium = Medium { width: 77, beside: 46, strict: true };
 
 /// Wider words push only their own line to the right.
 const MAX_WORDS: usize = 40;
@@ -43,7 +43,9 @@ pub fn text(blocks: &[Block], medium: &Medium) -> String {
 
 fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
     let block = |block: &Block| match block {
-        Block::Sentence(_, said) => medium.wrapped(indent, indent, said),
+        // In a part each sentence stands out.
+        Block::Sentence(_, said) if indent.is_empty() => medium.wrapped("", "", said),
+        Block::Sentence(_, said) => medium.wrapped(indent, &format!("{indent}{GAP}"), said),
         Block::Part(title, blocks) => {
             let below = format!("{indent}{GAP}");
             medium.wrapped(indent, indent, title) + &indented(blocks, medium, &below)
@@ -147,13 +149,20 @@ impl Medium {
     /// Lines of a sentence, the first after `first`, the others after `rest`. No percentage is split.
     pub fn wrapped(&self, first: &str, rest: &str, said: &str) -> String {
         const TIED: &str = "\u{a0}%";
+        let said = escape(said);
         let options = Options::new(self.width)
             .initial_indent(first)
             .subsequent_indent(rest)
             .word_separator(WordSeparator::AsciiSpace)
             .word_splitter(WordSplitter::NoHyphenation)
             .break_words(self.strict);
-        let said = escape(said).replace(" %", TIED);
+        let parts = said.split_inclusive(" %").map(|part| match part.strip_suffix(" %") {
+            Some(before) if before.ends_with(|it: char| it.is_ascii_digit()) => {
+                before.to_owned() + TIED
+            }
+            _ => part.to_owned(),
+        });
+        let said: String = parts.collect();
         let lines = textwrap::wrap(&said, options);
         lines.iter().map(|line| line.trim_end().replace(TIED, " %") + "\n").collect()
     }

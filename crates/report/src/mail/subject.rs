@@ -4,7 +4,8 @@ use compare::{Comparison, Row, Table, Verdict, along};
 use model::{Better, Mode, count};
 
 use super::clipped;
-use crate::ascii::{escape, fold};
+use crate::ascii::escape;
+use crate::document::{MAIL, Medium};
 use crate::exact;
 use crate::table::decimal;
 
@@ -25,7 +26,7 @@ struct Found<'a> {
 pub fn header(words: &str) -> String {
     // Text that looks like an encoded word would be decoded (RFC 2047).
     let words = escape(words).replace("=?", "=\\u{3f}");
-    fold(WIDTH, "Subject: ", " ", &words)
+    Medium { width: WIDTH, ..MAIL }.wrapped("Subject: ", " ", &words)
 }
 
 /// What a comparison found, in a few words.
