@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 /// Layers with a name instead of a number: crates that run in a guest or in QEMU.
 const NAMED: u32 = 2;
-/// Crates in which files may still need each other.
-const WITH_CIRCLES: [&str; 1] = ["report"];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -151,10 +149,7 @@ fn no_files_of_a_crate_need_each_other() {
         let path = entry.unwrap().path();
         let (needs, number) = circles(&path);
         let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(
-            needs.is_empty() || WITH_CIRCLES.contains(&name),
-            "circles of {name} are in {needs:#?}"
-        );
+        assert!(needs.is_empty(), "circles of {name} are in {needs:#?}");
         all += number;
     }
     assert!(all > 500, "{all}");

@@ -4,8 +4,8 @@ use compare::{Comparison, Conclusion, CrossCheck, Gain, Sources, Verdict};
 use model::count;
 
 use crate::document::{Block, Column, sentence, table};
-use crate::table::{decimal, marks, signed};
-use crate::verdicts::short;
+use crate::table::{marks, signed};
+use crate::words::{decimal, short};
 
 /// Which instructions are meant. Verdicts of exact mode are on the kernel's alone.
 const ALL: &str = "instructions of kernel and user together";

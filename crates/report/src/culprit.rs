@@ -10,8 +10,8 @@ use model::count;
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, TEXT, lead, note, part, sections, sentence, table};
 use crate::exact::NOT_MODELLED;
-use crate::table::{EMULATED, decimal};
-use crate::words::{Of, figure};
+use crate::table::EMULATED;
+use crate::words::{Of, decimal, figure};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 

@@ -5,13 +5,15 @@ pub mod frame;
 mod grid;
 mod html;
 mod markup;
+mod medium;
 mod text;
 
 use maud::Markup;
 
 pub use grid::{Figures, Grid};
 pub use html::{figure, html};
-pub use text::{MAIL, Medium, TEXT, sections, text};
+pub use medium::{MAIL, Medium, TEXT};
+pub use text::{sections, text};
 
 /// A part of a report.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use model::{Mode, count};
 
 use crate::ascii::{escape, few};
 use crate::document::{self, Block, Column, part, sentence};
-use crate::table::decimal;
-use crate::verdicts::{VERDICT, probability, short};
-use crate::words::Of;
+use crate::words::{Of, decimal, probability, short};
 
+/// The column of verdicts.
+pub const VERDICT: Column = Column::words("").at_least("improvement".len());
 /// Most interactions of a row that are printed if figures are not seen to depend on them.
 const MAX_OTHERS: usize = 6;
 /// Most rows without effects that are named.

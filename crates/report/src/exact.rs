@@ -6,9 +6,7 @@ use model::{Mode, count};
 use crate::ascii::{escape, few};
 use crate::document::Block;
 use crate::note::{Note, block};
-use crate::table::decimal;
-use crate::verdicts::{more_of, short};
-use crate::words::Of;
+use crate::words::{Of, decimal, more_of, short};
 
 /// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
 /// 2^1.

@@ -7,6 +7,7 @@ mod flame;
 pub mod headline;
 mod json;
 mod sampled;
+mod subject;
 mod view;
 mod waterfall;
 

@@ -6,7 +6,7 @@ use model::{BootId, count};
 
 use crate::ascii::{escape, few};
 use crate::document::{self, Block, Column};
-use crate::table::decimal;
+use crate::words::decimal;
 
 /// Most oddities of one kind that are named; the others are counted.
 const MAX_NAMES: usize = 8;

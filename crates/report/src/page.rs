@@ -27,7 +27,7 @@ use crate::ascii::{escape, excerpt};
 use crate::document::frame::{Policy, frame};
 use crate::exact::{NANOSECONDS, NOT_MODELLED};
 use crate::mail::Recipe;
-use crate::verdicts;
+use crate::words;
 
 pub use failed::MAX_CONSOLES;
 
@@ -135,7 +135,7 @@ fn head(page: &Page<'_>) -> Markup {
             @if comparison.mode == Mode::Exact {
                 p class="caution" {
                     "Exact mode counts instructions. A difference counts if it exceeds the luck \
-                     floor of its seeds and the margin of " (verdicts::short(100.0 * comparison.judging.margin))
+                     floor of its seeds and the margin of " (words::short(100.0 * comparison.judging.margin))
                     " %. Times are guest time, " (NANOSECONDS) " ns per \
             instruction. Not modelled: "
                     (NOT_MODELLED.join(", ")) "."

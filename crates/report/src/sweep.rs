@@ -5,9 +5,10 @@ use model::Mode;
 
 use crate::ascii::{escape, few};
 use crate::document::{Block, Column, part, sentence, table};
+use crate::effects::VERDICT;
 use crate::exact;
 use crate::steps::without_figures;
-use crate::verdicts::{self, VERDICT};
+use crate::verdicts;
 
 /// Most changes of verdicts that are named; the others are counted.
 const MAX_TURNS: usize = 12;

@@ -10,6 +10,7 @@ use crate::document::{Block, Figures, Grid, sentence};
 use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
+use crate::words::decimal;
 
 /// Least width of a value with the space before it, next to a gain ...
 const MIN_WIDTH_WITH_GAIN: usize = 10;
@@ -19,8 +20,6 @@ const MIN_WIDTH: usize = 12;
 const MIN_GAIN_WIDTH: usize = 7;
 /// Most counters that are named because they did not move.
 const FEW: usize = 8;
-/// Figures from this one on are printed in powers of ten.
-const HUGE: f64 = 1e15;
 /// Printed where there is no table.
 pub const NOTHING: &str = "No complete boot has a measurement: there is nothing to compare.";
 /// Printed under every table with times.
@@ -346,37 +345,6 @@ pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool
     }
 }
 
-/// A figure with `decimals` decimals; a dash if there is none. Figures that round to zero have no sign.
-pub fn decimal(value: Option<f64>, decimals: usize) -> String {
-    let Some(value) = value.filter(|value| value.is_finite()) else {
-        return "-".to_owned();
-    };
-    if value.abs() >= HUGE {
-        return format!("{value:.6e}");
-    }
-    let text = format!("{value:.decimals$}");
-    match text.strip_prefix('-') {
-        Some(zero) if zero.chars().all(|digit| matches!(digit, '0' | '.')) => zero.to_owned(),
-        _ => text,
-    }
-}
-
 fn longest(lengths: impl Iterator<Item = usize>) -> usize {
     lengths.max().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_rounded_as_printf_does_it() {
-        assert_eq!(decimal(Some(1.005), 2), "1.00");
-        assert_eq!(decimal(Some(12.5), 0), "12");
-        assert_eq!(decimal(Some(-0.004), 2), "0.00");
-        assert_eq!(decimal(Some(-0.006), 2), "-0.01");
-        assert_eq!(decimal(Some(1e300), 2), "1.000000e300");
-        assert_eq!(decimal(Some(f64::NAN), 2), "-");
-        assert_eq!(decimal(None, 2), "-");
-    }
 }

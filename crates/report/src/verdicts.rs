@@ -2,20 +2,19 @@
 //! that could have been seen, the spread of boots, outliers and multiple peaks.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, VariantOutcomes, Verdict};
-use model::{Better, Mode, count, grouped};
+use model::{Better, Mode, count};
 
 use crate::ascii::{escape, excerpt, few};
 use crate::document::{self, Block, Column, part, sentence};
 use crate::effects;
+use crate::effects::VERDICT;
 use crate::exact;
 use crate::oddities;
-use crate::table::{decimal, signed};
-use crate::words::Of;
+use crate::table::signed;
+use crate::words::{Of, decimal, in_percent, more_of, probability, short};
 
 /// Most differences beside the verdicts that are named; the others are counted.
 const MAX_NAMES: usize = 12;
-/// The column of verdicts.
-pub const VERDICT: Column = Column::words("").at_least("improvement".len());
 /// Printed before the change that was visible.
 const SEEN: &str = "smallest change that these boots detect";
 /// The same for a table with too few boots for that.
@@ -226,28 +225,6 @@ fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     }
 }
 
-/// More boots or seeds than this for a verdict are not suggested.
-const MOST: usize = 1000;
-
-/// So many more boots or seeds, in words. `unit` is "boot" or "seed".
-pub(crate) fn more_of(number: usize, unit: &str) -> String {
-    match rough(number) {
-        number @ ..=MOST => format!("about {}", count(number, &format!("more {unit}"))),
-        number => {
-            format!("more {unit}s than are practical (about {})", grouped(&number.to_string()))
-        }
-    }
-}
-
-/// Rounded to two digits, because it rests on an estimate of spread.
-fn rough(number: usize) -> usize {
-    let mut unit = 1;
-    while number / unit >= 100 {
-        unit *= 10;
-    }
-    number.div_ceil(unit) * unit
-}
-
 /// The first look, if it is still to come.
 fn first_look(comparison: &Comparison) -> Option<String> {
     let Look { next, .. } = comparison.judging.look.filter(|look| look.number == 0)?;
@@ -374,22 +351,6 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     })
 }
 
-/// A share in percent; for a huge one without digits that would claim more than is known.
-pub(crate) fn in_percent(share: f64, decimals: usize) -> String {
-    match share > 10.0 {
-        true => "over 1,000".to_owned(),
-        false => decimal(Some(100.0 * share), decimals),
-    }
-}
-
-/// A p-value: `0.034`, or `< 0.001`.
-pub(crate) fn probability(p: f64) -> String {
-    match p {
-        ..0.001 => "< 0.001".to_owned(),
-        _ => format!("{p:.3}"),
-    }
-}
-
 /// An upper bound in few digits. It is rounded up, because less would promise more than was shown, except
 /// for what may be an error of arithmetic.
 fn bound(percent: f64) -> String {
@@ -397,23 +358,9 @@ fn bound(percent: f64) -> String {
     short((100.0 * percent - 1e-9).ceil() / 100.0 + 0.0)
 }
 
-/// A number without needless zeros: `1`, `0.5`, `0.36`.
-pub(crate) fn short(number: f64) -> String {
-    let text = format!("{number:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn absurd_numbers_of_boots_are_not_suggested() {
-        assert_eq!(more_of(1, "boot"), "about 1 more boot");
-        assert_eq!(more_of(991, "boot"), "about 1,000 more boots");
-        assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1,100)");
-        assert_eq!(more_of(24_801, "boot"), "more boots than are practical (about 25,000)");
-    }
 
     #[test]
     fn bounds_are_rounded_up() {

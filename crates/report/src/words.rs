@@ -1,13 +1,13 @@
 //! Changes and figures as sentences have them. Tables have plain digits.
 
-use model::grouped;
-
-use crate::table::decimal;
+use model::{count, grouped};
 
 /// From this ratio on a change is said as a ratio.
 const TIMES: f64 = 10.0;
 /// Ratios below this one have a decimal.
 const WHOLE_TIMES: f64 = 100.0;
+/// Figures from this one on are printed in powers of ten.
+const HUGE: f64 = 1e15;
 /// Units of time.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 
@@ -66,6 +66,21 @@ impl Of {
     }
 }
 
+/// A figure with `decimals` decimals; a dash if there is none. Figures that round to zero have no sign.
+pub fn decimal(value: Option<f64>, decimals: usize) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else {
+        return "-".to_owned();
+    };
+    if value.abs() >= HUGE {
+        return format!("{value:.6e}");
+    }
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|digit| matches!(digit, '0' | '.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
 /// A figure with `decimals` decimals and its digits in groups: `2,369,712`; a dash if it is not a number.
 pub fn figure(value: f64, decimals: usize) -> String {
     grouped(&decimal(Some(value), decimals))
@@ -75,6 +90,50 @@ pub fn figure(value: f64, decimals: usize) -> String {
 pub fn signed(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { '-' } else { '+' };
     format!("{sign}{}", figure(value.abs(), decimals))
+}
+
+/// A number without needless zeros: `1`, `0.5`, `0.36`.
+pub fn short(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A share in percent; for a huge one without digits that would claim more than is known.
+pub fn in_percent(share: f64, decimals: usize) -> String {
+    match share > 10.0 {
+        true => "over 1,000".to_owned(),
+        false => decimal(Some(100.0 * share), decimals),
+    }
+}
+
+/// A p-value: `0.034`, or `< 0.001`.
+pub fn probability(p: f64) -> String {
+    match p {
+        ..0.001 => "< 0.001".to_owned(),
+        _ => format!("{p:.3}"),
+    }
+}
+
+/// More boots or seeds than this for a verdict are not suggested.
+const MOST: usize = 1000;
+
+/// So many more boots or seeds, in words. `unit` is "boot" or "seed".
+pub fn more_of(number: usize, unit: &str) -> String {
+    match rough(number) {
+        number @ ..=MOST => format!("about {}", count(number, &format!("more {unit}"))),
+        number => {
+            format!("more {unit}s than are practical (about {})", grouped(&number.to_string()))
+        }
+    }
+}
+
+/// Rounded to two digits, because it rests on an estimate of spread.
+fn rough(number: usize) -> usize {
+    let mut unit = 1;
+    while number / unit >= 100 {
+        unit *= 10;
+    }
+    number.div_ceil(unit) * unit
 }
 
 #[cfg(test)]
@@ -117,5 +176,24 @@ mod tests {
         assert_eq!([figure(2_369_712.0, 0), figure(1234.5, 2)], ["2,369,712", "1,234.50"]);
         assert_eq!([signed(-90_000.0, 0), signed(999.0, 0)], ["-90,000", "+999"]);
         assert_eq!([figure(1e300, 2), figure(f64::NAN, 0)], ["1.000000e300", "-"]);
+    }
+
+    #[test]
+    fn figures_are_rounded_as_printf_does_it() {
+        assert_eq!(decimal(Some(1.005), 2), "1.00");
+        assert_eq!(decimal(Some(12.5), 0), "12");
+        assert_eq!(decimal(Some(-0.004), 2), "0.00");
+        assert_eq!(decimal(Some(-0.006), 2), "-0.01");
+        assert_eq!(decimal(Some(1e300), 2), "1.000000e300");
+        assert_eq!(decimal(Some(f64::NAN), 2), "-");
+        assert_eq!(decimal(None, 2), "-");
+    }
+
+    #[test]
+    fn absurd_numbers_of_boots_are_not_suggested() {
+        assert_eq!(more_of(1, "boot"), "about 1 more boot");
+        assert_eq!(more_of(991, "boot"), "about 1,000 more boots");
+        assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1,100)");
+        assert_eq!(more_of(24_801, "boot"), "more boots than are practical (about 25,000)");
     }
 }

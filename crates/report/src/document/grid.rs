@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::text::Medium;
+use super::medium::Medium;
 use crate::ascii::escape;
 use crate::header::Name;
 

@@ -1,34 +1,12 @@
 //! Lays documents out as lines of printable ASCII.
 
-use textwrap::{Options, WordSeparator, WordSplitter};
-
 use super::grid;
+use super::medium::{GAP, Medium};
 use super::{Block, Column, Holds, Table};
-use crate::ascii::{self, escape};
-
-/// Where lines go.
-#[derive(Clone, Copy, Debug)]
-pub struct Medium {
-    /// Most letters of a line.
-    pub width: usize,
-    /// Most letters of the cells before a sentence that hangs beside them.
-    pub beside: usize,
-    /// Whether no line may be longer. Then words are broken, grids are split, and each row of a table that is too
-    /// wide is a sentence.
-    pub strict: bool,
-}
-
-/// A terminal. Words that are too long stay whole, so that they can be searched for.
-pub const TEXT: Medium =
-    Medium { width: ascii::WIDTH, beside: 3 * ascii::WIDTH / 4, strict: false };
-/// A mail. RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for
-/// [`crate::mail::guarded`].
-pub const MAIL: Medium = Medium { width: 77, beside: 46, strict: true };
+use crate::ascii::escape;
 
 /// Wider words push only their own line to the right.
 const MAX_WORDS: usize = 40;
-/// Letters by which a part is indented, and between columns.
-const GAP: &str = "  ";
 
 /// Sections, with an empty line between them. Empty ones are left out.
 pub fn sections(sections: &[Vec<Block>], medium: &Medium) -> String {
@@ -125,52 +103,9 @@ fn row_in_words(row: &[String], table: &Table, medium: &Medium, indent: &str) ->
     medium.wrapped(indent, &format!("{indent}{GAP}"), &said)
 }
 
-impl Medium {
-    /// A line, cut where it ends.
-    fn cut(&self, mut line: String) -> String {
-        if line.len() > self.width {
-            line.truncate(self.width - 2);
-            line.push_str("..");
-        }
-        format!("{}\n", line.trim_end())
-    }
-
-    /// Lines of a sentence beside `first`, or after it where that leaves too little room.
-    fn beside(&self, first: &str, indent: &str, said: &str) -> String {
-        match first.len() <= self.beside {
-            true => self.wrapped(first, &" ".repeat(first.len()), said),
-            false => {
-                let said = format!("{}{said}", first.trim_start());
-                self.wrapped(indent, &format!("{indent}{GAP}"), &said)
-            }
-        }
-    }
-
-    /// Lines of a sentence, the first after `first`, the others after `rest`. No percentage is split.
-    pub fn wrapped(&self, first: &str, rest: &str, said: &str) -> String {
-        const TIED: &str = "\u{a0}%";
-        let said = escape(said);
-        let options = Options::new(self.width)
-            .initial_indent(first)
-            .subsequent_indent(rest)
-            .word_separator(WordSeparator::AsciiSpace)
-            .word_splitter(WordSplitter::NoHyphenation)
-            .break_words(self.strict);
-        let parts = said.split_inclusive(" %").map(|part| match part.strip_suffix(" %") {
-            Some(before) if before.ends_with(|it: char| it.is_ascii_digit()) => {
-                before.to_owned() + TIED
-            }
-            _ => part.to_owned(),
-        });
-        let said: String = parts.collect();
-        let lines = textwrap::wrap(&said, options);
-        lines.iter().map(|line| line.trim_end().replace(TIED, " %") + "\n").collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{part, sentence, table};
+    use super::super::{MAIL, TEXT, part, sentence, table};
     use super::*;
 
     fn rows(columns: &[Column], rows: &[&[&str]]) -> Block {

@@ -3,7 +3,7 @@
 use compare::{Calls, Code, Contribution, Only, Section};
 use model::{count, grouped};
 
-use super::view::within;
+use super::headline::within;
 use crate::ascii::{excerpt, few};
 use crate::words;
 

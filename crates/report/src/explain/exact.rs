@@ -127,7 +127,7 @@ fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> 
 /// What a section covers.
 fn covered(explanation: &Explanation, section: &Section) -> String {
     match &section.phase {
-        Some(phase) => format!("phase {}", view::phase_name(phase)),
+        Some(phase) => format!("phase {}", headline::phase_name(phase)),
         None if explanation.measured.is_some() => "the measured phases".to_owned(),
         None => "all phases".to_owned(),
     }

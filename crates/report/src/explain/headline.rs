@@ -1,8 +1,7 @@
 //! The headlines of an explanation: a sentence for each phase.
 
-use compare::{FEWEST_FOR_LISTS, Headline, Holder};
+use compare::{FEWEST_FOR_LISTS, Headline, Holder, Section};
 
-use super::view::phase_name;
 use crate::ascii::excerpt;
 use crate::words::{self, Of};
 
@@ -123,4 +122,15 @@ fn sides([base, new]: [String; 2], of: &str) -> String {
         true => format!("{base}{of}"),
         false => format!("{base}{of} before, {new} now"),
     }
+}
+
+/// A phase's name in print.
+pub fn phase_name(phase: &str) -> String {
+    if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
+}
+
+/// The phase that a section is of.
+pub fn within(section: &Section) -> String {
+    let phase = section.phase.as_deref().map(phase_name);
+    phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()
 }

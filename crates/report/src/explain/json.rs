@@ -2,11 +2,12 @@
 
 use compare::{
     Calls, Code, Contribution, Counter, Difference, Explanation, Only, SampledDifference, Section,
-    Side, Subject,
+    Side,
 };
 use serde::Serialize;
 
 use super::sampled;
+use super::subject::{SubjectDocument, subject};
 use super::view::{beyond, by_luck};
 use crate::exact::NOT_MODELLED;
 
@@ -89,13 +90,6 @@ struct ContributionDocument<'a> {
     calls: Option<CallsDocument<'a>>,
     code: Option<&'static str>,
     inlined: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-pub struct SubjectDocument<'a> {
-    kind: &'static str,
-    name: &'a str,
-    module: &'a str,
 }
 
 #[derive(Serialize)]
@@ -190,16 +184,6 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
         }),
         inlined: it.inlined.as_deref(),
     }
-}
-
-pub fn subject(subject: &Subject) -> SubjectDocument<'_> {
-    let (kind, name, module) = match subject {
-        Subject::Function { name, module } => ("function", &**name, &**module),
-        Subject::Process(name) => ("process", &**name, ""),
-        Subject::OtherProcesses => ("other-processes", "", ""),
-        Subject::Firmware => ("firmware", "", ""),
-    };
-    SubjectDocument { kind, name, module }
 }
 
 fn calls(calls: &Calls) -> CallsDocument<'_> {

@@ -5,13 +5,13 @@ use model::count;
 use serde::Serialize;
 
 use super::flame::{self, Graphs};
-use super::json::{SubjectDocument, subject};
+use super::headline::phase_name;
 use super::page;
-use super::view::{phase_name, ranking, signed};
+use super::subject::{SubjectDocument, subject};
+use super::view::{ranking, signed};
 use crate::ascii::excerpt;
 use crate::document::{Block, TEXT, lead, note, sections, sentence};
-use crate::table::decimal;
-use crate::words;
+use crate::words::{self, decimal};
 
 /// Rows of each ranking of the page.
 const MAX_ROWS: usize = 30;

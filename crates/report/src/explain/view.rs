@@ -9,10 +9,11 @@ use compare::{
 use model::{count, grouped};
 
 use super::cause::{causes, remark};
+use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
-use crate::table::decimal;
+use crate::words::decimal;
 
 /// A table with a title: figures by `heads`, what they are of, and below it what was left out, or a sum.
 pub fn ranking(
@@ -82,11 +83,6 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
         phase_name(phase),
         phases.join(", ")
     )
-}
-
-/// A phase's name in print.
-pub fn phase_name(phase: &str) -> String {
-    if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
 }
 
 /// Notes on luck, and on the words of the tables.
@@ -348,12 +344,6 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> B
     let title =
         format!("Counters of /proc/vmstat{} that grew by different amounts", within(section));
     ranking(&title, &["base", "new", "change", "floor", "luck", "counter"], rows, foot)
-}
-
-/// The phase that a section is of.
-pub fn within(section: &Section) -> String {
-    let phase = section.phase.as_deref().map(phase_name);
-    phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()
 }
 
 /// Instructions, without decimals.

@@ -7,7 +7,7 @@ use super::clipped;
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
-use crate::table::decimal;
+use crate::words::decimal;
 
 /// Most letters of a name in a subject.
 const MAX_NAME: usize = 30;

@@ -8,7 +8,7 @@ use super::svg::{Scale, WIDTH, bottom_axis, marks, px};
 use super::{boot_word, short};
 use crate::ascii::excerpt;
 use crate::document::figure as figure_of;
-use crate::table::decimal;
+use crate::words::decimal;
 
 /// The ends of lanes; names of boots are before them.
 const LANES: [f64; 2] = [30.0, WIDTH - 6.0];

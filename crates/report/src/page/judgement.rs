@@ -9,8 +9,9 @@ use super::svg::{Scale, px};
 use crate::ascii::excerpt;
 use crate::document::figure;
 use crate::exact;
-use crate::table::{decimal, signed};
-use crate::verdicts::{self, in_percent, more_of};
+use crate::table::signed;
+use crate::verdicts;
+use crate::words::{decimal, in_percent, more_of, short as rounded};
 
 /// Size of the little plot of a gain.
 const FOREST: [f64; 2] = [200.0, 16.0];
@@ -192,7 +193,7 @@ pub fn gain_word(comparison: &Comparison) -> &'static str {
 pub fn uncertainty_of(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => {
-            format!("{} % interval", percent(comparison.judging.confidence))
+            format!("{} % interval", rounded(100.0 * comparison.judging.confidence))
         }
         Mode::Exact => "Luck floor".to_owned(),
     }
@@ -223,7 +224,7 @@ fn more(it: &Judgement<'_>) -> Vec<String> {
     };
     let mut said = Vec::new();
     let boots = evidence.boots[0].min(evidence.boots[1]);
-    let margin = percent(comparison.judging.margin);
+    let margin = rounded(100.0 * comparison.judging.margin);
     let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
     if let Some(more) = needed.filter(|&more| more > 0) {
         said.push(format!("{} a side to resolve {margin} %", more_of(more, "boot")));
@@ -238,12 +239,6 @@ fn more(it: &Judgement<'_>) -> Vec<String> {
         None => p,
     });
     said
-}
-
-/// A share in percent, without zeros at its end.
-pub fn percent(share: f64) -> String {
-    let text = decimal(Some(100.0 * share), 2);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Why evidence is missing.

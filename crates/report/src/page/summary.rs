@@ -5,10 +5,11 @@ use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Mode, count};
 
-use super::judgement::{Judgement, has_several_workloads, percent, reach, symbol, table};
+use super::judgement::{Judgement, has_several_workloads, reach, symbol, table};
 use crate::ascii::excerpt;
 use crate::explain::headline;
 use crate::table::NOTHING;
+use crate::words::short;
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
 /// unchanged ones are folded first.
@@ -157,7 +158,7 @@ fn legend(comparison: &Comparison) -> String {
             "Gains are of means over boots; positive is better. Intervals rest on boots, not on \
              single samples. The band around 0 is the margin: within {} % of the baseline is the \
              same.",
-            percent(comparison.judging.margin)
+            short(100.0 * comparison.judging.margin)
         ),
         Mode::Exact => {
             "Changes are of means over seeds, in percent of the baseline. Bars show the luck \
