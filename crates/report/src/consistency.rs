@@ -4,7 +4,6 @@ use compare::{Counting, Finding, Relation, Severity};
 use kernelfiles::catalogue;
 use model::BootId;
 
-use crate::ascii::escape;
 use crate::note::Note;
 
 /// Most boots that a finding names; the others are counted.
@@ -18,7 +17,7 @@ pub fn finding(finding: &Finding) -> Note {
     };
     let Finding { workload, variant, found, why, answer, .. } = finding;
     let boots = boots(&finding.boots);
-    let text = format!("{boots}, {}: {found}. {why} {answer}", escape(workload));
+    let text = format!("{boots}, {workload}: {found}. {why} {answer}");
     Note::on(topic, variant, text)
 }
 
@@ -34,7 +33,6 @@ fn boots(boots: &[BootId]) -> String {
 /// A note on rows that a column derives from other counters than the baseline.
 pub fn counting(counting: &Counting, baseline: &str) -> Note {
     let Counting { variant, rows, relation, baseline: old, counters: new } = counting;
-    let baseline = escape(baseline);
     let (rows, old_names, new_names) = (rows.join(", "), old.join(", "), new.join(", "));
     let text = match relation {
         Relation::Renamed => format!(

@@ -1,13 +1,12 @@
 //! Notes on variants: what one says, and how several are laid out.
 
-use crate::ascii::escape;
 use crate::document::{Block, Column, part, table};
 
 /// What is to be known of a variant, or of all.
 pub struct Note {
     /// What it is about.
     pub topic: &'static str,
-    /// The escaped name of its variant; `None` if it holds for all.
+    /// The name of its variant; `None` if it holds for all.
     pub variant: Option<String>,
     /// What it says.
     pub text: String,
@@ -15,7 +14,7 @@ pub struct Note {
 
 impl Note {
     pub fn on(topic: &'static str, variant: &str, text: String) -> Self {
-        Self { topic, variant: Some(escape(variant)), text }
+        Self { topic, variant: Some(variant.to_owned()), text }
     }
 
     /// On all of them.

@@ -7,7 +7,7 @@ use compare::{
 };
 use model::{BootId, count};
 
-use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few};
+use crate::ascii::{MAX_TEXT, cut, excerpt, few};
 use crate::consistency;
 use crate::document::Block;
 use crate::note::{Note, block};
@@ -68,7 +68,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
 /// The user's own note on an experiment.
 fn of_user(note: &UserNote) -> Note {
     const TOPIC: &str = "user's note";
-    let text = escape(&note.text);
+    let text = note.text.clone();
     match note.experiment {
         Some(number) => Note::on(TOPIC, &format!("experiment {number}"), text),
         None => Note::on_all(TOPIC, text),
@@ -124,7 +124,6 @@ fn configs(differences: &[ConfigDifference], baseline: &str) -> Vec<Note> {
 }
 
 fn config(difference: &ConfigDifference, baseline: &str) -> Note {
-    let baseline = escape(baseline);
     let text = match difference.differing {
         None => "not known".to_owned(),
         Some(0) => format!("the same as {baseline}"),
@@ -182,7 +181,7 @@ fn mixed(mixed: &Mixed) -> Note {
 
 fn failed(variant: &VariantOutcomes) -> impl Iterator<Item = Note> {
     variant.failed.iter().map(|failed| {
-        let text = format!("{}: {}", failed.boot, escape(&failed.outcome));
+        let text = format!("{}: {}", failed.boot, failed.outcome);
         let topic = if failed.partial { PARTIAL } else { "failed, left out" };
         Note::on(topic, &variant.name, text)
     })

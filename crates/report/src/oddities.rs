@@ -4,7 +4,7 @@
 use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::{BootId, count};
 
-use crate::ascii::{escape, few};
+use crate::ascii::few;
 use crate::document::{self, Block, Column};
 use crate::words::decimal;
 
@@ -24,9 +24,9 @@ const WHOLE: &str = "rows with one value per iteration cover the whole iteration
 /// How to include it.
 const INCLUDE: &str = "--warmup include counts it";
 
-/// The oddities of `table` by kind, escaped, one sentence each without its full stop. Kinds without any are
+/// The oddities of `table` by kind, one sentence each without its full stop. Kinds without any are
 /// left out.
-pub fn topics(
+fn topics(
     table: &Table,
     comparison: &Comparison,
 ) -> impl Iterator<Item = (&'static str, Vec<String>)> {
@@ -81,7 +81,7 @@ fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
     let figure = figures(metric, table);
     let columns = comparison.variants.iter().zip(&warm_up.columns).filter(|(_, it)| it.boots > 0);
     let columns = columns.map(|(variant, it)| {
-        let name = escape(&variant.name);
+        let name = &variant.name;
         let means = it.before.zip(it.steady).map(|(before, steady)| {
             format!("{} on average, then {}", figure(&before), figure(&steady))
         });
@@ -93,7 +93,6 @@ fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
         }
     });
     let columns = columns.collect::<Vec<_>>().join(", ");
-    let metric = escape(metric);
     if *asked {
         return format!("{metric}: {columns}");
     }
@@ -120,8 +119,8 @@ fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<St
     let warm = columns.filter(|(_, it)| it.warm > 0).map(|(variant, it)| {
         format!(
             "{} {}: {} of {} {} with warm-up, of up to {} of {} samples",
-            escape(&variant.name),
-            escape(metric),
+            variant.name,
+            metric,
             it.warm,
             count(it.boots, "boot"),
             if it.warm == 1 { "begins" } else { "begin" },
@@ -139,8 +138,8 @@ fn never(warm_up: &WarmUp, comparison: &Comparison) -> Vec<String> {
     let never = never.map(|(variant, it)| {
         format!(
             "{} {}: {} of {} still {} at the end of iterations",
-            escape(&variant.name),
-            escape(&warm_up.metric),
+            variant.name,
+            warm_up.metric,
             it.never,
             count(it.boots, "boot"),
             if it.never == 1 { "changes" } else { "change" }
@@ -171,10 +170,9 @@ fn topic(what: &Odd) -> &'static str {
 
 fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
     let figure = figures(&oddity.metric, table);
-    let metric = escape(&oddity.metric);
     let of = match comparison.variants.len() {
-        1 => metric,
-        _ => format!("{} {metric}", escape(&oddity.variant)),
+        1 => oddity.metric.clone(),
+        _ => format!("{} {}", oddity.variant, oddity.metric),
     };
     match &oddity.what {
         Odd::OutlyingBoot { boot, value, median } => {

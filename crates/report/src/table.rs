@@ -5,7 +5,6 @@ use benchmarks::names::OPS;
 use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
 use model::Mode;
 
-use crate::ascii::escape;
 use crate::document::{Block, Figures, Grid, sentence};
 use crate::exact::legend;
 use crate::header::Name;
@@ -146,8 +145,8 @@ pub fn moved(table: &Table) -> (Table, Still) {
         let everywhere = values.all(|(column, value)| value.is_some() || !counted(column));
         match (table.kind == Kind::Counters && zero, everywhere) {
             (false, _) => moved.rows.push(row.clone()),
-            (true, true) => still.everywhere.push(escape(&row.metric)),
-            (true, false) => still.where_counted.push(escape(&row.metric)),
+            (true, true) => still.everywhere.push(row.metric.clone()),
+            (true, false) => still.where_counted.push(row.metric.clone()),
         }
     }
     (moved, still)
@@ -251,9 +250,9 @@ fn on_events(table: &Table, comparison: &Comparison) -> Vec<String> {
             if share < 1.0 {
                 sentences.push(format!(
                     "{} was counted {:.2} % of the time in {} (multiplexed), and is scaled.",
-                    escape(&row.metric),
+                    row.metric,
                     100.0 * share,
-                    escape(&variant.name),
+                    variant.name,
                 ));
             }
         }

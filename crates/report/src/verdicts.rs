@@ -119,7 +119,7 @@ pub fn level(comparison: &Comparison) -> String {
 }
 
 fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
-    let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
+    let [base, new] = [0, column].map(|column| &comparison.variants[column].name);
     let Judged { margin, confidence } = Judged::of(comparison);
     // Exact mode has no verdicts on times.
     let emulated = match comparison.emulated && comparison.mode == Mode::Measured {
@@ -347,7 +347,7 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     let (least, most) = (percent(least), percent(most));
     Some(match least == most {
         true => format!("{most} %"),
-        false => format!("{least} to {most} % (most: {})", escape(&row.metric)),
+        false => format!("{least} to {most} % (most: {})", row.metric),
     })
 }
 

@@ -3,7 +3,7 @@
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Mode, Pinned, Variant};
 
-use crate::ascii::{escape, excerpt, shell_word};
+use crate::ascii::{excerpt, shell_word};
 use crate::document::{Block, part, sentence};
 use crate::note::{self, Note};
 
@@ -45,9 +45,10 @@ pub fn boots(results: &Results<'_>) -> Option<Block> {
         block.collect::<Vec<_>>().join(" ")
     });
     let order = blocks.collect::<Vec<_>>().join(" | ");
-    let letters = variants.iter().zip(LETTERS).map(|(column, letter)| {
-        format!("{} is {}", char::from(*letter), escape(&column.variant.name))
-    });
+    let letters = variants
+        .iter()
+        .zip(LETTERS)
+        .map(|(column, letter)| format!("{} is {}", char::from(*letter), column.variant.name));
     let letters = letters.collect::<Vec<_>>().join(", ");
     let what = match experiment.mode {
         Mode::Measured => "boots of each variant, in blocks in which each boots once",

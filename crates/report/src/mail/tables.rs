@@ -3,7 +3,6 @@
 use compare::{Comparison, Kind, Table};
 use model::{Mode, count};
 
-use crate::ascii::escape;
 use crate::document::{Block, sentence};
 use crate::exact::luck_list;
 use crate::table::{NOTHING, below, moved, plain, vanishes};
@@ -68,9 +67,9 @@ fn beyond_luck(table: &Table, comparison: &Comparison, column: usize) -> Option<
     }
     let means = || table.rows.iter().filter(|row| row.value(column).is_some());
     let differs = means().filter(|row| row.beyond_luck(column) == Some(true));
-    let names: Vec<String> = differs.map(|row| escape(&row.metric)).collect();
+    let names: Vec<&str> = differs.map(|row| &*row.metric).collect();
     let unknown = means().filter(|row| row.beyond_luck(column).is_none()).count();
-    let name = escape(&comparison.variants[column].name);
+    let name = &comparison.variants[column].name;
     let mut said = Vec::new();
     if !names.is_empty() {
         said.push(format!("Beyond luck in {name} ({}): {}.", luck_list(), names.join(", ")));
