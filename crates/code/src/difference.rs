@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use serde::Serialize;
+
 use crate::image::{Image, Piece};
 use crate::instruction::{Key, Normal, decode, normal};
 
@@ -18,7 +20,7 @@ pub struct Difference {
 }
 
 /// A function that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Function {
     /// Its name without suffixes of the compiler.
     pub name: String,
@@ -38,7 +40,8 @@ pub struct Function {
 }
 
 /// How a function differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Both kernels have it, with different code.
     Changed,
@@ -49,7 +52,7 @@ pub enum Change {
 }
 
 /// The size of code without padding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Size {
     /// Bytes.
     pub bytes: usize,

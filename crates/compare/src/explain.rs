@@ -23,6 +23,7 @@ mod tally;
 mod tests;
 
 use model::{Boot, Profile, WorkloadUse};
+use serde::Serialize;
 
 use crate::VariantBoots;
 pub use cause::Code;
@@ -61,7 +62,7 @@ pub struct Explanation {
 }
 
 /// One of the two variants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
     /// The variant's name.
     pub name: String,

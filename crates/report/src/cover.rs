@@ -24,22 +24,14 @@ struct Document<'a> {
     base: &'a str,
     new: &'a str,
     boots: usize,
-    workloads: Vec<WorkloadDocument<'a>>,
+    workloads: &'a [WorkloadCoverage],
     functions: Vec<FunctionDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct WorkloadDocument<'a> {
-    name: &'a str,
-    experiment: &'a str,
-    functions: usize,
-    adds: usize,
 }
 
 #[derive(Serialize)]
 struct FunctionDocument<'a> {
     name: &'a str,
-    change: &'static str,
+    change: Change,
     entered: Vec<EnteredDocument<'a>>,
 }
 
@@ -52,23 +44,18 @@ struct EnteredDocument<'a> {
 /// The coverage as JSON. The format is stable: keys may be added without a new version. Its types cause no
 /// error.
 pub fn cover_json([base, new]: [&str; 2], coverage: &Coverage) -> serde_json::Result<String> {
-    let workloads = coverage.workloads.iter().map(workload).collect();
+    let workloads = &coverage.workloads;
     let functions = coverage.functions.iter().map(function).collect();
     let document =
         Document { schema: SCHEMA, base, new, boots: coverage.boots, workloads, functions };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-fn workload(it: &WorkloadCoverage) -> WorkloadDocument<'_> {
-    let WorkloadCoverage { name, experiment, functions, adds } = it;
-    WorkloadDocument { name, experiment, functions: *functions, adds: *adds }
-}
-
 fn function(it: &FunctionCoverage) -> FunctionDocument<'_> {
     let entered = it.entered.iter();
     let entered =
         entered.map(|(workload, entries)| EnteredDocument { workload, entries: *entries });
-    FunctionDocument { name: &it.name, change: word(it.change), entered: entered.collect() }
+    FunctionDocument { name: &it.name, change: it.change, entered: entered.collect() }
 }
 
 /// The coverage as plain text: ASCII, at most 40 lines; with `full` all functions.

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use code::{Change, Difference};
+use serde::Serialize;
 
 use super::{Contribution, Explanation, Section, Subject};
 
 /// How a function's own code differs between the two kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// Both kernels have it, with the same code.
     Same,

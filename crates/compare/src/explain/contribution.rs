@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::cause::Code;
 use super::sides::Sides;
 use super::tally::Executed;
@@ -90,7 +92,8 @@ pub struct Calls {
 }
 
 /// A side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Only {
     /// The baseline.
     Base,

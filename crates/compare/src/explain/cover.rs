@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use code::{Change, Difference, Piece, Symbol};
 use model::Boot;
+use serde::Serialize;
 
 /// Collects the entries of functions that differ, boot by boot.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct Coverage {
 }
 
 /// What one workload executes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkloadCoverage {
     /// Its name.
     pub name: String,

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use model::{Boot, BootId, Mode, Profile, WORKLOAD_SOURCE, WorkloadUse};
+use serde::Serialize;
 use stats::least_p;
 
 use crate::explain::{Identity, Span, Subject, Tally, profiles};
@@ -50,7 +51,7 @@ pub struct SampledDifference {
 }
 
 /// The samples of a variant.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SampledSide {
     /// The variant's name.
     pub name: String,

@@ -18,8 +18,8 @@ const SCHEMA: u32 = 1;
 struct Document<'a> {
     schema: u32,
     workload: &'a str,
-    base: SideDocument<'a>,
-    new: SideDocument<'a>,
+    base: &'a Side,
+    new: &'a Side,
     wanted_seeds: u32,
     denominator: i128,
     not_modelled: [&'static str; 4],
@@ -29,13 +29,6 @@ struct Document<'a> {
     phases: Vec<SectionDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampled: Option<sampled::Document<'a>>,
-}
-
-#[derive(Serialize)]
-struct SideDocument<'a> {
-    name: &'a str,
-    seeds: usize,
-    complete: bool,
 }
 
 /// How many figures were compared with luck, how many are beyond it, and how many of these are expected to
@@ -88,7 +81,7 @@ struct ContributionDocument<'a> {
     instructions: Figure,
     exact_change: i128,
     calls: Option<CallsDocument<'a>>,
-    code: Option<&'static str>,
+    code: Option<Code>,
     inlined: Option<&'a str>,
 }
 
@@ -99,7 +92,7 @@ struct CallsDocument<'a> {
     exact_by_cost: Option<i128>,
     exact_by_number: Option<i128>,
     in_parts: bool,
-    only: Option<&'static str>,
+    only: Option<Only>,
     maybe_renamed: Option<SubjectDocument<'a>>,
 }
 
@@ -119,8 +112,8 @@ pub fn explain_json(
     let document = Document {
         schema: SCHEMA,
         workload: &explanation.workload,
-        base: side(&explanation.base),
-        new: side(&explanation.new),
+        base: &explanation.base,
+        new: &explanation.new,
         wanted_seeds: explanation.wanted,
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
@@ -131,10 +124,6 @@ pub fn explain_json(
         sampled: beside.map(sampled::difference_document),
     };
     serde_json::to_string_pretty(&document)
-}
-
-fn side(side: &Side) -> SideDocument<'_> {
-    SideDocument { name: &side.name, seeds: side.seeds, complete: side.complete }
 }
 
 fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocument<'a> {
@@ -176,12 +165,7 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
         instructions: figure(&it.instructions),
         exact_change: it.change,
         calls: it.calls.as_ref().map(calls),
-        code: it.code.map(|code| match code {
-            Code::Same => "same",
-            Code::Differs => "differs",
-            Code::New => "new",
-            Code::Gone => "gone",
-        }),
+        code: it.code,
         inlined: it.inlined.as_deref(),
     }
 }
@@ -193,10 +177,7 @@ fn calls(calls: &Calls) -> CallsDocument<'_> {
         exact_by_cost: calls.split.map(|split| split.by_cost),
         exact_by_number: calls.split.map(|split| split.by_number),
         in_parts: calls.in_parts,
-        only: calls.only.map(|only| match only {
-            Only::Base => "base",
-            Only::New => "new",
-        }),
+        only: calls.only,
         maybe_renamed: calls.maybe.as_ref().map(subject),
     }
 }

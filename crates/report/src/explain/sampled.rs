@@ -240,24 +240,14 @@ pub struct Document<'a> {
     phase: Option<&'a str>,
     phases: &'a [String],
     part: Option<Part>,
-    base: SideDocument<'a>,
-    new: SideDocument<'a>,
+    base: &'a SampledSide,
+    new: &'a SampledSide,
     confidence: f64,
     false_discovery_rate: f64,
     total: RowDocument<'a>,
     kernel: RowDocument<'a>,
     user: RowDocument<'a>,
     functions: Vec<RowDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct SideDocument<'a> {
-    name: &'a str,
-    boots: usize,
-    samples: u128,
-    lost: u128,
-    seconds: f64,
-    events: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -282,7 +272,7 @@ pub fn sampled_json(difference: &SampledDifference) -> Result<String, serde_json
 }
 
 pub fn difference_document(difference: &SampledDifference) -> Document<'_> {
-    let [base, new] = difference.sides.each_ref().map(side_document);
+    let [base, new] = &difference.sides;
     let row = |row| row_document(row, difference.rate);
     let [total, kernel, user] = difference.totals.each_ref().map(row);
     Document {
@@ -314,10 +304,4 @@ fn row_document(row: &SampledRow, rate: f64) -> RowDocument<'_> {
         share: figure(&row.share),
         samples_per_iteration: figure(&row.samples),
     }
-}
-
-fn side_document(side: &SampledSide) -> SideDocument<'_> {
-    let SampledSide { name, boots, samples, lost, seconds, events } = side;
-    let (boots, samples, lost, seconds) = (*boots, *samples, *lost, *seconds);
-    SideDocument { name, boots, samples, lost, seconds, events }
 }
