@@ -1,4 +1,4 @@
-//! What a report says, before it is laid out: [`text`] lays it out for terminals and mails, [`html`] for pages.
+//! What a report says, before it is laid out: [`text()`] lays it out for terminals and mails, [`html()`] for pages.
 //! Words are as they were given. Both escape them.
 
 pub mod frame;

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use guest::clock::boot_time;
 use guest::arch::{HUGE, PAGE};
+use guest::clock::boot_time;
 use guest::words::Words;
 
 use super::reporter::Reporter;

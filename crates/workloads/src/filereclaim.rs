@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use guest::arch::PAGE;
 use guest::clock::boot_time;
 use guest::sys::own_time;
-use guest::arch::PAGE;
 use guest::words::Words;
 
 use super::cgroup::Memcg;

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Instant;
 
-use guest::clock::boot_time;
 use guest::arch::PAGE;
+use guest::clock::boot_time;
 use guest::words::Words;
 use rustix::process::{Pid, WaitOptions, waitpid};
 

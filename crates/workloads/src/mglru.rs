@@ -19,8 +19,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use guest::clock::boot_time;
 use guest::arch::PAGE;
+use guest::clock::boot_time;
 
 use super::cgroup::Memcg;
 use super::files;

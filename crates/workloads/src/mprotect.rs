@@ -10,8 +10,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::clock::boot_time;
 use guest::arch::PAGE;
+use guest::clock::boot_time;
 use guest::words::Words;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;

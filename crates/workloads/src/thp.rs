@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use guest::clock::boot_time;
 use guest::arch::{HUGE, PAGE};
+use guest::clock::boot_time;
 use guest::words::Words;
 use rustix::io::Errno;
 

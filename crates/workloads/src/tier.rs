@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use guest::arch::PAGE;
 use guest::clock::boot_time;
 use guest::sys::nodes_of;
-use guest::arch::PAGE;
 use guest::words::Words;
 
 use super::cgroup::Memcg;

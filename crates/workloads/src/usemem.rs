@@ -6,9 +6,9 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use guest::arch::PAGE;
 use guest::clock::boot_time;
 use guest::sys::children_time;
-use guest::arch::PAGE;
 use guest::words::Words;
 
 use super::cgroup::Memcg;

@@ -12,8 +12,8 @@
 use std::fs;
 use std::io;
 
-use guest::clock::boot_time;
 use guest::arch::PAGE;
+use guest::clock::boot_time;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 

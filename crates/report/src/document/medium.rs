@@ -47,24 +47,33 @@ impl Medium {
         }
     }
 
-    /// Lines of a sentence, the first after `first`, the others after `rest`. No percentage is split.
+    /// Lines of a sentence, the first after `first`, the others after `rest`. No number is parted from its unit.
     pub fn wrapped(&self, first: &str, rest: &str, said: &str) -> String {
-        const TIED: &str = "\u{a0}%";
-        let said = escape(said);
         let options = Options::new(self.width)
             .initial_indent(first)
             .subsequent_indent(rest)
             .word_separator(WordSeparator::AsciiSpace)
             .word_splitter(WordSplitter::NoHyphenation)
             .break_words(self.strict);
-        let parts = said.split_inclusive(" %").map(|part| match part.strip_suffix(" %") {
-            Some(before) if before.ends_with(|it: char| it.is_ascii_digit()) => {
-                before.to_owned() + TIED
-            }
-            _ => part.to_owned(),
-        });
-        let said: String = parts.collect();
+        let said = tied(&escape(said));
         let lines = textwrap::wrap(&said, options);
-        lines.iter().map(|line| line.trim_end().replace(TIED, " %") + "\n").collect()
+        lines.iter().map(|line| line.trim_end().replace(TIE, " ") + "\n").collect()
     }
+}
+
+/// A space at which no line ends. Escaped text has none.
+const TIE: char = '\u{a0}';
+/// Units that follow a number after a space.
+const UNITS: [&str; 10] = ["%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "min"];
+
+/// A text with its numbers tied to their units.
+fn tied(text: &str) -> String {
+    let mut tied = String::with_capacity(text.len());
+    for (place, word) in text.split(' ').enumerate() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')']));
+        let ties = is_unit && tied.ends_with(|it: char| it.is_ascii_digit());
+        tied.extend((place > 0).then_some(if ties { TIE } else { ' ' }));
+        tied.push_str(word);
+    }
+    tied
 }
