@@ -26,7 +26,7 @@ pub struct Bench {
 
 /// The times and counts of one boot.
 #[derive(Clone, Copy)]
-pub struct Taken {
+pub struct BootTimes {
     /// From QEMU's start to the workload's.
     pub to_workload: Times,
     /// From there to QEMU's end.
@@ -73,17 +73,17 @@ impl Bench {
     }
 
     /// Boots exactly.
-    pub fn exact(&self, plugin: Option<Plugin>) -> Result<Taken, Box<dyn Error>> {
+    pub fn exact(&self, plugin: Option<Plugin>) -> Result<BootTimes, Box<dyn Error>> {
         let clock = self.library("libstillclock.so");
         self.boot(Engine::Exact(&Exact { seed: 1, clock, plugin }))
     }
 
     /// Boots with a thread for each CPU.
-    pub fn tcg(&self) -> Result<Taken, Box<dyn Error>> {
+    pub fn tcg(&self) -> Result<BootTimes, Box<dyn Error>> {
         self.boot(Engine::Tcg)
     }
 
-    fn boot(&self, engine: Engine<'_>) -> Result<Taken, Box<dyn Error>> {
+    fn boot(&self, engine: Engine<'_>) -> Result<BootTimes, Box<dyn Error>> {
         let directory = self.directory.path();
         let vm = Vm {
             emulator: &self.emulator,
@@ -119,7 +119,7 @@ impl Bench {
             wall: ending.wall.as_secs_f64() - to_workload.wall,
             cpu: children_time().since(before).total() - to_workload.cpu,
         };
-        Ok(Taken { to_workload, from_workload, instructions: instructions(directory)? })
+        Ok(BootTimes { to_workload, from_workload, instructions: instructions(directory)? })
     }
 }
 

@@ -19,7 +19,7 @@ use kernels::Cache;
 use machine::{Emulator, Plugin};
 use model::{Accel, Bytes, Limits, Machine, Millis, Sampler, Topology};
 
-use crate::boot::{Bench, Instructions, Taken, Times};
+use crate::boot::{Bench, BootTimes, Instructions, Times};
 
 /// Boots of each contestant.
 const ROUNDS: usize = 3;
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
         bench.kernel.release
     );
-    let mut boots: [Vec<Taken>; 5] = Default::default();
+    let mut boots: [Vec<BootTimes>; 5] = Default::default();
     for _ in 0..ROUNDS {
         for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
             boots.push(boot(&bench, contestant)?);
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> {
+fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Error>> {
     let plugin = |stacks, accesses| {
         let path = bench.library("libtcg.so");
         Some(Plugin { path, accesses, stacks, functions: Vec::new(), switch: None })
@@ -126,7 +126,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }
 
-fn print_times(taken: &[Taken; 5], instructions: Instructions) {
+fn print_times(taken: &[BootTimes; 5], instructions: Instructions) {
     println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
     let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
     println!("{:<20} {columns} {columns}", "");
@@ -143,7 +143,7 @@ fn print_times(taken: &[Taken; 5], instructions: Instructions) {
     }
 }
 
-fn print_ratios(taken: &[Taken; 5]) {
+fn print_ratios(taken: &[BootTimes; 5]) {
     let [exact, plugin, stacks, accesses, tcg] = taken;
     let pairs = [
         ("exact / TCG", exact, tcg),
@@ -162,13 +162,13 @@ fn print_ratios(taken: &[Taken; 5]) {
 }
 
 /// The median of each figure.
-fn median(boots: &[Taken]) -> Taken {
-    let of = |figure: fn(&Taken) -> f64| {
+fn median(boots: &[BootTimes]) -> BootTimes {
+    let of = |figure: fn(&BootTimes) -> f64| {
         let mut figures: Vec<f64> = boots.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures[figures.len() / 2]
     };
-    Taken {
+    BootTimes {
         to_workload: Times { wall: of(|it| it.to_workload.wall), cpu: of(|it| it.to_workload.cpu) },
         from_workload: Times {
             wall: of(|it| it.from_workload.wall),

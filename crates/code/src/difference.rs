@@ -11,7 +11,7 @@ use crate::instruction::{Key, Normal, decode, normal};
 
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub struct CodeDifference {
     /// The functions that differ: changed ones, then new ones, then those that are gone. Of the changed ones
     /// those with the most changed instructions are first, of the others the largest.
     pub functions: Vec<Function>,
@@ -60,7 +60,7 @@ pub struct Size {
     pub instructions: usize,
 }
 
-impl Difference {
+impl CodeDifference {
     /// How each function that differs does, by its name.
     pub fn changes(&self) -> HashMap<&str, Change> {
         self.functions.iter().map(|it| (&*it.name, it.change)).collect()
@@ -117,10 +117,10 @@ pub(crate) fn unmatched<'a>(
 }
 
 /// Compares all functions of two kernels.
-pub fn difference(base: &Image<'_>, new: &Image<'_>) -> Difference {
+pub fn difference(base: &Image<'_>, new: &Image<'_>) -> CodeDifference {
     let images = [base, new];
     let [of_base, of_new] = images.map(Image::functions);
-    let mut difference = Difference::default();
+    let mut difference = CodeDifference::default();
     let names: BTreeSet<&str> = of_base.keys().chain(of_new.keys()).copied().collect();
     for name in names {
         let pieces = [&of_base, &of_new].map(|functions| pieces(functions, name));

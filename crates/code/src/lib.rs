@@ -8,7 +8,7 @@ mod listing;
 mod sources;
 mod symbol;
 
-pub use difference::{Change, Difference, Function, Size, difference};
+pub use difference::{Change, CodeDifference, Function, Size, difference};
 pub use image::{Error, Image};
 pub use listing::{Line, Listing, listings};
 pub use symbol::{Piece, Symbol};

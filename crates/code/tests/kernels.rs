@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use code::{Change, Difference, Image, difference, listings};
+use code::{Change, CodeDifference, Image, difference, listings};
 use kernelfiles::kallsyms::Symbols;
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn function(name: &str, instructions: &str) -> String {
     )
 }
 
-fn compared(base: &[u8], new: &[u8]) -> Difference {
+fn compared(base: &[u8], new: &[u8]) -> CodeDifference {
     let [base, new] = [base, new].map(|it| Image::read(it, &Symbols::default()).unwrap());
     difference(&base, &new)
 }

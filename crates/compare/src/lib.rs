@@ -28,7 +28,9 @@ pub use designs::cross_check::{
 pub use designs::effects::{Axis, Effect, Effects, Term};
 pub use designs::selftest;
 pub use designs::steps::Step;
-pub use designs::sweep::{Along, Found, Place, Spot, Turn, along};
+pub use designs::sweep::{
+    PointComparison, PointFigure, PointVerdict, PointVerdicts, VerdictChange, verdicts_by_point,
+};
 pub use explain::attribution::{Explained, explained};
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
 pub use explain::sampled::{
@@ -181,7 +183,7 @@ pub struct Comparison {
     /// The patches of a series, each against the step before it.
     pub steps: Vec<Step>,
     /// The points of a sweep, which then has no tables of its own.
-    pub points: Vec<Spot>,
+    pub points: Vec<PointComparison>,
     /// What the user noted on the experiments, set by the caller.
     pub user_notes: Vec<UserNote>,
     /// The month whose mmtests names the rows have, set by the caller; `None` where they have our own names.

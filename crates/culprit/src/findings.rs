@@ -129,17 +129,17 @@ pub struct Proof {
     /// The parent's name.
     pub parent: String,
     /// The change from parent to culprit.
-    pub step: Option<Change>,
+    pub step: Option<LevelChange>,
     /// The change from the bad end to the bad end without the culprit; the error is why that has no figure.
-    pub reverted: Result<Change, String>,
+    pub reverted: Result<LevelChange, String>,
     /// In measured mode, the change of the kernel's instructions from parent to culprit; the error is why they are
     /// not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<Result<Change, String>>,
+    pub instructions: Option<Result<LevelChange, String>>,
     /// If those do not change, the change from parent to culprit with all functions aligned alike; the error is
     /// why that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub aligned: Option<Result<Change, String>>,
+    pub aligned: Option<Result<LevelChange, String>>,
     /// The functions whose code the culprit changes; the error is why they are not known.
     pub functions: Result<Vec<String>, String>,
 }
@@ -168,7 +168,7 @@ impl Proof {
 
 /// A difference between two kernels, each with several boots.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct LevelChange {
     /// The levels.
     pub levels: [f64; 2],
     /// The largest difference that luck or noise is likely to cause; `None` if it is not known.
@@ -181,10 +181,10 @@ pub struct Phase {
     /// What is counted, such as `kernel instructions in phase touch`.
     pub signal: String,
     /// From the good end to the bad end.
-    pub change: Change,
+    pub change: LevelChange,
 }
 
-impl Change {
+impl LevelChange {
     /// By how much the figure rises.
     pub fn change(&self) -> f64 {
         self.levels[1] - self.levels[0]
@@ -199,7 +199,7 @@ impl Change {
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "ending", content = "detail")]
-pub enum Ending {
+pub enum SearchEnding {
     /// With steps.
     Found,
     /// The ends differ, but no step has a tenth of the change: it drifts.
@@ -256,7 +256,7 @@ pub struct Findings {
     /// Boots that count.
     pub boots: usize,
     /// How the search ended.
-    pub ending: Ending,
+    pub ending: SearchEnding,
     /// The largest difference between the ends that luck or noise is likely to cause.
     pub floor: Option<f64>,
     /// The steps, in the order of the history.
@@ -299,7 +299,7 @@ mod tests {
     fn the_share_of_a_step_that_remains_needs_boots_that_tell() {
         let remains = |[step, floor]: [f64; 2], [aligned, of_aligned]: [f64; 2]| {
             let change =
-                |change, floor| Change { levels: [100.0, 100.0 + change], floor: Some(floor) };
+                |change, floor| LevelChange { levels: [100.0, 100.0 + change], floor: Some(floor) };
             let proof = Proof {
                 experiment: 1,
                 parent: String::new(),

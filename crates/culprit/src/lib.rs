@@ -12,7 +12,9 @@ pub mod posterior;
 
 pub use contract::Contracted;
 pub use exact::{Exact, Step};
-pub use findings::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried, short};
+pub use findings::{
+    Commit, Culprit, Findings, LevelChange, Phase, Proof, SearchEnding, Tried, short,
+};
 pub use history::{History, Node};
 pub use levels::{level, reach};
 pub use measured::{Likely, Measured};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernels::{KnownKernel, KnownUserspace, Pruned, Renewed};
-use lab::Difference;
+use lab::KeyDifference;
 use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
@@ -148,7 +148,7 @@ pub fn experiments(experiments: &[ExperimentRow], remarks: &[String]) -> String 
 }
 
 /// How an experiment differs from an older one of its name.
-pub fn differing(differences: &[Difference], older: ExperimentId) -> String {
+pub fn differing(differences: &[KeyDifference], older: ExperimentId) -> String {
     let usual = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
     let told = differences
         .iter()

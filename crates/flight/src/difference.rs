@@ -15,7 +15,7 @@ const MAX_SHARED: usize = 60;
 
 /// The first frame in which two recordings differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct LogDifference {
     /// The frame's sequence number.
     pub sequence: u64,
     /// The frame in each recording; `None` if that recording has ended.
@@ -40,14 +40,14 @@ pub struct Side {
 /// Compares two logs of the recorder, frame by frame: time, kind and payload. `None` if they are equal up to
 /// and including the last frame, [`Event::Bye`], or up to the end of both if they have no such frame. The
 /// caller must check whether it exists.
-pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<Difference> {
+pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<LogDifference> {
     let (mut a, mut b) = (Frames::new(a), Frames::new(b));
     let mut files = Vec::new();
     loop {
         let pair = [a.next(), b.next()];
         let first = pair.iter().flatten().next()?;
         if pair[0] != pair[1] {
-            return Some(Difference::new(first.sequence, &pair, &files));
+            return Some(LogDifference::new(first.sequence, &pair, &files));
         }
         match event(first) {
             Some(Event::Bye { .. }) => return None,
@@ -62,7 +62,7 @@ fn event(frame: &Frame<'_>) -> Option<Event> {
     is_event.then(|| Event::decode(frame.payload).ok()).flatten()
 }
 
-impl Difference {
+impl LogDifference {
     fn new(sequence: u64, pair: &[Option<Frame<'_>>; 2], files: &[File]) -> Self {
         let [a, b] = pair;
         let payloads = a.as_ref().zip(b.as_ref()).map(|(a, b)| (a.payload, b.payload));
@@ -131,7 +131,7 @@ fn around(text: &str, middle: usize) -> String {
     format!("{before}{part}{after}")
 }
 
-impl Display for Difference {
+impl Display for LogDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "frame {}", self.sequence)?;
         if let Some(byte) = self.byte {

@@ -11,7 +11,7 @@ pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 
 /// An option that two kernels set differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference<'a> {
+pub struct OptionDifference<'a> {
     /// Its name, without `CONFIG_`.
     pub option: &'a str,
     /// Its value in the first kernel; none if the configuration does not list it.
@@ -42,14 +42,14 @@ fn option(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The options whose values differ, by name. An option that is not set equals one that is not listed.
-pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Difference<'a>> {
+pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<OptionDifference<'a>> {
     let options: BTreeSet<_> = first.keys().chain(second.keys()).copied().collect();
-    let both = options.into_iter().map(|option| Difference {
+    let both = options.into_iter().map(|option| OptionDifference {
         option,
         first: first.get(option).copied(),
         second: second.get(option).copied(),
     });
-    let differs = |difference: &Difference<'_>| {
+    let differs = |difference: &OptionDifference<'_>| {
         difference.first.unwrap_or(NOT_SET) != difference.second.unwrap_or(NOT_SET)
     };
     both.filter(differs).collect()
@@ -145,7 +145,7 @@ mod tests {
         let second = BOOKWORM.replace("# CONFIG_LRU_GEN_ENABLED is not set", "CONFIG_X=m");
         let second = second.replace("CONFIG_HZ=250", "CONFIG_HZ=1000");
         let second = parse(&second);
-        let option = |option, first, second| Difference { option, first, second };
+        let option = |option, first, second| OptionDifference { option, first, second };
         let expected = [option("HZ", Some("250"), Some("1000")), option("X", None, Some("m"))];
         assert_eq!(differences(&first, &second), expected);
         assert_eq!(differences(&first, &first), []);

@@ -36,7 +36,7 @@ pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};
 pub use source::config::EVENTS;
-pub use source::history::{Change, Commit, History};
+pub use source::history::{ChangedFile, Commit, History};
 pub use source::inputs::Inputs;
 pub use source::{Source, Unbuilt, subjects};
 pub use tracepoints::tracepoints;

@@ -14,7 +14,7 @@ mod variants;
 
 use std::cmp::Reverse;
 
-use ::culprit::{Commit, Culprit, Ending, Findings};
+use ::culprit::{Commit, Culprit, Findings, SearchEnding};
 use model::Mode;
 
 use crate::run::watch::{Progress, Watch};
@@ -103,7 +103,7 @@ impl Lab {
             code,
             // Without a step it is no commit's.
             posterior: match ending {
-                Ending::Found | Ending::Budget => posterior,
+                SearchEnding::Found | SearchEnding::Budget => posterior,
                 _ => Vec::new(),
             },
             without_effect,
@@ -111,7 +111,7 @@ impl Lab {
             boots: trials.boots(),
             tried: trials.tried(),
             floor: trials.change().and_then(|change| change.floor),
-            left: if ending == Ending::Budget { named(&trials, left) } else { Vec::new() },
+            left: if ending == SearchEnding::Budget { named(&trials, left) } else { Vec::new() },
             ending,
             culprits,
             reference,

@@ -2,6 +2,7 @@
 //! stores it, and resumes interrupted runs. Other crates run VMs, find kernels and store boots.
 
 mod boot;
+pub mod bundle;
 mod culprit;
 pub mod file;
 mod record;
@@ -9,7 +10,6 @@ mod results;
 mod run;
 pub mod schedule;
 pub mod sequential;
-pub mod take;
 pub mod workloads;
 
 pub use boot::code::{CodeError, Vmlinux};
@@ -24,13 +24,13 @@ pub use culprit::cost;
 pub use culprit::search::{self, Asked, Search};
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;
-pub use results::differences::{Difference, differences};
+pub use results::differences::{KeyDifference, differences};
 pub use results::explanation::{self, Explained};
 pub use results::names::use_mmtests_names;
 pub use results::sampled::SampledProfiles;
 pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};
 pub use run::{
-    Ending, GivenUp, Known, Lab, RunError, RunOptions, RunSummary, TooLarge, check, known,
+    GivenUp, Known, Lab, RunEnding, RunError, RunOptions, RunSummary, TooLarge, check, known,
     lock as lock_scratch, remarks, usual_wall,
 };

@@ -95,12 +95,12 @@ pub struct RunSummary {
     /// The variants whose boots were left out, because one had failed.
     pub given_up: Vec<GivenUp>,
     /// Why the run ended.
-    pub ending: Ending,
+    pub ending: RunEnding,
 }
 
 /// Why a run ended, unless the host failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// Every boot of the schedule is done.
     Schedule,
     /// Every verdict is decided.
@@ -181,7 +181,7 @@ impl Lab {
         let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
-        let ending = Ending::Schedule;
+        let ending = RunEnding::Schedule;
         let mut summary = RunSummary {
             experiment: id,
             boots: 0,

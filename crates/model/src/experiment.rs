@@ -209,7 +209,7 @@ pub struct Variant {
     /// If it is a step of a series of patches: what it adds to the step before it. Not part of an experiment's
     /// identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
+    pub step: Option<PatchStep>,
     /// The point of a sweep at which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
@@ -217,7 +217,7 @@ pub struct Variant {
 
 /// A step of a series of patches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct PatchStep {
     /// The name of the variant before it; in a sweep its short name ([`Point::variant`]).
     pub after: String,
     /// The subject of the patch that it adds.

@@ -1,6 +1,6 @@
 //! The functions whose machine code differs between two kernels, as text and as JSON.
 
-use code::{Change, Difference, Function, Listing};
+use code::{Change, CodeDifference, Function, Listing};
 use model::count;
 use serde::Serialize;
 
@@ -62,8 +62,11 @@ struct LineDocument<'a> {
 
 /// The difference as JSON. The format is stable: keys may be added without a new version. Its types cause no
 /// error.
-pub fn code_json([base, new]: [&str; 2], difference: &Difference) -> serde_json::Result<String> {
-    let Difference { functions, same } = difference;
+pub fn code_json(
+    [base, new]: [&str; 2],
+    difference: &CodeDifference,
+) -> serde_json::Result<String> {
+    let CodeDifference { functions, same } = difference;
     let document = Document { schema: SCHEMA, base, new, same: same.len(), functions };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -95,7 +98,7 @@ fn piece(it: &Listing) -> PieceDocument<'_> {
 }
 
 /// The difference as plain text: ASCII, at most 40 lines of at most 100 columns; with `full` all functions.
-pub fn code(names: [&str; 2], difference: &Difference, full: bool) -> String {
+pub fn code(names: [&str; 2], difference: &CodeDifference, full: bool) -> String {
     let [base, new] = names.map(excerpt);
     let same = difference.same.len();
     if difference.functions.is_empty() {
@@ -199,7 +202,7 @@ mod tests {
         }
     }
 
-    fn difference() -> Difference {
+    fn difference() -> CodeDifference {
         let functions = vec![
             Function {
                 inlined: Some("dup_mm".into()),
@@ -208,7 +211,7 @@ mod tests {
             function("late", Change::New, [0, 5, 0, 5]),
             function("early", Change::Gone, [7, 0, 7, 0]),
         ];
-        Difference { functions, same: ["read".to_owned()].into() }
+        CodeDifference { functions, same: ["read".to_owned()].into() }
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn no_function_differs() {
         let same = ["read".to_owned(), "write".to_owned()].into();
-        let none = Difference { functions: Vec::new(), same };
+        let none = CodeDifference { functions: Vec::new(), same };
         let said = code(["a", "b"], &none, false);
         assert_eq!(said, "From a to b no function differs (2 functions compared).\n");
     }
@@ -231,7 +234,7 @@ mod tests {
             (0..50).map(move |number| function(&format!("f{number}"), change, [1, 2, 3, 4]))
         };
         let functions = [Change::Changed, Change::New, Change::Gone].into_iter().flat_map(each);
-        let many = Difference { functions: functions.collect(), same: Default::default() };
+        let many = CodeDifference { functions: functions.collect(), same: Default::default() };
         let first = code(NAMES, &many, false);
         assert!(first.lines().count() <= 40, "{first}");
         assert!(first.contains("  34 more (--full)\n"), "{first}");

@@ -1,7 +1,7 @@
 //! The verdicts as CSV: a line for each figure of a variant, at each point of a sweep.
 
 use ::csv::{Error, Writer};
-use compare::{Comparison, Spot};
+use compare::{Comparison, PointComparison};
 use model::csv_text;
 
 use crate::exact;
@@ -20,7 +20,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, Error> {
     match &*comparison.points {
         [] => write("", comparison, &mut writer)?,
         points => {
-            for Spot { name, comparison } in points {
+            for PointComparison { name, comparison } in points {
                 write(name, comparison, &mut writer)?;
             }
         }

@@ -4,7 +4,7 @@ mod mail;
 mod page;
 mod proof;
 
-use culprit::{Commit, Culprit, Ending, Findings, Phase, Tried, short};
+use culprit::{Commit, Culprit, Findings, Phase, SearchEnding, Tried, short};
 use model::count;
 
 use crate::ascii::excerpt;
@@ -50,28 +50,28 @@ pub fn culprit_json(found: &Findings) -> String {
 fn answer(found: &Findings) -> String {
     let (by, kind) = (by(found.exact), kind(found));
     match &found.ending {
-        Ending::Found => match &found.culprits[..] {
+        SearchEnding::Found => match &found.culprits[..] {
             [one] if one.only().is_some() => {
                 format!("Culprit: {}{}", name(one), probability(&one.commits, found.exact))
             }
             [one] => name(one) + &probability(&one.commits, found.exact),
             steps => format!("{} steps", steps.len()),
         },
-        Ending::Drift => format!(
+        SearchEnding::Drift => format!(
             "No single {kind}: the figure drifts, and no step has 10 % of the change. --all lists smaller steps."
         ),
-        Ending::NoDifference => {
+        SearchEnding::NoDifference => {
             let more = match found.exact {
                 true => "",
                 false => " More boots of the ends lower the floor.",
             };
             format!("The ends do not differ beyond {by}: there is no {kind} to find.{more}")
         }
-        Ending::Hidden => {
+        SearchEnding::Hidden => {
             format!("Not found: {by} hides on which side a {kind} lies, even with the most boots.")
         }
-        Ending::NoEnd(problem) => format!("Not found: {problem}"),
-        Ending::Budget => {
+        SearchEnding::NoEnd(problem) => format!("Not found: {problem}"),
+        SearchEnding::Budget => {
             "Not found: the time budget is used up. Run the same command again to continue.".into()
         }
     }
@@ -189,7 +189,7 @@ fn rest(found: &Findings) -> Option<String> {
 /// How the change divides into code and options.
 fn parts(found: &Findings) -> Option<String> {
     let (code, [good, bad]) = (found.code?, found.levels()?);
-    if !matches!(found.ending, Ending::Found | Ending::Drift) {
+    if !matches!(found.ending, SearchEnding::Found | SearchEnding::Drift) {
         return None;
     }
     let share = |part: f64| {

@@ -2,9 +2,9 @@
 
 use benchmarks::names::Month;
 use compare::{
-    Along, Comparison, CrossCheck, Effects, Evidence, Judging, Kind, NoEvidence, Notes, Oddity,
-    Part, Pool, Row, Sources, Spot, Spread, Statistic, Step, Table, Turn, Unmet, UserNote,
-    VariantOutcomes, Variation, Verdict, WarmUp, along,
+    Comparison, CrossCheck, Effects, Evidence, Judging, Kind, NoEvidence, Notes, Oddity, Part,
+    PointComparison, PointVerdicts, Pool, Row, Sources, Spread, Statistic, Step, Table, Unmet,
+    UserNote, VariantOutcomes, Variation, Verdict, VerdictChange, WarmUp, verdicts_by_point,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -76,7 +76,7 @@ struct AlongDocument<'a> {
     metric: &'a str,
     variant: &'a str,
     verdicts: Vec<Option<Verdict>>,
-    turns: Vec<Turn<'a>>,
+    turns: Vec<VerdictChange<'a>>,
 }
 
 /// Keys of exact mode only.
@@ -163,7 +163,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         cross_check_sources: comparison.cross_check_sources.as_ref(),
         steps: comparison.steps.iter().map(step).collect(),
         points: comparison.points.iter().map(point).collect(),
-        along: along(&comparison.points).iter().map(of_figure).collect(),
+        along: verdicts_by_point(&comparison.points).iter().map(of_figure).collect(),
         notes: &comparison.notes,
         user_notes: &comparison.user_notes,
         names: comparison.names,
@@ -199,7 +199,7 @@ fn step(Step { patch, comparison }: &Step) -> StepDocument<'_> {
     }
 }
 
-fn point(Spot { name, comparison }: &Spot) -> PointDocument<'_> {
+fn point(PointComparison { name, comparison }: &PointComparison) -> PointDocument<'_> {
     PointDocument {
         point: name,
         variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
@@ -209,7 +209,7 @@ fn point(Spot { name, comparison }: &Spot) -> PointDocument<'_> {
     }
 }
 
-fn of_figure<'a>(along: &Along<'a>) -> AlongDocument<'a> {
+fn of_figure<'a>(along: &PointVerdicts<'a>) -> AlongDocument<'a> {
     let verdicts = along.places.iter().map(|place| Some(place.found?.verdict));
     AlongDocument {
         workload: along.workload,

@@ -1,6 +1,9 @@
 //! The points of a sweep: the verdicts at each, and where they change.
 
-use compare::{Along, Comparison, Found, Place, Spot, Statistic, Turn, along};
+use compare::{
+    Comparison, PointComparison, PointFigure, PointVerdict, PointVerdicts, Statistic,
+    VerdictChange, verdicts_by_point,
+};
 use model::Mode;
 
 use crate::ascii::{escape, few};
@@ -15,11 +18,11 @@ const MAX_TURNS: usize = 12;
 
 /// The verdicts by point; nothing if the experiment is not a sweep.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    let Some(Spot { comparison: first, .. }) = comparison.points.first() else {
+    let Some(PointComparison { comparison: first, .. }) = comparison.points.first() else {
         return Vec::new();
     };
-    let all = along(&comparison.points);
-    let figure = |figure: &Along<'_>| {
+    let all = verdicts_by_point(&comparison.points);
+    let figure = |figure: &PointVerdicts<'_>| {
         let rows = figure.places.iter().map(|place| {
             let verdict = place.found.map_or("unknown", |found| found.verdict.name());
             vec![place.spot.name.clone(), verdict.to_owned(), said(place)]
@@ -34,7 +37,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 
 /// What is compared, and how it is judged.
 pub fn heading(comparison: &Comparison) -> String {
-    let Some(Spot { comparison: first, .. }) = comparison.points.first() else {
+    let Some(PointComparison { comparison: first, .. }) = comparison.points.first() else {
         return String::new();
     };
     let settings = match first.mode {
@@ -46,7 +49,7 @@ pub fn heading(comparison: &Comparison) -> String {
 }
 
 /// The name of a figure: with its workload and its variant where there are several.
-pub fn name(along: &Along<'_>, all: &[Along<'_>], first: &Comparison) -> String {
+pub fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison) -> String {
     let mut name = escape(along.metric);
     if all.iter().any(|other| other.workload != along.workload) {
         name = format!("{} {name}", escape(along.workload));
@@ -58,9 +61,9 @@ pub fn name(along: &Along<'_>, all: &[Along<'_>], first: &Comparison) -> String 
 }
 
 /// The evidence at a point.
-pub fn said(place: &Place<'_>) -> String {
+pub fn said(place: &PointFigure<'_>) -> String {
     let comparison = &place.spot.comparison;
-    let Some(Found { row, column, verdict, .. }) = place.found else {
+    let Some(PointVerdict { row, column, verdict, .. }) = place.found else {
         return without_figures(comparison).unwrap_or_else(|| "no such figure".to_owned());
     };
     let evidence = verdicts::evidence(row, verdict, comparison, column);
@@ -71,15 +74,15 @@ pub fn said(place: &Place<'_>) -> String {
 }
 
 /// A sentence for each change of a verdict from point to point.
-pub fn turns(all: &[Along<'_>]) -> Vec<String> {
+pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
     let several = all.len() > 1;
-    let of = |along: &Along<'_>| {
+    let of = |along: &PointVerdicts<'_>| {
         let figure = match several {
             true => format!(" on {} of {}", escape(along.metric), escape(along.variant)),
             false => String::new(),
         };
         let turns = along.turns().into_iter();
-        let sentence = |Turn { after, from, at, to }: Turn<'_>| {
+        let sentence = |VerdictChange { after, from, at, to }: VerdictChange<'_>| {
             let [after, at] = [after, at].map(escape);
             let [from, to] = [from, to].map(|verdict| verdict.name());
             format!("The verdict{figure} changes from {from} at {after} to {to} at {at}.")
@@ -103,7 +106,7 @@ pub fn turns(all: &[Along<'_>]) -> Vec<String> {
 
 /// Rows chosen for verdicts that a point lacks.
 fn unmet(comparison: &Comparison) -> Vec<Block> {
-    let of = |spot: &Spot| {
+    let of = |spot: &PointComparison| {
         let tables = spot.comparison.tables.iter();
         tables.filter_map(|table| verdicts::unmet(table, &spot.comparison)).collect::<Vec<_>>()
     };

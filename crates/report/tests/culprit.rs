@@ -3,7 +3,7 @@
 mod common;
 
 use common::{blocks, compared};
-use culprit::{Change, Commit, Culprit, Ending, Findings, Phase, Proof, Tried};
+use culprit::{Commit, Culprit, Findings, LevelChange, Phase, Proof, SearchEnding, Tried};
 use insta::assert_snapshot;
 
 fn commit(place: usize, subject: &str) -> Commit {
@@ -36,7 +36,10 @@ fn found() -> Findings {
         share: Some(0.76),
         phase: Some(Phase {
             signal: "kernel instructions in phase touch".into(),
-            change: Change { levels: [162_345_678.0, 170_296_884.0], floor: Some(1_266_000.0) },
+            change: LevelChange {
+                levels: [162_345_678.0, 170_296_884.0],
+                floor: Some(1_266_000.0),
+            },
         }),
         emulated: false,
         commits: 63,
@@ -53,7 +56,7 @@ fn found() -> Findings {
         ],
         kernels: 4,
         boots: 7,
-        ending: Ending::Found,
+        ending: SearchEnding::Found,
         floor: Some(0.75),
         culprits: vec![Culprit {
             commits: vec![(culprit, 1.0)],
@@ -66,8 +69,8 @@ fn found() -> Findings {
             proof: Some(Proof {
                 experiment: 12,
                 parent: commit(39, "").id,
-                step: Some(Change { levels: [31.0, 41.0], floor: Some(0.75) }),
-                reverted: Ok(Change { levels: [41.0, 31.25], floor: Some(0.75) }),
+                step: Some(LevelChange { levels: [31.0, 41.0], floor: Some(0.75) }),
+                reverted: Ok(LevelChange { levels: [41.0, 31.25], floor: Some(0.75) }),
                 instructions: None,
                 aligned: None,
                 functions: Ok(vec!["handle_mm_fault".into()]),
@@ -95,10 +98,10 @@ fn several_steps_and_sets_of_commits() {
     found.culprits[0].levels = [31.0, 37.0];
     let proof = found.culprits[0].proof.as_mut().unwrap();
     proof.reverted = Err("revert aaaaaaaaaaaa does not apply: mm/memory.c:12".into());
-    proof.step = Some(Change { levels: [31.0, 37.0], floor: Some(1.5) });
+    proof.step = Some(LevelChange { levels: [31.0, 37.0], floor: Some(1.5) });
     proof.functions = Ok(Vec::new());
-    proof.instructions = Some(Ok(Change { levels: [1e6, 1e6], floor: Some(1000.0) }));
-    proof.aligned = Some(Ok(Change { levels: [31.0, 31.2], floor: Some(0.75) }));
+    proof.instructions = Some(Ok(LevelChange { levels: [1e6, 1e6], floor: Some(1000.0) }));
+    proof.aligned = Some(Ok(LevelChange { levels: [31.0, 31.2], floor: Some(0.75) }));
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
     assert!(report::culprit_mail(&found, &[], "").starts_with("Subject: truncate: "));
@@ -123,7 +126,7 @@ fn a_used_up_budget_leaves_the_likeliest_commits() {
     let left = [(40, 0.5), (41, 0.3), (39, 0.13)];
     found.left = left.map(|(place, share)| (commit(place, "x"), share)).to_vec();
     found.culprits.clear();
-    (found.ending, found.exact) = (Ending::Budget, false);
+    (found.ending, found.exact) = (SearchEnding::Budget, false);
     assert_snapshot!(report::culprit(&found));
     assert!(report::culprit_page(&found).contains("one of 3 commits, probability 93.0 %"));
 }
@@ -159,14 +162,14 @@ fn searches_without_an_answer_say_why() {
     let none = |ending| Findings { ending, culprits: Vec::new(), reference: None, ..found() };
     let first = |ending| report::culprit(&none(ending)).lines().next().unwrap().to_owned();
     let [same, hidden, end, budget] = [
-        Ending::NoDifference,
-        Ending::Hidden,
-        Ending::NoEnd("aaaa does not build".into()),
-        Ending::Budget,
+        SearchEnding::NoDifference,
+        SearchEnding::Hidden,
+        SearchEnding::NoEnd("aaaa does not build".into()),
+        SearchEnding::Budget,
     ]
     .map(first);
     assert_eq!(same, "The ends do not differ beyond luck: there is no commit to find.");
-    let noisy = Findings { exact: false, ..none(Ending::NoDifference) };
+    let noisy = Findings { exact: false, ..none(SearchEnding::NoDifference) };
     let noisy = report::culprit(&noisy);
     assert!(noisy.contains("beyond noise") && noisy.contains("More boots of the ends"), "{noisy}");
     assert!(hidden.starts_with("Not found: luck hides"), "{hidden}");
@@ -246,7 +249,7 @@ fn a_page_of_measured_mode_has_intervals_and_probabilities() {
     assert!(report::culprit(&measured()).starts_with("One of 2 commits, probability 96.0 %"));
     let mut counted = found();
     counted.exact = false;
-    let same = Change { levels: [1e6, 1e6], floor: Some(1000.0) };
+    let same = LevelChange { levels: [1e6, 1e6], floor: Some(1000.0) };
     counted.culprits[0].proof.as_mut().unwrap().instructions = Some(Ok(same));
     let text = report::culprit(&counted).replace("\n      ", " ");
     assert!(text.contains("1,000,000 -> 1,000,000 (0.00 %; within luck, floor 0.10 %)"), "{text}");

@@ -142,7 +142,7 @@ impl Program {
             Err(error) => return Err(ProgramError::Start { program, error }),
         };
         let attended = attend(&child, (&mut text, &mut said), start, self.limit);
-        if !matches!(attended, Ok(Ending::Itself)) {
+        if !matches!(attended, Ok(ProgramEnding::Itself)) {
             // Fails if no process is left, which is the goal.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
@@ -151,15 +151,15 @@ impl Program {
         let said = gist(&said.bytes);
         match attended.and_then(|ending| Ok((ending, waited?))) {
             Err(error) => Err(ProgramError::Watch { program, error }),
-            Ok((Ending::Timeout, _)) => {
+            Ok((ProgramEnding::Timeout, _)) => {
                 Err(ProgramError::Timeout { program, limit: self.limit, said })
             }
-            Ok((Ending::TooMuch, _)) => Err(ProgramError::TooMuch { program }),
-            Ok((Ending::Itself, (status, _))) if !status.success() => {
+            Ok((ProgramEnding::TooMuch, _)) => Err(ProgramError::TooMuch { program }),
+            Ok((ProgramEnding::Itself, (status, _))) if !status.success() => {
                 let said = if said.is_empty() { gist(&text.bytes) } else { said };
                 Err(ProgramError::Failed { program, status, said })
             }
-            Ok((Ending::Itself, (_, spent))) => {
+            Ok((ProgramEnding::Itself, (_, spent))) => {
                 let text = String::from_utf8_lossy(&text.bytes).into_owned();
                 Ok(Output { text, elapsed, spent })
             }
@@ -182,7 +182,7 @@ fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, 
 }
 
 /// How a program ended.
-enum Ending {
+enum ProgramEnding {
     /// The program ended.
     Itself,
     Timeout,
@@ -195,7 +195,7 @@ fn attend(
     (text, said): (&mut Pipe, &mut Pipe),
     start: Instant,
     limit: Duration,
-) -> io::Result<Ending> {
+) -> io::Result<ProgramEnding> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     text.unblock()?;
     said.unblock()?;
@@ -207,13 +207,13 @@ fn attend(
         said.take_up()?;
         said.keep_last(SAID);
         if text.bytes.len() > OUTPUT {
-            return Ok(Ending::TooMuch);
+            return Ok(ProgramEnding::TooMuch);
         }
         if over {
-            return Ok(Ending::Itself);
+            return Ok(ProgramEnding::Itself);
         }
         if left.is_zero() {
-            return Ok(Ending::Timeout);
+            return Ok(ProgramEnding::Timeout);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 
 /// A point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spot {
+pub struct PointComparison {
     /// Its name.
     pub name: String,
     /// The variants there. Boots of other points play no part.
@@ -19,16 +19,16 @@ pub struct Spot {
 
 /// What a point tells of a figure.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct PointFigure<'a> {
     /// The point.
-    pub spot: &'a Spot,
+    pub spot: &'a PointComparison,
     /// The verdict there. `None` if the point has none on this figure.
-    pub found: Option<Found<'a>>,
+    pub found: Option<PointVerdict<'a>>,
 }
 
 /// A verdict at a point.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct PointVerdict<'a> {
     /// The table.
     pub table: &'a Table,
     /// The row of the table.
@@ -41,7 +41,7 @@ pub struct Found<'a> {
 
 /// A figure of a variant against the baseline's, along the points of a sweep.
 #[derive(Clone, Debug)]
-pub struct Along<'a> {
+pub struct PointVerdicts<'a> {
     /// The workload.
     pub workload: &'a str,
     /// The row's name, at equal entries or not.
@@ -49,12 +49,12 @@ pub struct Along<'a> {
     /// The variant.
     pub variant: &'a str,
     /// All points in order.
-    pub places: Vec<Place<'a>>,
+    pub places: Vec<PointFigure<'a>>,
 }
 
 /// Two points, one after the other, whose verdicts differ. Undecided points between them are passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Turn<'a> {
+pub struct VerdictChange<'a> {
     /// The name of the first point.
     pub after: &'a str,
     /// Its verdict.
@@ -67,7 +67,11 @@ pub struct Turn<'a> {
 
 /// The points among the variants of these results, each compared alone; `baseline` is the index of a variant
 /// within each point. The verdicts at all points share the rates of false ones (Bonferroni).
-pub(crate) fn points(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<Spot> {
+pub(crate) fn points(
+    results: &Results<'_>,
+    baseline: usize,
+    judging: &Judging,
+) -> Vec<PointComparison> {
     let names = results.experiment.points();
     let judging = judging.shared_by(names.len());
     let spot = |name: String| {
@@ -81,7 +85,7 @@ pub(crate) fn points(results: &Results<'_>, baseline: usize, judging: &Judging) 
             .map(|(variant, column)| VariantBoots { variant, boots: column.boots.clone() })
             .collect();
         let results = Results { experiment: &experiment, variants };
-        Some(Spot { comparison: compare(&results, baseline, &judging), name })
+        Some(PointComparison { comparison: compare(&results, baseline, &judging), name })
     };
     names.into_iter().filter_map(spot).collect()
 }
@@ -91,7 +95,7 @@ pub(crate) fn points(results: &Results<'_>, baseline: usize, judging: &Judging) 
 pub(crate) fn together(
     results: &Results<'_>,
     (baseline, first): (usize, &str),
-    points: Vec<Spot>,
+    points: Vec<PointComparison>,
     judging: &Judging,
 ) -> Comparison {
     let experiment = results.experiment.at_point(first).unwrap_or_default();
@@ -114,7 +118,7 @@ pub(crate) fn together(
 }
 
 /// The different values of a fact at all points.
-fn at_all(points: &[Spot], fact: &str, column: usize) -> Option<String> {
+fn at_all(points: &[PointComparison], fact: &str, column: usize) -> Option<String> {
     let mut values: Vec<&str> = Vec::new();
     for own in points.iter().flat_map(|spot| &spot.comparison.notes.facts) {
         let value = own.values.get(column).and_then(|value| value.as_deref());
@@ -124,24 +128,25 @@ fn at_all(points: &[Spot], fact: &str, column: usize) -> Option<String> {
 }
 
 /// The figures on which verdicts rest at any point, in the order of the tables.
-pub fn along(points: &[Spot]) -> Vec<Along<'_>> {
-    let mut all: Vec<Along<'_>> = Vec::new();
+pub fn verdicts_by_point(points: &[PointComparison]) -> Vec<PointVerdicts<'_>> {
+    let mut all: Vec<PointVerdicts<'_>> = Vec::new();
     for (workload, metric, variant) in points.iter().flat_map(judged) {
-        let is_known =
-            |it: &Along<'_>| (it.workload, it.metric, it.variant) == (workload, metric, variant);
+        let is_known = |it: &PointVerdicts<'_>| {
+            (it.workload, it.metric, it.variant) == (workload, metric, variant)
+        };
         if !all.iter().any(is_known) {
             let places = points.iter().map(|spot| {
                 let mut found = spot.verdicts(workload, metric, variant);
-                Place { spot, found: found.next() }
+                PointFigure { spot, found: found.next() }
             });
-            all.push(Along { workload, metric, variant, places: places.collect() });
+            all.push(PointVerdicts { workload, metric, variant, places: places.collect() });
         }
     }
     all
 }
 
 /// The workload, row and variant of each verdict at a point.
-fn judged(spot: &Spot) -> impl Iterator<Item = (&str, &str, &str)> {
+fn judged(spot: &PointComparison) -> impl Iterator<Item = (&str, &str, &str)> {
     let columns = spot.comparison.variants.iter().enumerate().skip(1);
     columns.flat_map(move |(column, variant)| {
         let verdicts = spot.comparison.verdicts(column);
@@ -157,25 +162,25 @@ fn metric(row: &Row) -> &str {
     }
 }
 
-impl Spot {
+impl PointComparison {
     fn verdicts<'a>(
         &'a self,
         workload: &'a str,
         metric: &'a str,
         variant: &'a str,
-    ) -> impl Iterator<Item = Found<'a>> {
+    ) -> impl Iterator<Item = PointVerdict<'a>> {
         let column = self.comparison.variants.iter().position(|it| it.name == variant);
         let verdicts = column.into_iter().flat_map(move |column| {
             let verdicts = self.comparison.verdicts(column);
-            verdicts.map(move |(table, row, verdict)| Found { table, row, column, verdict })
+            verdicts.map(move |(table, row, verdict)| PointVerdict { table, row, column, verdict })
         });
         verdicts.filter(move |it| it.table.workload == workload && self::metric(it.row) == metric)
     }
 }
 
-impl<'a> Along<'a> {
+impl<'a> PointVerdicts<'a> {
     /// The points at which the verdict turns.
-    pub fn turns(&self) -> Vec<Turn<'a>> {
+    pub fn turns(&self) -> Vec<VerdictChange<'a>> {
         let decided = self.places.iter().filter_map(|place| {
             let found = place.found.filter(|it| it.verdict != Verdict::Undecided)?;
             Some((&*place.spot.name, found.verdict))
@@ -184,15 +189,16 @@ impl<'a> Along<'a> {
         let pairs = decided.windows(2).filter(|pair| pair[0].1 != pair[1].1);
         let turn = |pair: &[(&'a str, Verdict)]| {
             let [(after, from), (at, to)] = [pair[0], pair[1]];
-            Turn { after, from, at, to }
+            VerdictChange { after, from, at, to }
         };
         pairs.map(turn).collect()
     }
 
     /// The points without a decision.
     pub fn open(&self) -> impl Iterator<Item = &'a str> {
-        let is_open =
-            |place: &&Place<'a>| place.found.is_none_or(|it| it.verdict == Verdict::Undecided);
+        let is_open = |place: &&PointFigure<'a>| {
+            place.found.is_none_or(|it| it.verdict == Verdict::Undecided)
+        };
         self.places.iter().filter(is_open).map(|place| &*place.spot.name)
     }
 }
@@ -250,7 +256,7 @@ mod tests {
         let comparison = compared(&[times(1.0), slow], 0);
         assert!(comparison.tables.is_empty());
         assert_eq!(comparison.points.len(), 2);
-        for along in along(&comparison.points) {
+        for along in verdicts_by_point(&comparison.points) {
             let verdicts = along.places.iter().map(|place| place.found.unwrap().verdict);
             assert_eq!(verdicts.collect::<Vec<_>>(), [Verdict::Same, Verdict::Same]);
             assert!(along.turns().is_empty());
@@ -287,7 +293,7 @@ mod tests {
     fn turns_pass_over_undecided_points() {
         let unclear = [OLD, [90.0, 115.0, 99.0, 107.0]];
         let comparison = compared(&[times(1.0), unclear, times(1.05), times(0.9)], 0);
-        let all = along(&comparison.points);
+        let all = verdicts_by_point(&comparison.points);
         let [elapsed] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             (elapsed.workload, elapsed.metric, elapsed.variant),
@@ -301,7 +307,7 @@ mod tests {
         assert_eq!((second.after, second.to), ("memory=2", Verdict::Improvement));
         // With the other baseline.
         let comparison = compared(&[times(1.0), times(1.05)], 1);
-        let all = along(&comparison.points);
+        let all = verdicts_by_point(&comparison.points);
         assert_eq!(all[0].variant, "old");
         assert_eq!(all[0].turns()[0].to, Verdict::Improvement);
     }
@@ -313,7 +319,8 @@ mod tests {
         let judging = comparison.points[0].comparison.judging;
         assert!((judging.confidence - 0.9875).abs() < 1e-12);
         assert!((judging.luck - 0.0025).abs() < 1e-12);
-        let Found { row, column, .. } = along(&comparison.points)[0].places[0].found.unwrap();
+        let PointVerdict { row, column, .. } =
+            verdicts_by_point(&comparison.points)[0].places[0].found.unwrap();
         let evidence = row.evidence(column).unwrap();
         near(&[evidence.low, evidence.high], &[1.047716122115574, 1.0525513694881419]);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use code::{Change, Difference};
+use code::{Change, CodeDifference};
 use serde::Serialize;
 
 use super::{Contribution, Explanation, Section, Subject};
@@ -33,7 +33,7 @@ impl Explanation {
     /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those
     /// whose code differs first by instructions per entry. Modules are not marked. Without the difference,
     /// notes why it is not known.
-    pub fn with_code(mut self, difference: Result<Difference, String>) -> Self {
+    pub fn with_code(mut self, difference: Result<CodeDifference, String>) -> Self {
         let difference = match difference {
             Ok(difference) => difference,
             Err(why) => return Self { unmarked: Some(why), ..self },
@@ -76,7 +76,7 @@ mod tests {
     use super::super::tests::{dearer, executed, explained};
     use super::*;
 
-    fn difference(changes: &[(&str, Change)], same: &[&str]) -> Difference {
+    fn difference(changes: &[(&str, Change)], same: &[&str]) -> CodeDifference {
         let function = |&(name, change): &(&str, Change)| Function {
             name: name.into(),
             change,
@@ -87,7 +87,7 @@ mod tests {
             inlined: (name == "rarely").then(|| "helper".into()),
         };
         let same = same.iter().map(|&name| name.to_owned()).collect();
-        Difference { functions: changes.iter().map(function).collect(), same }
+        CodeDifference { functions: changes.iter().map(function).collect(), same }
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use code::{Change, Difference, Piece, Symbol};
+use code::{Change, CodeDifference, Piece, Symbol};
 use model::Boot;
 use serde::Serialize;
 
 /// Collects the entries of functions that differ, boot by boot.
 #[derive(Debug)]
 pub struct CoverageBuilder<'a> {
-    difference: &'a Difference,
+    difference: &'a CodeDifference,
     places: HashMap<&'a str, usize>,
     workloads: BTreeMap<String, Entered>,
     boots: usize,
@@ -63,7 +63,7 @@ pub struct FunctionCoverage {
 
 impl<'a> CoverageBuilder<'a> {
     /// Nothing yet.
-    pub fn of(difference: &'a Difference) -> Self {
+    pub fn of(difference: &'a CodeDifference) -> Self {
         let functions = difference.functions.iter().enumerate();
         let places = functions.map(|(place, it)| (&*it.name, place)).collect();
         Self { difference, places, workloads: BTreeMap::new(), boots: 0 }
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    fn difference(names: &[&str]) -> Difference {
+    fn difference(names: &[&str]) -> CodeDifference {
         let function = |name: &&str| Function {
             name: (*name).into(),
             change: Change::Changed,
@@ -147,7 +147,10 @@ mod tests {
             added: 0,
             inlined: None,
         };
-        Difference { functions: names.iter().map(function).collect(), ..Difference::default() }
+        CodeDifference {
+            functions: names.iter().map(function).collect(),
+            ..CodeDifference::default()
+        }
     }
 
     /// A boot in which workloads enter functions: workload, symbol, module, entries.

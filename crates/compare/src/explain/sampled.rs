@@ -164,7 +164,7 @@ pub fn sampled(
         None => Span::measured(all(), used),
     };
     let taken = sides.each_ref().map(|boots| {
-        boots.iter().map(|boot| Taken::of(boot, used, span)).collect::<Vec<Taken<'_>>>()
+        boots.iter().map(|boot| SampledBoot::of(boot, used, span)).collect::<Vec<SampledBoot<'_>>>()
     });
     let totals = [
         row(None, &taken, |tally| tally.total(), judging),
@@ -212,14 +212,14 @@ fn boots<'a>(side: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
 }
 
 /// The samples of a boot.
-struct Taken<'a> {
+struct SampledBoot<'a> {
     block: HostBlock,
     iterations: usize,
     tally: Tally<'a>,
     side: SampledSide,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> SampledBoot<'a> {
     fn of(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Self {
         let own = || profiles(boot, used, span).filter(|it| it.sampled.is_some());
         let iterations: BTreeSet<u32> = own().map(|profile| profile.iteration).collect();
@@ -244,9 +244,9 @@ fn count(samples: i128) -> u128 {
     samples.try_into().unwrap_or(0)
 }
 
-fn side(variant: &VariantBoots<'_>, taken: &[Taken<'_>]) -> SampledSide {
+fn side(variant: &VariantBoots<'_>, taken: &[SampledBoot<'_>]) -> SampledSide {
     let mut all = SampledSide { name: variant.name().to_owned(), ..SampledSide::default() };
-    for Taken { side, .. } in taken {
+    for SampledBoot { side, .. } in taken {
         all.boots += 1;
         all.samples += side.samples;
         all.lost += side.lost;
@@ -259,7 +259,7 @@ fn side(variant: &VariantBoots<'_>, taken: &[Taken<'_>]) -> SampledSide {
 }
 
 /// Every function and process with samples on a side.
-fn rows(taken: &[Vec<Taken<'_>>; 2], judging: &Judging) -> Vec<SampledRow> {
+fn rows(taken: &[Vec<SampledBoot<'_>>; 2], judging: &Judging) -> Vec<SampledRow> {
     let tallies = || taken.iter().flatten().map(|it| &it.tally);
     let functions: BTreeSet<Identity<'_>> =
         tallies().flat_map(|tally| tally.functions.keys().copied()).collect();
@@ -279,15 +279,15 @@ fn rows(taken: &[Vec<Taken<'_>>; 2], judging: &Judging) -> Vec<SampledRow> {
 
 fn row(
     subject: Option<Subject>,
-    taken: &[Vec<Taken<'_>>; 2],
+    taken: &[Vec<SampledBoot<'_>>; 2],
     samples: impl Fn(&Tally<'_>) -> i128,
     judging: &Judging,
 ) -> SampledRow {
     let own: i128 = taken.iter().flatten().map(|it| samples(&it.tally)).sum();
     let boots = taken.iter().map(Vec::len).sum::<usize>();
     let is_tested = own as f64 >= FEWEST * boots as f64;
-    let share = |it: &Taken<'_>| samples(&it.tally) as f64 / it.tally.total() as f64;
-    let per_iteration = |it: &Taken<'_>| samples(&it.tally) as f64 / it.iterations as f64;
+    let share = |it: &SampledBoot<'_>| samples(&it.tally) as f64 / it.tally.total() as f64;
+    let per_iteration = |it: &SampledBoot<'_>| samples(&it.tally) as f64 / it.iterations as f64;
     SampledRow {
         subject,
         share: figure(taken, share, is_tested, judging),
@@ -296,8 +296,8 @@ fn row(
 }
 
 fn figure(
-    taken: &[Vec<Taken<'_>>; 2],
-    of: impl Fn(&Taken<'_>) -> f64,
+    taken: &[Vec<SampledBoot<'_>>; 2],
+    of: impl Fn(&SampledBoot<'_>) -> f64,
     is_tested: bool,
     judging: &Judging,
 ) -> SampledFigure {

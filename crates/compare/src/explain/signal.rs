@@ -164,7 +164,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
 
 #[cfg(test)]
 mod tests {
-    use code::{Change, Difference, Function, Size};
+    use code::{Change, CodeDifference, Function, Size};
     use model::Boot;
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
                 inlined: None,
             };
             let same = if change.is_none() { vec!["f".to_owned()] } else { Vec::new() };
-            let code = Difference {
+            let code = CodeDifference {
                 functions: change.into_iter().map(differs).collect(),
                 same: same.into_iter().collect(),
             };

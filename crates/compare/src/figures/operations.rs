@@ -49,14 +49,14 @@ pub struct BootSamples<'a> {
     pub id: BootId,
     pub boot: &'a Boot,
     /// Its samples that count; at least one.
-    pub counted: Taken,
+    pub counted: OrderedSamples,
     /// Samples that do not count, since they are warm-up ([`crate::figures::warmup`]).
-    pub left_out: Taken,
+    pub left_out: OrderedSamples,
 }
 
 /// Samples in the order they were taken.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct OrderedSamples {
     /// Their values, as runs of equal ones.
     pub values: Vec<RepeatedValue>,
     /// The iteration of each run.
@@ -65,7 +65,7 @@ pub struct Taken {
     pub ends: Vec<Option<u64>>,
 }
 
-impl Taken {
+impl OrderedSamples {
     /// Adds a run.
     pub fn push(&mut self, value: RepeatedValue, iteration: u32, ended: Option<u64>) {
         self.values.push(value);
@@ -89,7 +89,7 @@ impl Taken {
 impl<'a> BootSamples<'a> {
     /// The boot without samples.
     fn none(id: BootId, boot: &'a Boot) -> Self {
-        Self { id, boot, counted: Taken::default(), left_out: Taken::default() }
+        Self { id, boot, counted: OrderedSamples::default(), left_out: OrderedSamples::default() }
     }
 
     /// The boot's own figure, the mean of its samples. `None` if they have no such mean.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use stats::counted::count;
 use stats::{Counted, RepeatedValue, Summary, warm_up};
 
-use super::operations::{BootSamples, Operation, Taken, mean_of};
+use super::operations::{BootSamples, Operation, OrderedSamples, mean_of};
 use crate::Judging;
 
 /// Fewest samples of an iteration in which warm-up is sought; otherwise the boot's iterations are examined.
@@ -196,8 +196,8 @@ fn may_lose(repeated: usize, first: usize) -> bool {
 
 /// The first `first` samples, and the others. A boot too short for that, which the look has not seen, keeps
 /// all.
-fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Taken; 2] {
-    let mut parts = [Taken::default(), Taken::default()];
+fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [OrderedSamples; 2] {
+    let mut parts = [OrderedSamples::default(), OrderedSamples::default()];
     let iterations = by_iteration(boot);
     let shortest = match of {
         Repeated::Samples => iterations.values().map(|it| count(it)).min().unwrap_or(0),
@@ -206,7 +206,7 @@ fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Taken; 2] {
     let first = if may_lose(shortest, first) { first } else { 0 };
     let numbers: Vec<u32> = iterations.into_keys().collect();
     let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
-    let Taken { values, iterations, ends } = &boot.counted;
+    let OrderedSamples { values, iterations, ends } = &boot.counted;
     for ((run, iteration), ended) in values.iter().zip(iterations).zip(ends) {
         let seen = seen.entry(*iteration).or_default();
         let left = match of {

@@ -1,6 +1,6 @@
 //! Configuration options in which a column differs from the baseline.
 
-use kernelfiles::config::{self, Difference};
+use kernelfiles::config::{self, OptionDifference};
 
 use super::{ConfigChange, ConfigDifference};
 
@@ -20,7 +20,7 @@ pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifferen
     }
 }
 
-fn change(difference: &Difference<'_>) -> ConfigChange {
+fn change(difference: &OptionDifference<'_>) -> ConfigChange {
     ConfigChange {
         option: format!("CONFIG_{}", difference.option),
         baseline: difference.first.map(str::to_owned),

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lab::bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use lab::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
-use lab::take::{self, Asked, TakeError, Taken};
 use lab::{Analysis, Lab, Progress, Question, RunOptions, RunSummary};
 use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, Variant, count};
 use report::{escape, shell_word};
@@ -25,14 +25,14 @@ const FIRST: u32 = 3;
 const ALONE: u32 = 1;
 
 pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
-    let taken = take(args)?;
+    let bundle = bundle(args)?;
     let asked = match (args.exact, args.measured) {
         (true, _) => Some(Mode::Exact),
         (_, true) => Some(Mode::Measured),
         _ => None,
     };
     // What is wrong is told before a store is made.
-    let mut experiment = experiment(args, &taken, asked)?;
+    let mut experiment = experiment(args, &bundle, asked)?;
     if args.save.is_some() && experiment.variants.iter().any(|variant| variant.build.is_some()) {
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
@@ -42,10 +42,10 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let mut display = Display::new(args.quiet);
     if asked.is_none() {
         let mode = usual_mode(args, &lab, &experiment.variants[0], &mut display)?;
-        experiment = self::experiment(args, &taken, Some(mode))?;
+        experiment = self::experiment(args, &bundle, Some(mode))?;
     }
-    let failed = |error: TakeError| Failure::Host(error.to_string());
-    let archive = taken.keep(lab.cache.root()).map_err(failed)?;
+    let failed = |error: BundleError| Failure::Host(error.to_string());
+    let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
     experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
     if let Some(directory) = &args.save {
         return save(&experiment, &archive, directory);
@@ -58,13 +58,17 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
 }
 
 /// The experiment that options describe, without the program's files. While the mode is not known, it has one boot.
-fn experiment(args: &TryArgs, taken: &Taken, mode: Option<Mode>) -> Result<Experiment, Failure> {
+fn experiment(
+    args: &TryArgs,
+    bundle: &ProgramBundle,
+    mode: Option<Mode>,
+) -> Result<Experiment, Failure> {
     let mut input = Input::default();
     let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
     let variants = variants(&mut input, ("", &kernels), &args.build, false)?;
     let is_alone = variants.len() == 1;
     let mut workload = WorkloadForm::default();
-    workload.made = Some(taken.manifest());
+    workload.made = Some(bundle.manifest());
     workload.timeout = Some(input.option("--timeout", args.timeout));
     let machine = options::machine(&mut input, &args.machine());
     let mut form = FileForm::new(machine, variants, workload);
@@ -142,7 +146,7 @@ fn stages(
 }
 
 /// The program with its files.
-fn take(args: &TryArgs) -> Result<Taken, Failure> {
+fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let usage = |message: String| Failure::Usage(message);
     let kernels = escape(&args.kernels);
     match (args.stray.as_deref().map(escape), args.command.is_empty()) {
@@ -165,9 +169,13 @@ fn take(args: &TryArgs) -> Result<Taken, Failure> {
     let Some(path) = Some(path).filter(|path| !path.is_empty()) else {
         return Err(usage("PATH is not set".into()));
     };
-    let asked =
-        Asked { command: &args.command, directory: &directory, path: &path, with: &args.with };
-    take::take(asked).map_err(|error| usage(error.to_string()))
+    let request = ProgramRequest {
+        command: &args.command,
+        directory: &directory,
+        path: &path,
+        with: &args.with,
+    };
+    bundle::bundle(request).map_err(|error| usage(error.to_string()))
 }
 
 /// Measured mode where KVM works, else exact mode.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use ::culprit::{Ending, Findings, Proof};
+use ::culprit::{Findings, Proof, SearchEnding};
 use kernels::Cache;
 use lab::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
 use lab::search::Range;
@@ -77,7 +77,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         write_out(&report::bisect_log(&found), Some(path))?;
     }
     Ok(match found.ending {
-        Ending::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
+        SearchEnding::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
         _ => ExitCode::SUCCESS,
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use benchmarks::names::others;
-use lab::explanation::Difference;
+use lab::explanation::ExplanationQuestion;
 use lab::{AnalysisError, Explained, SampledProfiles};
 use model::{Experiment, Mode};
 use store::{Archive, ExperimentId};
@@ -60,7 +60,7 @@ fn explain_difference(
     }
     let store = existing_store(store)?;
     let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
-    let asked = |experiment| Difference {
+    let asked = |experiment| ExplanationQuestion {
         experiment,
         variants: [base, new].map(str::to_owned),
         workload: args.workload.clone(),

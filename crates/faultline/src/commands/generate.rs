@@ -15,8 +15,8 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Fish, Shell::Zsh];
 /// The beginning of `docs/cli.md`. Options of all commands are in the first section only.
 const HEAD: &str = "# Command reference
 
-This page is what `--help` prints. All commands have the options `--store`, `--verbose` and `--help`. `docs/commands.md` explains
-kernels of your own, names of experiments and the store.
+This page is what `--help` prints. All commands have the options `--store`, `--verbose` and `--help`.
+`docs/commands.md` explains kernels of your own, names of experiments and the store.
 
 <!-- Written by `faultline generate DIRECTORY`; copy DIRECTORY/cli.md here when options change. -->
 ";

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use kernels::Cache;
 use lab::file::{self, FileForm, Input};
 use lab::workloads::WorkloadError;
-use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary};
+use lab::{Guest, Lab, Libraries, RunEnding, RunError, RunOptions, RunSummary};
 use model::{Experiment, Mode, Sampler, count};
 
 use super::build::variants;
@@ -98,7 +98,7 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
 /// A summary of the run.
 fn done(summary: &RunSummary) -> String {
     let done = match (summary.boots, summary.failed, summary.ending) {
-        (0, _, Ending::Schedule) if summary.given_up.is_empty() => {
+        (0, _, RunEnding::Schedule) if summary.given_up.is_empty() => {
             "all boots were already done".to_owned()
         }
         (0, ..) => "no boots done".to_owned(),
@@ -123,11 +123,11 @@ fn done(summary: &RunSummary) -> String {
         boots => format!(", {} repeated with bit-identical results", count(boots, "boot")),
     };
     let why = match summary.ending {
-        Ending::Schedule => "",
-        Ending::Verdicts => "; all verdicts are decided",
-        Ending::Budget => "; the time budget is used up: run the same command again to continue",
-        Ending::Fruitless => "; a variant has no complete boot",
-        Ending::Unjudged => {
+        RunEnding::Schedule => "",
+        RunEnding::Verdicts => "; all verdicts are decided",
+        RunEnding::Budget => "; the time budget is used up: run the same command again to continue",
+        RunEnding::Fruitless => "; a variant has no complete boot",
+        RunEnding::Unjudged => {
             "; no row can be judged: set `primary` to rows of the tables, and run it again"
         }
     };

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::Difference;
+use lab::KeyDifference;
 use model::{Topology, count};
 use report::escape;
 use store::{Archive, Detail, ExperimentRow};
@@ -38,7 +38,7 @@ fn differences(
     store: &dyn Archive,
     row: &ExperimentRow,
     older: &ExperimentRow,
-) -> Result<Vec<Difference>, Failure> {
+) -> Result<Vec<KeyDifference>, Failure> {
     let [now, before] = [store.experiment(row.id)?, store.experiment(older.id)?];
     Ok(lab::differences(&now, &before))
 }

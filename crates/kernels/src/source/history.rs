@@ -31,7 +31,7 @@ pub struct Commit {
 
 /// A file that a commit changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedFile {
     /// Its path in the source.
     pub path: String,
     /// Whether the commit adds it.
@@ -98,7 +98,7 @@ impl History {
     ///
     /// # Errors
     /// When git fails.
-    pub fn changes(&self) -> Result<Vec<Vec<Vec<Change>>>, Error> {
+    pub fn changes(&self) -> Result<Vec<Vec<Vec<ChangedFile>>>, Error> {
         let mut pairs = String::new();
         for commit in self.commits.iter().skip(1) {
             for parent in &commit.parents {
@@ -125,7 +125,8 @@ impl History {
                 let mut changes = Vec::new();
                 while words.peek().is_some_and(|word| word.len() == 1) {
                     let is_new = words.next() == Some("A");
-                    changes.extend(words.next().map(|path| Change { path: path.into(), is_new }));
+                    changes
+                        .extend(words.next().map(|path| ChangedFile { path: path.into(), is_new }));
                 }
                 of_parents.push(changes);
             }

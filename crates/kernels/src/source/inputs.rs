@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path};
 
-use super::history::Change;
+use super::history::ChangedFile;
 use crate::Error;
 use crate::error::Doing;
 
@@ -76,7 +76,7 @@ impl Inputs {
     /// Whether a build of such a kernel can read a changed file. Kbuild notes C and assembler files and headers;
     /// of those others are not read. A new header can take the place of another. All other files count, such as
     /// Makefiles and Kconfig, unless they are documentation or belong to another architecture.
-    pub fn matter(&self, change: &Change) -> bool {
+    pub fn matter(&self, change: &ChangedFile) -> bool {
         let path = &*change.path;
         if self.0.contains(path) {
             return true;
@@ -135,7 +135,8 @@ mod tests {
                      tools/objtool/check.c\n";
         assert_eq!(inputs.text(), files);
         assert_eq!(Inputs::parse(files), inputs);
-        let matters = |path: &str, is_new| inputs.matter(&Change { path: path.into(), is_new });
+        let matters =
+            |path: &str, is_new| inputs.matter(&ChangedFile { path: path.into(), is_new });
         for path in [
             "mm/memory.c",
             "arch/x86/include/asm/page.h",

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use kernels::{Cache, Change, Files, History, Prune, Request, Source};
+use kernels::{Cache, ChangedFile, Files, History, Prune, Request, Source};
 use model::{Build, Kernel};
 use tempfile::TempDir;
 
@@ -486,7 +486,7 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     assert_eq!(history.commits[4].places, [5 - side, side]);
     let changes = history.changes().unwrap();
     let [new, edited] = [("mm/new file.c", true), ("mm/a.c", false)]
-        .map(|(path, is_new)| Change { path: path.into(), is_new });
+        .map(|(path, is_new)| ChangedFile { path: path.into(), is_new });
     assert_eq!(changes[side], [[new.clone()]]);
     assert_eq!(changes[4], [vec![new], vec![edited]]);
     assert_eq!((&changes[0], &changes[5]), (&vec![], &vec![vec![]]));

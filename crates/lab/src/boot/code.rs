@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code::{Difference, Image};
+use code::{CodeDifference, Image};
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Cache, arch, digest, image as images};
 use machine::Emulator;
@@ -67,7 +67,7 @@ impl CodeError {
 
 /// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted. The
 /// error says why that is not known, in words, such as that the cache no longer has a kernel.
-pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<Difference, String> {
+pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDifference, String> {
     let [base, new] = kernels;
     if base.digest.is_some() && base.digest == new.digest {
         return Err("both variants have the same kernel".into());

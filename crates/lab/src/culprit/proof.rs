@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use compare::{Difference, Signal};
-use culprit::{Change, Proof};
+use culprit::{LevelChange, Proof};
 use model::{Experiment, Kept, Mode, Pinned, Variant};
 
 use crate::boot::code::code_difference;
@@ -111,7 +111,7 @@ fn layout(
     trials: &mut Trials<'_>,
     (measured, pair, built, signal): (Experiment, [(&str, Variant); 2], Kernels, &Signal),
     watch: &mut Watch<'_>,
-) -> Result<[Option<Result<Change, String>>; 2], RunError> {
+) -> Result<[Option<Result<LevelChange, String>>; 2], RunError> {
     let name = |what: &str| format!("{}-{what}", measured.name);
     let (mode, boots) = (Mode::Exact, FEWEST[0]);
     let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
@@ -212,7 +212,7 @@ impl Fresh {
         variant.map(|variant| &variant.kernel)
     }
 
-    fn change(&self, one: &str, other: &str, signal: &Signal) -> Option<Change> {
+    fn change(&self, one: &str, other: &str, signal: &Signal) -> Option<LevelChange> {
         let figures = |name: &str| -> Vec<f64> {
             let own = self.kept.get(name).into_iter().flatten();
             own.filter_map(|kept| signal.of_boot(&self.experiment, kept)).collect()
@@ -222,6 +222,6 @@ impl Fresh {
             Mode::Exact => signal.least(base),
             Mode::Measured => 0.0,
         };
-        Some(Change { levels: [base, new], floor: floor.map(|floor| floor.max(least)) })
+        Some(LevelChange { levels: [base, new], floor: floor.map(|floor| floor.max(least)) })
     }
 }

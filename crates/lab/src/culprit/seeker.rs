@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ::culprit::{Contracted, Ending, Exact, History, Measured, exact, level, measured};
+use ::culprit::{Contracted, Exact, History, Measured, SearchEnding, exact, level, measured};
 use compare::{Signal, VariantBoots, explain};
 use fixedbitset::FixedBitSet;
-use kernels::Change;
+use kernels::ChangedFile;
 use model::Mode;
 
 use super::trial::Trials;
@@ -39,7 +39,7 @@ enum Next {
         /// it is not known whether there is any.
         left: Vec<(usize, f64)>,
     },
-    End(Ending),
+    End(SearchEnding),
     Found(Vec<Found>),
 }
 
@@ -58,7 +58,7 @@ pub struct Seeker<'a> {
     /// Commits that change nothing that a build reads.
     pub without_effect: usize,
     /// The files that each commit changes against each parent.
-    changes: Vec<Vec<Vec<Change>>>,
+    changes: Vec<Vec<Vec<ChangedFile>>>,
 }
 
 impl<'a> Seeker<'a> {
@@ -76,7 +76,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Tries commits until there is an answer.
-    pub fn seek(&mut self, watch: &mut Watch<'_>) -> Result<Ending, RunError> {
+    pub fn seek(&mut self, watch: &mut Watch<'_>) -> Result<SearchEnding, RunError> {
         let boots = self.trials.search.experiment.boots;
         for end in [0, self.trials.bad()] {
             self.trials.boot(end, boots, watch)?;
@@ -106,14 +106,14 @@ impl<'a> Seeker<'a> {
                     (place, boots)
                 }
                 Next::End(ending) => return Ok(ending),
-                Next::Found(steps) if steps.is_empty() => return Ok(Ending::Drift),
+                Next::Found(steps) if steps.is_empty() => return Ok(SearchEnding::Drift),
                 Next::Found(steps) => {
                     self.steps = steps;
-                    return Ok(Ending::Found);
+                    return Ok(SearchEnding::Found);
                 }
             };
             if self.trials.search.budget.is_some_and(|budget| self.trials.effort.spent >= budget) {
-                return Ok(Ending::Budget);
+                return Ok(SearchEnding::Budget);
             }
             let before = self.trials.len();
             if let Some(again) = self.trials.again(place, boots) {
@@ -181,15 +181,15 @@ impl<'a> Seeker<'a> {
     }
 
     /// Whether a build of these kernels can read a changed file.
-    fn matters(&self, change: &Change) -> bool {
+    fn matters(&self, change: &ChangedFile) -> bool {
         let inputs = self.trials.inputs.as_ref().filter(|_| self.trials.kernels() > 0);
         inputs.is_none_or(|inputs| inputs.matter(change))
     }
 
     /// The ending if an end has no figure.
-    fn no_end(&self, end: usize) -> Ending {
+    fn no_end(&self, end: usize) -> SearchEnding {
         let problem = self.trials.problem(end).unwrap_or_default();
-        Ending::NoEnd(format!("{} {problem}", self.name(end)))
+        SearchEnding::NoEnd(format!("{} {problem}", self.name(end)))
     }
 
     /// An end as the user named it.
@@ -251,8 +251,8 @@ impl<'a> Seeker<'a> {
                 let left = of_groups(groups, &alike(&search.left().unwrap_or_default()));
                 Next::Try { place: place(node), boots: boots as u32, left }
             }
-            exact::Next::NoDifference => Next::End(Ending::NoDifference),
-            exact::Next::Hidden(..) => Next::End(Ending::Hidden),
+            exact::Next::NoDifference => Next::End(SearchEnding::NoDifference),
+            exact::Next::Hidden(..) => Next::End(SearchEnding::Hidden),
             exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
             exact::Next::Found(steps) => {
                 Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
@@ -288,7 +288,9 @@ impl<'a> Seeker<'a> {
         let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
         let (next, posterior) = search.next();
         let next = match next {
-            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
+            measured::Next::Found(steps) if steps.is_empty() => {
+                Next::End(SearchEnding::NoDifference)
+            }
             // A stray boot of an end later on, which the model allows for, must not end the search.
             _ if !differ && self.trials.len() == 2 => self.more_of_ends(),
             measured::Next::Read { node, left } => {
@@ -317,7 +319,7 @@ impl<'a> Seeker<'a> {
         let boots = |end: usize| self.trials.figures(end).len() as u32;
         let fewer = if boots(0) <= boots(bad) { 0 } else { bad };
         match boots(fewer) {
-            MOST_BOOTS.. => Next::End(Ending::NoDifference),
+            MOST_BOOTS.. => Next::End(SearchEnding::NoDifference),
             number => {
                 let boots = (2 * number).min(MOST_BOOTS);
                 Next::Try { place: fewer, boots, left: self.left.clone() }
@@ -357,7 +359,7 @@ impl<'a> Seeker<'a> {
         let nodes = 0..history.len();
         let is_built = |node: &usize| self.trials.trial(self.place(*node, groups)).is_some();
         let built: Vec<usize> = nodes.clone().filter(is_built).collect();
-        let is_shared = |change: &Change| !change.path.ends_with(".c") && self.matters(change);
+        let is_shared = |change: &ChangedFile| !change.path.ends_with(".c") && self.matters(change);
         let is_wide = |node: &usize| {
             let place = groups.groups[*node][0];
             // A merge has the changes of the commits that it merges.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use ::culprit::{Change, Phase, Tried, level, reach};
+use ::culprit::{LevelChange, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs, image};
 use model::{Execution, Experiment, Kept, Kernel, Mode, Variant, count};
@@ -393,7 +393,10 @@ impl<'a> Trials<'a> {
         let [Some(good), Some(bad)] = ends else { return None };
         let Difference { base, new, floor } = Difference::of(&good, &bad)?;
         let floor = floor.map(|floor| floor.max(signal.least(base)));
-        Some(Phase { signal: signal.to_string(), change: Change { levels: [base, new], floor } })
+        Some(Phase {
+            signal: signal.to_string(),
+            change: LevelChange { levels: [base, new], floor },
+        })
     }
 
     /// Whether the boots were emulated without exact mode, so that their times are not performance.

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use kernels::Source;
-use model::{Build, Compiler, Step, Variant};
+use model::{Build, Compiler, PatchStep, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -139,7 +139,7 @@ pub(super) fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
         name: name(step),
         step: step
             .checked_sub(1)
-            .map(|last| Step { after: name(last), patch: subjects[last].clone() }),
+            .map(|last| PatchStep { after: name(last), patch: subjects[last].clone() }),
         build: Some(Box::new(Build { first: Some(step), ..Build::clone(build) })),
         ..variant.clone()
     };
@@ -165,7 +165,7 @@ mod tests {
         let name = |it: &Variant| it.name.clone();
         assert_eq!(steps.iter().map(name).collect::<Vec<_>>(), ["v6.12", "v6.12+1", "v6.12+1..2"]);
         assert_eq!(steps[0].step, None);
-        let last = Step { after: "v6.12+1".into(), patch: "2.patch".into() };
+        let last = PatchStep { after: "v6.12+1".into(), patch: "2.patch".into() };
         assert_eq!(steps[2].step, Some(last));
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use model::Step;
+use model::PatchStep;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -69,7 +69,7 @@ impl Changes {
 struct Known {
     name: &'static str,
     values: &'static [(&'static str, &'static str)],
-    set: fn(Range<usize>, &str) -> Change,
+    set: fn(Range<usize>, &str) -> VariantChange,
 }
 
 const THP: Known = Known {
@@ -86,17 +86,17 @@ const NUMA_BALANCING: Known = Known {
     name: "numa_balancing",
     values: &[("off", "0"), ("normal", "1"), ("tiering", "2")],
     set: |place, value| {
-        Change::Sysctl(Spanned::new(place, "kernel.numa_balancing".into()), text(value))
+        VariantChange::Sysctl(Spanned::new(place, "kernel.numa_balancing".into()), text(value))
     },
 };
 const PREEMPT: Known = Known {
     name: "preempt",
     values: &[("none", "none"), ("voluntary", "voluntary"), ("full", "full"), ("lazy", "lazy")],
-    set: |_, value| Change::Cmdline(format!("preempt={value}")),
+    set: |_, value| VariantChange::Cmdline(format!("preempt={value}")),
 };
 
-fn sysfs(place: Range<usize>, path: &str, value: &str) -> Change {
-    Change::Sysfs(Spanned::new(place, path.into()), text(value))
+fn sysfs(place: Range<usize>, path: &str, value: &str) -> VariantChange {
+    VariantChange::Sysfs(Spanned::new(place, path.into()), text(value))
 }
 
 fn text(value: &str) -> Value {
@@ -105,7 +105,7 @@ fn text(value: &str) -> Value {
 
 /// What a value does to a variant.
 #[derive(Clone)]
-enum Change {
+enum VariantChange {
     Kernel,
     Revert(Vec<String>),
     Pick(Vec<String>),
@@ -118,7 +118,7 @@ enum Change {
 }
 
 /// Makes a change of commits or patches.
-type Wrap = fn(Vec<String>) -> Change;
+type Wrap = fn(Vec<String>) -> VariantChange;
 
 /// A value of an axis.
 struct Choice {
@@ -129,7 +129,7 @@ struct Choice {
     written: String,
     /// What it adds to a variant's name.
     suffix: String,
-    change: Change,
+    change: VariantChange,
 }
 
 struct Axis {
@@ -210,7 +210,7 @@ impl Axis {
             let suffix = build::suffix(number);
             let name = suffix.strip_prefix('+').unwrap_or(NONE).to_owned();
             let last = number.checked_sub(1).map(|last| subjects[last].clone());
-            let change = Change::Series(files.clone(), number, last);
+            let change = VariantChange::Series(files.clone(), number, last);
             Choice { place: place.clone(), name, written: suffix.clone(), suffix, change }
         };
         let choices = (0..=subjects.len()).map(choice).collect();
@@ -220,7 +220,7 @@ impl Axis {
     fn of_settings(
         key: Spanned<String>,
         values: List<Value>,
-        change: fn(Spanned<String>, Value) -> Change,
+        change: fn(Spanned<String>, Value) -> VariantChange,
     ) -> Checked<Self> {
         let name = key.get_ref().clone();
         Self::new(&name, values, |place, value| {
@@ -338,7 +338,7 @@ impl MatrixForm {
     fn axes(self, directory: &Path) -> Checked<Vec<Axis>> {
         let mut axes = vec![Axis::new(KERNEL, self.kernel, |place, written| {
             let name = default_name(&written);
-            Ok(Choice { place, suffix: name.clone(), name, written, change: Change::Kernel })
+            Ok(Choice { place, suffix: name.clone(), name, written, change: VariantChange::Kernel })
         })?];
         let (patches, series) = match self.each.filter(|it| *it.get_ref()) {
             Some(each) if self.patches.is_none() => {
@@ -348,9 +348,9 @@ impl MatrixForm {
             None => (self.patches, None),
         };
         let changes: [(_, _, _, Wrap); 3] = [
-            ("revert", "+revert-", self.revert, Change::Revert),
-            ("pick", "+", self.pick, Change::Pick),
-            (PATCHES, "+", patches, Change::Patches),
+            ("revert", "+revert-", self.revert, VariantChange::Revert),
+            ("pick", "+", self.pick, VariantChange::Pick),
+            (PATCHES, "+", patches, VariantChange::Patches),
         ];
         for (name, mark, values, change) in changes {
             axes.extend(values.map(|it| Axis::of_changes(name, mark, it, change)).transpose()?);
@@ -375,15 +375,15 @@ impl MatrixForm {
                     name,
                     written: words.clone(),
                     suffix,
-                    change: Change::Cmdline(words),
+                    change: VariantChange::Cmdline(words),
                 })
             })?);
         }
         for (key, values) in self.sysctl {
-            axes.push(Axis::of_settings(key, values, Change::Sysctl)?);
+            axes.push(Axis::of_settings(key, values, VariantChange::Sysctl)?);
         }
         for (key, values) in self.sysfs {
-            axes.push(Axis::of_settings(key, values, Change::Sysfs)?);
+            axes.push(Axis::of_settings(key, values, VariantChange::Sysfs)?);
         }
         Ok(axes)
     }
@@ -392,8 +392,8 @@ impl MatrixForm {
 /// Refuses two axes that write to one file.
 fn check_files(axes: &[Axis]) -> Checked<()> {
     let file = |axis: &Axis| match &axis.choices[0].change {
-        Change::Sysctl(name, _) => Some(format!("sysctl {}", name.get_ref())),
-        Change::Sysfs(path, _) => Some(path.get_ref().clone()),
+        VariantChange::Sysctl(name, _) => Some(format!("sysctl {}", name.get_ref())),
+        VariantChange::Sysfs(path, _) => Some(path.get_ref().clone()),
         _ => None,
     };
     let files: Vec<Option<String>> = axes.iter().map(file).collect();
@@ -407,15 +407,15 @@ fn check_files(axes: &[Axis]) -> Checked<()> {
 }
 
 /// Words of the command line that a value amounts to.
-fn words(change: &Change) -> Vec<String> {
+fn words(change: &VariantChange) -> Vec<String> {
     match change {
-        Change::Cmdline(words) => words.split_whitespace().map(str::to_owned).collect(),
+        VariantChange::Cmdline(words) => words.split_whitespace().map(str::to_owned).collect(),
         // A sysctl can be set on the command line, and so can this file
         // (`Documentation/admin-guide/kernel-parameters.txt`).
-        Change::Sysctl(name, value) => {
+        VariantChange::Sysctl(name, value) => {
             vec![format!("sysctl.{}={}", name.get_ref(), String::from(value.clone()))]
         }
-        Change::Sysfs(path, value) if path.get_ref() == THP_FILE => {
+        VariantChange::Sysfs(path, value) if path.get_ref() == THP_FILE => {
             vec![format!("transparent_hugepage={}", String::from(value.clone()))]
         }
         _ => Vec::new(),
@@ -469,20 +469,20 @@ fn variant(axes: &[Axis], cell: &[usize], cells: &[Vec<usize>]) -> VariantForm {
     let paths = |files: Vec<String>| files.into_iter().map(PathBuf::from).collect();
     for (number, (_, choice)) in chosen(axes, cell).enumerate() {
         match choice.change.clone() {
-            Change::Kernel => {}
-            Change::Revert(commits) => form.revert = commits,
-            Change::Pick(commits) => form.pick = commits,
-            Change::Patches(files) => form.patches = paths(files),
-            Change::Series(files, first, last) => {
+            VariantChange::Kernel => {}
+            VariantChange::Revert(commits) => form.revert = commits,
+            VariantChange::Pick(commits) => form.pick = commits,
+            VariantChange::Patches(files) => form.patches = paths(files),
+            VariantChange::Series(files, first, last) => {
                 (form.patches, form.first) = (paths(files), Some(first));
                 let mut before = cell.to_vec();
                 before[number] = before[number].saturating_sub(1);
                 let last = last.filter(|_| cells.contains(&before));
-                form.step = last.map(|patch| Step { after: name(axes, &before), patch });
+                form.step = last.map(|patch| PatchStep { after: name(axes, &before), patch });
             }
-            Change::Cmdline(more) => words.push(more),
-            Change::Sysctl(name, value) => drop(form.sysctl.insert(name, value)),
-            Change::Sysfs(path, value) => drop(form.sysfs.insert(path, value)),
+            VariantChange::Cmdline(more) => words.push(more),
+            VariantChange::Sysctl(name, value) => drop(form.sysctl.insert(name, value)),
+            VariantChange::Sysfs(path, value) => drop(form.sysfs.insert(path, value)),
         }
     }
     form.cmdline = Some(at(words.join(" ").trim()));

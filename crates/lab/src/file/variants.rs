@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::{Build, Setting, Step, Variant};
+use model::{Build, PatchStep, Setting, Variant};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -47,7 +47,7 @@ pub struct VariantForm {
     #[serde(skip)]
     pub(super) first: Option<usize>,
     #[serde(skip)]
-    pub(super) step: Option<Step>,
+    pub(super) step: Option<PatchStep>,
     /// Commits to revert before it is built.
     #[serde(default, skip_serializing)]
     pub revert: Vec<String>,

@@ -2,14 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use code::Difference;
+use code::CodeDifference;
 use compare::{Coverage, CoverageBuilder};
 use model::Mode;
 use store::{Archive, Detail};
 
 /// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
 /// Fails when the store fails.
-pub fn coverage(store: &dyn Archive, difference: &Difference) -> Result<Coverage, store::Error> {
+pub fn coverage(
+    store: &dyn Archive,
+    difference: &CodeDifference,
+) -> Result<Coverage, store::Error> {
     let mut covering = CoverageBuilder::of(difference);
     for row in store.experiments()? {
         if store.experiment(row.id)?.mode != Mode::Exact {

@@ -12,7 +12,7 @@ pub const COUNTED_BY: [&str; 3] = ["emulator", "plugin", "clock library"];
 
 /// A key of the experiment file whose value differs between two experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct KeyDifference {
     /// The key with its tables, such as `machine.memory`. An element of a list appears by its name.
     pub key: String,
     /// The value in the first experiment; `None` if it is absent or the default.
@@ -23,10 +23,10 @@ pub struct Difference {
 
 /// The keys in which two experiments differ, except names. Kernels are compared by the stored digests of
 /// their images.
-pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
+pub fn differences(first: &Experiment, second: &Experiment) -> Vec<KeyDifference> {
     let [first, second] = [first, second].map(keys);
     let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
-    let both = all.into_iter().map(|key| Difference {
+    let both = all.into_iter().map(|key| KeyDifference {
         key: key.clone(),
         first: first.get(key).cloned(),
         second: second.get(key).cloned(),

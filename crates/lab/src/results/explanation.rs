@@ -14,7 +14,7 @@ const COUNTED: [&str; 1] = [Source::Vmstat.name()];
 
 /// Which difference is to be explained.
 #[derive(Clone, Debug)]
-pub struct Difference {
+pub struct ExplanationQuestion {
     /// The experiment.
     pub experiment: ExperimentId,
     /// The names of the baseline and of the other variant.
@@ -38,7 +38,7 @@ pub struct Explained {
 
 impl Explained {
     /// Explains a difference. Functions are marked by their code if the cache has both kernels.
-    pub fn of(store: &dyn Archive, asked: Difference) -> Result<Self, AnalysisError> {
+    pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
         let phase = asked.phase.clone();
         let Found { experiment, kept, places, used } = find(store, asked)?;
@@ -80,8 +80,11 @@ pub(super) struct Found {
 }
 
 /// Finds variants and workload, and reads their boots.
-pub(super) fn find(store: &dyn Archive, asked: Difference) -> Result<Found, AnalysisError> {
-    let Difference { experiment: id, variants, workload, .. } = asked;
+pub(super) fn find(
+    store: &dyn Archive,
+    asked: ExplanationQuestion,
+) -> Result<Found, AnalysisError> {
+    let ExplanationQuestion { experiment: id, variants, workload, .. } = asked;
     let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
     let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
     let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
@@ -183,7 +186,7 @@ mod tests {
         ] {
             let variants = ["old", new].map(str::to_owned);
             let workload = workload.map(str::to_owned);
-            let asked = Difference { experiment, variants, workload, phase: None };
+            let asked = ExplanationQuestion { experiment, variants, workload, phase: None };
             let error = Explained::of(&*store, asked).err().unwrap().to_string();
             assert!(error.starts_with(told), "{error}");
         }

@@ -7,7 +7,7 @@ use model::{Experiment, Kept, WorkloadUse};
 use store::Archive;
 
 use crate::results::analysis::AnalysisError;
-use crate::results::explanation::{Difference, Found, find, sides};
+use crate::results::explanation::{ExplanationQuestion, Found, find, sides};
 
 /// The sampled profiles of two variants.
 pub struct SampledProfiles {
@@ -21,7 +21,7 @@ pub struct SampledProfiles {
 
 impl SampledProfiles {
     /// Compares two variants of an experiment of measured mode.
-    pub fn of(store: &dyn Archive, asked: Difference) -> Result<Self, AnalysisError> {
+    pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let (id, phase) = (asked.experiment, asked.phase.clone());
         let Found { experiment, mut kept, places, used } = find(store, asked)?;
         let judging = Judging::of(&Results::of(&experiment, &kept));

@@ -15,7 +15,7 @@ use super::context::RunContext;
 use super::failures::Failed;
 use super::looks::Looks;
 use super::plan::Due;
-use super::{Ending, Lab, RunError, RunOptions, RunSummary};
+use super::{Lab, RunEnding, RunError, RunOptions, RunSummary};
 use crate::boot::guest::{Guest, Libraries};
 use crate::record::metrics;
 use crate::record::salvage::remove;
@@ -84,7 +84,7 @@ impl Lab {
         options: RunOptions,
         summary: &mut RunSummary,
         watch: &mut Watch<'_>,
-    ) -> Result<Ending, RunError> {
+    ) -> Result<RunEnding, RunError> {
         let begun = Instant::now();
         let mut looks = Looks::new(context.experiment, summary.experiment, begun);
         looks.announce(watch);
@@ -95,7 +95,7 @@ impl Lab {
         let (id, verify) = (summary.experiment, options.verify);
         let shared = Shared { context, guest, libraries, scratch, id, verify };
         let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
-        let mut end: Option<Result<Ending, RunError>> = None;
+        let mut end: Option<Result<RunEnding, RunError>> = None;
         let (mut running, mut done, mut left_out) = (0, 0, 0);
         let mut told_of = HashSet::new();
         let (sender, receiver) = mpsc::channel();
@@ -195,7 +195,7 @@ impl Lab {
         });
         match end {
             Some(end) => end,
-            None => Ok(looks.look(&**store, watch)?.unwrap_or(Ending::Schedule)),
+            None => Ok(looks.look(&**store, watch)?.unwrap_or(RunEnding::Schedule)),
         }
     }
 }

@@ -9,7 +9,7 @@ use model::{Experiment, count};
 use stats::sequential::looks;
 use store::{Archive, Detail, ExperimentId};
 
-use super::{Ending, RunError};
+use super::{RunEnding, RunError};
 use crate::run::watch::{Progress, Watch};
 
 /// The looks of one run.
@@ -53,14 +53,14 @@ impl<'a> Looks<'a> {
         block: u32,
         store: &dyn Archive,
         watch: &mut Watch<'_>,
-    ) -> Result<Option<Ending>, RunError> {
+    ) -> Result<Option<RunEnding>, RunError> {
         if self.block.replace(block) == Some(block) {
             return Ok(None);
         }
         let decided = self.look(store, watch)?;
         let budget = self.experiment.sequential.and_then(|sequential| sequential.budget);
         let spent = budget.is_some_and(|it| self.begun.elapsed() >= Duration::from_millis(it.0));
-        Ok(decided.or(spent.then_some(Ending::Budget)))
+        Ok(decided.or(spent.then_some(RunEnding::Budget)))
     }
 
     /// Judges the stored boots if a look is due. Returns why no more are needed; `None` if more are.
@@ -68,7 +68,7 @@ impl<'a> Looks<'a> {
         &mut self,
         store: &dyn Archive,
         watch: &mut Watch<'_>,
-    ) -> Result<Option<Ending>, RunError> {
+    ) -> Result<Option<RunEnding>, RunError> {
         if !self.may_end() {
             return Ok(None);
         }
@@ -97,7 +97,7 @@ impl<'a> Looks<'a> {
             fruitless.is_none()
         });
         let Some((_, first)) = points.first() else {
-            return Ok(Some(Ending::Fruitless));
+            return Ok(Some(RunEnding::Fruitless));
         };
         let judging = first.judging;
         let verdicts: Vec<Judged> = points.iter().flat_map(verdicts).collect();
@@ -112,10 +112,10 @@ impl<'a> Looks<'a> {
             watch(Progress::Message(&line));
         }
         if verdicts.is_empty() {
-            return Ok(Some(Ending::Unjudged));
+            return Ok(Some(RunEnding::Unjudged));
         }
         let decided = verdicts.iter().all(|judged| judged.verdict != Verdict::Undecided);
-        Ok(decided.then_some(Ending::Verdicts))
+        Ok(decided.then_some(RunEnding::Verdicts))
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
         }
 
         /// Why no boot of this block is needed, and the printed remarks.
-        fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<Ending>, String) {
+        fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<RunEnding>, String) {
             let mut said = String::new();
             let ending = looks.before(block, &*self.store, &mut |progress| {
                 if let Progress::Message(line) = progress {
@@ -253,14 +253,14 @@ mod tests {
             bench.keep(block, [scattered(block, 10.0), scattered(block + 1, 20.0)]);
         }
         let (ending, said) = bench.before(&mut bench.looks(), 4);
-        assert_eq!(ending, Some(Ending::Verdicts));
+        assert_eq!(ending, Some(RunEnding::Verdicts));
         let head = "look 1 of 3, at 4 boots of each variant, level 0.50 %: 1 of 1 verdict decided";
         assert!(said.starts_with(head), "{said}");
         assert!(said.contains("b: autonuma Elapsed-NUMA01: regression (-"), "{said}");
     }
 
     /// The variants run at two points; the second has boots where `has` says so.
-    fn swept(has: [bool; 2]) -> Vec<(Option<Ending>, String)> {
+    fn swept(has: [bool; 2]) -> Vec<(Option<RunEnding>, String)> {
         let text = FILE.replace("memory = \"1G\"\n", "") + "[sweep]\nmemory = [\"1G\", \"2G\"]\n";
         let mut bench = Bench::of(&text);
         let looks = (0..6).map(|block| {
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_sweep_ends_when_all_points_are_decided() {
         let [(first, said), _, (last, decided)] = &swept([true, true])[..] else { panic!() };
-        assert_eq!((first, last), (&None, &Some(Ending::Verdicts)));
+        assert_eq!((first, last), (&None, &Some(RunEnding::Verdicts)));
         // The two points share the level of the look.
         let head = "look 1 of 3, at 4 boots of each variant, level 0.25 %: 1 of 2 verdicts decided";
         assert!(said.starts_with(head), "{said}");
@@ -286,10 +286,10 @@ mod tests {
     #[test]
     fn a_sweep_does_not_wait_for_a_point_without_complete_boots() {
         let [(ending, said), ..] = &swept([true, false])[..] else { panic!() };
-        assert_eq!(*ending, Some(Ending::Verdicts));
+        assert_eq!(*ending, Some(RunEnding::Verdicts));
         assert!(said.starts_with("b memory=2G has no complete boot\nlook 1 of 3, "), "{said}");
         let none = &swept([false, false])[0];
-        assert_eq!(none.0, Some(Ending::Fruitless));
+        assert_eq!(none.0, Some(RunEnding::Fruitless));
     }
 
     /// From -3 to 3, as if at random (SplitMix64).
@@ -342,7 +342,7 @@ mod tests {
             bench.keep(block, [scattered(block, 10.0), scattered(block + 1, 20.0)]);
         }
         let (ending, said) = bench.before(&mut bench.looks(), 4);
-        assert_eq!(ending, Some(Ending::Unjudged));
+        assert_eq!(ending, Some(RunEnding::Unjudged));
         assert!(said.ends_with("\n  autonuma has no row `Elapsed-NUMA9` to judge\n"), "{said}");
     }
 
@@ -371,7 +371,7 @@ mod tests {
             bench.keep(block, [scattered(block, 10.0); 2]);
             endings.push(bench.before(&mut bench.looks(), block + 1).0);
         }
-        assert_eq!(endings, [None, None, None, None, None, Some(Ending::Verdicts)]);
+        assert_eq!(endings, [None, None, None, None, None, Some(RunEnding::Verdicts)]);
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
             bench.keep(block, [scattered(block, 10.0), None]);
         }
         let (ending, said) = bench.before(&mut bench.looks(), 4);
-        assert_eq!((ending, &*said), (Some(Ending::Fruitless), "b has no complete boot\n"));
+        assert_eq!((ending, &*said), (Some(RunEnding::Fruitless), "b has no complete boot\n"));
     }
 
     #[test]
@@ -392,6 +392,6 @@ mod tests {
         let mut looks = bench.looks();
         looks.block = Some(0);
         assert_eq!(bench.before(&mut looks, 0).0, None);
-        assert_eq!(bench.before(&mut looks, 1).0, Some(Ending::Budget));
+        assert_eq!(bench.before(&mut looks, 1).0, Some(RunEnding::Budget));
     }
 }

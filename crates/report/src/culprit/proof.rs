@@ -1,6 +1,6 @@
 //! The proof of a culprit: what it changes against its parent, and what its revert changes.
 
-use culprit::{Change, Findings, Proof};
+use culprit::{Findings, LevelChange, Proof};
 use model::count;
 
 use super::{by, floor, value};
@@ -12,7 +12,7 @@ use crate::words::Of;
 const FUNCTIONS: usize = 8;
 
 /// One part of a proof. `by` is what hides small changes of its figure.
-fn line(what: &str, change: &Change, of: Of, by: &str) -> String {
+fn line(what: &str, change: &LevelChange, of: Of, by: &str) -> String {
     let beyond = match change.floor {
         None => "too few boots to judge".to_owned(),
         Some(floor) => {
@@ -39,7 +39,7 @@ pub fn block(proof: &Proof, found: &Findings, is_option: bool) -> Block {
     match &proof.reverted {
         Ok(change) => {
             said.push(line(&format!("the bad end and that with it {reverted}"), change, of, by));
-            if let Some(step) = proof.step.filter(Change::is_beyond) {
+            if let Some(step) = proof.step.filter(LevelChange::is_beyond) {
                 let back = -100.0 * change.change() / step.change();
                 said.push(format!("{reverting} takes {back:.0} % of the step back"));
             }

@@ -1,6 +1,6 @@
 //! The subject: what was found, in one line.
 
-use compare::{Comparison, Row, Table, Verdict, along};
+use compare::{Comparison, Row, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
 
 use super::clipped;
@@ -112,7 +112,7 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
 
 /// The subject of a sweep: how often each verdict was given, and where one changes first.
 fn of_sweep(comparison: &Comparison) -> String {
-    let all = along(&comparison.points);
+    let all = verdicts_by_point(&comparison.points);
     let verdicts = || all.iter().flat_map(|along| &along.places).filter_map(|place| place.found);
     let kinds = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
     let given = kinds.map(|kind| (verdicts().filter(|it| it.verdict == kind).count(), kind.name()));

@@ -1,6 +1,6 @@
 //! The verdicts along a sweep: a chart and a table for each figure.
 
-use compare::{Along, Comparison, along};
+use compare::{Comparison, PointVerdicts, verdicts_by_point};
 use maud::{Markup, html};
 
 use super::judgement::{self, Gain, Judgement, gain_word, margin, reach};
@@ -22,7 +22,7 @@ const APART: f64 = 7.0;
 const MARK: f64 = 3.2;
 
 pub fn section(comparison: &Comparison) -> Markup {
-    let all = along(&comparison.points);
+    let all = verdicts_by_point(&comparison.points);
     let mut figures: Vec<(&str, &str)> = Vec::new();
     for it in &all {
         if !figures.contains(&(it.workload, it.metric)) {
@@ -38,7 +38,7 @@ pub fn section(comparison: &Comparison) -> Markup {
             (document::html(&turns.collect::<Vec<_>>(), 2))
             p class="note" { (sweep::heading(comparison)) "." }
             @for (workload, metric) in &figures {
-                @let own: Vec<&Along<'_>> =
+                @let own: Vec<&PointVerdicts<'_>> =
                     all.iter().filter(|it| (it.workload, it.metric) == (workload, metric)).collect();
                 h3 {
                     @if figures.iter().any(|(other, _)| other != workload) {
@@ -57,16 +57,16 @@ pub fn section(comparison: &Comparison) -> Markup {
 }
 
 /// What each point tells.
-fn judgements<'a>(along: &Along<'a>) -> Vec<Option<Judgement<'a>>> {
-    let at = |place: &compare::Place<'a>| {
+fn judgements<'a>(along: &PointVerdicts<'a>) -> Vec<Option<Judgement<'a>>> {
+    let at = |place: &compare::PointFigure<'a>| {
         let (comparison, found) = (&place.spot.comparison, place.found?);
-        let compare::Found { table, row, column, .. } = found;
+        let compare::PointVerdict { table, row, column, .. } = found;
         Some(Judgement { comparison, table, row, column, point: Some(&place.spot.name) })
     };
     along.places.iter().map(at).collect()
 }
 
-fn table(own: &[&Along<'_>], reach: f64) -> Markup {
+fn table(own: &[&PointVerdicts<'_>], reach: f64) -> Markup {
     let lines: Vec<Judgement<'_>> = own.iter().flat_map(|it| judgements(it)).flatten().collect();
     let unknown = own.iter().flat_map(|along| {
         let unknown = along.places.iter().filter(|place| place.found.is_none());
@@ -79,7 +79,7 @@ fn table(own: &[&Along<'_>], reach: f64) -> Markup {
 }
 
 /// The effect of each variant with its interval, or with its luck floor, from point to point.
-fn chart(own: &[&Along<'_>], comparison: &Comparison, reach: f64) -> Markup {
+fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Markup {
     let Some(first) = own.first() else { return html! {} };
     let gains: Vec<Vec<Option<Gain>>> = own
         .iter()
@@ -159,7 +159,7 @@ fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) 
 }
 
 /// The colour and the shape of a variant: those of its column.
-fn group(along: &Along<'_>) -> usize {
+fn group(along: &PointVerdicts<'_>) -> usize {
     along.places.iter().find_map(|place| Some(place.found?.column)).unwrap_or(1)
 }
 

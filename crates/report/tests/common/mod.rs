@@ -7,8 +7,8 @@ pub mod carried;
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Point, PointChange, Provenance, Sample,
-    Step, Topology, Usage, Variant, WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, PatchStep, Point, PointChange,
+    Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ pub fn series(patches: &[&str]) -> Vec<Variant> {
     let name = |step: usize| if step == 0 { "v6.12".to_owned() } else { format!("v6.12+{step}") };
     let mut variants = vec![variant(&name(0))];
     variants.extend(patches.iter().zip(1..).map(|(patch, number)| Variant {
-        step: Some(Step { after: name(number - 1), patch: (*patch).to_owned() }),
+        step: Some(PatchStep { after: name(number - 1), patch: (*patch).to_owned() }),
         ..variant(&name(number))
     }));
     variants

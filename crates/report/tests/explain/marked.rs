@@ -1,6 +1,6 @@
 //! Explanations with functions marked by their code.
 
-use code::{Change, Difference, Function, Size};
+use code::{Change, CodeDifference, Function, Size};
 use compare::{Explanation, Subject};
 use model::Boot;
 
@@ -30,7 +30,7 @@ fn marked_in(new: &[Boot], causes: &[&str]) -> Explanation {
         added: 0,
     };
     let functions = differ.into_iter().map(function).collect();
-    explanation.with_code(Ok(Difference { functions, same: same.into_iter().collect() }))
+    explanation.with_code(Ok(CodeDifference { functions, same: same.into_iter().collect() }))
 }
 
 #[test]

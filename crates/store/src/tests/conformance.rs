@@ -131,7 +131,7 @@ pub fn ends_of_series_give_their_differences(place: &dyn Place) {
 pub fn subjects_of_patches_are_kept_and_no_part_of_the_identity(place: &dyn Place) {
     let (mut store, id) = with_numa(place);
     let mut series = store.experiment(id).unwrap();
-    let step = |patch: &str| Some(model::Step { after: "6.1".into(), patch: patch.into() });
+    let step = |patch: &str| Some(model::PatchStep { after: "6.1".into(), patch: patch.into() });
     for patch in ["mm: one", "mm: other words"] {
         series.variants[1].step = step(patch);
         assert_eq!(store.keep_experiment(&series).unwrap(), id);

@@ -25,7 +25,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use self::stages::{Stages, Taken};
+use self::stages::{StageTimes, Stages};
 use self::team::Team;
 use super::reporter::Reporter;
 use super::{Given, Result, Workload, WorkloadError, list, refused, value_of, within};
@@ -232,7 +232,7 @@ fn run(benchmark: Benchmark, class: Class, threads: usize, reporter: &mut Report
 fn report(
     name: &str,
     outcome: Outcome,
-    taken: Taken,
+    taken: StageTimes,
     threads: usize,
     reporter: &mut Reporter,
 ) -> Result<()> {
@@ -290,7 +290,7 @@ mod tests {
         let mut reporter = Reporter::to(file.reopen().unwrap());
         let verdict = verify::check("zeta", 8.6, 8.5971775078648, 1e-10);
         let outcome = Outcome { millions: 1.0, verdict, remark: String::new() };
-        let error = report("cg.S", outcome, Taken::default(), 2, &mut reporter).unwrap_err();
+        let error = report("cg.S", outcome, StageTimes::default(), 2, &mut reporter).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the result of cg.S cannot be used: zeta is 8.6000000000000e0, but the official value is \

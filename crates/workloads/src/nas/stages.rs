@@ -36,7 +36,7 @@ impl fmt::Display for Stage {
 
 /// The times of the timed stage.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Taken {
+pub struct StageTimes {
     /// Elapsed seconds.
     pub elapsed: f64,
     /// CPU time of all threads together.
@@ -53,13 +53,13 @@ struct Progress<'a> {
     /// The first failure to report.
     result: Result<()>,
     started: Option<(Instant, CpuTime)>,
-    taken: Taken,
+    taken: StageTimes,
 }
 
 impl<'a> Stages<'a> {
     /// Those of the benchmark `name`.
     pub fn new(name: &str, reporter: &'a mut Reporter) -> Self {
-        let (result, taken) = (Ok(()), Taken::default());
+        let (result, taken) = (Ok(()), StageTimes::default());
         Self(Mutex::new(Progress { name: name.to_owned(), reporter, result, started: None, taken }))
     }
 
@@ -69,7 +69,7 @@ impl<'a> Stages<'a> {
     }
 
     /// The times of the timed stage. Fails when the phases could not be reported.
-    pub fn end(self) -> Result<Taken> {
+    pub fn end(self) -> Result<StageTimes> {
         let progress = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         progress.result?;
         progress.reporter.phase("")?;
@@ -81,7 +81,7 @@ impl Progress<'_> {
     fn begin(&mut self, stage: Stage) {
         if let Some((start, before)) = self.started.take() {
             let elapsed = start.elapsed().as_secs_f64();
-            self.taken = Taken { elapsed, cpu: own_time().since(before) };
+            self.taken = StageTimes { elapsed, cpu: own_time().since(before) };
         }
         if self.result.is_ok() {
             self.result = self.reporter.phase(&format!("{}-{stage}", self.name));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use model::{Experiment, Setting, Step};
+use model::{Experiment, PatchStep, Setting};
 
 use super::super::tests::rendered;
 use super::super::{parse, write};
@@ -102,7 +102,7 @@ fn the_steps_of_a_series_are_crossed_with_settings() {
     assert_eq!(variants[5].axes[1], ("thp".to_owned(), "never".to_owned()));
     // Each step follows the one with the same setting.
     assert_eq!([&variants[0].step, &variants[1].step], [&None, &None]);
-    let last = Step { after: "v6.12+1 thp=never".into(), patch: "2.patch".into() };
+    let last = PatchStep { after: "v6.12+1 thp=never".into(), patch: "2.patch".into() };
     assert_eq!(variants[5].step, Some(last));
 }
 

@@ -8,17 +8,17 @@ use std::time::{Duration, SystemTime};
 use kernels::digest;
 use model::{Better, Manifest, Mean, Metric, Parameter};
 
-use super::{TakeError, Taken, in_file};
+use super::{BundleError, ProgramBundle, in_file};
 
 /// Archives that were not used for so long are removed.
 const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest name of a workload, in bytes.
 const LONGEST_NAME: usize = 60;
 
-impl Taken {
+impl ProgramBundle {
     /// Writes the archive into the cache whose directory is `root`, and removes old ones. Returns its path.
     /// Fails when the cache cannot be written.
-    pub fn keep(&self, root: &Path) -> Result<PathBuf, TakeError> {
+    pub fn keep(&self, root: &Path) -> Result<PathBuf, BundleError> {
         let home = root.join("programs");
         fs::create_dir_all(&home).map_err(in_file(&home))?;
         let path = home.join(format!("{}.cpio", &digest(&self.archive)[..16]));
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
     use crate::workloads;
 
-    fn taken(command: &[&str]) -> Taken {
-        Taken {
+    fn bundled(command: &[&str]) -> ProgramBundle {
+        ProgramBundle {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             directory: "/home/me".into(),
             archive: b"070701".to_vec(),
@@ -119,20 +119,20 @@ mod tests {
     #[test]
     fn arguments_reach_the_guest_as_they_are() {
         let command = ["/home/me/a,b", "{cpus}", "{", "x{program}y", ""];
-        let manifest = taken(&command).manifest();
+        let manifest = bundled(&command).manifest();
         assert_eq!((manifest.name.as_str(), manifest.plain), ("a-b", true));
         let topology = Topology::even(1, Bytes::mib(512), 1).unwrap();
         let machine =
             Machine { accel: Accel::Tcg, limits: Limits::default(), ..Machine::new(topology) };
         assert_eq!(workloads::command(&manifest, &machine, None).unwrap(), command);
-        let long = taken(&[&"\u{e9}".repeat(200)]).manifest();
+        let long = bundled(&[&"\u{e9}".repeat(200)]).manifest();
         assert_eq!(long.name.len(), LONGEST_NAME);
     }
 
     #[test]
     fn archives_are_kept_until_they_are_old() {
         let root = tempfile::tempdir().unwrap();
-        let path = taken(&["x"]).keep(root.path()).unwrap();
+        let path = bundled(&["x"]).keep(root.path()).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"070701");
         let age = |path: &Path, age: Duration| {
             let file = fs::File::options().write(true).open(path).unwrap();
@@ -143,7 +143,7 @@ mod tests {
         age(&others[1], OLD + Duration::from_secs(60));
         age(&path, OLD + Duration::from_secs(60));
         // What is used again is not old.
-        assert_eq!(taken(&["x"]).keep(root.path()).unwrap(), path);
+        assert_eq!(bundled(&["x"]).keep(root.path()).unwrap(), path);
         assert!(path.exists() && others[0].exists() && !others[1].exists());
     }
 }

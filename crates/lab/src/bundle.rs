@@ -51,7 +51,7 @@ const NOT_OF_PYTHON: [&str; 10] = [
 
 /// What is to be taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ProgramRequest<'a> {
     /// The program and its arguments.
     pub command: &'a [String],
     /// The directory to which relative paths refer, and in which the program starts.
@@ -64,7 +64,7 @@ pub struct Asked<'a> {
 
 /// A program and its files.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct ProgramBundle {
     /// The command with the program's path.
     pub command: Vec<String>,
     /// The program's working directory.
@@ -77,7 +77,7 @@ pub struct Taken {
 
 /// Why a program cannot be taken.
 #[derive(Debug, thiserror::Error)]
-pub enum TakeError {
+pub enum BundleError {
     /// A file cannot be read.
     #[error("{path}: {error}")]
     Read {
@@ -128,30 +128,31 @@ pub enum TakeError {
 }
 
 /// Takes a program with its files. Fails when it cannot be started, or something that it needs is missing.
-pub fn take(asked: Asked<'_>) -> Result<Taken, TakeError> {
-    let (program, files) = collect(asked)?;
-    let arguments = asked.command.get(1..).unwrap_or_default();
+pub fn bundle(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleError> {
+    let (program, files) = collect(request)?;
+    let arguments = request.command.get(1..).unwrap_or_default();
     let command = [&[text(&program)?.to_owned()], arguments].concat();
-    let directory = text(asked.directory)?.to_owned();
-    Ok(Taken { command, directory, files: files.entries.len(), archive: files.archive()? })
+    let directory = text(request.directory)?.to_owned();
+    Ok(ProgramBundle { command, directory, files: files.entries.len(), archive: files.archive()? })
 }
 
 /// The program's path, and its files.
-fn collect(asked: Asked<'_>) -> Result<(PathBuf, Files), TakeError> {
-    let (name, arguments) = asked.command.split_first().ok_or(TakeError::Unknown(String::new()))?;
-    let program = find(name, asked)?;
-    let mut files = Files { directory: asked.directory.to_owned(), ..Files::default() };
-    let directory = files.place(asked.directory)?;
+fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files), BundleError> {
+    let (name, arguments) =
+        request.command.split_first().ok_or(BundleError::Unknown(String::new()))?;
+    let program = find(name, request)?;
+    let mut files = Files { directory: request.directory.to_owned(), ..Files::default() };
+    let directory = files.place(request.directory)?;
     files.entries.insert(directory, Entry::Directory);
     files.add(&program)?;
     let bytes = fs::read(&program).map_err(in_file(&program))?;
     if Script::of(&bytes).is_none() && Elf::of(&bytes).is_none() {
         let problem = "is neither a script (#!) nor a 64-bit ELF program for x86-64".to_owned();
-        return Err(TakeError::Program { path: name.into(), problem });
+        return Err(BundleError::Program { path: name.into(), problem });
     }
     let is_shell = script::is_shell(&program);
     for argument in arguments {
-        let path = joined(asked.directory, Path::new(argument));
+        let path = joined(request.directory, Path::new(argument));
         if fs::metadata(&path).is_ok_and(|found| found.is_file()) && !is_of_guest(&path) {
             files.add(&path)?;
             if is_shell {
@@ -161,8 +162,8 @@ fn collect(asked: Asked<'_>) -> Result<(PathBuf, Files), TakeError> {
             files.commands(argument.as_bytes())?;
         }
     }
-    for path in asked.with {
-        files.add_all(&joined(asked.directory, path), &|_| true)?;
+    for path in request.with {
+        files.add_all(&joined(request.directory, path), &|_| true)?;
     }
     while let Some((path, spare)) = files.due.pop_front() {
         files.spare = spare;
@@ -173,18 +174,20 @@ fn collect(asked: Asked<'_>) -> Result<(PathBuf, Files), TakeError> {
 }
 
 /// For `map_err`: adds the path.
-fn in_file(path: &Path) -> impl FnOnce(io::Error) -> TakeError {
+fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BundleError {
     let path = path.to_owned();
-    move |error| TakeError::Read { path, error }
+    move |error| BundleError::Read { path, error }
 }
 
 /// The program's absolute path. Fails when it cannot be started.
-fn find(name: &str, asked: Asked<'_>) -> Result<PathBuf, TakeError> {
+fn find(name: &str, request: ProgramRequest<'_>) -> Result<PathBuf, BundleError> {
     if !name.contains('/') {
-        let mut places = asked.path.iter().map(|it| joined(asked.directory, &it.join(name)));
-        return places.find(|it| is_program(it)).ok_or_else(|| TakeError::Unknown(name.to_owned()));
+        let mut places = request.path.iter().map(|it| joined(request.directory, &it.join(name)));
+        return places
+            .find(|it| is_program(it))
+            .ok_or_else(|| BundleError::Unknown(name.to_owned()));
     }
-    let path = joined(asked.directory, Path::new(name));
+    let path = joined(request.directory, Path::new(name));
     let found = fs::metadata(&path).map_err(in_file(Path::new(name)))?;
     let problem = match () {
         () if found.is_dir() => "is a directory: name a program",
@@ -192,7 +195,7 @@ fn find(name: &str, asked: Asked<'_>) -> Result<PathBuf, TakeError> {
         () if !is_program(&path) => "is not executable: `chmod +x` makes it so",
         () => return Ok(path),
     };
-    Err(TakeError::Program { path: name.into(), problem: problem.to_owned() })
+    Err(BundleError::Program { path: name.into(), problem: problem.to_owned() })
 }
 
 /// A path from a directory, without dots between slashes.
@@ -208,8 +211,8 @@ fn is_of_guest(path: &Path) -> bool {
     OF_GUEST.iter().any(|own| path.starts_with(own))
 }
 
-fn text(path: &Path) -> Result<&str, TakeError> {
-    path.to_str().ok_or_else(|| TakeError::NotText(path.to_owned()))
+fn text(path: &Path) -> Result<&str, BundleError> {
+    path.to_str().ok_or_else(|| BundleError::NotText(path.to_owned()))
 }
 
 /// What has a path.
@@ -240,8 +243,8 @@ struct Files {
 
 impl Files {
     /// Adds the symbolic links in a path. Returns the path without links.
-    fn place(&mut self, path: &Path) -> Result<PathBuf, TakeError> {
-        let failed = |error| TakeError::Read { path: path.to_owned(), error };
+    fn place(&mut self, path: &Path) -> Result<PathBuf, BundleError> {
+        let failed = |error| BundleError::Read { path: path.to_owned(), error };
         let mut parts: VecDeque<PathBuf> =
             path.components().map(|it| it.as_os_str().into()).collect();
         let (mut real, mut links) = (PathBuf::from("/"), 0);
@@ -262,7 +265,7 @@ impl Files {
             }
             let here = real.join(&part);
             if is_of_guest(&here) {
-                return Err(TakeError::OfGuest(path.to_owned()));
+                return Err(BundleError::OfGuest(path.to_owned()));
             }
             if !fs::symlink_metadata(&here).map_err(failed)?.is_symlink() {
                 real = here;
@@ -282,7 +285,7 @@ impl Files {
     }
 
     /// Adds a regular file. Its needs are due.
-    fn add(&mut self, path: &Path) -> Result<(), TakeError> {
+    fn add(&mut self, path: &Path) -> Result<(), BundleError> {
         let real = self.place(path)?;
         if self.entries.contains_key(&real) {
             return Ok(());
@@ -290,11 +293,11 @@ impl Files {
         let found = fs::metadata(&real).map_err(in_file(path))?;
         if !found.is_file() {
             let problem = "is not a regular file".to_owned();
-            return Err(TakeError::Program { path: path.to_owned(), problem });
+            return Err(BundleError::Program { path: path.to_owned(), problem });
         }
         let bytes = self.bytes.saturating_add(found.len());
         if bytes > MAX_BYTES || self.entries.len() >= MAX_FILES {
-            return Err(TakeError::TooMuch { path: path.to_owned() });
+            return Err(BundleError::TooMuch { path: path.to_owned() });
         }
         self.bytes = bytes;
         let bytes = fs::read(&real).map_err(in_file(path))?;
@@ -305,9 +308,9 @@ impl Files {
     }
 
     /// Ignores the error of a spare file, unless a limit is exceeded.
-    fn unless_spare(&self, result: Result<(), TakeError>) -> Result<(), TakeError> {
+    fn unless_spare(&self, result: Result<(), BundleError>) -> Result<(), BundleError> {
         match result {
-            Err(TakeError::TooMuch { .. }) | Ok(()) => result,
+            Err(BundleError::TooMuch { .. }) | Ok(()) => result,
             Err(_) if self.spare => Ok(()),
             Err(_) => result,
         }
@@ -315,7 +318,7 @@ impl Files {
 
     /// Adds a file, or all files in a directory whose names are `wanted`, as spare ones. What is neither is
     /// left out.
-    fn add_all(&mut self, path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<(), TakeError> {
+    fn add_all(&mut self, path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<(), BundleError> {
         let found = fs::metadata(path).map_err(in_file(path))?;
         if !found.is_dir() {
             return self.add(path);
@@ -345,7 +348,7 @@ impl Files {
     }
 
     /// Adds what a file needs.
-    fn needs(&mut self, path: &Path) -> Result<(), TakeError> {
+    fn needs(&mut self, path: &Path) -> Result<(), BundleError> {
         let Some(Entry::File { bytes, is_program }) = self.entries.get(path) else { return Ok(()) };
         if let Some(script) = Script::of(bytes).filter(|_| *is_program) {
             let text = bytes.clone();
@@ -361,7 +364,7 @@ impl Files {
                 Some(found) => self.add(&found)?,
                 None => {
                     let library = library.clone();
-                    return Err(TakeError::Library { path: path.to_owned(), library });
+                    return Err(BundleError::Library { path: path.to_owned(), library });
                 }
             }
         }
@@ -376,12 +379,12 @@ impl Files {
         Ok(())
     }
 
-    fn script(&mut self, path: &Path, script: &Script, text: &[u8]) -> Result<(), TakeError> {
+    fn script(&mut self, path: &Path, script: &Script, text: &[u8]) -> Result<(), BundleError> {
         self.interpreter(path, &script.interpreter)?;
         if let Some(name) = &script.name {
             let Some(found) = command(name) else {
                 let interpreter = format!("the command {name}");
-                return Err(TakeError::Interpreter { path: path.to_owned(), interpreter });
+                return Err(BundleError::Interpreter { path: path.to_owned(), interpreter });
             };
             self.add(&found)?;
         }
@@ -392,16 +395,16 @@ impl Files {
     }
 
     /// Adds an interpreter or a dynamic linker.
-    fn interpreter(&mut self, path: &Path, interpreter: &str) -> Result<(), TakeError> {
+    fn interpreter(&mut self, path: &Path, interpreter: &str) -> Result<(), BundleError> {
         if !is_program(&self.directory.join(interpreter)) {
             let interpreter = interpreter.to_owned();
-            return Err(TakeError::Interpreter { path: path.to_owned(), interpreter });
+            return Err(BundleError::Interpreter { path: path.to_owned(), interpreter });
         }
         self.add(&self.directory.join(interpreter))
     }
 
     /// Adds the commands that the text of a shell script names, and the usual ones.
-    fn commands(&mut self, text: &[u8]) -> Result<(), TakeError> {
+    fn commands(&mut self, text: &[u8]) -> Result<(), BundleError> {
         let mut words = script::words(text);
         if !std::mem::replace(&mut self.has_usual, true) {
             words.extend(USUAL.split_whitespace().map(str::to_owned));
@@ -442,7 +445,7 @@ impl Files {
         Some(configured)
     }
 
-    fn archive(&self) -> Result<Vec<u8>, TakeError> {
+    fn archive(&self) -> Result<Vec<u8>, BundleError> {
         let mut archive = Archive::new();
         for (path, entry) in &self.entries {
             let name = text(path)?;

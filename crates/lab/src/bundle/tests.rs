@@ -20,8 +20,8 @@ fn collected(
     let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
     let with: Vec<PathBuf> = with.iter().map(PathBuf::from).collect();
     let path = ["/nonexistent", "/usr/bin", "/bin"].map(PathBuf::from);
-    let asked = Asked { command: &command, directory, path: &path, with: &with };
-    collect(asked).map_err(|error| error.to_string())
+    let request = ProgramRequest { command: &command, directory, path: &path, with: &with };
+    collect(request).map_err(|error| error.to_string())
 }
 
 /// Whether a path leads to a file that was collected.
@@ -131,13 +131,13 @@ fn the_archive_has_files_links_and_the_command() {
     compile(&home, "main", "int main() { return 0; }", &["-static"]);
     symlink("main", home.join("link")).unwrap();
     let command = ["./link".to_owned(), "x".to_owned()];
-    let asked = Asked { command: &command, directory: &home, path: &[], with: &[] };
-    let taken = take(asked).unwrap();
-    assert_eq!(taken.command, [home.join("link").display().to_string(), "x".to_owned()]);
-    assert_eq!(taken.directory, home.display().to_string());
-    assert_eq!(taken.files, 3);
-    assert!(taken.archive.starts_with(b"070701"));
-    assert_eq!(take(asked).unwrap().archive, taken.archive);
+    let request = ProgramRequest { command: &command, directory: &home, path: &[], with: &[] };
+    let bundled = bundle(request).unwrap();
+    assert_eq!(bundled.command, [home.join("link").display().to_string(), "x".to_owned()]);
+    assert_eq!(bundled.directory, home.display().to_string());
+    assert_eq!(bundled.files, 3);
+    assert!(bundled.archive.starts_with(b"070701"));
+    assert_eq!(bundle(request).unwrap().archive, bundled.archive);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn what_cannot_be_taken_is_named_with_a_remedy() {
         (
             &["true"],
             &["/proc/version"],
-            "/proc/version cannot be taken along, because a guest has other files there: copy it elsewhere",
+            "/proc/version cannot be bundled along, because a guest has other files there: copy it elsewhere",
         ),
         (&["./loop"], &[], "./loop: Too many levels of symbolic links (os error 40)"),
     ] {
