@@ -1,8 +1,10 @@
 //! What Faultline did. `-v` prints it; commands that boot also write it to a file beside the store, which a report of a
 //! failure can have attached. The file has what was printed, too.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::OnceLock;
@@ -21,6 +23,8 @@ use crate::output::{self, SAID};
 
 /// So many files are kept, the newest.
 const KEPT: usize = 20;
+/// A file ends after so many bytes.
+const MOST_BYTES: u64 = 64 << 20;
 
 static FILE: OnceLock<File> = OnceLock::new();
 static VERBOSE: OnceLock<()> = OnceLock::new();
@@ -55,7 +59,7 @@ pub fn to_file(store: &Path) {
         Ok((path, file)) => {
             FILE.get_or_init(|| file);
             let version = env!("CARGO_PKG_VERSION");
-            let words: Vec<_> = std::env::args().collect();
+            let words: Vec<_> = env::args_os().collect();
             tracing::debug!("log of faultline {version}: {words:?}: {}", path.display());
         }
         Err(error) => eprintln!("no log is written: {}: {error}", directory.display()),
@@ -71,12 +75,15 @@ fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
     // Their names are times.
     old.sort();
     for path in old.iter().rev().skip(KEPT - 1) {
-        fs::remove_file(path)?;
+        // Another process may have removed it.
+        let _ = fs::remove_file(path);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let time = moment(now).replace(' ', "T").replace(':', "");
     let path = directory.join(format!("{time}{:02}-{}.log", now % 60, process::id()));
-    Ok((path.clone(), File::options().append(true).create(true).open(path)?))
+    // Arguments of programs may be nobody else's business.
+    let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+    Ok((path, file))
 }
 
 /// Writes events to standard error.
@@ -98,8 +105,11 @@ struct Written;
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(mut file) = FILE.get() {
-            file.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        // A log that cannot be written, or is too long, is no reason to say so at each event.
+        if let Some(mut file) = FILE.get()
+            && file.metadata().is_ok_and(|file| file.len() < MOST_BYTES)
+        {
+            let _ = file.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes());
         }
         Ok(bytes.len())
     }

@@ -94,6 +94,8 @@ pub struct RunSummary {
     pub verified: usize,
     /// The variants whose boots were left out, because one had failed.
     pub given_up: Vec<GivenUp>,
+    /// The number of boots that were left out, because another host began their blocks.
+    pub of_other_hosts: usize,
     /// Why the run ended.
     pub ending: RunEnding,
 }
@@ -173,11 +175,13 @@ impl Lab {
             remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
-        if experiment.mode.is_measured() && !plan.due.is_empty() && !done.is_empty() {
+        let all = plan.due.len();
+        if experiment.mode.is_measured() && all > 0 && !done.is_empty() {
             let kept = self.store.boots(id, Detail::Summary)?;
             let left_out = hosts::leave_out(&mut plan, &self.host, &kept, &done);
             left_out.iter().for_each(|line| watch(Progress::Message(line)));
         }
+        let of_other_hosts = all - plan.due.len();
         let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
@@ -188,6 +192,7 @@ impl Lab {
             failed: 0,
             partial: 0,
             failed_before,
+            of_other_hosts,
             verified,
             given_up,
             ending,

@@ -35,6 +35,8 @@ pub fn keep(
         Some(failed) if standing == Standing::Instead && failed.is_failed() => {
             failed.superseded = true;
         }
+        // A failed boot stands while repeats of it are spoilt.
+        Some(failed) if standing == Standing::Aside && failed.is_failed() => {}
         Some(before) if !matches!(boot.outcome, Outcome::Interrupted) => {
             let (variant, replicate) = (before.variant.clone(), before.replicate);
             return Err(Trouble::KeptAlready { experiment, variant, replicate });

@@ -46,20 +46,20 @@ pub fn check(connection: &Connection) -> Result<Checked, Trouble> {
     if let Err(trouble) = Numbers::read(connection) {
         checked.lose(None, None, trouble)?;
     }
-    let mut names = numbered(connection, "SELECT id, name FROM experiments")?;
+    let mut all = Experiments::default();
     match Experiments::read(connection) {
-        Ok(all) => {
-            let found = names.iter().map(|(id, _)| *id).collect();
-            if let Err(trouble) = all.verify(found) {
+        Ok(read) => {
+            if let Err(trouble) = read.verify(connection) {
                 checked.lose(None, None, trouble)?;
             }
+            all = read;
         }
         Err(trouble) => checked.lose(None, None, trouble)?,
     }
-    names.sort_unstable();
     let mut listed = Some(BTreeSet::new());
-    for (id, name) in names {
-        checked.experiment(connection, ExperimentId(id), &name, &mut listed)?;
+    for (id, _) in numbered(connection, "SELECT id, '' FROM experiments ORDER BY id")? {
+        let name = all.0.iter().find(|it| it.id == id).map(|it| &*it.name);
+        checked.experiment(connection, ExperimentId(id), name, &mut listed)?;
     }
     for (id, _) in numbered(connection, "SELECT id, '' FROM boots")? {
         if listed.as_ref().is_some_and(|listed| !listed.contains(&id)) {
@@ -84,7 +84,7 @@ impl Checked {
         &mut self,
         connection: &Connection,
         id: ExperimentId,
-        name: &str,
+        name: Option<&str>,
         listed: &mut Option<BTreeSet<i64>>,
     ) -> Result<(), Trouble> {
         self.experiments += 1;
@@ -92,12 +92,13 @@ impl Checked {
             Ok(record) => record,
             Err(trouble) => {
                 *listed = None;
-                return self.lose(Some(name), None, trouble);
+                return self.lose(name, None, trouble);
             }
         };
         if let Some(listed) = listed {
             listed.extend(record.boots.iter().map(|entry| entry.id.0));
         }
+        let name = &*record.name;
         if let Err(trouble) = experiments::read(connection, id, &record) {
             self.lose(Some(name), None, trouble)?;
         }

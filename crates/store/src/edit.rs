@@ -9,13 +9,13 @@ use crate::{ExperimentId, Trouble, boots};
 /// Removes an experiment with all its boots.
 pub fn remove(connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
     let mut all = Experiments::read(connection)?;
-    if !all.0.contains(&id.0) {
+    if !all.has(id) {
         return Err(no_experiment(connection, &id.to_string())?);
     }
-    all.0.retain(|other| *other != id.0);
-    all.keep(connection)?;
     Numbers::next(connection)?.keep(connection)?;
     boots::remove(connection, id)?;
+    all.0.retain(|listed| listed.id != id.0);
+    all.keep(connection)?;
     connection.execute("DELETE FROM definitions WHERE experiment = ?", [id.0])?;
     connection.execute("DELETE FROM experiments WHERE id = ?", [id.0])?;
     Ok(())
@@ -34,8 +34,14 @@ pub fn rename(connection: &Connection, id: ExperimentId, name: &str) -> Result<(
         return Err(Trouble::NameTaken { name: name.into(), other });
     }
     let definition = definition(&experiment, &["boots"]).map_err(unkeepable)?;
-    let record = described(record, &experiment, &definition);
-    experiments::write(connection, id, &record, &definition)
+    // It stays as recent as it was.
+    let mut all = Experiments::read(connection)?;
+    for listed in all.0.iter_mut().filter(|listed| listed.id == id.0) {
+        name.clone_into(&mut listed.name);
+    }
+    all.keep(connection)?;
+    described(record, &experiment, &definition).update(connection, id)?;
+    experiments::write_definition(connection, id, &definition)
 }
 
 /// Replaces the remark on an experiment.

@@ -7,12 +7,12 @@ use std::ops::ControlFlow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{Experiment, Mode, Variant};
-use rusqlite::{Connection, OptionalExtension, Params, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 
 use crate::Trouble;
 use crate::record::{
-    COLUMNS, Digest, Experiments, Numbers, Record, differs, digest, in_part, no_experiment,
+    Digest, Experiments, Numbers, Record, differs, digest, in_part, no_experiment,
 };
 
 /// The number of an experiment in its store.
@@ -62,29 +62,20 @@ pub fn keep(connection: &Connection, experiment: &Experiment) -> Result<Experime
         now.userspace = now.userspace.or_else(|| before.userspace.clone());
     }
     let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
-    let used = "SELECT ifnull(max(used), 0) + 1 FROM experiments";
-    let used = connection.prepare_cached(used)?.query_row([], |row| row.get(0))?;
     let (id, record) = match known {
-        Some((id, record, _)) => (id, Record { used, ..described(record, &now, &definition) }),
-        None => {
-            let id = ExperimentId(Numbers::next(connection)?.experiment);
-            let mut all = Experiments::read(connection)?;
-            all.0.push(id.0);
-            all.keep(connection)?;
-            (id, new(&now, &definition, used))
-        }
+        Some((id, record, _)) => (id, described(record, &now, &definition)),
+        None => (ExperimentId(Numbers::next(connection)?.experiment), new(&now, &definition)),
     };
     write(connection, id, &record, &definition)?;
     Ok(id)
 }
 
 /// The record of an experiment that is kept now, without boots.
-pub(crate) fn new(experiment: &Experiment, definition: &str, used: i64) -> Record {
+pub(crate) fn new(experiment: &Experiment, definition: &str) -> Record {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let record = Record {
         name: String::new(),
         kin: Digest::default(),
-        used,
         wanted: 0,
         created: now.as_secs(),
         note: String::new(),
@@ -107,7 +98,7 @@ pub(crate) fn described(record: Record, experiment: &Experiment, definition: &st
     }
 }
 
-/// Writes record and definition.
+/// Writes record and definition of the experiment that is now the most recent.
 pub(crate) fn write(
     connection: &Connection,
     id: ExperimentId,
@@ -115,6 +106,14 @@ pub(crate) fn write(
     definition: &str,
 ) -> Result<(), Trouble> {
     record.keep(connection, id)?;
+    write_definition(connection, id, definition)
+}
+
+pub(crate) fn write_definition(
+    connection: &Connection,
+    id: ExperimentId,
+    definition: &str,
+) -> Result<(), Trouble> {
     let sql = "INSERT INTO definitions VALUES (?1, ?2)
         ON CONFLICT (experiment) DO UPDATE SET definition = ?2";
     connection.prepare_cached(sql)?.execute(params![id.0, definition.as_bytes()])?;
@@ -134,7 +133,8 @@ fn kin_of(mode: Mode, experiment: &Experiment) -> Digest {
 
 /// The records of all experiments, most recent first.
 pub(crate) fn records(connection: &Connection) -> Result<Vec<(ExperimentId, Record)>, Trouble> {
-    select(connection, "ORDER BY used DESC", [])
+    let all = Experiments::read(connection)?;
+    all.recent(|_| true).map(|id| Ok((id, Record::read(connection, id)?))).collect()
 }
 
 /// Passes the experiments, or those of a name, to `each`, most recent first, until it breaks. If all are passed, they are
@@ -144,21 +144,15 @@ pub fn each_row(
     named: Option<&str>,
     each: &mut dyn FnMut(ExperimentRow) -> ControlFlow<()>,
 ) -> Result<(), Trouble> {
-    let condition = if named.is_some() { "WHERE name = ?" } else { "" };
-    let sql = format!("SELECT {COLUMNS} FROM experiments {condition} ORDER BY used DESC");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(named))?;
-    let mut ids = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (id, record) = Record::of(row)?;
-        ids.push(id.0);
-        if each(self::row(id, record)).is_break() {
+    let all = Experiments::read(connection)?;
+    for id in all.recent(|it| named.is_none_or(|name| it.name == name)) {
+        if each(row(id, Record::read(connection, id)?)).is_break() {
             return Ok(());
         }
     }
     match named {
         Some(_) => Ok(()),
-        None => Experiments::read(connection)?.verify(ids),
+        None => all.verify(connection),
     }
 }
 
@@ -168,52 +162,33 @@ pub fn kin(
     mode: Mode,
     of: &Experiment,
 ) -> Result<Vec<ExperimentId>, Trouble> {
-    let found = select(connection, "WHERE kin = ? ORDER BY used DESC", [kin_of(mode, of)])?;
-    Ok(found.into_iter().map(|(id, _)| id).collect())
-}
-
-/// The records that a condition selects.
-fn select(
-    connection: &Connection,
-    condition: &str,
-    values: impl Params,
-) -> Result<Vec<(ExperimentId, Record)>, Trouble> {
-    let sql = format!("SELECT {COLUMNS} FROM experiments {condition}");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(values)?;
-    let mut records = Vec::new();
-    while let Some(row) = rows.next()? {
-        records.push(Record::of(row)?);
-    }
-    Ok(records)
+    let kin = kin_of(mode, of);
+    Ok(Experiments::read(connection)?.recent(|it| it.kin == kin).collect())
 }
 
 /// The number of the most recent experiment with a name, or of the one with a number.
 pub fn find(connection: &Connection, wanted: &str) -> Result<ExperimentId, Trouble> {
     match found(connection, wanted)? {
-        Some(id) => Ok(id),
+        Some(id) => Record::read(connection, id).map(|_| id),
         None => Err(no_experiment(connection, wanted)?),
     }
 }
 
 fn found(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, Trouble> {
-    let named = |name: &str, newer: u32| -> Result<Option<ExperimentId>, Trouble> {
-        let condition = "WHERE name = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2";
-        let mut found = select(connection, condition, params![name, newer])?;
-        Ok(found.pop().map(|(id, _)| id))
-    };
+    let all = Experiments::read(connection)?;
+    let named = |name: &str, newer: u32| all.recent(|it| it.name == name).nth(newer as usize);
     // Names have precedence, because a name may look like a number.
-    if let Some(id) = named(wanted, 0)? {
+    if let Some(id) = named(wanted, 0) {
         return Ok(Some(id));
     }
     if let Ok(id) = wanted.parse().map(ExperimentId)
-        && Record::find(connection, id)?.is_some()
+        && all.has(id)
     {
         return Ok(Some(id));
     }
     let Some((name, place)) = wanted.rsplit_once('~') else { return Ok(None) };
     match place.parse::<u32>().ok().and_then(|place| place.checked_sub(1)) {
-        Some(newer) => named(name, newer),
+        Some(newer) => Ok(named(name, newer)),
         None => Ok(None),
     }
 }
@@ -243,7 +218,8 @@ pub(crate) fn known(
     name: &str,
     identity: &str,
 ) -> Result<Option<(ExperimentId, Record, Experiment)>, Trouble> {
-    for (id, record) in select(connection, "WHERE name = ? ORDER BY used DESC", [name])? {
+    for id in Experiments::read(connection)?.recent(|it| it.name == name) {
+        let record = Record::read(connection, id)?;
         let kept = read(connection, id, &record)?;
         if self::identity(&kept).is_ok_and(|own| own == identity) {
             return Ok(Some((id, record, kept)));

@@ -28,16 +28,14 @@ pub fn migrate(connection: &Connection, schema: &str) -> Result<(), Trouble> {
         connection.execute_batch(&format!("ALTER TABLE {table} RENAME TO nine_{table}"))?;
     }
     connection.execute_batch(schema)?;
-    let store = StoreSums::read(connection)?;
-    for (entry, used) in store.experiments.iter().zip(1..) {
+    record::Experiments::default().keep(connection)?;
+    // The most recent last.
+    for entry in &StoreSums::read(connection)?.experiments {
         let sums = ExperimentSums::read(connection, entry)?;
-        experiment(connection, ExperimentId(entry.id), used, sums)?;
+        experiment(connection, ExperimentId(entry.id), sums)?;
     }
     let Numbers { experiment, boot } = Numbers::read(connection)?;
     record::Numbers { experiment, boot }.keep(connection)?;
-    let mut ids: Vec<i64> = store.experiments.iter().map(|entry| entry.id).collect();
-    ids.sort_unstable();
-    record::Experiments(ids).keep(connection)?;
     for (table, what) in [("nine_boots", "boot"), ("nine_experiments", "experiment")] {
         let left = format!("SELECT count(*) FROM {table}");
         let left: i64 = connection.query_row(&left, [], |row| row.get(0))?;
@@ -57,7 +55,6 @@ pub fn migrate(connection: &Connection, schema: &str) -> Result<(), Trouble> {
 fn experiment(
     connection: &Connection,
     id: ExperimentId,
-    used: i64,
     sums: ExperimentSums,
 ) -> Result<(), Trouble> {
     let what = || format!("the definition of experiment {id}");
@@ -68,7 +65,7 @@ fn experiment(
         let record = Record {
             created: row.get("created")?,
             note: row.get("note")?,
-            ..experiments::new(&experiment, &definition, used)
+            ..experiments::new(&experiment, &definition)
         };
         Ok((record, definition))
     });

@@ -3,10 +3,11 @@
 //! Checksums form a tree for each experiment, because SQLite does not notice a flipped bit in a row. The record has the
 //! digest of the definition, and of each boot the digest of its list of parts. That list has the digest of each part.
 //! Each digest is verified when what it covers is read. Nothing above the records is written when a boot is kept. The
-//! store's list of experiments has their numbers only, and is written when an experiment is created or removed.
+//! store's list of experiments has their numbers and by what they are found. It is written when an experiment is
+//! created, kept again, renamed or removed.
 
 use model::BootId;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
@@ -22,8 +23,6 @@ pub type Digest = [u8; 32];
 pub struct Record {
     pub name: String,
     pub kin: Digest,
-    /// Rises whenever the experiment is kept again.
-    pub used: i64,
     /// The requested boots of each variant.
     pub wanted: u32,
     /// When it was kept first, in seconds since 1970.
@@ -88,9 +87,6 @@ impl BootEntry {
     }
 }
 
-/// The columns from which [`Record::of`] reads.
-pub const COLUMNS: &str = "id, name, kin, used, record, digest";
-
 impl Record {
     /// Reads the record of an experiment.
     pub fn read(connection: &Connection, id: ExperimentId) -> Result<Self, Trouble> {
@@ -102,49 +98,33 @@ impl Record {
 
     /// The record of an experiment; `None` if there is no row with this number.
     pub fn find(connection: &Connection, id: ExperimentId) -> Result<Option<Self>, Trouble> {
-        let sql = format!("SELECT {COLUMNS} FROM experiments WHERE id = ?");
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([id.0])?;
-        match rows.next().map_err(|error| in_part(|| what(id), error))? {
-            Some(row) => Ok(Some(Self::of(row)?.1)),
-            None => Ok(None),
-        }
-    }
-
-    /// The verified record in a row of [`COLUMNS`], and its number.
-    pub fn of(row: &Row) -> Result<(ExperimentId, Self), Trouble> {
-        let id = ExperimentId(row.get("id")?);
         let what = || what(id);
-        let damaged = |error| in_part(what, error);
-        let bytes: Vec<u8> = row.get("record").map_err(damaged)?;
-        let digest: Vec<u8> = row.get("digest").map_err(damaged)?;
+        let kept: Option<(Vec<u8>, Vec<u8>)> = connection
+            .prepare_cached("SELECT record, digest FROM experiments WHERE id = ?")?
+            .query_row([id.0], |row| Ok((row.get("record")?, row.get("digest")?)))
+            .optional()
+            .map_err(|error| in_part(what, error))?;
+        let Some((bytes, digest)) = kept else { return Ok(None) };
         if digest != digest_of(&what(), &bytes) {
             return Err(differs(what()));
         }
-        let record: Self =
-            postcard::from_bytes(&bytes).map_err(|error| Trouble::damaged(what(), error))?;
-        let columns: (String, Vec<u8>, i64) = (
-            row.get("name").map_err(damaged)?,
-            row.get("kin").map_err(damaged)?,
-            row.get("used").map_err(damaged)?,
-        );
-        match columns == (record.name.clone(), record.kin.to_vec(), record.used) {
-            true => Ok((id, record)),
-            false => Err(differs(what())),
-        }
+        postcard::from_bytes(&bytes).map(Some).map_err(|error| Trouble::damaged(what(), error))
     }
 
-    /// Writes the record of a new experiment, or with other columns than before.
+    /// Writes the record of an experiment that is new, or is found by something else than before.
     pub fn keep(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
+        let mut all = Experiments::read(connection)?;
+        all.0.retain(|listed| listed.id != id.0);
+        all.0.push(Listed { id: id.0, name: self.name.clone(), kin: self.kin });
+        all.keep(connection)?;
         let (bytes, digest) = self.sealed(id)?;
-        let sql = "INSERT INTO experiments VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO
-            UPDATE SET name = ?2, kin = ?3, used = ?4, record = ?5, digest = ?6";
-        let values = params![id.0, self.name, self.kin, self.used, bytes, digest];
-        connection.prepare_cached(sql)?.execute(values)?;
+        let sql = "INSERT INTO experiments VALUES (?1, ?2, ?3)
+            ON CONFLICT (id) DO UPDATE SET record = ?2, digest = ?3";
+        connection.prepare_cached(sql)?.execute(params![id.0, bytes, digest])?;
         Ok(())
     }
 
-    /// Writes the record with other boots or another remark than before. The indices remain as they are.
+    /// Writes the record with other boots or another remark than before.
     pub fn update(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
         let (bytes, digest) = self.sealed(id)?;
         let sql = "UPDATE experiments SET record = ?2, digest = ?3 WHERE id = ?1";
@@ -165,7 +145,7 @@ fn what(id: ExperimentId) -> String {
 
 /// The error for an experiment without a row. If the store's list has it, it vanished.
 fn missing(connection: &Connection, id: ExperimentId) -> Result<Trouble, Trouble> {
-    match Experiments::read(connection)?.0.contains(&id.0) {
+    match Experiments::read(connection)?.has(id) {
         true => Ok(Trouble::damaged(what(id), "it is missing")),
         false => no_experiment(connection, &id.to_string()),
     }
@@ -174,15 +154,12 @@ fn missing(connection: &Connection, id: ExperimentId) -> Result<Trouble, Trouble
 /// The error for a name or a number that no experiment has. Fails when the store's list differs from the experiments
 /// that there are.
 pub fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, Trouble> {
+    let all = Experiments::read(connection)?;
+    all.verify(connection)?;
     let mut names = std::collections::BTreeMap::<String, usize>::new();
-    let mut ids = Vec::new();
-    let mut statement = connection.prepare_cached("SELECT id, name FROM experiments")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        ids.push(row.get(0)?);
-        *names.entry(row.get(1)?).or_default() += 1;
+    for listed in all.0 {
+        *names.entry(listed.name).or_default() += 1;
     }
-    Experiments::read(connection)?.verify(ids)?;
     let names = names.into_iter().map(|(name, number)| match number {
         1 => name,
         number => format!("{name} ({number} of that name)"),
@@ -190,9 +167,17 @@ pub fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, T
     Ok(Trouble::NoExperiment { wanted: wanted.into(), names: names.collect() })
 }
 
-/// The numbers of all experiments in the order in which they were created.
+/// An experiment in the list of the store, with what it is found by.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Listed {
+    pub id: i64,
+    pub name: String,
+    pub kin: Digest,
+}
+
+/// All experiments, the most recent last.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Experiments(pub Vec<i64>);
+pub struct Experiments(pub Vec<Listed>);
 
 impl Experiments {
     pub fn read(connection: &Connection) -> Result<Self, Trouble> {
@@ -203,15 +188,26 @@ impl Experiments {
         keep_list(connection, "experiments", self)
     }
 
-    /// Checks that these are the experiments in the list, in any order.
-    pub fn verify(&self, mut found: Vec<i64>) -> Result<(), Trouble> {
-        found.sort_unstable();
-        let lacks = self.0.iter().find(|id| found.binary_search(id).is_err());
-        if let Some(&id) = lacks {
-            return Err(Trouble::damaged(what(ExperimentId(id)), "it is missing"));
+    /// Those that fit, the most recent first.
+    pub fn recent(&self, fits: impl Fn(&Listed) -> bool) -> impl Iterator<Item = ExperimentId> {
+        self.0.iter().rev().filter(move |it| fits(it)).map(|it| ExperimentId(it.id))
+    }
+
+    pub fn has(&self, id: ExperimentId) -> bool {
+        self.0.iter().any(|listed| listed.id == id.0)
+    }
+
+    /// Checks that there are rows of the listed experiments, and no others.
+    pub fn verify(&self, connection: &Connection) -> Result<(), Trouble> {
+        let mut statement = connection.prepare_cached("SELECT id FROM experiments ORDER BY id")?;
+        let found = statement.query_map([], |row| row.get(0))?;
+        let found: Vec<i64> = found.collect::<Result<_, _>>()?;
+        let lacks = self.0.iter().find(|listed| found.binary_search(&listed.id).is_err());
+        if let Some(listed) = lacks {
+            return Err(Trouble::damaged(what(ExperimentId(listed.id)), "it is missing"));
         }
-        match found.iter().find(|id| !self.0.contains(id)) {
-            Some(&id) => {
+        match found.into_iter().map(ExperimentId).find(|id| !self.has(*id)) {
+            Some(id) => {
                 let why = format!("it lacks experiment {id}");
                 Err(Trouble::damaged("the list of experiments", why))
             }

@@ -40,7 +40,10 @@ pub fn create(connection: &mut Connection, say: &dyn Fn(&str)) -> Result<(), Tro
             transaction.pragma_update(None, "application_id", APPLICATION)?;
         }
         State::Older(found) => {
-            say(&format!("migrating the store from schema version {found} to {VERSION}"));
+            say(&format!(
+                "migrating the store from schema version {found} to {VERSION}: older versions of Faultline cannot \
+                 read it afterwards"
+            ));
             nine::migrate(&transaction, SCHEMA).map_err(|trouble| not_migrated(found, trouble))?;
         }
     }

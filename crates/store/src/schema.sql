@@ -3,16 +3,9 @@
 
 CREATE TABLE experiments (
     id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    kin BLOB NOT NULL,        -- digest of mode and variants: see src/experiments.rs
-    used INTEGER NOT NULL,    -- rises whenever the experiment is kept again
     record BLOB NOT NULL,     -- with the list of its boots: see src/record.rs
     digest BLOB NOT NULL      -- of the record
 ) STRICT;
-
-CREATE INDEX experiments_by_use ON experiments (used);
-CREATE INDEX experiments_by_name ON experiments (name, used);
-CREATE INDEX experiments_by_kin ON experiments (kin, used);
 
 CREATE TABLE definitions (
     experiment INTEGER PRIMARY KEY REFERENCES experiments,
@@ -41,7 +34,7 @@ CREATE TABLE texts (
     bytes BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- `experiments`: the numbers of all experiments. `numbers`: the lowest numbers for the next experiment and boot.
+-- `experiments`: all experiments, with what they are found by. `numbers`: the lowest numbers for the next experiment and boot.
 CREATE TABLE lists (
     name TEXT PRIMARY KEY,
     list BLOB NOT NULL,

@@ -264,7 +264,11 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, Trouble> {
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
     if path.exists() {
         let connection = match connect(path, QUIETLY) {
-            Err(Trouble::Full) => connect_alone(path),
+            // A full disk has no room for a migration either.
+            Err(Trouble::Full) => match connect_alone(path) {
+                Err(Trouble::Older { .. }) => return Err(Trouble::Full),
+                connection => connection,
+            },
             connection => connection,
         };
         match connection {

@@ -84,12 +84,13 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
 /// The laboratory with the named store, or the default one.
 pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
+    let store = store::open(&path)?;
     log::to_file(&path);
     Ok(Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,
         libraries: Libraries::find(),
-        store: store::open(&path)?,
+        store,
         host: machine::host::describe(Path::new("/")),
         scratch: scratch(&path),
     })
@@ -98,7 +99,9 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
 /// A summary of the run.
 fn done(summary: &RunSummary) -> String {
     let done = match (summary.boots, summary.failed, summary.ending) {
-        (0, _, RunEnding::Schedule) if summary.given_up.is_empty() => {
+        (0, _, RunEnding::Schedule)
+            if summary.given_up.is_empty() && summary.of_other_hosts == 0 =>
+        {
             "all boots were already done".to_owned()
         }
         (0, ..) => "no boots done".to_owned(),

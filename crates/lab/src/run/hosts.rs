@@ -31,7 +31,8 @@ pub fn leave_out(
     let hosts = left.into_iter().collect::<Vec<_>>().join(", ");
     (plan.due.len() < all).then(|| {
         format!(
-            "{boots} left out, of blocks that another host began ({hosts}): only boots of one host form pairs"
+            "{boots} left out, of blocks that another host began ({hosts}): only boots of one host form pairs; more \
+             `boots` make further blocks"
         )
     })
 }
@@ -76,7 +77,8 @@ mod tests {
     fn a_block_of_another_host_is_not_completed() {
         let said = |other: &str| {
             Some(format!(
-                "1 boot left out, of blocks that another host began (EPYC ({other})): only boots of one host form pairs"
+                "1 boot left out, of blocks that another host began (EPYC ({other})): only boots of one host form \
+                 pairs; more `boots` make further blocks"
             ))
         };
         assert_eq!(due(&host("2")), (vec![3, 4, 4], said("11111111")));

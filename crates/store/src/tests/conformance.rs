@@ -226,6 +226,13 @@ pub fn a_boot_kept_aside_is_not_done(place: &dyn Place) {
     let found: Vec<_> = boots.iter().map(|kept| (kept.id, kept.superseded)).collect();
     assert_eq!(found, [(aside, true), (kept, false)]);
     assert!(store.keep(id, &invalid, &[], Standing::Aside).is_err());
+    // The repeat of a failed boot can be invalid, too. The failed one stands until a repeat succeeds.
+    store.keep_boot(id, &boot("6.1", 1, Outcome::Failed("no sysctl".into()))).unwrap();
+    let invalid = boot("6.1", 1, Outcome::Invalid("signal 6".into()));
+    store.keep(id, &invalid, &[], Standing::Aside).unwrap();
+    assert_eq!(store.failed(id).unwrap(), [("6.1".to_owned(), 1)]);
+    store.keep(id, &boot("6.1", 1, Outcome::Complete), &[], Standing::Instead).unwrap();
+    assert_eq!(store.failed(id).unwrap(), []);
 }
 
 pub fn invalid_boots_are_set_aside_and_others_are_not(place: &dyn Place) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use model::{BootId, Outcome};
+use model::{BootId, Experiment, Mode, Outcome};
 
 use super::{StoreFile, as_kept, boot, experiment, place};
 use crate::parts::Kind;
@@ -94,7 +94,6 @@ fn damage_is_named() {
         ("UPDATE boots SET experiment = 2".into(), "the row of boot b1"),
         ("DELETE FROM boots".into(), "the row of boot b1"),
         ("UPDATE experiments SET record = x'2a'".into(), "the record of experiment 1"),
-        ("UPDATE experiments SET used = 7".into(), "the record of experiment 1"),
     ];
     for (sql, expected) in cases {
         let error = complaint(&sql);
@@ -171,6 +170,25 @@ fn a_damaged_definition_is_named() {
         file.forge(&sql);
         let error = file.open().experiment(id).unwrap_err().to_string();
         assert!(error.contains(damage) && !error.contains("checksum"), "{error}");
+    }
+}
+
+#[test]
+fn a_search_does_not_trust_a_damaged_list() {
+    let (file, mut store, id) = StoreFile::with_numa();
+    let newer = Experiment { mode: Mode::Exact, ..experiment("numa") };
+    let newer = store.keep_experiment(&newer).unwrap();
+    assert_eq!(store.find_experiment("numa").unwrap(), newer);
+    assert_eq!(store.find_experiment("numa~2").unwrap(), id);
+    let plain = file.plain();
+    let sql = "SELECT list FROM lists WHERE name = 'experiments'";
+    let list: Vec<u8> = plain.query_row(sql, [], |row| row.get(0)).unwrap();
+    for bit in 0..8 * list.len() {
+        let mut damaged = list.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        plain.execute("UPDATE lists SET list = ? WHERE name = 'experiments'", [damaged]).unwrap();
+        let error = store.find_experiment("numa").unwrap_err().to_string();
+        assert!(error.contains("damage in the list of experiments"), "{bit}: {error}");
     }
 }
 
