@@ -188,7 +188,7 @@ fn what_cannot_be_taken_is_named_with_a_remedy() {
         (
             &["true"],
             &["/proc/version"],
-            "/proc/version cannot be bundled along, because a guest has other files there: copy it elsewhere",
+            "/proc/version cannot be taken along, because a guest has other files there: copy it elsewhere",
         ),
         (&["./loop"], &[], "./loop: Too many levels of symbolic links (os error 40)"),
     ] {
