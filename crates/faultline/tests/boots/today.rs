@@ -134,7 +134,9 @@ fn huge_pages_are_touched_and_split(boot: &Boot) {
     near(counted(boot, "thp", "touch-4K", &["pgfault"]), touched(), 1.1);
     let huge = counted(boot, "thp", "touch-2M", &["thp_fault_alloc"]);
     assert_eq!(huge, touched() / HUGE);
-    assert_eq!(counted(boot, "thp", "split", &["thp_split_page"]), touched() / HUGE);
+    // The kernel does not split a page that something else holds at that moment, such as a batch of the LRU.
+    let split = counted(boot, "thp", "split", &["thp_split_page"]);
+    assert!((huge - 1.0..=huge).contains(&split), "{split} of {huge}");
     assert_eq!(values(boot, "split", "").len(), 1);
 }
 
