@@ -3,7 +3,9 @@
 
 mod frames;
 
+use std::fs;
 use std::io::Cursor;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use kernelfiles::kallsyms::Symbols;
@@ -11,6 +13,7 @@ use kernels::arch::image;
 use lab::file::Input;
 use mmtests::benchmark::Logs;
 use model::Source;
+use store::Detail;
 
 pub use frames::{events, profile};
 
@@ -81,4 +84,22 @@ pub fn images(_name: &str, bytes: &[u8]) -> bool {
     let symbols = Symbols::parse("ffffffff81000000 T function\n");
     let image = code::Image::read(bytes, &symbols);
     image.is_ok_and(|image| !code::difference(&image, &image).same.is_empty())
+}
+
+/// A store of another user's. Reading migrates it if it is of an older version, so it is a copy.
+pub fn stores(_name: &str, bytes: &[u8]) -> bool {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("damaged.db");
+    fs::write(&path, bytes).expect("writes the copy");
+    let Ok(store) = store::open_to_read(&path) else { return false };
+    let _ = store.check();
+    let mut boots = 0;
+    for row in store.experiments().unwrap_or_default() {
+        let _ = store.experiment(row.id);
+        let _ = store.each_boot(row.id, Detail::Whole, &mut |_| {
+            boots += 1;
+            ControlFlow::Continue(())
+        });
+    }
+    boots > 0
 }

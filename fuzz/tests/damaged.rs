@@ -48,7 +48,7 @@ fn damaged(corpus: Vec<(String, Vec<u8>)>) -> impl Strategy<Value = (String, Vec
     })
 }
 
-/// These files of the repository and those below these directories, with their names.
+/// These files of the repository and those below these directories, with their names. Those packed by zstd are unpacked.
 fn corpus(paths: &[&str]) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
@@ -59,7 +59,11 @@ fn corpus(paths: &[&str]) -> Vec<(String, Vec<u8>)> {
             left.extend(entries.map(|entry| entry.unwrap().path()));
         } else {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            files.push((name, fs::read(&path).unwrap()));
+            let mut bytes = fs::read(&path).unwrap();
+            if name.ends_with(".zst") {
+                bytes = zstd::decode_all(&*bytes).unwrap();
+            }
+            files.push((name, bytes));
         }
     }
     assert!(!files.is_empty(), "no file in {paths:?}");
@@ -106,4 +110,5 @@ parsers! {
     images: "fuzz/corpus/images";
     events: "fuzz/corpus/recording";
     profile: "fuzz/corpus/profile";
+    stores: "crates/store/src/tests/fixtures";
 }
