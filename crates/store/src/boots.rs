@@ -73,21 +73,11 @@ pub fn write(
     Ok(digest(&contents))
 }
 
-/// Writes a text that boots share, unless it is there.
+/// Writes a text that boots share. Its digest is its key, so bytes that differ from it are damaged and are replaced.
 fn text(connection: &Connection, part: &Part, bytes: &[u8]) -> Result<(), Trouble> {
-    let known: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT bytes FROM texts WHERE digest = ?")?
-        .query_row([part.digest], |row| row.get(0))
-        .optional()?;
-    match known {
-        Some(known) if known == bytes => {}
-        Some(_) => return Err(differs("a text that boots share")),
-        None => {
-            connection
-                .prepare_cached("INSERT INTO texts VALUES (?, ?)")?
-                .execute(params![part.digest, bytes])?;
-        }
-    }
+    let sql = "INSERT INTO texts VALUES (?1, ?2)
+        ON CONFLICT (digest) DO UPDATE SET bytes = ?2 WHERE bytes <> ?2";
+    connection.prepare_cached(sql)?.execute(params![part.digest, bytes])?;
     Ok(())
 }
 
