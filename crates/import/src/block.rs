@@ -8,37 +8,34 @@ use crate::table::Cell;
 const MAX_SECTION: usize = 40;
 /// Most unreadable lines beside the rows of a table, or between two of them.
 pub const MAX_ODD: usize = 3;
-/// Prefixes of lines in our own reports below which words and figures are not tables. Their continuation is
-/// indented.
+/// Headings of notes in our own reports. Below them words and figures are not tables. The rest of a note is indented.
 const NOTES: [&str; 4] = ["Exact mode:", "Notes:", "Variation:", VERDICTS];
-/// The one of them whose colon may be on a later line.
+/// This heading may wrap: its colon can be on the next line.
 const VERDICTS: &str = "Verdicts on ";
 
 /// The lines of a mail, with the shape of each.
 #[derive(Debug)]
 pub struct Lined<'a> {
     pub line: &'a Line,
-    /// Its shape; for lines set apart [`Shape::Other`] without text.
+    /// The shape; a line that cannot hold a table is [`Shape::Other`] without text.
     pub shape: Shape,
 }
 
-/// A table of a completely known format, by indices into the lines.
+/// A table of a format whose every part is known. Places are indices into the lines.
 #[derive(Debug, PartialEq)]
 pub struct Fixed {
-    /// Its first line.
     pub first: usize,
-    /// Its last line.
     pub last: usize,
     /// The headings over the figures.
     pub columns: Vec<String>,
-    /// The lines of rows, their labels, and their figures.
+    /// The place of each row, its label, and its figures.
     pub rows: Vec<(usize, String, Vec<Cell>)>,
 }
 
 /// Consecutive rows of one layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Their indices among the lines, and their values.
+    /// The place of each row among the lines, and its values.
     pub rows: Vec<(usize, Vec<Placed>)>,
     /// Whether they have percentages.
     pub percent: bool,
@@ -83,7 +80,8 @@ impl Block {
         widths
     }
 
-    /// Whether the first of each row's last `width` values can be the end of its label: a whole number.
+    /// Whether the first of the last `width` values of each row is a whole number, and so can be the end of the
+    /// label.
     pub fn may_end_with_numbers(&self, width: usize) -> bool {
         let whole = |cells: &[Placed]| {
             let first = cells.len().checked_sub(width).and_then(|place| cells.get(place));
@@ -116,9 +114,8 @@ pub fn line_up(lines: &[Line]) -> Vec<Lined<'_>> {
     shaped.collect()
 }
 
-/// Makes rows of lines that are labelled by numbers alone, such as numbers of threads, under a line of
-/// headings that includes one over the numbers: at least two rows, one of them with all values, and the
-/// numbers must ascend.
+/// Makes rows of lines that are labelled by numbers alone, such as numbers of threads. They need at least two rows,
+/// one of them with all values, ascending numbers, and a line of headings with one over the numbers.
 pub fn take_numbered(lines: &mut [Lined<'_>]) {
     let mut top = 0;
     while top < lines.len() {
@@ -156,7 +153,7 @@ pub fn take_numbered(lines: &mut [Lined<'_>]) {
 
 /// Which lines are notes of our own reports.
 pub fn notes(lines: &[Line]) -> Vec<bool> {
-    // The depth of the note, and whether the colon of its first sentence is still to come.
+    // The depth of the note, and whether its heading still lacks the colon.
     let mut open: Option<(usize, bool)> = None;
     let is_note = |line: &Line| {
         let text = line.text.as_str();
@@ -196,8 +193,8 @@ fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
     Some((lined.line.depth, percent, cells.len() == 1))
 }
 
-/// All candidates. Headings of parts, rules and dots between rows do not separate them; another depth of
-/// quoting, or another layout, does.
+/// All candidates. Headings of parts, rules and dots between rows do not end a candidate; another depth of quoting or
+/// another layout does.
 pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
     let mut blocks = Vec::<Block>::new();
     let mut open: Option<(usize, bool, bool)> = None;

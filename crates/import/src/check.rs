@@ -14,51 +14,51 @@ pub struct Check {
     pub printed: usize,
     /// How many follow from the values.
     pub derived: usize,
-    /// How many of these follow only if they were truncated instead of rounded. Counted for a table in which
-    /// all percentages follow so.
+    /// How many of these follow only if they were truncated instead of rounded. It is counted only for a table all of
+    /// whose percentages are explained so.
     pub cut: usize,
-    /// How many cannot be checked, because rounding left nothing of the baseline, a value is missing, or the
-    /// baseline is not in the table.
+    /// How many cannot be checked: rounding left nothing of the baseline, a value is missing, or the baseline is not
+    /// in the table.
     pub untold: usize,
-    /// Those that do not follow.
+    /// The percentages that do not follow.
     pub findings: Vec<Finding>,
 }
 
 /// A printed percentage that does not follow from the values beside it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The line on which it stands.
+    /// The number of the line in the text, counted from 1.
     pub line: usize,
-    /// The row's place in the table.
+    /// The index of the row in the table.
     pub row: usize,
-    /// The column's place.
+    /// The index of the column in the table.
     pub column: usize,
     /// What is printed, without the percent sign.
     pub printed: String,
     /// The percentages that can follow, given that the values are rounded.
     pub follows: (f64, f64),
-    /// What else it would follow from.
+    /// Other values that the percentage would follow from.
     pub clue: Option<Clue>,
 }
 
-/// What a percentage follows from that does not follow from the values as it should.
+/// An explanation of a percentage that does not follow from the values beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clue {
-    /// From the values in the other direction: the sign is wrong, or the row's direction differs from the
-    /// rest.
+    /// It follows from the values in the other direction. The sign is wrong, or the direction of the row differs from
+    /// the rest.
     OtherDirection,
-    /// From the values, but truncated instead of rounded.
+    /// It follows from the values if it was truncated instead of rounded.
     CutOff,
-    /// From the baseline plus one, which some scripts divide by because it is never 0.
+    /// It follows from the baseline plus one, by which some scripts divide because that is never 0.
     BaselinePlusOne,
 }
 
-/// Recomputes every percentage of a table. Values and percentages are rounded, so two values determine an
-/// interval of percentages, and a printed percentage also stands for an interval. If the two touch, it is
-/// derived. A row without a direction is right if either direction fits.
+/// Recomputes every percentage of a table. Values and percentages are rounded, so two values determine an interval of
+/// percentages, and a printed percentage also stands for an interval. A percentage is derived if the two intervals
+/// touch. A row without a direction is right if either direction fits.
 pub fn check(table: &Table) -> Check {
     let mut check = Check::default();
-    // Whether all checkable percentages are truncated ones.
+    // Whether all percentages that can be checked were truncated.
     let mut all_cut = true;
     let bases: Vec<Option<usize>> =
         (0..table.columns.len()).map(|column| table.base_of(column)).collect();
@@ -121,7 +121,7 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     }
     let mut base = base.clone();
     let value = base.value.as_mut()?;
-    // The value itself is compared with the true baseline, so it shifts too.
+    // The value is compared with the true baseline, so it is shifted too.
     let shifted = Figure { value: value.value + 1.0, ..value.clone() };
     let mut new = new.clone();
     let moved = new.value.as_mut()?;
@@ -130,13 +130,13 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     (follows(better, &base, &new) == Some(true)).then_some(Clue::BaselinePlusOne)
 }
 
-/// Whether the percentage of `new` follows from the values if it was truncated.
+/// Whether the percentage of `new` follows from the values, if it was truncated.
 pub(crate) fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
     let (Some(percent), Some((low, high))) = (&new.percent, allowed(better, base, new)) else {
         return false;
     };
     let Figure { value, half, .. } = percent;
-    // Truncation is towards 0, by less than a step of the last digit.
+    // Truncation is towards 0, and by less than a step of the last digit.
     let (least, most) = match *value {
         0.0 => (-2.0 * half, 2.0 * half),
         below if below < 0.0 => (below - 2.0 * half, below),
@@ -145,23 +145,22 @@ pub(crate) fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
     least - SLACK <= high && low <= most + SLACK
 }
 
-/// Whether the percentage of `new` follows from its value and the baseline's; `None` if that cannot be
-/// checked.
+/// Whether the percentage of `new` follows from its value and that of the baseline; `None` if that cannot be checked.
 pub(crate) fn follows(better: Better, base: &Cell, new: &Cell) -> Option<bool> {
     let Figure { value, half, .. } = new.percent.as_ref()?;
     let within =
         |(low, high): (f64, f64)| value + half + SLACK >= low && value - half - SLACK <= high;
     let told = allowed(better, base, new).map(within);
     match hidden(better, base, new) {
-        // Digits that are not printed can explain it, and nearly any other percentage too.
+        // Digits that are not printed can explain this percentage, and nearly any other too.
         Some(range) if told != Some(true) => (!within(range)).then_some(false),
         _ => told,
     }
 }
 
-/// The percentages that digits which are not printed can explain, where rounding left nothing of the
-/// baseline: it may be arbitrarily small, so only one side is bounded. The value for a percentage of nothing
-/// in mmtests' tables, -99 or 100, has the right sign.
+/// The percentages that unprinted digits can explain, where rounding left nothing of the baseline. The baseline may
+/// be arbitrarily small, so only one side is bounded. mmtests prints -99 or 100 for a percentage of nothing; those
+/// have the right sign.
 fn hidden(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
     if base.value.abs() > base.half || base.half == 0.0 || new.value < 0.0 {
@@ -174,8 +173,8 @@ fn hidden(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     })
 }
 
-/// The percentages that can follow from two rounded values; `None` if the baseline may be 0, unless both are
-/// the same figure.
+/// The percentages that can follow from two rounded values; `None` if the baseline may be 0 and the two figures
+/// differ.
 pub(crate) fn allowed(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
     if base.value <= base.half {

@@ -6,19 +6,18 @@ use crate::check::{allowed, follows};
 use crate::kind::is_spread;
 use crate::table::{Baseline, Cell, Kind, Row, Signs, Table};
 
-/// The share of votes that decides for rows without votes of their own, and for all signs.
+/// The share of votes that decides for rows without votes, and for the meaning of all signs.
 const MAJORITY: f64 = 0.75;
 
 /// Sets [`Row::better`] of each row, and [`Table::signs`].
 ///
-/// A percentage votes for the direction that it follows from, if it follows from only one. The votes of a
-/// row decide, unless nearly all other votes of its class (means and the like, or spreads) contradict a
-/// single vote: mmtests has one direction per table. Where there are no votes, names decide: means of rates
-/// (`Hmean`) are better when higher; times, spreads, and in tables without such means the rest of mmtests'
-/// statistics, when lower. Otherwise there is no direction. Rows without a percentage in a table that has
-/// them get none, because their author gave none.
+/// A percentage votes for the direction that it follows from, if it follows from only one. The votes of a row decide,
+/// unless nearly all other votes of its class (means and the like, or spreads) contradict a single vote: mmtests has
+/// one direction per table. Without votes, names decide. Means of rates (`Hmean`) are better when higher. Times and
+/// spreads are better when lower, and so are the rest of mmtests' statistics in tables without such means. Other rows
+/// have no direction. If a table has percentages, rows without one get no direction, because their author gave none.
 ///
-/// `gains` means that the table itself calls its percentages gains.
+/// `gains` says that the table itself calls its percentages gains.
 pub fn infer(table: &mut Table, gains: bool) {
     table.signs = signs(table, gains);
     let bases = bases(table);
@@ -57,9 +56,9 @@ pub fn infer(table: &mut Table, gains: bool) {
     }
 }
 
-/// Whether positive percentages mean more or better. In mmtests they mean better, and 0.00 % is printed
-/// beside the baseline. Where plus signs are printed, or nothing is beside the baseline, and nearly all
-/// percentages follow from "more is positive", they mean more.
+/// Whether positive percentages mean more or better. In mmtests they mean better, and 0.00 % is printed beside the
+/// baseline. They mean more if plus signs are printed, or nothing beside the baseline, and nearly all percentages
+/// follow from "more is positive".
 fn signs(table: &Table, gains: bool) -> Option<Signs> {
     let base = match table.baseline {
         Some(Baseline::Column(base)) => base,
@@ -88,12 +87,12 @@ fn signs(table: &Table, gains: bool) -> Option<Signs> {
     Some(if change { Signs::Change } else { Signs::Gain })
 }
 
-/// The column that each column's percentages compare with.
+/// For each column, the column that its percentages compare with.
 fn bases(table: &Table) -> Vec<Option<usize>> {
     (0..table.columns.len()).map(|column| table.base_of(column)).collect()
 }
 
-/// How many percentages of a row vote for lower, and for higher.
+/// The numbers of a row's percentages that vote for lower and for higher.
 fn votes(table: &Table, bases: &[Option<usize>], row: &Row) -> [usize; 2] {
     let Some(Baseline::Column(base)) = table.baseline else {
         return [0, 0];
@@ -117,7 +116,7 @@ fn votes(table: &Table, bases: &[Option<usize>], row: &Row) -> [usize; 2] {
     votes
 }
 
-/// The direction for which the sign of a percentage is right, whatever its size.
+/// The direction in which the sign of a percentage is right, whatever its size.
 fn by_sign(base: &Cell, new: &Cell) -> Option<Better> {
     let percent = new.percent.as_ref()?.value;
     let right = |better: &Better| {

@@ -6,8 +6,8 @@ use std::iter::Peekable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A line joined with its continuation lines, decoded, and the number of the last of them. A line that `is_mark`,
-/// a separator of parts, may end like one that is continued.
+/// A line joined with its continuation lines and decoded, and the number of the last of these lines. Only `is_mark`,
+/// which tells separators of parts, ends a continued line.
 pub fn quoted_printable<'a>(
     number: usize,
     line: &'a str,
@@ -31,7 +31,7 @@ pub fn quoted_printable<'a>(
     (last, decoded(&bytes).into_owned())
 }
 
-/// Bytes as text: UTF-8; lines that are not UTF-8 as Latin-1, whose no-break spaces align tables.
+/// Bytes as text: UTF-8. A line that is not UTF-8 is read as Latin-1, whose no-break spaces align tables.
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -62,7 +62,7 @@ fn decode(line: &str, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A header's value that begins with an encoded word, `=?utf-8?q?Ad=61?=`, decoded.
+/// Decodes the value of a header if it begins with an encoded word such as `=?utf-8?q?Ad=61?=`.
 pub fn unencoded(value: &str) -> String {
     let decoded = || {
         let (charset, rest) = value.strip_prefix("=?")?.split_once('?')?;
@@ -83,12 +83,12 @@ pub fn unencoded(value: &str) -> String {
     decoded().unwrap_or_else(|| value.to_owned())
 }
 
-/// A decoded line, after the first and the last line of the file that it comes from.
+/// A decoded line, after the numbers of the first and last line of the file that it comes from.
 pub type Decoded = (usize, usize, String);
 
-/// The first lines, at most `most`, of a base64 part that begins with `line` and ends before the first line
-/// that cannot belong to it, at the latest on line `last` of the file; or its lines as they are, if they are
-/// not base64.
+/// Decodes a base64 part that begins with `line`, and returns its first lines, at most `most`. The part ends before
+/// the first line that cannot belong to it, at the latest on line `last` of the file. If the lines are not base64,
+/// they are returned as they are.
 pub fn base64<'a>(
     number: usize,
     line: &'a str,
@@ -109,7 +109,7 @@ pub fn base64<'a>(
     let Ok(bytes) = STANDARD.decode(text) else {
         return Err(encoded);
     };
-    // The last byte of each line of the file: four letters make three bytes.
+    // The number of the last byte of each line of the file. Four letters make three bytes.
     let mut letters = 0;
     let ends = encoded.iter().map(|(number, line)| {
         letters += line.len();

@@ -38,8 +38,8 @@ pub fn figure(word: &str) -> Option<Figure> {
     finite.then(|| Figure { value, half, text: word.to_owned() })
 }
 
-/// Values of one width that have run together, such as `123.45678.90`: all have as many decimals as the last
-/// one, two or more. Versions such as `4.16.0` do not match. Several percentages, such as `99%81%`, do.
+/// Splits values of one width that have run together, such as `123.45678.90`: each has as many decimals as the last
+/// one, at least two. Percentages such as `99%81%` match as well. Versions such as `4.16.0` do not.
 pub fn run_together(word: &str) -> Option<Vec<&str>> {
     if word.ends_with('%') && word.len() <= MAX_LENGTH * 4 {
         let pieces: Vec<&str> = word.split_inclusive('%').collect();
@@ -61,7 +61,7 @@ pub fn run_together(word: &str) -> Option<Vec<&str>> {
     Some(pieces)
 }
 
-/// A number and half of its last decimal's step.
+/// A number, and half a step of its last decimal.
 fn number(text: &str) -> Option<(f64, f64)> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
@@ -90,7 +90,7 @@ fn is_whole(text: &str) -> bool {
         && groups.all(|group| group.len() == 3 && digits(group))
 }
 
-/// A time without its final `s`, in seconds.
+/// Parses a time without its final `s`. The result is in seconds.
 fn seconds(text: &str) -> Option<(f64, f64)> {
     let (hours, rest) = text.split_once('h').unwrap_or(("0", text));
     let (minutes, seconds) = rest.split_once('m').unwrap_or(("0", rest));

@@ -9,7 +9,6 @@ use crate::names::{JoinedNames, KnownNames, split};
 use crate::row::{self, Placed, Shape, is_rule};
 use crate::table::{Cell, Figure};
 
-/// Longest name.
 const MAX_NAME: usize = 200;
 /// Headings over labels, where names of columns could be taken for a row of figures.
 const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "variant", "version"];
@@ -21,9 +20,7 @@ const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
 /// Positions of labels and columns.
 #[derive(Debug)]
 pub struct Geometry {
-    /// Number of columns.
     pub width: usize,
-    /// Where labels begin.
     label_start: usize,
     /// End of the longest label.
     label_end: usize,
@@ -33,7 +30,8 @@ pub struct Geometry {
     aligned: bool,
     /// Whether there are percentages beside the values.
     percent: bool,
-    /// Whether half the rows have a whole number at the end of their label, and no such first value.
+    /// Whether at least half of the rows have a label that ends with a whole number, and a first value that is not
+    /// one.
     numbered: bool,
 }
 
@@ -44,7 +42,7 @@ pub struct Header {
     pub first: usize,
     /// The heading over the labels; may be empty.
     pub heading: String,
-    /// Its lines, from above, each with its texts and their columns.
+    /// The lines from the top, each with its texts and their columns.
     lines: Vec<Vec<HeaderPart>>,
     width: usize,
 }
@@ -66,7 +64,7 @@ struct Group<'a> {
     text: &'a str,
 }
 
-/// What a line tells about columns.
+/// What a line says about columns.
 enum Said<'a> {
     /// A name for each column, with the heading over the labels.
     All(&'a str, Vec<Group<'a>>),
@@ -89,7 +87,7 @@ impl Geometry {
             ends.sort_unstable();
             ends.get(ends.len() / 2).copied()
         };
-        // A row without its last value may seem complete if its label ends with a number.
+        // If a label ends with a number, a row that lacks its last value can seem complete.
         let last = end(width - 1)?;
         let near = at(width - 1).filter(|it| last.abs_diff(*it) <= 2).count();
         let straight = 3 * near >= 2 * full().count();
@@ -105,7 +103,8 @@ impl Geometry {
         })
     }
 
-    /// Whether there is a non-figure in the area of the columns, before the values of a row that lacks some.
+    /// Whether something that is not a figure stands in the area of the columns, before the values of a row that
+    /// lacks some.
     pub fn has_odd_label(&self, label: &str) -> bool {
         let label = label.trim_end();
         let last = label.rsplit(' ').next().unwrap_or_default();
@@ -117,12 +116,12 @@ impl Geometry {
         self.numbered && cells.len() == self.width && is_whole(&cells[0])
     }
 
-    /// The end of each column; `None` where positions do not determine the column of a value.
+    /// The end of each column; `None` where the place of a value does not tell its column.
     pub fn stand(&self) -> Option<&[usize]> {
         self.aligned.then_some(&self.ends)
     }
 
-    /// Whether text that ends there is among the labels.
+    /// Whether text that ends at `end` is among the labels.
     pub fn is_label(&self, end: usize) -> bool {
         self.aligned && end <= self.label_end
     }
@@ -155,14 +154,14 @@ impl Header {
         self.first..self.first + self.lines.len()
     }
 
-    /// Learns its unambiguous names.
+    /// Adds its unambiguous names to the known ones.
     pub fn teach(&self, known: &mut KnownNames) {
         let parts = self.lines.iter().flatten();
         parts.filter(|part| part.first == part.last).for_each(|part| known.learn(&part.text));
     }
 }
 
-/// Whether the label before a row's last `width` values ends with a whole number, and the first of these is
+/// Whether the label before a row's last `width` values ends with a whole number, and the first of these values is
 /// not one.
 fn is_numbered(lines: &[Lined<'_>], (place, cells): &(usize, Vec<Placed>), width: usize) -> bool {
     let first = &cells[cells.len() - width];
@@ -211,7 +210,7 @@ fn heading(word: &str) -> String {
     word.strip_suffix(':').unwrap_or(word).to_ascii_lowercase()
 }
 
-/// The header over the row at `from`, no higher than `top`.
+/// The header over the row at `from`. Lines above `top` do not belong to it.
 pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -> Option<Header> {
     let depth = lines[from].line.depth;
     let mut place = from;
@@ -286,15 +285,15 @@ fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// Whether names above names are names too, and not a title. In a table without aligned columns only
-/// versions, and a repeated name, can be distinguished from words.
+/// Whether a line above names holds names too, and is not a title. In a table without aligned columns only versions
+/// and a repeated name can be told from words.
 fn belongs(upper: &[Group<'_>], geometry: &Geometry) -> bool {
     let version = |group: &Group<'_>| group.text.contains(|letter: char| letter.is_ascii_digit());
     let repeated = geometry.width > 1 && upper.iter().all(|group| group.text == upper[0].text);
     geometry.aligned || repeated || upper.iter().all(version)
 }
 
-/// What a line tells about the columns, if it can consist of names.
+/// What a line says about the columns, if it can consist of names.
 fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     let width = geometry.width;
     let single = width == 1 && !text.trim().contains(' ') && text.ends_with(':');
@@ -328,8 +327,8 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
         }
         None => false,
     };
-    // A row with a non-figure is not names either. But without a heading over the labels, shares, times and
-    // hashes may be names.
+    // A row with something that is not a figure is not names either. But without a heading over the labels, shares,
+    // times and hashes may be names.
     let names = geometry.aligned && width > 1 && words.len() == width && over_values(&words);
     if is_row(text) && !(names && words.iter().all(|word| may_name(word.text))) {
         return None;
@@ -350,7 +349,7 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
             let figures = names.iter().all(|name| figure(name.text).is_some());
             let decimals = figures && names.iter().any(|name| name.text.contains('.'));
             let word = figure(first.text).is_none();
-            // Figures of which one has a comment are a row.
+            // Figures with a comment at one of them are a row.
             let commented = names.len() > 1
                 && names.iter().all(|name| figure(first_word(name.text)).is_some())
                 && names.iter().any(|name| name.text.contains(' '));
@@ -461,8 +460,7 @@ fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> HeaderPart {
     HeaderPart { first: 0, last: geometry.width - 1, text, edge: None }
 }
 
-/// The number of letters of `group` in the column `first`, if its name begins with room to spare in the
-/// column.
+/// The number of letters of `group` in the column `first`, if its name begins with space to spare in that column.
 fn edge(group: &Group<'_>, names: &[Group<'_>], first: usize) -> Option<usize> {
     let width = names.get(first + 1)?.end.checked_sub(names[first].end)?;
     let end = names[first].end;

@@ -9,7 +9,7 @@ const STATISTICS: [&str; 18] = [
     "Luck", "Min", "Max", "Mean", "Amean", "Hmean", "Gmean", "Stddev", "HStddev", "CoeffVar",
     "HCoeffVar", "Median", "Samples", "Time", "Ops", "Duration", "Percentage", "MB/sec",
 ];
-/// Those that are also words of labels, and are statistics only in first place.
+/// Words of [`STATISTICS`] that labels use too. They are statistics only as the first word.
 const OPERATIONS: [&str; 6] = ["Time", "Ops", "Duration", "Percentage", "Samples", "MB/sec"];
 /// Statistics with a suffix: `BAmean-50`, `Max-90%`, `Pctile.95`, `Best5%Mean`.
 const STATISTIC_PREFIXES: [&str; 12] = [
@@ -23,7 +23,7 @@ const COUNTERS: [&str; 27] = [
     "Pageblock", "Pages", "Reclaim", "Sector", "Slabs", "Swap", "THP", "Unevictable", "Zone",
     "vmscan",
 ];
-/// A counter whose first word is a statistic elsewhere.
+/// A counter whose first word is a statistic in other tables.
 const DIRECT_SCANS: [&str; 3] = ["Percentage", "direct", "scans"];
 /// The names of the times of a whole benchmark in `time` and mmtests.
 const DURATIONS: [&str; 6] = ["User", "System", "Elapsed", "real", "user", "sys"];
@@ -33,8 +33,8 @@ const COLUMN_STATISTICS: [&str; 12] = [
     "coeffvar", "cv",
 ];
 
-/// A row's label without its statistic, and the statistic: usually the first word, in some tables the
-/// second, after the name of a file system or the like.
+/// Splits the label of a row into what was measured and the statistic. The statistic is mostly the first word, in
+/// some tables the second, after the name of a file system or the like.
 pub fn split_label(label: &str) -> (String, String) {
     let words: Vec<&str> = label.split_whitespace().filter(|word| *word != "|").collect();
     if words == DIRECT_SCANS {
@@ -98,13 +98,13 @@ pub fn has_known_label(text: &str) -> bool {
     begins_as_row(text) || is_duration(&label) || is_counter(&label)
 }
 
-/// Whether these rows can be distinguished from prose without names over them.
+/// Whether these rows can be told from prose without names over them.
 pub fn is_known(rows: &[Row]) -> bool {
     rows.iter()
         .all(|row| !row.statistic.is_empty() || is_duration(&row.label) || is_counter(&row.label))
 }
 
-/// What a table is of.
+/// Determines the kind of a table.
 pub fn kind(heading: &str, columns: &[String], rows: &[Row]) -> Kind {
     let all = |holds: &dyn Fn(&Row) -> bool| rows.iter().all(holds);
     let is_time = |figure: &Figure| figure.text.ends_with('s');
@@ -132,7 +132,7 @@ pub fn kind(heading: &str, columns: &[String], rows: &[Row]) -> Kind {
     }
 }
 
-/// Whether a line begins like a usual row.
+/// Whether a line begins as rows usually do.
 pub fn begins_as_row(text: &str) -> bool {
     let (statistic, _) = split_label(text);
     !statistic.is_empty() && text.trim_start().starts_with(&statistic)

@@ -15,7 +15,7 @@ const HEADERS: [&str; 8] = [
     "From", "Date", "Subject", "Message-ID", "Author", "Commit-ID", "Content-Type",
     "Content-Transfer-Encoding",
 ];
-/// Most lines of a mail that are read, in the file or as decoded.
+/// The largest number of lines of a mail that are read, counted in the file or after decoding.
 pub const MAX_LINES: usize = 2_000_000;
 /// A legend: gains in percent, and coefficients of variation.
 const LEGEND: &str = "[pct imp](CV)";
@@ -25,7 +25,7 @@ const TAB: usize = 8;
 /// The role of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Text, possibly blank.
+    /// Text, or a blank line.
     Text,
     /// A header of a mail, part of a patch, or of a kernel's log: it cannot hold a table.
     Apart,
@@ -39,11 +39,11 @@ pub struct Line {
     /// The lines of the file that it was made from.
     pub lines: Lines,
     pub role: Role,
-    /// Its depth of quoting.
+    /// The depth of quoting.
     pub depth: usize,
-    /// The text without quote marks, tabs expanded, no trailing spaces.
+    /// The text without quote marks and trailing spaces. Tabs are expanded.
     pub text: String,
-    /// Its author's index in [`Mail::authors`].
+    /// The index of the author in [`Mail::authors`].
     author: Option<usize>,
 }
 
@@ -71,12 +71,12 @@ enum Encoding {
     Base64,
 }
 
-/// What the next line of a text is inside.
+/// What the next line of a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inside {
     Headers,
     Body,
-    /// A patch's hunk, with the numbers of old and new lines to come.
+    /// A hunk of a patch, with the numbers of old and new lines that follow.
     Hunk(usize, usize),
 }
 
@@ -141,7 +141,7 @@ impl Unfolder {
         match inside {
             Inside::Headers if line.trim().is_empty() => {
                 self.inside = Inside::Body;
-                // It is not part of the encoded text.
+                // The mark is not part of the encoded text.
                 return self.body(number, number, line);
             }
             Inside::Headers if self.header(line) => {
@@ -177,7 +177,7 @@ impl Unfolder {
         is_full
     }
 
-    /// Takes a line of a hunk; false if the hunk has ended before.
+    /// Reads a line of a hunk; false if the hunk ended before it.
     fn hunk(&mut self, number: usize, line: &str) -> bool {
         let Inside::Hunk(old, new) = self.inside else {
             return false;
@@ -197,7 +197,7 @@ impl Unfolder {
         line: &'a str,
         following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
     ) {
-        // One more, to tell whether there are more.
+        // One line more than the limit tells whether the limit is exceeded.
         let most = MAX_LINES + 1 - self.mail.lines.len();
         match base64(number, line, most, self.last, following) {
             Ok(lines) => {
@@ -219,7 +219,7 @@ impl Unfolder {
         }
     }
 
-    /// Whether a line is the first of headers, or precedes them.
+    /// Whether headers begin at this line or the next.
     fn begins_headers(&mut self, line: &str) -> bool {
         if is_mailbox_mark(line) {
             self.authors.clear();
@@ -234,7 +234,7 @@ impl Unfolder {
         header_name(line).is_some_and(|name| HEADERS.contains(&name))
     }
 
-    /// Takes the information of a header; false if the line is not one.
+    /// Reads a header; false if the line is not one.
     fn header(&mut self, line: &str) -> bool {
         if line.starts_with([' ', '\t']) || is_mailbox_mark(line) {
             self.is_stuffed |= is_flowed(line);
@@ -310,13 +310,13 @@ impl Unfolder {
     }
 }
 
-/// Whether a text begins as a mail does: with a header, and one that every mail has follows before the first
-/// blank line. A title such as `autonuma: 3 boots` does not count.
+/// Whether a text begins as a mail does: with a header, followed before the first blank line by a header that every
+/// mail has. A title such as `autonuma: 3 boots` does not count.
 fn begins_with_headers(text: &str) -> bool {
     let known = |name: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
     let mut names = lines.map(header_name);
-    // The first may be a known one itself.
+    // The first header may itself be a known one.
     let first = names.next().flatten();
     first.is_some_and(|name| known(name) || names.flatten().any(known))
 }
@@ -332,7 +332,8 @@ fn header_name(line: &str) -> Option<&str> {
     fits.then_some(name)
 }
 
-/// `From x Sat Mar  7 15:20:00 2015`, as mailboxes and `git format-patch` have it.
+/// Whether a line is `From x Sat Mar  7 15:20:00 2015`, which precedes each mail in a mailbox and in the output of
+/// `git format-patch`.
 pub fn is_mailbox_mark(line: &str) -> bool {
     line.len() < 200
         && line.starts_with("From ")
@@ -384,7 +385,7 @@ fn in_hunk(line: &str, old: usize, new: usize) -> Option<Inside> {
     Some(Inside::Hunk(old, new))
 }
 
-/// Tabs as spaces, no-break spaces as spaces, no control characters, no spaces at the end.
+/// Replaces tabs and no-break spaces by spaces, and removes control characters and spaces at the end.
 fn expand(text: &str) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut column = 0;
@@ -427,7 +428,7 @@ fn unframe(text: String) -> String {
     }
 }
 
-/// The text with blanks in place of the legend that follows each column's name. Positions are kept.
+/// Replaces the legend after each column's name by blanks. Positions are kept.
 fn without_legend(text: String) -> String {
     let blank = " ".repeat(LEGEND.len());
     if text.contains(LEGEND) { text.replace(LEGEND, &blank).trim_end().to_owned() } else { text }

@@ -18,7 +18,7 @@ pub struct Mailbox<R> {
     source: R,
     /// Most bytes of a mail.
     most: usize,
-    /// What was read of the next mail: its first line.
+    /// The beginning of the next mail, which has been read: its first line.
     next: Piece,
 }
 
@@ -28,13 +28,13 @@ impl<R: BufRead> Mailbox<R> {
         Self { source, most, next: Piece::default() }
     }
 
-    /// The next mail; none at the end of the text.
+    /// Reads the next mail; `None` at the end of the text.
     fn read(&mut self) -> io::Result<Option<Piece>> {
         let mut piece = std::mem::take(&mut self.next);
         let mut lines = usize::from(!piece.bytes.is_empty());
         loop {
             let start = piece.bytes.len();
-            // One more, to tell whether there are more.
+            // One byte more than the limit tells whether the limit is exceeded.
             let room = self.most.saturating_add(1).saturating_sub(start) as u64;
             self.source.by_ref().take(room).read_until(b'\n', &mut piece.bytes)?;
             if piece.bytes.len() > self.most {

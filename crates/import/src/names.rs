@@ -32,14 +32,14 @@ pub struct JoinedNames<'a> {
     pub text: &'a str,
     /// How many names it holds.
     pub names: usize,
-    /// The number of letters before the first column's end, and whether its name has room to spare there, so
-    /// that it cannot extend beyond the end.
+    /// The number of letters before the end of the first column, and whether the name in that column begins with
+    /// space to spare, so that it cannot extend beyond the end.
     pub edge: Option<usize>,
 }
 
-/// The names in such a text, if one of these is so: the names are known from elsewhere in the text; they have the
-/// same beginning; the first name ends where its column ends; there are two names, and the only number
-/// before a letter ends the first one. Otherwise `None`.
+/// Splits a text into names if they are known from elsewhere in the text; if they have the same beginning; if the
+/// first name ends where its column ends; or if there are two names, and the only number before a letter ends the
+/// first one. Otherwise `None`.
 pub fn split(joined: &JoinedNames<'_>, known: &KnownNames) -> Option<Vec<String>> {
     let fits = (2..=MAX_NAMES).contains(&joined.names) && joined.text.len() <= MAX_LENGTH;
     if !fits || !joined.text.is_ascii() {
@@ -53,7 +53,7 @@ pub fn split(joined: &JoinedNames<'_>, known: &KnownNames) -> Option<Vec<String>
 }
 
 fn by_known<'a>(text: &'a str, names: usize, known: &KnownNames) -> Option<Vec<&'a str>> {
-    // Places from which the text cannot be split into so many names, so that no work is repeated.
+    // Places from which the text cannot be split into that many names, so that no work is repeated.
     let mut hopeless = BTreeSet::new();
     let mut pieces = Vec::new();
     known_from(text, 0, names, known, &mut hopeless, &mut pieces).then_some(pieces)
@@ -85,7 +85,7 @@ fn known_from<'a>(
     false
 }
 
-/// Names with the same beginning, up to their first dash, or all identical.
+/// Splits names that have the same beginning up to their first dash, or that are identical.
 fn by_prefix(text: &str, names: usize) -> Option<Vec<&str>> {
     if text.len().is_multiple_of(names) {
         let (first, length) = (&text[..text.len() / names], text.len() / names);

@@ -1,6 +1,6 @@
 //! Reads samples that perf wrote: as text, by `perf script` ([`perf_script`]), or as JSON, by `perf data convert`
-//! ([`perf_json`]). Each sample counts as one. As in samples of our own, the path of a sample is that in the
-//! kernel, or else in the program.
+//! ([`perf_json`]). Each sample counts as one. The path of a sample is its path in the kernel or, if it has none
+//! there, its path in the program, as in samples of our own.
 
 mod json;
 mod script;
@@ -12,7 +12,7 @@ use model::{Process, Profile, Sampled, Slice, Stack};
 pub use json::perf_json;
 pub use script::perf_script;
 
-/// The longest text, in bytes. It bounds the time; the memory depends on the different call paths alone.
+/// The longest text, in bytes. It bounds the time. Memory depends only on the number of different call paths.
 pub const MAX_PERF: u64 = 1 << 30;
 /// The largest number of functions in all different call paths.
 const MAX_FRAMES: usize = 1 << 22;
@@ -20,7 +20,7 @@ const MAX_FRAMES: usize = 1 << 22;
 const MAX_BYTES: usize = 1 << 28;
 /// The longest line that is read, in bytes. The rest of a longer one is skipped.
 const MAX_LINE: u64 = 1 << 16;
-/// Call paths are this deep at most; of deeper ones the innermost part is kept.
+/// The greatest depth of a call path. Of deeper ones the innermost part is kept.
 const MAX_DEPTH: usize = 128;
 /// The longest name, in characters.
 const MAX_NAME: usize = 512;
@@ -40,21 +40,19 @@ pub struct PerfSamples {
     pub idle: u64,
     /// Samples that are left out because there are too many different call paths.
     pub dropped: u64,
-    /// Samples without a function, which count as those of programs: nothing tells whether the kernel ran.
+    /// Samples without a function. They count as samples of programs, since nothing tells whether the kernel ran.
     pub nowhere: u64,
-    /// Lines that belong to no sample: the first one's number, and how many there are.
+    /// Lines that belong to no sample: the number of the first, and how many there are.
     pub unread: Option<(usize, usize)>,
 }
 
-/// One sample.
 struct Sample {
     command: String,
-    /// The process.
     id: u32,
     nanoseconds: u64,
     /// Whether its first function is one of the kernel; `None` before that is read.
     in_kernel: Option<bool>,
-    /// The functions on the same side, the innermost first.
+    /// The functions in the kernel, or those in the program, as the first one is; innermost first.
     path: Path,
 }
 
@@ -64,8 +62,8 @@ impl Sample {
         Self { command, id, nanoseconds, in_kernel: None, path: Vec::new() }
     }
 
-    /// Adds the next function of the call chain. In user mode, one whose object is not known is left out: without frame
-    /// pointers chains end with anything.
+    /// Adds the next function of the call chain. A user-mode function of an unknown object is left out: without frame
+    /// pointers chains end with arbitrary addresses.
     fn add(&mut self, is_kernel: bool, name: &str, object: &str) {
         if !is_kernel && name == UNKNOWN && matches!(object, "" | UNKNOWN) {
             self.in_kernel.get_or_insert(false);
@@ -80,7 +78,6 @@ impl Sample {
 /// Functions, the outermost first.
 type Path = Vec<String>;
 
-/// Sums samples up.
 #[derive(Default)]
 struct Collector {
     stacks: BTreeMap<Path, u64>,
@@ -114,7 +111,7 @@ impl Collector {
         self.nowhere += u64::from(in_kernel.is_none());
         let mut own = (command, path);
         if !self.processes.contains_key(&own) && !self.reserve(&own.1) {
-            // Without room for its path, the process counts as a whole.
+            // If no space is left for its path, the sample counts for its process without a path.
             own.1.clear();
         }
         self.processes.entry(own).or_insert((id, 0)).1 += 1;
@@ -166,7 +163,7 @@ impl Collector {
     }
 }
 
-/// A process's number; -1 stands for one that has ended.
+/// A process ID; perf writes -1 for a process that has ended.
 fn process(id: i64) -> u32 {
     id.try_into().unwrap_or(u32::MAX)
 }

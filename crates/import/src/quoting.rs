@@ -2,7 +2,6 @@
 
 /// Greatest depth of quoting that is counted.
 const MAX_DEPTH: usize = 32;
-/// Longest name.
 const MAX_NAME: usize = 100;
 const MONTHS: [&str; 12] = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -29,7 +28,7 @@ pub fn unquote(line: &str) -> (usize, &str) {
     }
 }
 
-/// The author of the text quoted below a line such as `On DATE, NAME <MAIL> wrote:`. The beginning of that
+/// The author of the text quoted below a line such as `On DATE, NAME <MAIL> wrote:`. The beginning of the sentence
 /// may be on the line before.
 pub fn quoted_author(line: &str, before: &str) -> Option<String> {
     let said = |line: &'_ str| -> Option<String> {
@@ -47,7 +46,7 @@ pub fn quoted_author(line: &str, before: &str) -> Option<String> {
         return name_of(name);
     }
     let Some(dated) = text.strip_prefix("On ") else {
-        // Without a date only a short line is a person's name.
+        // Without a date, only a short line is a person's name.
         return (text.split_whitespace().count() <= 5).then(|| name_of(text))?;
     };
     let dated = dated.split('<').next().unwrap_or_default().trim();

@@ -19,11 +19,10 @@ use crate::row::{Placed, Shape, has_figures};
 use crate::table::{Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
 
-/// Longest title.
 const MAX_TITLE: usize = 60;
-/// Greatest distance at which a table inherits the names of the one before.
+/// Greatest number of lines between two tables of which the second inherits the names of the first.
 const MAX_GAP: usize = 8;
-/// How far from its column's end a value may end, if the row lacks others.
+/// How far from its column's end a value may end if its row lacks other values.
 const MAX_SHIFT: usize = 2;
 
 const NO_NAMES: &str = "no names over the figures, and rows of no known kind";
@@ -34,7 +33,7 @@ const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
 const TOO_LONG: &str = "the text goes on here, but no further lines are read";
 
-/// Most bytes of a mail that is read from a file, and of a text that is not a mailbox.
+/// The largest mail that is read from a file, in bytes, and the largest text that is not a mailbox.
 pub const MAX_MAIL: usize = 16 << 20;
 
 /// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web page's
@@ -49,10 +48,10 @@ pub fn read(bytes: &[u8]) -> Document {
     all
 }
 
-/// The same for a text of any length, mail by mail. Each mail is passed to `each` with the tables found in
-/// it. Only one mail is in memory, so the text is read twice: unambiguous names over one table help to split
-/// names over others that have run together. Fails when `source` can't be read, or a mail is larger than
-/// [`MAX_MAIL`]: says where it begins.
+/// Like [`read`], for a text of any length. Each mail is passed to `each` with the tables found in it. Only one mail
+/// is in memory at a time, so the text is read twice: unambiguous names over one table help to split names over
+/// others that have run together. Fails if `source` can't be read, or if a mail is larger than [`MAX_MAIL`]; the
+/// message says where that mail begins.
 pub fn read_mails(
     source: &mut (impl BufRead + Seek),
     each: impl FnMut(Document),
@@ -66,7 +65,7 @@ fn each_mail(
     mut each: impl FnMut(Document),
 ) -> io::Result<()> {
     let mut known = KnownNames::default();
-    // The current mail, as long as it is the only one.
+    // The current mail, while the text has no other.
     let mut only = None;
     for (number, piece) in Mailbox::new(&mut *source, most).enumerate() {
         only = None;
@@ -96,7 +95,7 @@ fn unfolded(piece: &Piece) -> Mail {
     mail
 }
 
-/// The shape of each line of a mail, and the tables of completely known formats.
+/// The shape of each line of a mail, and its tables of fully known formats.
 fn shaped(mail: &Mail) -> (Vec<Lined<'_>>, Vec<Fixed>) {
     let mut lines = line_up(&mail.lines);
     let fixed = robot::find(&lines);
@@ -150,7 +149,7 @@ impl MailReader<'_> {
         let Some(geometry) = geometry else {
             return;
         };
-        // A line that is already a row is not names.
+        // A line that is already a row cannot be names.
         let taken = |header: &&Header| self.used[header.places()].contains(&true);
         let header = header.as_ref().filter(|header| !taken(header));
         let columns = match header {
@@ -237,8 +236,8 @@ impl MailReader<'_> {
         self.document.tables.push(table);
     }
 
-    /// Whether rows continue the table on the line before: rows with percentages may be followed by rows
-    /// without, and the reverse.
+    /// Whether rows continue the table that ends on the line before. Rows without percentages may follow rows with
+    /// percentages, and the reverse.
     fn goes_on(&self, block: &Block, rows: &[Row]) -> bool {
         let (Some((last, depth, _)), Some(table)) = (&self.before, self.document.tables.last())
         else {
@@ -263,14 +262,14 @@ impl MailReader<'_> {
         }
     }
 
-    /// Whether only a few unreadable lines are between two rows.
+    /// Whether at most [`MAX_ODD`](super::block::MAX_ODD) unreadable lines are between two rows.
     fn is_next(&self, row: usize, next: usize) -> bool {
         next - row <= MAX_ODD + 1 && (row + 1..next).all(|place| self.is_odd(place, row))
     }
 
-    /// Whether a line beside a row may be one of which a value can't be read: it has figures or
-    /// begins as rows do, apart from each other or, where spaces have collapsed or the quoting is
-    /// another, under a label such as rows have, or as many values.
+    /// Whether a line beside a row may be a row of which a value can't be read. Mostly it has the same quoting, gaps
+    /// between its words, and figures or a beginning such as rows have. If its spaces have collapsed or its quoting
+    /// differs, it has figures and a known label or the first word of the row, or as many values as the row.
     fn is_odd(&self, place: usize, row: usize) -> bool {
         let Lined { line, shape } = &self.lines[place];
         let beside = self.lines[row].line;
@@ -290,8 +289,7 @@ impl MailReader<'_> {
         apart && (some || begins) || some && alike() || wide()
     }
 
-    /// The names of the previous table, if only blanks, rules and titles between rules separate it from this
-    /// one.
+    /// The names of the previous table, if only blanks, rules and titles between rules are between the two tables.
     fn names_before(&self, block: &Block, width: usize) -> Option<Vec<String>> {
         let (last, depth, columns) = self.before.as_ref()?;
         let first = block.first();
@@ -311,12 +309,12 @@ impl MailReader<'_> {
 
     fn row(&self, place: usize, cells: &[Placed], geometry: &Geometry) -> Option<Row> {
         let Lined { line, .. } = &self.lines[place];
-        // Leading zeros are the rest of a number that was split, where values are missing.
+        // Leading zeros are what remains of a number that was split. Such a row lacks values.
         let torn = |placed: &Placed| placed.cell.value.as_ref().is_some_and(is_padded);
         if cells.len() < geometry.width && cells.iter().any(torn) {
             return None;
         }
-        // Numbers at the end of a label are in no column.
+        // Numbers at the end of a label belong to no column.
         let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
         let lacks = labels > 0 && cells.len() - labels < geometry.width;
         let unit = cells.first().and_then(|placed| placed.unit.as_ref());
@@ -370,7 +368,7 @@ impl MailReader<'_> {
     fn unread(&mut self, first: usize, last: usize, why: &'static str) {
         self.used[first..=last].fill(true);
         let lines = self.span(first, last);
-        // Lines between two such lines belong to them, unless they were read.
+        // Lines between two short lines belong to them, unless they were read.
         let most = match first.checked_sub(1) {
             Some(between) if self.used[between] => 1,
             _ => 2,
@@ -391,7 +389,7 @@ impl MailReader<'_> {
     }
 }
 
-/// Whether a block is a table; if not, why, unless it does not look like one.
+/// Whether a block is a table. If not, says why; [`None`] if it does not even look like one.
 fn worth(
     block: &Block,
     width: usize,
@@ -420,8 +418,7 @@ fn worth(
     }
 }
 
-/// Whether the numbers that label rows can be the baseline of their percentages: no column is nearly all 0
-/// %.
+/// Whether the numbers that label rows can be the baseline of their percentages: no column is nearly all 0 %.
 fn are_baselines(rows: &[Row]) -> bool {
     let number =
         |row: &Row| row.statistic.is_empty() && row.label.bytes().all(|byte| byte.is_ascii_digit());
@@ -450,7 +447,7 @@ fn is_padded(figure: &Figure) -> bool {
     digits && figure.text.len() > 1 && figure.text.starts_with('0')
 }
 
-/// The values of a row that lacks some, assigned to columns by where they end.
+/// The values of a row that lacks some. The place where a value ends determines its column.
 fn by_place(cells: &[Placed], ends: &[usize]) -> Option<Vec<Cell>> {
     let mut row = vec![Cell::default(); ends.len()];
     let mut next = 0;

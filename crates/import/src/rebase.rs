@@ -11,15 +11,16 @@ const DECIMALS: usize = 2;
 /// Why a table cannot have this baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoBaseline {
-    /// It has no such column.
+    /// The table has no such column.
     Unknown,
     /// More than one column fits.
     Ambiguous,
 }
 
-/// `table` with the baseline `name` in the first column, and percentages recomputed for every row with a
-/// known direction; the others have none. In a table of commits the baseline is a row. Stars belong to the
-/// old comparison and are removed; so are the values of columns that are changes, unless the baseline stays
+/// `table` with the baseline `name` in the first column, and percentages recomputed for every row whose direction is
+/// known. Other rows get no percentages. In a table of commits the baseline is a row. Stars belong to the old
+/// comparison and are removed. Values of columns that are changes are removed as well, unless the baseline stays the
+/// first column. `assume` is the direction of rows without one.
 /// the first column. `assume` is the direction of rows without one.
 ///
 /// `name` is a column's whole name, a part of only one column's name, or `#2` for the second column. Fails
@@ -64,7 +65,7 @@ fn clear_changes(table: &mut Table) {
     }
 }
 
-/// Commits against one of them: less spread is better; other directions are unknown unless given.
+/// Compares commits with one of them. Less spread is better; other directions are unknown unless given.
 fn against_row(table: &mut Table, base: usize) {
     let cells = table.rows[base].cells.clone();
     for row in &mut table.rows {

@@ -1,5 +1,5 @@
-//! Tables of the kernel test robot: a figure of each commit, its spread, its change, and at the end of the
-//! line its name.
+//! Tables of the kernel test robot. A row has a figure for each commit, with its spread and change, and its name at
+//! the end of the line.
 
 use crate::block::{Fixed, Lined};
 use crate::figure::figure;
@@ -10,7 +10,7 @@ use crate::table::Cell;
 /// The headings over the figures of a commit, and over changes.
 const HEADINGS: [&str; 2] = ["%stddev", "%change"];
 
-/// All tables.
+/// Finds the robot's tables of a mail.
 pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
     let mut found: Vec<Fixed> = Vec::new();
     for place in 0..lines.len() {
@@ -54,7 +54,7 @@ fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Fixed> {
     })
 }
 
-/// How many commits a line of headings has.
+/// The number of commits on a line of headings.
 fn headings(lined: &Lined<'_>) -> Option<usize> {
     let words: Vec<&str> = lined.line.text.split_whitespace().take(MAX_CELLS).collect();
     let fits = lined.line.role == Role::Text
@@ -69,13 +69,13 @@ fn is_drawn(text: &str) -> bool {
     text.chars().all(|letter| " \\|/".contains(letter))
 }
 
-/// A row: for each commit a figure, preceded by a change for all but the first.
+/// Parses a row: a figure of each commit. Before each but the first stands its change.
 fn row(text: &str, width: usize) -> Option<(String, Vec<Cell>)> {
     let mut words = text.split_whitespace().peekable();
     let mut cells = Vec::with_capacity(width);
     for column in 0..width {
         let change = if column > 0 { Some(figure(words.next()?)?) } else { None };
-        // Changes of percents are differences, not percentages of the others.
+        // Changes of percentages are differences, not percentages of the other commit.
         let percent = change.and_then(|mut change| {
             let number = change.text.strip_suffix('%')?.to_owned();
             change.text = number;

@@ -9,13 +9,11 @@ pub const MAX_CELLS: usize = 64;
 /// A value on a line, with the percentage after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// Where it begins.
     pub start: usize,
-    /// Where it ends, percentage included.
+    /// The end of the value, or of its percentage.
     pub end: usize,
-    /// Its contents.
     pub cell: Cell,
-    /// Its unit, if that follows it.
+    /// The unit, if one follows the value.
     pub unit: Option<String>,
 }
 
@@ -25,15 +23,13 @@ const SPREADS: [&str; 5] = ["var:", "cv:", "CV:", "std:", "stddev:"];
 /// The shape of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Nothing on it.
     Blank,
-    /// Dashes or the like from end to end.
+    /// Only dashes or the like.
     Rule,
     /// Dots that stand for rows left out.
     Ellipsis,
     /// A label and values to the end of the line.
     Row(Vec<Placed>),
-    /// Anything else.
     Other,
 }
 
@@ -60,7 +56,7 @@ enum What {
 struct Percent {
     figure: Option<Figure>,
     marked: bool,
-    /// In further brackets: the spread of the value.
+    /// The spread of the value, in further brackets.
     spread: Option<Figure>,
 }
 
@@ -85,7 +81,7 @@ pub fn shape(text: &str) -> Shape {
     }
     let labelled = cells.first().is_some_and(|cell| !text[..cell.start].trim().is_empty());
     let any = cells.iter().any(|placed| placed.cell.value.is_some());
-    // A line of placeholders only is a row if that cannot be by chance.
+    // More than two placeholders on a line are not chance. Units must be alike.
     let one_unit = cells.len() > 1 && cells.windows(2).all(|two| two[0].unit == two[1].unit);
     let units = one_unit || cells.iter().all(|placed| placed.unit.is_none());
     match labelled && units && (any || cells.len() > 2) && cells.len() <= MAX_CELLS {
@@ -94,7 +90,7 @@ pub fn shape(text: &str) -> Shape {
     }
 }
 
-/// The values of a line without anything else, and its first value, a whole number, which may be its label.
+/// The values of a line that has nothing else, and its first value if that is a whole number, which may be the label.
 pub fn numbered(text: &str) -> Option<(u64, Vec<Placed>)> {
     let mut cells = cells(&atoms(text));
     let first = cells.first()?;
@@ -105,14 +101,14 @@ pub fn numbered(text: &str) -> Option<(u64, Vec<Placed>)> {
     (bare && fits).then_some((label, cells))
 }
 
-/// Whether something is beside a value.
+/// Whether a percentage, a spread or a unit stands beside a value.
 fn has_more(placed: &Placed) -> bool {
     let Placed { cell: Cell { percent, spread, .. }, unit, .. } = placed;
     percent.is_some() || spread.is_some() || unit.is_some()
 }
 
-/// Whether a line's first figure may be its label, such as a number of clients: a whole number, and all
-/// others have percentages.
+/// Whether the first figure of a line may be its label, such as a number of clients: it is a whole number, and all
+/// other figures have percentages.
 fn is_numbered(cells: &[Placed]) -> bool {
     let beside = |placed: &Placed| placed.cell.percent.is_some() || placed.cell.spread.is_some();
     let whole = |figure: &Figure| figure.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -136,13 +132,13 @@ fn is_diffstat(text: &str) -> bool {
     counts && drawn && words.next().is_none()
 }
 
-/// Whether `word` is just a drawn line.
+/// Whether `word` is only a drawn line.
 pub fn is_rule(word: &str) -> bool {
     word.len() >= 3
         && word.bytes().all(|byte| matches!(byte, b'-' | b'=' | b'_' | b'+' | b'|' | b' '))
 }
 
-/// How many figures are on a line, at any place.
+/// The number of figures on a line, at any place.
 pub fn figures(text: &str) -> usize {
     let is_figure = |atom: &&Atom| {
         matches!(atom.what, What::Value(Some(_)) | What::Percent(Percent { figure: Some(_), .. }))
@@ -182,7 +178,7 @@ fn cells(atoms: &[Atom]) -> Vec<Placed> {
     cells
 }
 
-/// The last value of a line with its additions, and the atoms before it.
+/// The last value of a line with what stands beside it, and the atoms before it.
 fn last_cell(atoms: &[Atom]) -> Option<(Placed, &[Atom])> {
     let end = atoms.last()?.end;
     let (percent, before) = match atoms {
@@ -242,7 +238,7 @@ fn atoms(text: &str) -> Vec<Atom> {
     atoms
 }
 
-/// The end of the word that begins at `start`: at a space, or at a percentage without a space before it.
+/// The end of the word that begins at `start`. It is at a space, or at a percentage without a space before it.
 fn word_end(text: &str, start: usize) -> usize {
     let rest = &text[start..];
     let end = rest.find(' ').unwrap_or(rest.len());
@@ -289,9 +285,9 @@ fn is_mark(word: &str) -> bool {
     points && word.bytes().all(|byte| b"^*<!-=".contains(&byte))
 }
 
-/// A percentage in brackets or between marks at the start of `text`, and its length. Our own verdicts are
-/// printed with square brackets and question marks; a dash or nothing in brackets is a percentage that does
-/// not exist. At the end of a line the bracket may be unclosed.
+/// A percentage in brackets or between marks at the start of `text`, and its length. Our own verdicts are printed
+/// with square brackets and question marks. A dash or nothing in brackets stands for a percentage that does not
+/// exist. At the end of a line the bracket may be unclosed.
 fn percent(text: &str) -> Option<(usize, Percent)> {
     let close = match text.bytes().next()? {
         b'(' => b')',
@@ -322,7 +318,7 @@ fn percent(text: &str) -> Option<(usize, Percent)> {
     number.then_some((length, Percent { figure, marked, spread: None }))
 }
 
-/// A number in round brackets at the start of `text`, and its length with them.
+/// A number in round brackets at the start of `text`, and its length including the brackets.
 fn in_brackets(text: &str) -> Option<(usize, Figure)> {
     let inner = text.strip_prefix('(')?;
     let end = inner.bytes().take(64).position(|byte| byte == b')')?;

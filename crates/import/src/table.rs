@@ -5,9 +5,9 @@ use model::Better;
 /// A range of lines of a text, counted from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// The first.
+    /// The first line of the range, counted from 1.
     pub first: usize,
-    /// The last.
+    /// The last line of the range, which belongs to it.
     pub last: usize,
 }
 
@@ -23,9 +23,9 @@ pub struct Document {
 /// Lines that look like a table and could not be read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Their place.
+    /// Where they are in the text.
     pub lines: Lines,
-    /// The reason.
+    /// Why they could not be read.
     pub why: &'static str,
 }
 
@@ -34,22 +34,22 @@ pub struct Unread {
 pub enum Kind {
     /// Statistics of a benchmark's metrics, mostly with percentages.
     Metrics,
-    /// Processor and elapsed time of a whole benchmark.
+    /// CPU time and elapsed time of a whole benchmark.
     Duration,
-    /// Figures that the kernel counts, or derived from such.
+    /// Figures that the kernel counts, or figures derived from these.
     Counters,
-    /// Figures of a monitor, such as turbostat, with a statistic of each.
+    /// Figures of a monitor such as turbostat. Each has a statistic.
     Monitor,
     /// Times such as `8m08s` by configuration.
     Times,
-    /// One row a commit, one column a statistic.
+    /// One row for each commit, one column for each statistic.
     Commits,
     /// Figures of an unknown kind.
     Figures,
 }
 
 impl Kind {
-    /// Its name in output.
+    /// What output calls this kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Metrics => "metrics",
@@ -66,41 +66,41 @@ impl Kind {
 /// The meaning of a table's percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signs {
-    /// Positive means better, whatever the direction.
+    /// A positive percentage means better, whatever the direction of the row is.
     Gain,
-    /// Positive means more, better or not.
+    /// A positive percentage means more, whether that is better or not.
     Change,
 }
 
 /// The baseline of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// A column.
+    /// The column with this index.
     Column(usize),
-    /// A row, in a table of commits.
+    /// The row with this index, in a table of commits.
     Row(usize),
 }
 
-/// A table.
+/// A table of a text, as its author printed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its place, header included.
+    /// Where the table is in the text, header included.
     pub lines: Lines,
     /// Its author, if the text names one.
     pub author: Option<String>,
-    /// Its kind.
+    /// What its rows are about.
     pub kind: Kind,
-    /// The line over it, if it reads like a title; may be empty.
+    /// The line over the table, if it reads like a title; may be empty.
     pub title: String,
     /// The heading over the labels, such as `COMMIT`; usually empty.
     pub heading: String,
-    /// The names of the columns; empty where there is none.
+    /// The names of the columns; empty for a column without a name.
     pub columns: Vec<String>,
     /// The baseline of the percentages, if there are any.
     pub baseline: Option<Baseline>,
     /// The meaning of the percentages, if there are any.
     pub signs: Option<Signs>,
-    /// The rows.
+    /// The rows, from the top.
     pub rows: Vec<Row>,
 }
 
@@ -115,8 +115,8 @@ impl Table {
         })
     }
 
-    /// The column with which the percentages of `column` compare: the baseline or, where more than one
-    /// column has no percentages, as in pairs, the next of these to the left.
+    /// The column that the percentages of `column` compare with. It is the baseline or, if several columns have no
+    /// percentages, as in pairs, the next of these to the left.
     pub(crate) fn base_of(&self, column: usize) -> Option<usize> {
         match self.baseline {
             Some(Baseline::Column(base)) => self.base_from(base, column),
@@ -124,7 +124,7 @@ impl Table {
         }
     }
 
-    /// The same, where `base` is the baseline.
+    /// Like [`Self::base_of`], if `base` is the baseline.
     pub(crate) fn base_from(&self, base: usize, column: usize) -> Option<usize> {
         let bare =
             |column: &usize| self.rows.iter().all(|row| row.cells[*column].percent.is_none());
@@ -132,7 +132,7 @@ impl Table {
         (0..column).rev().find(|column| pairs && bare(column)).or(Some(base))
     }
 
-    /// The name of the baseline; none if there is no baseline, or if it has no name.
+    /// The name of the baseline; `None` if there is no baseline or it has no name.
     pub fn baseline_name(&self) -> Option<&str> {
         let name = match self.baseline? {
             Baseline::Column(column) => self.columns.get(column)?,
@@ -142,20 +142,20 @@ impl Table {
     }
 }
 
-/// A row.
+/// A row of a table: one metric, with a value in each column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The line on which it stands.
+    /// The number of its line in the text, counted from 1.
     pub line: usize,
     /// The heading of its part of the table, such as `Reclaim`; usually empty.
     pub section: String,
     /// The statistic, such as `Amean`; may be empty.
     pub statistic: String,
-    /// The metric or operation.
+    /// The metric or the operation.
     pub label: String,
     /// The direction, as far as known.
     pub better: Option<Better>,
-    /// One cell a column.
+    /// One cell for each column.
     pub cells: Vec<Cell>,
 }
 
@@ -166,20 +166,19 @@ pub struct Cell {
     pub value: Option<Figure>,
     /// The percentage printed after it.
     pub percent: Option<Figure>,
-    /// Whether the percentage is between stars. mmtests' stars mean little: they are never passed on to a
-    /// recomputed table.
+    /// Whether stars surround the percentage. mmtests' stars say little, so a recomputed table has none.
     pub marked: bool,
-    /// The printed spread of the value: in its unit, or in percent of it.
+    /// The spread printed beside the value: in the unit of the value, or in percent of it.
     pub spread: Option<Figure>,
 }
 
 /// A figure as it was printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its value; times such as `1m2.5s` in seconds.
+    /// The number that the text stands for; seconds for times such as `1m2.5s`.
     pub value: f64,
     /// Half a step of its last decimal: the exact value lies within this distance.
     pub half: f64,
-    /// Its text.
+    /// The text as printed.
     pub text: String,
 }

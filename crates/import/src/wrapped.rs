@@ -1,28 +1,27 @@
-//! Rows that a mail program has wrapped: a line that ends at the margin, and a next one that begins
-//! with figures and cannot stand alone.
+//! Rows that a mail program has wrapped: one line ends at the margin, and the next begins with figures and cannot be
+//! a row by itself.
 
 use crate::mail::{Line, MAX_LINE, Role};
 use crate::row::{Placed, Shape, shape};
 
-/// Mail programs wrap where the next word would end after a column from this one to [`LAST`].
+/// Mail programs wrap a line if its next word would end between this column and [`LAST`].
 const FIRST: usize = 56;
 /// Longest line of a mail program that wraps.
 const LAST: usize = 82;
 
-/// Most lines of names over a row; twice as many in the file, if they were wrapped.
+/// Largest number of lines of names over a row. In the file there are twice as many if they were wrapped.
 const NAMES: usize = 2;
-/// Least number of spaces before the first name of a wrapped line of names.
+/// Smallest number of spaces before the first name of a wrapped line of names.
 const INDENT: usize = 4;
 
-/// Most lines that one row was wrapped into.
+/// Largest number of lines that one row was wrapped into.
 const PARTS: usize = 4;
 
 /// A line, or several that were one line.
 struct Piece {
     line: Line,
-    /// Length of the last of them in the file.
+    /// Length of the last line in the file.
     length: usize,
-    /// Number of lines.
     parts: usize,
 }
 
@@ -40,7 +39,7 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     let mut begins = vec![false; pieces.len()];
     let is_row = |piece: &Piece| matches!(shape(&piece.line.text), Shape::Row(_));
     for row in (1..pieces.len()).filter(|row| pieces[*row].parts > 1 && !is_row(&pieces[row - 1])) {
-        // Rules and dots may be between them.
+        // Rules and dots may stand between the names and the row.
         let drawn =
             |piece: &&Piece| matches!(shape(&piece.line.text), Shape::Rule | Shape::Ellipsis);
         let below = row - pieces[..row].iter().rev().take_while(drawn).count();
@@ -65,8 +64,8 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     lines
 }
 
-/// Joins wrapped rows: where a line completes the value before it, and where a row lacks exactly as many
-/// values as the following lines have.
+/// Joins wrapped rows: a line that completes the value before it, or lines that have exactly as many values as the
+/// row before them lacks.
 fn rows(lines: Vec<Line>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());
     for line in lines {
@@ -92,8 +91,8 @@ fn append(before: &mut Line, rest: &Line) {
     before.lines.last = rest.lines.last;
 }
 
-/// Whether a line ends where a mail program may have wrapped it before `rest`. A lower depth comes from
-/// programs that do not quote the wrapped part.
+/// Whether a line ends where a mail program may have wrapped it before `rest`. If a program does not quote the
+/// wrapped part, `rest` has a lower depth.
 fn is_at_margin(before: &Piece, rest: &Line) -> bool {
     let word = rest.text.split_whitespace().next().unwrap_or_default();
     let is_text = |line: &Line| line.role == Role::Text && !line.text.is_empty();
@@ -126,14 +125,14 @@ fn completes(before: &Piece, rest: &Line) -> bool {
     }
 }
 
-/// Whether the first values of a row are all the values of another.
+/// Whether the first values of a row are all the values of another row.
 fn goes_on(first: &[Placed], whole: &[Placed]) -> bool {
     let starts = |cells: &[Placed]| cells.iter().map(|placed| placed.start).collect::<Vec<_>>();
     whole.len() >= first.len() && starts(&whole[..first.len()]) == starts(first)
 }
 
-/// How many of the lines `after` a row hold the rest of it: as many as give it the number of values of the
-/// row above or below, if it has fewer by itself.
+/// The number of lines `after` a row that hold its rest: with them the row has as many values as the row above or
+/// below. 0 if the row has that many by itself.
 fn rests(above: Option<&Piece>, row: &Piece, after: &[Piece]) -> usize {
     if !after.first().is_some_and(|rest| may_go_on(row, &rest.line)) {
         return 0;
@@ -153,8 +152,8 @@ fn rests(above: Option<&Piece>, row: &Piece, after: &[Piece]) -> usize {
     (1..widths_here.len()).find(is_alike).unwrap_or(0)
 }
 
-/// How many values a row has by itself, with the next line, with the next two, and so on; empty if the line
-/// is not a row.
+/// The number of values of a row by itself, with the next line, with the next two, and so on; empty if the line is
+/// not a row.
 fn widths(row: &Piece, after: &[Piece]) -> Vec<usize> {
     let Shape::Row(mut cells) = shape(&row.line.text) else {
         return Vec::new();
@@ -185,7 +184,7 @@ fn are_names(before: &Piece, rest: &Line) -> bool {
         && !rest.text.ends_with(['.', ',', ':'])
 }
 
-/// The beginning of a wrapped row in a form that parses as a row: without an unclosed bracket at its end.
+/// The beginning of a wrapped row without an unclosed bracket at its end, so that it parses as a row.
 fn opened(text: &str) -> &str {
     text.trim_end_matches(['(', '*', '[', ' '])
 }
@@ -194,7 +193,7 @@ fn opened(text: &str) -> &str {
 fn is_rest(text: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_digit() || "+-.,%()*[]~| ".contains(letter);
     let figure = text.contains(|letter: char| letter.is_ascii_digit());
-    // A number before pairs of values and percentages is a row's label.
+    // A number before pairs of values and percentages labels a row.
     figure
         && text.chars().all(letters)
         && !matches!(shape(text), Shape::Row(cells) if numbered(text, &cells[0]))
@@ -255,7 +254,7 @@ Amean    syst-fsmark        4020.94 (  0.00%)     4004.19 (
             (format!("{row}\n220.10\n{whole}\n"), 2),
             (format!("{whole}\n{row}\n220.10\n"), 2),
             (format!("{row}\n220.10\n{row}\n220.10\n"), 2),
-            // Whole beside the row above, or too much.
+            // One row is as complete as the row above, the other has too many values.
             (format!("{row}\n{row}\n220.10\n"), 3),
             (format!("{whole}\n{row}\n220.10   230.10\n"), 3),
         ] {
@@ -288,7 +287,7 @@ Amean    syst-fsmark        4020.94 (  0.00%)     4004.19 (
     #[test]
     fn other_lines_stay_apart() {
         for text in [
-            // Short of the margin; a label that is a number; words.
+            // A line shorter than the margin; a label that is a number; words.
             "Amean  x   1.50 (  0.00%)\n1.60 ( -6.67%)\n",
             "Clients                               10.50 (0.00%)   11.50 (9.52%)\n\
              2    20.50 (0.00%)   21.50 (4.88%)\n",

@@ -114,7 +114,7 @@ fn base64_is_read_with_the_lines_on_which_it_stands() {
 
 #[test]
 fn no_more_lines_are_decoded_than_are_read() {
-    // Each four letters are three lines.
+    // Four letters of base64 are three lines.
     let lines = "CgoK".repeat(MAX_LINES / 3 + 1);
     let mail = unfold(format!("Content-Transfer-Encoding: base64\n\n{lines}\n").as_bytes());
     assert_eq!((mail.lines.len(), mail.cut), (MAX_LINES, Some(3)));

@@ -80,7 +80,7 @@ struct Frame {
     dso: Option<Text>,
 }
 
-/// A text, in which perf can write any bytes.
+/// A text in which perf can write any bytes.
 #[derive(Default)]
 struct Text(String);
 

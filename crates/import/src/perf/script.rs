@@ -30,7 +30,7 @@ pub fn perf_script(mut input: impl BufRead, event: Option<&str>) -> io::Result<P
     Ok(PerfSamples { others: reader.others, unread: reader.unread, ..samples })
 }
 
-/// Reads the next line, at most [`MAX_LINE`] bytes of it. False at the end.
+/// Reads the next line, of which at most [`MAX_LINE`] bytes are kept. False at the end.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     input.by_ref().take(MAX_LINE).read_until(b'\n', line)?;
@@ -58,7 +58,7 @@ impl Reader {
         if line.trim().is_empty() {
             self.end();
         } else if let Some((mut sample, event, rest)) = head(line) {
-            // First lines can be indented too, and `cc1` could be an address.
+            // A first line can be indented too, and a command such as `cc1` looks like an address.
             self.end();
             // Without call chains, the function is on the same line.
             if let Some((is_kernel, name, object)) = frame(rest) {
@@ -75,7 +75,7 @@ impl Reader {
         }
     }
 
-    /// Takes the sample that has been read.
+    /// Adds the sample that has been read.
     fn end(&mut self) {
         let Some((sample, event)) = self.sample.take() else { return };
         if event == *self.event.get_or_insert_with(|| event.clone()) {
@@ -110,7 +110,7 @@ fn head(line: &str) -> Option<(Sample, &str, &str)> {
         .then(|| (Sample::new(command, id, nanoseconds), event, rest))
 }
 
-/// A time: `SECONDS.FRACTION:`.
+/// Nanoseconds of a time such as `SECONDS.FRACTION:`.
 fn nanoseconds(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
@@ -128,7 +128,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 fn frame(line: &str) -> Option<(bool, &str, &str)> {
     let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
-    // A file that is gone stands as `(/bin/a (deleted))`.
+    // The object of a deleted file is printed as `(/bin/a (deleted))`.
     let rest = rest.find(" (deleted))").map_or(rest, |end| &rest[..end]);
     let (name, object) = rest.trim().rsplit_once(" (")?;
     let object = object.split(')').next()?;

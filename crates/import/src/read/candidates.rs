@@ -8,7 +8,6 @@ use crate::row::Placed;
 
 /// A block that may be a table, with its header.
 pub struct Candidate {
-    /// Its rows.
     pub block: Block,
     /// The names over them, if there are any.
     pub header: Option<Header>,
@@ -48,7 +47,7 @@ pub fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
     kept
 }
 
-/// Whether a single row is the names of the next one, as in `kernel 6.10 6.12`.
+/// Whether a single row holds the names over the next one, as in `kernel 6.10 6.12`.
 fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
     let [(place, cells)] = row.block.rows.as_slice() else {
         return false;
@@ -58,8 +57,8 @@ fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
     over && row.header.is_none() && header::is_heading(label)
 }
 
-/// Whether a block is one line of versions, as in `4.16.0-rc4 3.19`. They are names of columns, though all but
-/// the first look like figures.
+/// Whether a block is a line of versions, as in `4.16.0-rc4 3.19`. These are names of columns, although all but the
+/// first look like figures.
 fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
     let version =
         |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
@@ -69,8 +68,8 @@ fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
     }
 }
 
-/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`. A line
-/// that could also be a row is names if it is under as many names, no higher than `top`.
+/// Whether the first row of a block holds names of columns that look like figures, as in `config 3.19 4.0`. A line
+/// that could also be a row holds names if it is below as many names, which are not above `top`.
 fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
     let Some((place, cells)) = block.rows.first() else {
         return false;
@@ -90,8 +89,8 @@ fn are_counts(cells: &[Placed]) -> bool {
     cells.windows(2).all(|two| value(&two[0]) < value(&two[1]))
 }
 
-/// The columns of a block without names. With percentages, these determine the width; otherwise the widest
-/// rows do, unless numbers before the values belong to labels that are all different.
+/// The columns of a block without names. If rows have percentages, these rows determine the number of columns.
+/// Otherwise the widest rows do, unless numbers before the values belong to labels that are all different.
 fn headless(block: &Block, lines: &[Lined<'_>], shapes: Vec<Geometry>) -> Option<Geometry> {
     let least = block.rows.iter().map(|(_, cells)| cells.len()).min()?;
     let widest = block.percent || !block.may_end_with_numbers(least);

@@ -15,8 +15,7 @@ pub fn finish(table: &mut Table, gains: bool) {
     direction::infer(table, gains);
 }
 
-/// Moves columns such as `%diff` beside the values that they belong to; returns whether they are called
-/// gains.
+/// Moves columns such as `%diff` beside the values that they belong to. Returns whether the table calls them gains.
 pub fn fold_differences(table: &mut Table) -> bool {
     let mut gains = false;
     let folds = |column: usize, table: &Table| {
@@ -41,8 +40,8 @@ pub fn fold_differences(table: &mut Table) -> bool {
     gains
 }
 
-/// The column that the percentages compare with: one with nearly all 0 %, so that an error there can be
-/// reported, or one without percentages.
+/// The column that the percentages compare with. It has nearly all 0 %, so that an error there can be reported, or no
+/// percentages.
 fn baseline(table: &Table) -> Option<usize> {
     let percents =
         |column: usize| table.rows.iter().map(move |row| row.cells[column].percent.as_ref());
@@ -59,9 +58,8 @@ fn baseline(table: &Table) -> Option<usize> {
     columns.clone().find(zero).or_else(|| columns.find(|it| none(it) && is_compared(table, *it)))
 }
 
-/// Whether the percentages of a table can be about this column, which has none itself, and others
-/// like it: that of several most do not follow says that they are about something else, as shares
-/// are.
+/// Whether the percentages of a table can compare with this column, which has none itself, or with others like it. If
+/// most percentages of several columns do not follow, they are about something else, such as shares.
 fn is_compared(table: &Table, base: usize) -> bool {
     let bases: Vec<Option<usize>> =
         (0..table.columns.len()).map(|it| table.base_from(base, it)).collect();

@@ -62,7 +62,7 @@ impl MailReader<'_> {
         self.close(open, self.lines.len());
     }
 
-    /// Lists the lines from where a run opened up to `end`, if they look like a table.
+    /// Lists the lines of a run, from its beginning to `end`, if they look like a table.
     fn close(&mut self, open: Option<(usize, usize)>, end: usize) {
         let Some((first, _)) = open else {
             return;
@@ -78,7 +78,7 @@ impl MailReader<'_> {
         }
     }
 
-    /// How many figures a line has, if they look like columns.
+    /// The number of figures of a line, if they look like columns.
     fn columns_of(&self, place: usize) -> usize {
         let Lined { line, shape } = &self.lines[place];
         let text = line.text.trim();

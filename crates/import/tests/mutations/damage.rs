@@ -14,9 +14,7 @@ type Printed = (Option<String>, Option<String>);
 
 /// A text with one damaged line.
 pub struct Damaged {
-    /// How.
     pub what: String,
-    /// The text.
     pub text: String,
     /// The new place of each row of the old text; empty if nothing is left of it.
     pub places: BTreeMap<usize, Vec<usize>>,
