@@ -2,7 +2,7 @@
 
 use crate::{History, Node};
 
-/// A history in which each node is one commit or several that give the same kernel.
+/// A history in which each node is one commit, or several that have the same kernel.
 #[derive(Clone, Debug)]
 pub struct Contracted {
     /// The history of the groups.
@@ -12,11 +12,11 @@ pub struct Contracted {
 }
 
 impl Contracted {
-    /// Joins commits with their parents. `parents` are those of each commit, as for [`History::new`];
-    /// `is_same` tells whether a commit gives the same kernel as its parent with this index.
+    /// Joins commits with their parents. `parents` are the parents of each commit, as for [`History::new`]. `is_same`
+    /// tells whether a commit has the same kernel as its parent with this index.
     ///
-    /// A merge is one with a parent only if all other parents are among that parent's ancestors: otherwise the
-    /// commits they bring would have no place.
+    /// A merge is joined with a parent only if all its other parents are ancestors of that parent. Otherwise the
+    /// commits that those bring would have no place.
     pub fn new(parents: &[Vec<Node>], is_same: impl Fn(Node, usize) -> bool) -> Self {
         let mut history = History::new(vec![Vec::new()]);
         let mut groups: Vec<Vec<Node>> = vec![vec![0]];
@@ -59,15 +59,15 @@ mod tests {
         let contracted = |same: &'static [(Node, usize)]| {
             Contracted::new(&parents, |node, place| same.contains(&(node, place)))
         };
-        // Nothing on the side branch matters.
+        // No commit on the side branch changes the kernel.
         let side = contracted(&[(3, 0), (4, 0), (5, 0)]);
         assert_eq!(side.groups, [vec![0], vec![1, 3, 4], vec![2, 5], vec![6]]);
         assert_eq!(side.history.bad(), 3);
         assert_eq!(side.history.parents(2), [1]);
-        // A merge that drops what a branch brought stands for itself.
+        // A merge that drops the changes of a branch is a node of its own.
         let dropped = contracted(&[(5, 0)]);
         assert_eq!(dropped.groups.len(), 7);
-        // Nothing matters at all.
+        // No commit changes the kernel.
         let none = Contracted::new(&parents, |_, _| true);
         assert_eq!((none.groups.len(), none.history.bad()), (1, 0));
     }

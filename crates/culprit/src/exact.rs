@@ -1,9 +1,9 @@
-//! The search in exact mode, in which a reading is certain within luck.
+//! The search in exact mode, in which only luck blurs a reading.
 //!
-//! First one step is assumed, and each kernel halves the commits that can be it, as `git bisect` does. A commit
-//! that parts two kinds of changes is read before any other. If a reading has neither the level of the good end nor
-//! that of the bad end, there are more steps. Then the line of first parents is divided until each part without a
-//! change beyond luck, or each single commit, stands alone. A merge that holds a step is searched in the same way.
+//! At first one step is assumed, and each reading halves the commits that can be the step, as `git bisect` does. If
+//! the range has two kinds of changes, the commit between them is read first. If a reading has neither the level of
+//! the good end nor that of the bad end, there are more steps. Then the line of first parents is divided until each
+//! part has no change beyond luck or is a single commit. A merge that holds a step is searched in the same way.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,68 +13,68 @@ use fixedbitset::FixedBitSet;
 use crate::levels::{ExactLevels, Stop};
 use crate::{History, Node};
 
-/// Changes below this share of the whole are not searched for, unless all are wanted.
+/// Smaller shares of the whole change are not searched for, unless all steps are wanted.
 const SHARE: f64 = 0.1;
 
 /// A search in exact mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Exact<'a> {
-    /// The commits.
+    /// The range that is searched.
     pub history: &'a History,
-    /// Figures by commit, one for each seed.
+    /// The figures of each commit, one for each seed.
     pub readings: &'a BTreeMap<Node, Vec<f64>>,
-    /// Commits that cannot be read: they do not build, or do not complete a boot.
+    /// Commits that cannot be read: they do not build, or no boot of them completes.
     pub unreadable: &'a FixedBitSet,
-    /// Commits that an earlier search booted, in the order of these numbers. Often they need no new boots.
+    /// Commits that an earlier search booted, with numbers in the order of these boots. They often need no new boots.
     pub kept: &'a BTreeMap<Node, i64>,
-    /// The commit that is read before any other but the ends: what comes after it is of another kind.
+    /// The commit that is read first after the ends. The commits after it change another kind of thing.
     pub parting: Option<Node>,
     /// Smaller changes count as none.
     pub least: f64,
-    /// Seeds of the two ends.
+    /// The number of seeds of each end.
     pub seeds: usize,
-    /// Search every step beyond luck, not only those of at least a tenth of the change.
+    /// Whether every step beyond luck is searched, not only those with at least a tenth of the change.
     pub all: bool,
 }
 
 /// What a search asks for, or its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// So many seeds of this commit.
+    /// Read this many seeds of this commit.
     Read(Node, usize),
     /// The ends do not differ beyond luck.
     NoDifference,
-    /// Even the most seeds do not tell whether these commits differ.
+    /// Whether these commits differ is not known, even with the most seeds.
     Hidden(Node, Node),
-    /// An end cannot be read.
+    /// This end cannot be read.
     NoEnd(Node),
     /// The steps, in the order of the history.
     Found(Vec<Step>),
 }
 
-/// A change of the figure.
+/// A commit at which the figure changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The commits that can be its cause: one, or several that cannot be told apart because commits among
-    /// them cannot be read, or because the branch of a merge has another change than the merge.
+    /// The commits that can be the cause: one, or several that cannot be told apart, because some of them cannot be
+    /// read, or because they are a merge and its branch, and the branch has another change than the merge.
     pub commits: Vec<Node>,
-    /// The last commit that was read before it.
+    /// The last commit that was read before the step.
     pub before: Node,
-    /// The first commit that was read after it.
+    /// The first commit that was read after the step.
     pub after: Node,
-    /// By how much the figure rises.
+    /// By how much the figure rises; negative if it falls.
     pub change: f64,
 }
 
-/// Commits of which one is the step, if there is one.
+/// The commits of which one is the step, if there is only one.
 struct Range {
     low: Node,
     high: Node,
-    /// Does not contain `low`.
+    /// These do not include `low`.
     commits: FixedBitSet,
 }
 
-/// On which side of a step a commit lies.
+/// The side of a step on which a commit lies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Low,
@@ -83,11 +83,11 @@ enum At {
 }
 
 impl Exact<'_> {
-    /// The commits that can still be the step: what the readings so far left. None if they do not fit one step.
+    /// The commits that can still be the step after the readings so far. `None` if the readings do not fit one step.
     pub fn left(&self) -> Option<Vec<Node>> {
         let mut range = self.range();
         if range.commits.count_ones(..) > 1 {
-            // It narrows the range until a reading is missing.
+            // This narrows the range until a reading is missing.
             if let Ok(None) = self.single(&mut range) {
                 return None;
             }
@@ -95,7 +95,7 @@ impl Exact<'_> {
         Some(range.commits.ones().collect())
     }
 
-    /// What is to be read next, or the answer.
+    /// What to read next, or the answer.
     pub fn next(&self) -> Next {
         match self.search() {
             Ok(next) => next,
@@ -132,7 +132,6 @@ impl Exact<'_> {
         Ok(Next::Found(steps))
     }
 
-    /// The whole range.
     fn range(&self) -> Range {
         let (low, high) = (0, self.history.bad());
         Range { low, high, commits: self.history.between(low, high) }
@@ -142,7 +141,7 @@ impl Exact<'_> {
         ExactLevels { readings: self.readings, least: self.least, ends: self.seeds }
     }
 
-    /// Assumes one step, and halves the commits that can be it. None if a reading does not fit.
+    /// Assumes one step, and halves the commits that can be it. `None` if a reading does not fit one step.
     fn single(&self, range: &mut Range) -> Result<Option<Step>, Stop> {
         let ends = [range.low, range.high];
         let mut parting = self.parting(|node| range.commits.contains(node) && node != range.high);
@@ -170,12 +169,13 @@ impl Exact<'_> {
         Ok(Some(Step { commits, before: range.low, after: range.high, change }))
     }
 
-    /// The commit that parts the kinds of changes, if it can be read and is as wanted.
+    /// The commit between two kinds of changes, if it can be read and fulfils `is_wanted`.
     fn parting(&self, is_wanted: impl Fn(Node) -> bool) -> Option<Node> {
         self.parting.filter(|node| !self.unreadable.contains(*node) && is_wanted(*node))
     }
 
-    /// The step at a commit, read there and at its parent. None if it is not the whole change.
+    /// The step at a commit, if the commit and its parent have the levels of the ends. `None` if the change is
+    /// another one.
     fn verified(&self, commit: Node, ends: [Node; 2], range: &Range) -> Result<Option<Step>, Stop> {
         let is_read = |node: Node| !self.unreadable.contains(node);
         let parents = self.history.parents(commit);
@@ -197,9 +197,9 @@ impl Exact<'_> {
         Ok(Some(Step { commits: vec![commit], before, after, change }))
     }
 
-    /// The commit whose reading halves `commits` best. One that is read or kept already is preferred, if it rules out
-    /// at least half as many for certain. Of those that are kept it is the first: a search that was interrupted has its
-    /// own boots there, and takes the same way again.
+    /// The commit whose reading halves `commits` best. A commit that was read or kept is preferred, if it surely
+    /// rules out at least half as many. Of the kept ones the first is taken: an interrupted search finds its own
+    /// boots there, and takes the same way again.
     fn halving(&self, commits: &FixedBitSet) -> Option<Node> {
         let all = commits.count_ones(..);
         let share = |node: Node| {
@@ -219,13 +219,13 @@ impl Exact<'_> {
         ranked.into_iter().max_by_key(rank).map(|it| it.1)
     }
 
-    /// Whether a commit has the level of one end of a step or the other.
+    /// The end of a step whose level a commit has.
     fn side(&self, node: Node, [low, high]: [Node; 2]) -> Result<At, Stop> {
         if node == low || node == high {
             return Ok(if node == low { At::Low } else { At::High });
         }
         let levels = self.levels();
-        // Where other commits of the range matter a little, the side is clear all the same.
+        // If other commits of the range change the figure a little, the side is still clear.
         let slack = 0.05 * levels.change(low, high)?.abs();
         let is_near =
             |end| Ok(levels.change(end, node)?.abs() <= levels.floor(end, node)?.max(slack));
@@ -240,7 +240,7 @@ impl Exact<'_> {
     /// Finds the steps along the first parents of a range.
     fn divide(&self, range: &Range, steps: &mut Vec<Step>) -> Result<(), Stop> {
         let mut line = self.history.line(range.high, &range.commits);
-        // Where the line leaves the range it has the level of the low end, unless it forked before.
+        // The first commit of the line is outside the range. Its level is that of `range.low`, unless it forked before.
         line[0] = range.low;
         self.divide_line(&line, steps)
     }
@@ -254,7 +254,7 @@ impl Exact<'_> {
             return Ok(());
         }
         if !levels.differ(low, high)? {
-            // More seeds only where a step of interest can be hidden.
+            // More seeds are read only where they can reveal a step of interest.
             if levels.floor(low, high)? > SHARE * whole.abs() {
                 return Err(levels.more(low, high));
             }
@@ -277,7 +277,7 @@ impl Exact<'_> {
         }
     }
 
-    /// The step between two commits of a line that have no readable one between them.
+    /// The step between two commits of a line, between which no commit is readable.
     fn edge(&self, line: &[Node], change: f64, steps: &mut Vec<Step>) -> Result<(), Stop> {
         let (before, after) = (line[0], line[line.len() - 1]);
         if let ([_, merge], [parent, tip]) = (line, self.history.parents(after))
@@ -295,8 +295,8 @@ impl Exact<'_> {
         Ok(())
     }
 
-    /// The steps in the branch that a merge brought, or the merge itself if neither side has the change. None if
-    /// the branch has another change than the merge.
+    /// Finds the steps in the branch that a merge brought, or the merge itself if neither side has the change. `None`
+    /// if the change of the branch is not that of the merge.
     fn branch(
         &self,
         merge: Node,

@@ -15,7 +15,7 @@ pub struct History {
 }
 
 impl History {
-    /// The history in which node `n` has `parents[n]`.
+    /// Makes the history in which node `n` has `parents[n]`.
     ///
     /// # Panics
     /// When a parent does not come before its child, or a node other than 0 has no parent.
@@ -45,22 +45,22 @@ impl History {
         )
     }
 
-    /// Number of nodes; the good end is one of them.
+    /// The number of nodes, including the good end.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Whether there is no node at all.
+    /// Whether there is no node, not even the good end.
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }
 
-    /// The bad end.
+    /// The bad end: the last node.
     pub fn bad(&self) -> Node {
         self.len() - 1
     }
 
-    /// The parents of a commit; the first is the one it was merged into.
+    /// The parents of a commit. The first parent is the one that the others were merged into.
     pub fn parents(&self, node: Node) -> &[Node] {
         &self.parents[node]
     }
@@ -75,15 +75,15 @@ impl History {
         self.ancestors[node].contains(commit)
     }
 
-    /// The commits that `node` has and `without` does not: of `git rev-list without..node`.
+    /// The commits that `node` has and `without` lacks, as `git rev-list without..node` lists them.
     pub fn between(&self, without: Node, node: Node) -> FixedBitSet {
         let mut between = self.ancestors[node].clone();
         between.difference_with(&self.ancestors[without]);
         between
     }
 
-    /// The commits that `high` has and `low` does not, as a range of their own after `low`; and the node of each
-    /// in this history.
+    /// The commits that `high` has and `low` lacks, as a history of their own whose good end is `low`; and the node
+    /// of each in this history.
     pub fn part(&self, low: Node, high: Node) -> (Self, Vec<Node>) {
         let mut part = Self::new(vec![Vec::new()]);
         let mut nodes = vec![low];
@@ -98,7 +98,7 @@ impl History {
         (part, nodes)
     }
 
-    /// The first parents from `node` down to the first one outside `within`, which comes first.
+    /// The first parents from `node` down to the first one outside `within`; that one is the first element.
     pub fn line(&self, node: Node, within: &FixedBitSet) -> Vec<Node> {
         let mut line = vec![node];
         let mut last = node;

@@ -6,28 +6,28 @@ use stats::{Estimate, Summary, pooled_variance};
 
 use crate::Node;
 
-/// How often luck alone makes two equal levels look different, or a level look like another.
+/// The probability that luck alone makes two equal levels look different, or a level look like another one.
 const LEVEL: f64 = 0.001;
 /// The most seeds of one commit. Each boots a machine.
 const MOST_SEEDS: usize = 12;
 
-/// What is missing to continue.
+/// Why the search cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// This many seeds of this commit are to be read.
+    /// This many seeds of this commit must be read.
     Read(Node, usize),
-    /// Luck hides whether these levels differ, even with the most seeds.
+    /// Luck hides whether these levels differ, even with [`MOST_SEEDS`] seeds each.
     Hidden(Node, Node),
 }
 
 /// Figures of commits, one for each seed.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactLevels<'a> {
-    /// By commit.
+    /// The figures of each commit.
     pub readings: &'a BTreeMap<Node, Vec<f64>>,
-    /// Smaller differences count as none, whatever the seeds say.
+    /// Smaller differences count as none, even if they are beyond luck.
     pub least: f64,
-    /// The least number of seeds of the ends, whose spread holds for all.
+    /// The number of seeds that each end needs. Their spread holds for all commits.
     pub ends: usize,
 }
 
@@ -42,8 +42,8 @@ impl ExactLevels<'_> {
         Ok(self.level(after)? - self.level(before)?)
     }
 
-    /// The largest difference of two levels that luck is likely to cause: by Student's t, from the spread of
-    /// all commits' seeds together.
+    /// The largest difference of two levels that luck is likely to cause, by Student's t. The spread is that of all
+    /// commits' seeds together.
     pub fn floor(&self, one: Node, other: Node) -> Result<f64, Stop> {
         let number = |node| Ok::<f64, Stop>(self.values(node)?.len() as f64);
         let all: Vec<Vec<f64>> = self.readings.values().cloned().collect();
@@ -57,7 +57,7 @@ impl ExactLevels<'_> {
         Ok(self.change(one, other)?.abs() > self.floor(one, other)?)
     }
 
-    /// The next seeds that can tell two levels apart, or that there are no more.
+    /// The next seeds that can tell two levels apart, or [`Stop::Hidden`] if there are no more.
     pub fn more(&self, one: Node, other: Node) -> Stop {
         let seeds = |node| self.readings.get(&node).map_or(0, Vec::len);
         let fewer = if seeds(one) <= seeds(other) { one } else { other };
@@ -72,13 +72,13 @@ impl ExactLevels<'_> {
     }
 }
 
-/// The mean of figures; that of equal figures is exactly their value. None without figures.
+/// The mean of figures; `None` without figures. The mean of equal figures is exactly their value.
 pub fn level(figures: &[f64]) -> Option<f64> {
     Summary::of(figures).map(|summary| summary.amean)
 }
 
-/// Half the width of the interval of a level that rests on `number` boots, from the spread of all kernels' boots: of
-/// 99.9 % in exact mode, of 95 % in measured mode. None if no kernel has two boots.
+/// Half the width of the interval of a level that rests on `number` boots, from the spread of all kernels' boots. The
+/// interval is one of 99.9 % in exact mode and of 95 % in measured mode. `None` if no kernel has two boots.
 pub fn reach(number: usize, all: &[Vec<f64>], is_exact: bool) -> Option<f64> {
     let (variance, df) = pooled_variance(all)?;
     let se = (variance / number as f64).sqrt();

@@ -1,6 +1,5 @@
-//! Finds the commit at which a figure changed, from readings of some commits of a range. Pure: what is to be
-//! read next is a function of the history and the readings so far, so an interrupted search continues by
-//! asking again.
+//! Finds the commit at which a figure changed, from readings of some commits of a range. The crate is pure: what to
+//! read next is a function of the history and the readings so far. To continue an interrupted search, ask again.
 
 mod contract;
 pub mod exact;

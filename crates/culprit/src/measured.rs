@@ -10,15 +10,15 @@ const SURE: f64 = 0.98;
 
 /// A search in measured mode.
 pub struct Measured<'a> {
-    /// The commits.
+    /// The range that is searched.
     pub history: &'a History,
     /// The commit of each boot and its figure.
     pub readings: &'a [(Node, f64)],
-    /// Commits that cannot be read.
+    /// Commits whose kernel cannot be read.
     pub unreadable: &'a FixedBitSet,
-    /// What a reading of a commit costs, in any unit.
+    /// The cost of a reading of a commit, in any unit.
     pub cost: &'a dyn Fn(Node) -> f64,
-    /// The probability that an answer is to have.
+    /// The probability that an answer must have.
     pub confidence: f64,
 }
 
@@ -27,9 +27,9 @@ pub struct Measured<'a> {
 pub enum Next {
     /// One more boot of a commit.
     Read {
-        /// The commit.
+        /// The commit to boot.
         node: Node,
-        /// The commits that hold the step with the wanted probability, if there is one step, the likeliest first.
+        /// The commits that hold the step with the wanted probability if there is only one step, the likeliest first.
         left: Vec<(Node, f64)>,
     },
     /// The steps, in the order of the history; none if there is none.
@@ -39,11 +39,11 @@ pub enum Next {
 /// A change of the figure, at a commit that is likely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Likely {
-    /// The commits that hold the step with the wanted probability, the likeliest first, with theirs.
+    /// The commits that hold the step with the wanted probability, the likeliest first, each with its probability.
     pub commits: Vec<(Node, f64)>,
     /// The ends of the part of the history in which it was searched.
     pub ends: [Node; 2],
-    /// The mean figure of the commits surely without it, and of those surely with it.
+    /// The mean figure of the commits that surely lack it, and of those that surely have it.
     pub levels: [f64; 2],
 }
 
@@ -51,7 +51,7 @@ pub struct Likely {
 struct Part {
     weighed: Weighed,
     history: History,
-    /// Its nodes in the whole history.
+    /// The node in the whole history of each node of the part.
     nodes: Vec<Node>,
 }
 
@@ -62,7 +62,7 @@ impl Part {
 }
 
 impl Measured<'_> {
-    /// What is to be read next, or the answer; and the probability of each commit to be a step.
+    /// What to read next, or the answer; and the probability of each commit to be a step.
     pub fn next(&self) -> (Next, Vec<f64>) {
         let whole = self.weighed(0, self.history.bad());
         let left = whole.weighed.likeliest(self.confidence);
@@ -74,8 +74,8 @@ impl Measured<'_> {
         (next, posterior)
     }
 
-    /// The steps in a part; the error is what is to be read. Its commits get their probabilities, unless it has no step
-    /// or is divided: then those of one step are no commit's.
+    /// The steps in a part, or the commit to read. Sets the probabilities of the part's commits, unless it has no
+    /// step or is divided: the probabilities for one step do not hold then.
     fn steps(&self, part: &Part, posterior: &mut [f64]) -> Result<Vec<Likely>, Node> {
         let middle = match part.weighed.next {
             posterior::Next::NoDifference => return Ok(Vec::new()),
@@ -99,11 +99,11 @@ impl Measured<'_> {
         }
     }
 
-    /// The readings between two commits weighed.
+    /// Weighs the readings between two commits.
     fn weighed(&self, low: Node, high: Node) -> Part {
         let (history, nodes) = self.history.part(low, high);
         let mut unreadable = FixedBitSet::with_capacity(nodes.len());
-        // A branch that forked before `low` lacks the steps before `low`, so its levels are not those of the part.
+        // A branch that forked before `low` lacks steps before `low`. Its levels are not those of the part.
         let is_lost =
             |it: &usize| self.unreadable.contains(nodes[*it]) || !self.history.has(nodes[*it], low);
         unreadable.extend((0..nodes.len()).filter(is_lost));
@@ -156,12 +156,13 @@ impl Measured<'_> {
 mod tests {
     use super::*;
 
-    /// A range in which each commit's boots scatter about 100 and its steps, with a standard deviation of 1.
+    /// Searches a range in which each commit's boots scatter about 100 plus its steps, with a standard deviation of
+    /// 1.
     fn search(commits: usize, steps: &[(Node, f64)]) -> (Vec<Likely>, Vec<f64>, usize) {
         search_in(&History::linear(commits), steps, &[])
     }
 
-    /// `read` are commits that are read before the search chooses any.
+    /// Reads the commits in `read` before the search chooses any.
     fn search_in(
         history: &History,
         steps: &[(Node, f64)],
@@ -171,7 +172,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(7);
         let mut readings: Vec<(Node, f64)> = Vec::new();
         let mut figure = |node: Node| {
-            // Twelve uniform deviates less six: nearly normal.
+            // The sum of twelve uniform deviates less six is nearly normal.
             let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
             let steps = steps.iter().filter(|(step, _)| history.has(node, *step));
             100.0 + steps.map(|step| step.1).sum::<f64>() + noise
@@ -203,7 +204,7 @@ mod tests {
         assert!((found[0].levels[1] - found[0].levels[0] - 4.0).abs() < 1.0, "{found:?}");
     }
 
-    /// Its commits lack the steps of the line that are before the half.
+    /// The commits of the branch lack the steps that precede the half on the line.
     #[test]
     fn a_branch_that_forked_before_a_half_is_no_step_in_it() {
         // 0 - 1 - ... - 20 - 51 - ... - 60

@@ -16,34 +16,34 @@ use crate::{History, Node};
 use classes::Classes;
 use levels::{Levels, Side};
 
-/// Readings of each end before anything else is read.
+/// Readings of each end before any other kernel is read.
 const FIRST: usize = 3;
-/// The share of readings on each side that refine its level.
+/// The share of readings that each side gets so that its level is known.
 const REFINING: f64 = 1.0 / 8.0;
-/// Only the ends are read while the probability that they differ is smaller.
+/// While the probability that the ends differ is smaller, only the ends are read.
 const START: f64 = 0.5;
-/// A kernel is on a side with at least this probability.
+/// The least probability with which a kernel is on a side.
 const SURE: f64 = 0.98;
-/// The most kernels for which the search computes what a reading would tell.
+/// The largest number of kernels for which the search computes what a reading would tell.
 const CANDIDATES: usize = 12;
-/// Classes below this probability are not predicted.
+/// The next reading is not predicted for classes below this probability.
 const UNLIKELY: f64 = 1e-4;
-/// Two steps are reported when they are so much likelier than one: the most false alarms are its inverse.
+/// Two steps are reported if they are this many times as likely as one. The inverse bounds the rate of false alarms.
 const MISFIT: f64 = 100.0;
-/// Commits that are tried as one of two steps.
+/// How many commits are tried as one of two steps.
 const STEPS: usize = 4;
 
 /// A range of commits and its readings.
 pub struct Noisy<'a> {
-    /// The range.
+    /// The range that is searched.
     pub history: &'a History,
-    /// The kernel of each reading and its figure: that of one boot. Figures that are not finite are ignored.
+    /// Of each boot that counts, the kernel and the figure. Figures that are not finite are ignored.
     pub readings: &'a [(Node, f64)],
     /// Commits whose kernel cannot be read. Each may be the step.
     pub unreadable: &'a FixedBitSet,
-    /// How likely each commit is before any reading, in any unit. Without a sound weight all are alike.
+    /// The weight of each commit before any reading, in any unit. If the weights are unusable, all commits are alike.
     pub prior: &'a [f64],
-    /// What a reading of a kernel costs, in any unit.
+    /// The cost of a reading of a kernel, in any unit.
     pub cost: &'a dyn Fn(Node) -> f64,
     /// The probability at which the search ends.
     pub confidence: f64,
@@ -52,9 +52,9 @@ pub struct Noisy<'a> {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Read this kernel once.
+    /// Read one more boot of this kernel.
     Read(Node),
-    /// One of these commits is the step, the likeliest first. No readable kernel tells them apart.
+    /// One of these commits is the step, the likeliest first. No readable kernel can tell them apart.
     Found(Vec<Node>),
     /// Two steps explain the readings better than one.
     Misfit,
@@ -62,16 +62,16 @@ pub enum Next {
     NoDifference,
 }
 
-/// What the readings tell.
+/// What the readings say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
     /// The probability of each commit to be the step.
     pub posterior: Vec<f64>,
     /// The probability that the ends differ; one half before any reading.
     pub differs: f64,
-    /// What to do next.
+    /// What the search does next.
     pub next: Next,
-    /// About how many more readings the search takes.
+    /// About how many more readings the search needs.
     pub left: usize,
 }
 
@@ -98,13 +98,13 @@ fn smallest(posterior: &[f64], share: f64) -> Vec<(Node, f64)> {
 struct Evidence {
     levels: Levels,
     classes: Classes,
-    /// The likeliest class first.
+    /// The classes, the likeliest first.
     weights: Vec<Weight>,
     /// The log-likelihood of all readings with one step.
     one_step: f64,
 }
 
-/// A class with its probability before and after the readings, and what it says of the levels.
+/// A class, with its probability before and after the readings, and its readings on each side.
 struct Weight {
     class: usize,
     prior: f64,
@@ -113,7 +113,7 @@ struct Weight {
 }
 
 impl Noisy<'_> {
-    /// Weighs the readings. A function of its inputs alone.
+    /// Weighs the readings. The result depends on the inputs alone.
     ///
     /// # Panics
     /// When the history has no commit after the good end.
@@ -128,14 +128,14 @@ impl Noisy<'_> {
         }
         let evidence = Evidence::new(self.history, &read, &values, &prior);
         let posterior = evidence.posterior(&prior);
-        // One level or two, each as likely.
+        // One level and two levels are equally likely before the readings.
         let differs = 1.0 / (1.0 + (evidence.levels.one_level() - evidence.one_step).exp());
         let (next, bits) = self.next(&read, &values, evidence, &posterior, differs);
         let left = if let Next::Read(_) = next { self.estimate(&posterior, bits) } else { 0 };
         Weighed { posterior, differs, next, left }
     }
 
-    /// What is next, and about how many bits a reading tells.
+    /// What the search does next, and about how many bits a reading tells.
     fn next(
         &self,
         read: &[Node],
@@ -170,7 +170,7 @@ impl Noisy<'_> {
         let best = choice::best(self, &evidence, posterior, &high);
         let refine = refining(read, values, &high, differs).and_then(|counts| self.end(counts));
         let bits = best.map_or(0.5, |best| best.1);
-        // Without a kernel that tells commits apart, the ends remain to be told apart.
+        // If no kernel tells commits apart, only the ends remain to be told apart.
         let doubt = || (differs < self.confidence).then(|| self.end(counts)).flatten();
         match refine.or(best.map(|best| best.0)).or_else(doubt) {
             Some(node) => (Next::Read(node), bits),
@@ -189,7 +189,7 @@ impl Noisy<'_> {
         of_node.into_iter().enumerate().filter(|(_, figures)| !figures.is_empty()).unzip()
     }
 
-    /// Weights that sum to 1; none for the good end.
+    /// Weights that sum to 1. The good end has none.
     fn sound_prior(&self) -> Vec<f64> {
         let sound = |weight: &f64| if weight.is_finite() { weight.max(0.0) } else { 0.0 };
         let mut prior: Vec<f64> = self.prior.iter().map(sound).collect();
@@ -216,7 +216,7 @@ impl Noisy<'_> {
         self.readable(end).then_some(end)
     }
 
-    /// The answer where nothing can be read.
+    /// The answer if nothing can be read.
     fn stuck(&self, posterior: &[f64]) -> Next {
         let found = smallest(posterior, self.confidence);
         Next::Found(found.into_iter().map(|(node, _)| node).collect())
@@ -239,7 +239,7 @@ impl Noisy<'_> {
         high
     }
 
-    /// The commits that no readable kernel tells apart, if they hold the confidence together.
+    /// The commits that no readable kernel tells apart, if their probabilities together reach the confidence.
     fn found(&self, evidence: &Evidence, posterior: &[f64]) -> Option<Vec<Node>> {
         let Evidence { classes, weights, .. } = evidence;
         let class = weights.first().filter(|first| first.probability >= self.confidence)?.class;
@@ -275,7 +275,7 @@ impl Noisy<'_> {
         None
     }
 
-    /// About how many readings remain if each tells `bits`.
+    /// About how many readings remain if each tells `bits` bits.
     fn estimate(&self, posterior: &[f64], bits: f64) -> usize {
         let entropy: f64 = posterior.iter().filter(|it| **it > 0.0).map(|it| -it * it.log2()).sum();
         (entropy / bits.max(0.01)).ceil() as usize
@@ -318,19 +318,19 @@ impl Evidence {
         prior.iter().zip(&self.classes.of).map(|(prior, class)| prior * factors[*class]).collect()
     }
 
-    /// Whether two steps explain the readings much better than one. The first is one of the likeliest single
-    /// steps, which can only make the evidence for two smaller.
+    /// Whether two steps explain the readings much better than one. One of the two is a likely single step. This
+    /// restriction can only make the evidence for two steps smaller.
     fn misfit(&self) -> bool {
         let has = |weight: &Weight| &self.classes.has[weight.class];
         let within = |a: &Weight, b: &Weight| has(a).iter().zip(has(b)).all(|(a, b)| !a || *b);
         let mut ratio = 0.0;
         for (number, first) in self.weights.iter().take(STEPS).enumerate() {
-            // Each pair once.
+            // Each pair is tried once.
             for (other, second) in self.weights.iter().enumerate().skip(number) {
                 let (early, late) = match (within(second, first), within(first, second)) {
                     (true, _) => (first, second),
                     (_, true) => (second, first),
-                    // Steps on two branches are left out, which too makes the evidence smaller.
+                    // Steps on two branches are left out. This also makes the evidence smaller.
                     _ => continue,
                 };
                 let between = self.levels.between(&early.sides[1], &late.sides[1]);
@@ -344,7 +344,7 @@ impl Evidence {
     }
 }
 
-/// Readings of each side, if one has too few to know its level.
+/// How often each side was read, if one was read too seldom to know its level.
 fn refining(read: &[Node], values: &[Vec<f64>], high: &[f64], differs: f64) -> Option<[usize; 2]> {
     let mut counts = [0; 2];
     let mut all = 0;

@@ -78,13 +78,13 @@ fn commits_that_an_earlier_search_read_are_preferred() {
     let mut world = World::new(History::linear(64), &[(50, 50.0)]);
     let found = world.search(false);
     assert_eq!(found.1, 8);
-    // 3 is too near to the good end to be worth a reading.
+    // Commit 3 is too near to the good end to be worth a reading.
     world.kept = vec![3];
     assert_eq!(world.search(false), found);
-    // 40 and 50, then 45, which is new, and 49.
+    // The search reads 40 and 50, then 45, which is new, and 49.
     world.kept = vec![40, 50, 49];
     assert_eq!(world.search(false), (found.0.clone(), 6));
-    // 20 is taken before 42, which was read after it: as before an interruption.
+    // Commit 20 is read before 42 in both cases, as before the interruption.
     for kept in [vec![20], vec![20, 42]] {
         world.kept = kept;
         assert_eq!(world.search(false), (found.0.clone(), 9));
@@ -138,7 +138,7 @@ fn commits_that_cannot_be_read_stay_possible() {
     world.unreadable = vec![29, 30, 31];
     assert_eq!(world.found(false), [(vec![29, 30, 31, 32], 50.0)]);
     assert_eq!(world.found(true), [(vec![29, 30, 31, 32], 50.0)]);
-    // One outside the stretch is found in spite of it.
+    // A step outside the stretch is found nevertheless.
     world.steps = vec![(33, 50.0)];
     assert_eq!(world.found(false), [(vec![33], 50.0)]);
     world.unreadable = vec![0];
@@ -172,7 +172,7 @@ fn culprits_in_branches_and_merges_are_found() {
         assert_eq!(steps[0].commits, [culprit]);
         assert!(read <= 10, "{read} for {culprit}");
         assert_eq!(world.found(true)[0].0, [culprit]);
-        // One in a branch and one on the mainline.
+        // One step is in a branch, one on the mainline.
         let both = World::new(history.clone(), &[(culprit, 50.0), (history.bad() - 1, 70.0)]);
         let mut named: Vec<_> = both.found(false).into_iter().flat_map(|it| it.0).collect();
         named.sort_unstable();
@@ -195,7 +195,7 @@ fn the_commit_that_parts_two_kinds_of_changes_is_read_first() {
     let world = parted(&[(995, 50.0)]);
     assert_eq!((world.found(false), world.search(false).1), (vec![(vec![995], 50.0)], 6));
     assert_eq!(parted(&[(10, 50.0)]).found(false), [(vec![10], 50.0)]);
-    // Both kinds have a share.
+    // Both kinds of changes have a share.
     let mut both = parted(&[(10, 30.0), (995, 20.0)]);
     assert_eq!(both.found(false), [(vec![10], 30.0), (vec![995], 20.0)]);
     both.unreadable = vec![992];

@@ -3,7 +3,7 @@
 use super::levels::Predicted;
 use super::{CANDIDATES, Evidence, Node, Noisy, Weight};
 
-/// The kernel whose reading tells most for its cost, and how many bits it tells.
+/// The kernel whose reading tells most for its cost, and the number of bits that it tells.
 pub fn best(
     noisy: &Noisy,
     evidence: &Evidence,
@@ -43,14 +43,14 @@ pub fn best(
     best.map(|(node, told, _)| (node, told))
 }
 
-/// Bits of a yes that has this probability.
+/// The information, in bits, of a yes-or-no answer whose yes has this probability.
 fn entropy(probability: f64) -> f64 {
     let term = |it: f64| if it > 0.0 { -it * it.log2() } else { 0.0 };
     term(probability) + term(1.0 - probability)
 }
 
-/// The bits that a reading tells about which commit is the step. `inside` is the probability of the commits
-/// of each class that the kernel has.
+/// How many bits a reading tells about which commit is the step. `inside` is the probability of those commits of each
+/// class that the kernel has.
 fn information(weights: &[Weight], inside: &[f64], predicted: &[[Predicted; 2]]) -> f64 {
     let mut mixed: Predicted = [0.0; _];
     let mut known = 0.0;

@@ -2,11 +2,11 @@
 
 use crate::{History, Node};
 
-/// Commits that are in the same kernels of those that were read.
+/// Classes of commits. The commits of a class are in the same kernels among those that were read.
 pub struct Classes {
-    /// The class of each commit. The good end is in none: its change is in all kernels.
+    /// The class of each commit. The good end has none: its change is in all kernels.
     pub of: Vec<usize>,
-    /// Per class, which of the kernels that were read have its commits.
+    /// For each class, which of the kernels that were read have its commits.
     pub has: Vec<Vec<bool>>,
 }
 
@@ -33,7 +33,7 @@ impl Classes {
         Self { of, has }.sorted()
     }
 
-    /// In an order in which neighbours have nearly the same kernels.
+    /// Orders the classes so that neighbours have nearly the same kernels.
     fn sorted(self) -> Self {
         let mut order: Vec<usize> = (0..self.has.len()).collect();
         order.sort_by(|a, b| self.has[*a].cmp(&self.has[*b]));

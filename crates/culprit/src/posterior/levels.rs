@@ -1,40 +1,41 @@
-//! How likely readings are if those of one side scatter about one unknown level, those of the other side
-//! about another. Levels, spreads and shares of stray boots are integrated numerically.
+//! How likely readings are if those of one side scatter about one unknown level, and those of the other side about
+//! another. The function integrates numerically over levels, spreads and shares of stray boots.
 
-/// The largest gap between readings that matters, in spreads. Larger ones count as this.
+/// The largest gap between readings that counts, in spreads. A larger gap counts as this.
 const GAP: f64 = 12.0;
-/// The least range of levels, in spreads.
+/// The smallest range of levels, in spreads.
 const RANGE: f64 = 10.0;
-/// The least spread, in ranges of the readings.
+/// The smallest spread, as a share of the range of the readings.
 const LEAST: f64 = 1e-4;
-/// Grid points over the levels, and over the spreads, at most.
+/// The largest numbers of grid points over the levels and over the spreads.
 const MOST_LEVELS: usize = 400;
 const MOST_SPREADS: usize = 10;
-/// The spreads of the two sides differ about by this factor, as a logarithm.
+/// By how much the spreads of the two sides typically differ, as a logarithm of their ratio.
 const UNEQUAL: f64 = 0.2;
-/// Shares of boots that stray: they read anywhere where boots of the range do, whatever their kernel. Outliers are
-/// such boots, and those of another mode.
+/// Shares of stray boots. Such a boot has a figure anywhere in the range of all boots, whatever its kernel is: it is
+/// an outlier, or belongs to another mode.
 const STRAY: [f64; 5] = [0.0, 0.04, 0.2, 0.4, 0.6];
-/// How likely each share is, in any unit.
+/// The weight of each share before any reading.
 const PRIOR: [f64; 5] = [1.0, 0.5, 0.2, 0.05, 0.05];
-/// The probability that the step changes the share.
+/// The probability that the step changes the share of stray boots.
 const CHANGES: f64 = 0.4;
-/// The standard deviation, in spreads, by which the readings are smoothed to a density of stray boots.
+/// The standard deviation, in spreads, with which the readings are smoothed to get the density of stray boots.
 const SMOOTH: f64 = 0.5;
-/// Points at which the next reading is predicted.
+/// The number of points at which the next reading is predicted.
 const POINTS: usize = 48;
 
-/// The density of boots that do not stray.
+/// The density of boots that do not stray: a normal one.
 fn normal(deviation: f64, spread: f64) -> f64 {
     let square = (deviation / spread).powi(2);
-    // Far below the density of stray boots.
+    // This is far below the density of stray boots.
     if square > 80.0 {
         return 0.0;
     }
     (-0.5 * square).exp() / (std::f64::consts::TAU.sqrt() * spread)
 }
 
-/// The density of stray boots: about as high in each mode of the readings, however many are there.
+/// The density of stray boots. It is about equally high in each mode of the readings, however many readings the mode
+/// has.
 struct Stray {
     /// The readings with their weights, which sum to 1.
     weighted: Vec<(f64, f64)>,
@@ -61,18 +62,18 @@ impl Stray {
 pub struct Levels {
     spreads: Vec<f64>,
     grid: Vec<f64>,
-    /// Per kernel, the log-likelihood at each level for each shape. The shapes are first all spreads without
-    /// stray boots, then the same with the next share of them, and so on.
+    /// Per kernel, the log-likelihood at each level for each shape. The first shapes are all spreads without stray
+    /// boots; then follow all spreads with the next share of them, and so on.
     logs: Vec<Vec<f64>>,
     all: Vec<f64>,
     stray: Stray,
     /// The spread of boots of one kernel.
     spread: f64,
-    /// The probability of the shape of one side given that of the other.
+    /// The probability of the shape of one side, given the shape of the other.
     linked: Vec<f64>,
 }
 
-/// The likelihood of some readings at each shape (the level is integrated), as a multiple of `exp(top)`.
+/// The likelihood of the readings of one side at each shape, integrated over the level, as a multiple of `exp(top)`.
 pub struct Side {
     logs: Vec<f64>,
     top: f64,
@@ -89,10 +90,10 @@ impl Levels {
         let all = || readings.iter().flatten().copied();
         let least = all().fold(f64::INFINITY, f64::min);
         let most = all().fold(f64::NEG_INFINITY, f64::max);
-        // Each level is as likely as any other within this range.
+        // All levels in this range are equally likely.
         let beyond = spread.middle.max(0.5 * (RANGE * spread.middle - (most - least)));
         let (low, high) = (least - beyond, most + beyond);
-        // The error of the integral is small while the step is smaller than the standard error of a level.
+        // The error of the integral is small while `step` is smaller than the standard error of a level.
         let step = 1.6 * spread.middle / (count as f64).sqrt();
         let levels = (((high - low) / step).ceil() as usize).clamp(24, MOST_LEVELS);
         let step = (high - low) / levels as f64;
@@ -114,7 +115,7 @@ impl Levels {
         Self { spreads, grid, logs, all, stray, spread: spread.middle, linked }
     }
 
-    /// For each set of kernels, the side of those outside it and that of those inside it.
+    /// For each set of kernels, the side outside of it and the side inside of it.
     pub fn sides(&self, sets: &[Vec<bool>]) -> Vec<[Side; 2]> {
         let mut high = vec![0.0; self.all.len()];
         let mut before = vec![false; self.logs.len()];
@@ -135,7 +136,7 @@ impl Levels {
         sides
     }
 
-    /// The side of those kernels of `more` that are not in `less`.
+    /// The side of the kernels that are in `more` and not in `less`.
     pub fn between(&self, more: &Side, less: &Side) -> Side {
         let mut logs = more.logs.clone();
         subtract(&mut logs, &less.logs);
@@ -153,7 +154,7 @@ impl Levels {
         Side { logs, top, by_shape }
     }
 
-    /// The log-likelihood of readings whose sides have different levels; those in `third` have the spread of
+    /// The log-likelihood of readings whose sides have different levels. Readings in `third` have the spread of
     /// `high`.
     pub fn together(&self, low: &Side, high: &Side, third: Option<&Side>) -> f64 {
         let mut sum = 0.0;
@@ -184,7 +185,7 @@ impl Levels {
         &self.linked[shape * shapes..][..shapes]
     }
 
-    /// Where readings are predicted.
+    /// The points at which readings are predicted.
     pub fn predictor(&self) -> Predictor<'_> {
         let reach = 3.0 * self.spread;
         let (low, high) = (self.grid[0] - reach, self.grid[self.grid.len() - 1] + reach);
@@ -202,20 +203,20 @@ impl Levels {
     }
 }
 
-/// Predicts readings.
+/// Predicts the next reading of a kernel.
 pub struct Predictor<'a> {
     levels: &'a Levels,
-    /// At each level for each spread, the densities of boots that do not stray.
+    /// The density of boots that do not stray, for each level and spread.
     densities: Vec<f64>,
-    /// Those of boots that do.
+    /// The density of stray boots.
     stray: Vec<f64>,
 }
 
-/// The probabilities of the next reading to be near each of some points.
+/// The probabilities that the next reading is near each of these points.
 pub type Predicted = [f64; POINTS];
 
 impl Predictor<'_> {
-    /// The distributions of the next reading of the kernels on either side.
+    /// The distributions of the next reading, if the kernel is on the low side and if it is on the high side.
     pub fn predict(&self, low: &Side, high: &Side) -> [Predicted; 2] {
         [self.of_side(low, high), self.of_side(high, low)]
     }
@@ -260,7 +261,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// The spreads to be integrated over, about as far apart as `count` readings tell them.
+    /// The spreads over which to integrate. They are about as far apart as `count` readings can tell them apart.
     fn grid(&self, count: usize) -> Vec<f64> {
         let span = (self.high / self.low).ln();
         let apart = 1.2 / (2.0 * count as f64).sqrt();
@@ -270,7 +271,7 @@ impl Spread {
     }
 }
 
-/// The readings in units of their range, so that no density of them overflows, whatever their unit.
+/// The readings in units of their range, so that no density of them overflows in any unit.
 fn scaled(readings: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let all = || readings.iter().flatten().copied();
     let least = all().fold(f64::INFINITY, f64::min);
@@ -280,7 +281,7 @@ fn scaled(readings: &[Vec<f64>]) -> Vec<Vec<f64>> {
     readings.iter().map(|of_kernel| of_kernel.iter().map(scale).collect()).collect()
 }
 
-/// From differences of readings of the same kernel; if there are none, of kernels that follow each other.
+/// The spread, from differences between readings of the same kernel; if there are none, between successive kernels.
 fn spread(readings: &[Vec<f64>]) -> Spread {
     let mut apart: Vec<f64> =
         readings.iter().flat_map(|of_kernel| differences(of_kernel)).collect();
@@ -309,7 +310,7 @@ fn differences(readings: &[f64]) -> Vec<f64> {
     (1..=4).flat_map(apart).map(|(a, b)| (a - b).abs()).collect()
 }
 
-/// The readings in their order, with no gap above `most`.
+/// The readings in ascending order, with no gap above `most`.
 fn squeezed(readings: &[Vec<f64>], most: f64) -> Vec<Vec<f64>> {
     let mut sorted: Vec<f64> = readings.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
@@ -324,13 +325,14 @@ fn squeezed(readings: &[Vec<f64>], most: f64) -> Vec<Vec<f64>> {
     readings.iter().map(|of_kernel| of_kernel.iter().map(place).collect()).collect()
 }
 
-/// Of readings, each with the density of stray boots there: at each level for each spread, for each share of
-/// stray boots.
+/// The log-likelihood of readings, each given with the density of stray boots at it: for each level, each spread, and
+/// each share of stray boots.
 fn log_likelihood(readings: &[(f64, f64)], grid: &[f64], spreads: &[f64]) -> Vec<f64> {
     let mut logs = vec![0.0; STRAY.len() * spreads.len() * grid.len()];
     let points = spreads.iter().flat_map(|spread| grid.iter().map(move |level| (spread, level)));
     for (point, (spread, level)) in points.enumerate() {
-        // Logarithms of products, which do not vanish: the density of stray boots does not.
+        // One logarithm of a product replaces 16 logarithms. The product does not vanish, since the density of stray
+        // boots does not.
         for some in readings.chunks(16) {
             let mut products = [1.0; STRAY.len()];
             let mut squares = 0.0;
@@ -350,7 +352,8 @@ fn log_likelihood(readings: &[(f64, f64)], grid: &[f64], spreads: &[f64]) -> Vec
     logs
 }
 
-/// A row for each shape of one side. It sums to 1 over the shapes of the other side.
+/// The matrix of [`Levels::linked`]. Each row is for a shape of one side, and sums to 1 over the shapes of the other
+/// side.
 fn linked(spreads: &[f64]) -> Vec<f64> {
     let of_spreads = |one: f64| -> Vec<f64> {
         let weight = |other: &f64| (-0.5 * ((one / other).ln() / UNEQUAL).powi(2)).exp();

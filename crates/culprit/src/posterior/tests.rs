@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// In this range every kernel can be read, at the same cost.
+/// A range in which every kernel can be read at the same cost.
 struct Range {
     history: History,
     unreadable: FixedBitSet,
@@ -27,7 +27,7 @@ impl Range {
         Noisy { history, readings, unreadable, prior: &[], cost, confidence: 0.95 }.weigh()
     }
 
-    /// Reads until the search ends. Kernels with `commit` read about `shift` more.
+    /// Reads until the search ends. Kernels with `commit` read about `shift` higher.
     fn search(&self, commit: Node, shift: f64, seed: u64) -> (Next, usize) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut readings = Vec::new();
@@ -44,7 +44,7 @@ impl Range {
     }
 }
 
-/// Each figure as a reading of `node`.
+/// Figures as readings of `node`.
 fn of(node: Node, figures: &[f64]) -> Vec<(Node, f64)> {
     figures.iter().map(|figure| (node, *figure)).collect()
 }
@@ -68,7 +68,7 @@ fn the_posterior_agrees_with_scipy() {
     for (found, expected) in found[1..].iter().zip(expected) {
         assert!((found - expected).abs() < 0.05, "{found}, not {expected}");
     }
-    // Nothing tells apart the commits between two kernels that were read.
+    // No reading tells apart commits between two neighbouring kernels that were read.
     assert_eq!(found[1], found[2]);
     assert_eq!(found[5], found[6]);
 }
