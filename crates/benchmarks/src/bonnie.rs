@@ -5,18 +5,18 @@ use crate::number;
 /// A test of bonnie++.
 #[derive(Clone, Copy, Debug)]
 pub struct Test {
-    /// The metric of its rate, as tables call it.
+    /// The metric of the rate, as tables call it.
     pub name: &'static str,
     /// The unit of the rate.
     pub unit: &'static str,
-    /// The label of its latency and processor time.
+    /// The label of the latency and of the processor time.
     pub label: &'static str,
-    /// The place of the rate among the figures of format 1.98 (`bon_csv2html.1`). Processor time in percent
-    /// follows. Formats 1.96 and 1.97 lack the two figures about seeks that 1.98 has before all rates.
+    /// The index of the rate among the figures of format 1.98 (`bon_csv2html.1`). Processor time in percent follows
+    /// it. Formats 1.96 and 1.97 lack the two figures about seeks that 1.98 has before all rates.
     pub rate: usize,
-    /// The place of the latency in format 1.98.
+    /// The index of the latency in format 1.98.
     pub latency: usize,
-    /// The place of the rate in versions 1.03 and before (`bon_csv2html`).
+    /// The index of the rate in versions 1.03 and before (`bon_csv2html`).
     pub old_rate: usize,
 }
 
@@ -45,11 +45,11 @@ pub const TESTS: [Test; 12] = [
     test(("RandCreate del", "ops/s"), "RandCreate:del", (36, 49), 25),
 ];
 
-/// Printed in place of a figure that would be meaningless; shorter in narrow columns.
+/// bonnie++ prints this in place of a figure that would be meaningless. In narrow columns it is shorter.
 const TOO_QUICK: &str = "+++++";
 
-/// A rate or a processor time, or `Some(None)` if it was too quick to measure. A rate of 0 was rounded down,
-/// and is as meaningless. `None` if it is neither.
+/// A rate or a processor time; `Some(None)` if the test was too quick to measure it. A rate of 0 was rounded down, so
+/// it counts as too quick too. `None` if the text is neither.
 pub fn measured(figure: &str) -> Option<Option<f64>> {
     if figure.starts_with("+++") && TOO_QUICK.starts_with(figure) {
         return Some(None);

@@ -1,5 +1,5 @@
-//! The names that mmtests gives to the rows of our tables. They may choose rows for verdicts, look up
-//! counters, and head the rows of printed tables, which can then be compared with those in mails.
+//! The names that mmtests gives to the rows of our tables. Users can choose rows for verdicts and look up counters by
+//! them. They can head the rows of printed tables, which then compare with tables in mails.
 //!
 //! The names are those of mmtests' own history up to commit 638401e0 of June 2026: each commit in [`NAMES`]
 //! changed the name, and its month is when it was committed. A row that is not listed has the same name in
@@ -14,7 +14,7 @@ use std::str::FromStr;
 use model::Manifest;
 use serde::{Serialize, Serializer};
 
-/// A month, as mails are dated.
+/// A month by which mails and logs are dated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Month {
     year: u16,
@@ -22,7 +22,7 @@ pub struct Month {
 }
 
 impl Month {
-    /// After all changes of names.
+    /// A month after all changes of names.
     pub const LATEST: Self = month(u16::MAX, 12);
 }
 
@@ -63,16 +63,15 @@ impl Serialize for Month {
     }
 }
 
-/// A row of ours and its name in mmtests. In both a `*` stands for the same label, and a `#` for the same
-/// number.
+/// A row of ours and its name in mmtests. In both, `*` stands for the same label and `#` for the same number.
 struct Name {
-    /// The workloads that have it: ours, and mmtests' benchmarks. Empty for counters, which all have.
+    /// The workloads that have the row: ours, and mmtests' benchmarks. Empty for counters, which all have.
     workloads: &'static [&'static str],
     ours: &'static str,
     theirs: &'static str,
-    /// The first month of this name.
+    /// The first month in which mmtests used this name.
     since: Month,
-    /// The first month of the next name; `None` if this one is still in use.
+    /// The first month of the next name; `None` while this one is in use.
     until: Option<Month>,
 }
 
@@ -98,7 +97,7 @@ const PGBENCH: &[&str] = &["pgbench"];
 const PARALLELDD: &[&str] = &["paralleldd"];
 const COUNTER: &[&str] = &[];
 
-/// Before any change.
+/// The month before any change of names.
 const BEGINNING: Month = month(0, 1);
 /// 0ce799d6: autonumabench begins.
 const AUTONUMA_BEGAN: Month = month(2012, 10);
@@ -159,10 +158,10 @@ const NAMES: &[Name] = &[
     name(COUNTER, "NUMA hint local faults", "NUMA hint local faults %", OPS, None),
 ];
 
-/// What mmtests prints before the names of rows. Users who copy a row may copy it too.
+/// Words that mmtests prints before the names of rows. Users who copy a row may copy them too.
 const STATISTICS: [&str; 5] = ["Amean ", "Hmean ", "Gmean ", "Time ", "Ops "];
 
-/// The names of a manifest's rows, or of counters without one.
+/// The names of the rows of a manifest, or of counters if there is no manifest.
 fn names_of(manifest: Option<&Manifest>) -> impl Iterator<Item = &'static Name> {
     let called = manifest.map(|it| [Some(&*it.name), it.command.get(1).map(|word| &**word)]);
     NAMES.iter().filter(move |name| match &called {
@@ -171,8 +170,8 @@ fn names_of(manifest: Option<&Manifest>) -> impl Iterator<Item = &'static Name> 
     })
 }
 
-/// `name`, which matches the pattern `from`, rewritten by the pattern `to`. Both patterns contain the same
-/// sign, or none. What comes before `-*` also matches alone.
+/// `name`, which matches the pattern `from`, rewritten by the pattern `to`. Both patterns have the same sign, or
+/// none. The part before `-*` also matches alone.
 fn translated(name: &str, from: &str, to: &str) -> Option<String> {
     if let (Some(from), Some(to)) = (from.strip_suffix("-*"), to.strip_suffix("-*"))
         && name == from
@@ -191,9 +190,9 @@ fn translated(name: &str, from: &str, to: &str) -> Option<String> {
     (!label.is_empty() && (sign == '*' || is_number())).then(|| to.replacen(sign, label, 1))
 }
 
-/// Our name for the row that mmtests calls, or called, `theirs`: a row of the workload that `manifest`
-/// describes, or a row of counters without one. A `*` in it stands for anything. `None` for a name that
-/// mmtests does not use for another one of ours.
+/// Our name for the row that mmtests calls, or called, `theirs`. The row belongs to the workload that `manifest`
+/// describes, or to counters if there is no manifest. A `*` in the name stands for anything. `None` for a name that
+/// mmtests does not use for another of our rows.
 pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
     let bare = STATISTICS.iter().find_map(|statistic| theirs.strip_prefix(statistic));
     let name = bare.map_or(theirs, str::trim_start);
@@ -206,22 +205,21 @@ pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
     known(name).or_else(|| bare.map(|_| name.to_owned()))
 }
 
-/// What mmtests called our row in that month; our own name where it had no other.
+/// What mmtests called our row in that month; our own name if it had no other.
 pub fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
-    // Logs of other months bring the names of these.
+    // A name from another month is first translated into ours.
     let own = names_of(manifest).find_map(|it| translated(ours, it.theirs, it.ours));
     let own = own.unwrap_or_else(|| ours.to_owned());
     let mut names = names_of(manifest).filter(|it| it.is_at(at));
     names.find_map(|it| translated(&own, it.ours, it.theirs)).unwrap_or(own)
 }
 
-/// What mmtests called our row of counters in that month, where it had a name of its own.
+/// What mmtests called our row of counters in that month, if it had a name of its own.
 pub fn counter(ours: &str, at: Month) -> Option<&'static str> {
     names_of(None).find(|it| it.is_at(at) && it.ours == ours).map(|it| it.theirs)
 }
 
-/// What mmtests calls, or called, a row of counters, each name with its months: `NUMA PTE updates (since
-/// 2019-10)`.
+/// What mmtests calls, or called, a row of counters. Each name has its months: `NUMA PTE updates (since 2019-10)`.
 pub fn of_counter(ours: &str) -> Vec<String> {
     let names = names_of(None).filter(|it| it.ours == ours);
     let told = names.map(|it| match (it.since, it.until) {
@@ -232,8 +230,8 @@ pub fn of_counter(ours: &str) -> Vec<String> {
     told.collect()
 }
 
-/// The beginnings of mmtests' names for rows of a workload, where they differ from ours: `elsp`, `syst`.
-/// Names of counters without a manifest.
+/// The beginnings of mmtests' names for rows of a workload, such as `elsp` and `syst`, where they differ from ours;
+/// names of counters if there is no manifest.
 pub fn others(manifest: Option<&Manifest>) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for name in names_of(manifest) {

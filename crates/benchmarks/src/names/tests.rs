@@ -6,7 +6,7 @@ use super::*;
 
 fn of(name: &str) -> Manifest {
     let command = ["/faultline/workloads", name].map(str::to_owned).to_vec();
-    // It may be called otherwise in its experiment.
+    // An experiment may give the workload another name.
     Manifest { name: "first".into(), command, ..Manifest::default() }
 }
 
@@ -51,7 +51,7 @@ fn rows_of_workloads_are_called_as_in_mails() {
         let (manifest, at) = (of(workload), at.parse().unwrap());
         for (own, theirs) in rows.split(", ").map(|it| it.split_once(' ').unwrap()) {
             assert_eq!(super::theirs(own, Some(&manifest), at), theirs);
-            // What was read in a mail is understood, and logs of one time are called as of another.
+            // A name from a mail is translated, and logs of one month are named as in another.
             let known = ours(theirs, Some(&manifest));
             assert_eq!(known.as_deref().unwrap_or(theirs), own);
             let latest = if own == "Elapsd-12" { "12" } else { own };
@@ -119,7 +119,7 @@ fn each_name_is_one_row_and_each_row_there() {
         assert_eq!(alike.count(), 0, "{}", name.theirs);
         let is_counter = name.workloads.is_empty();
         assert!(!is_counter || derived::find(name.ours).is_some(), "{}", name.ours);
-        // Else a name would mean two rows of ours.
+        // Otherwise a name would mean two of our rows.
         assert!(!is_counter || derived::find(name.theirs).is_none(), "{}", name.theirs);
     }
 }
