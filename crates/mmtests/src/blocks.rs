@@ -1,36 +1,36 @@
-//! Splits a text of any length into blocks of whole lines; only one block is in memory.
+//! Splits a text of any length into blocks of whole lines, so that only one block is in memory.
 
 use std::io::{self, Read};
 
-/// Size of a block, except for longer lines.
+/// The size of a block in bytes, unless a line is longer.
 const BLOCK: usize = 256 << 10;
-/// Longest line: `/proc/interrupts` of a thousand CPUs has 12 KB.
+/// The longest line in bytes; `/proc/interrupts` of a thousand CPUs has 12 KB.
 const MAX_LINE: usize = 1 << 20;
 
-/// Blocks of a text.
+/// The blocks of a text.
 pub struct Blocks<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// End of the part of the buffer that was returned.
+    /// The end of the part of the buffer that was returned.
     given: usize,
-    /// End of the part of the buffer that was read.
+    /// The end of the part of the buffer that was filled.
     filled: usize,
-    /// How much more may be read.
+    /// How many more bytes may be read.
     left: u64,
     /// Why no more can be read.
     trouble: Option<io::Error>,
 }
 
 impl<R: Read> Blocks<R> {
-    /// The text of `reader`, of which no more than `limit` bytes are read.
+    /// The text of `reader`. At most `limit` bytes of it are read.
     pub fn new(reader: R, limit: u64) -> Self {
         let buffer = vec![0; BLOCK];
         Self { reader, buffer, given: 0, filled: 0, left: limit, trouble: None }
     }
 
-    /// The next lines; only the last of them may lack its end. `None` when there are no more. What could be
-    /// read before an error is returned first. Fails when the rest can't be read, is too long, or has too
-    /// long a line.
+    /// The next lines, of which only the last one of the text may lack its end. `None` at the end of the text. What
+    /// could be read before an error is returned first. Fails if the rest can't be read, is too long, or has a line
+    /// that is too long.
     pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
         self.buffer.copy_within(self.given..self.filled, 0);
         self.filled -= self.given;
@@ -63,7 +63,7 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Reads until the buffer is full. False when nothing was read.
+    /// Reads until the buffer is full; false if nothing was read.
     fn fill(&mut self) -> bool {
         let before = self.filled;
         while self.trouble.is_none() && self.filled < self.buffer.len() {
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader that gives few bytes at a time.
+    /// A reader that returns only a few bytes at a time.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {

@@ -1,4 +1,4 @@
-//! Makes a boot of the iterations that were run in it.
+//! Makes a boot from the iterations that ran in it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,13 +17,13 @@ use super::reboots;
 use super::state::Test;
 use super::table::{Budget, SeriesTable};
 
-/// Most values that are kept of a boot: a day of `/proc/vmstat` every second, four times.
+/// The largest number of values that are kept of a boot: a day of `/proc/vmstat` every second, four times.
 const MAX_VALUES: usize = 64 << 20;
-/// Most bytes of the kernel's log that are kept.
+/// The largest part of the kernel's log that is kept, in bytes.
 const MAX_LOG: usize = 8 << 20;
-/// Most files of an iteration's benchmarks of which a note says that they were not read; others are counted.
+/// The largest number of unread files of an iteration's benchmarks that notes name; the others are counted.
 const MAX_UNREAD: usize = 20;
-/// Files of the kernel that mmtests keeps from before and after each benchmark.
+/// Kernel files of which mmtests keeps a copy from before and after each benchmark.
 const SNAPSHOTS: [(&str, Source); 5] = [
     ("/proc/vmstat", Source::Vmstat),
     ("/proc/zoneinfo", Source::Zoneinfo),
@@ -32,31 +32,32 @@ const SNAPSHOTS: [(&str, Source); 5] = [
     ("/proc/diskstats", Source::Diskstats),
 ];
 
-/// What was read of monitors.
+/// What was read of the files of monitors.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// Files and samples by the monitor's name.
+    /// By monitor, the number of its files and the number of its samples.
     pub monitors: BTreeMap<String, (usize, usize)>,
-    /// Files that could not be read to their ends, with the iteration and the reason.
+    /// Files that were not read to the end, each with the iteration and the reason.
     pub unread: Vec<(u32, (String, String))>,
 }
 
-/// What is known of a boot without its iterations.
+/// What is known of a boot apart from its iterations.
 #[derive(Clone, Copy, Debug)]
 pub struct BootHeader<'a> {
     /// The name of its run.
     pub variant: &'a str,
-    /// Which boot of the run, from 0.
+    /// The number of the boot in its run, from 0.
     pub replicate: u32,
-    /// Its number among all boots, because none of them were run in turns.
+    /// The number of the boot among all boots. Each is a block of its own, because mmtests does not alternate between
+    /// kernels.
     pub block: u32,
-    /// The origin of its kernel, for people.
+    /// Where the kernel comes from, for people.
     pub origin: &'a str,
     /// The exit status of the whole run, if reported and nonzero.
     pub status: Option<i64>,
 }
 
-/// Makes a boot of the iterations that were run in it, except for its series, which are returned beside it.
+/// Makes a boot from the iterations that ran in it. Its series are returned separately.
 pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
     let started = iterations.iter().filter_map(|it| it.started).min();
     let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
@@ -106,7 +107,7 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     (boot, series, watched)
 }
 
-/// The first recorded time, if the begin is not recorded.
+/// The earliest time that is recorded, for iterations whose beginning is not.
 fn earliest(iterations: &[&Iteration]) -> u64 {
     let tests = iterations.iter().flat_map(|it| it.state.tests.values());
     tests.filter_map(|test| test.begin).min().unwrap_or(0)
@@ -118,7 +119,7 @@ fn host(iterations: &[&Iteration], clock: Clock) -> HostLoad {
     HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall }
 }
 
-/// The kernel's log, as far as the iterations kept it.
+/// The parts of the kernel's log that the iterations kept, joined.
 fn log(iterations: &[&Iteration]) -> String {
     let mut log = String::new();
     for iteration in iterations {
@@ -136,8 +137,8 @@ fn log(iterations: &[&Iteration]) -> String {
     log
 }
 
-/// Adds what the benchmarks measured. A failed benchmark becomes a problem; what was not read of others, and
-/// what they lack, become notes.
+/// Adds what the benchmarks measured. A failed benchmark becomes a problem. Unread files and missing operations of
+/// the others become notes.
 fn results(iteration: &Iteration, boot: &mut Boot) {
     let number = iteration.number;
     let unread = iteration.unread_logs.iter();
@@ -182,7 +183,7 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
     }
 }
 
-/// A boot without any result has failed.
+/// The outcome of a boot. Without any result it has failed.
 fn outcome(boot: &Boot, header: BootHeader<'_>, iterations: &[&Iteration]) -> Outcome {
     let left_out = || boot.problems.iter().filter(|it| it.kind == ProblemKind::LeftOut);
     let mut benchmarks = iterations.iter().flat_map(|it| it.benchmarks.values());
@@ -198,8 +199,8 @@ fn outcome(boot: &Boot, header: BootHeader<'_>, iterations: &[&Iteration]) -> Ou
     }
 }
 
-/// By how much counters span more than their benchmarks: mmtests reads them again only after its monitors
-/// were stopped, so they include what the kernel did meanwhile.
+/// How much longer counters ran than their benchmarks. mmtests reads the counters again after it stopped its
+/// monitors, so they include what the kernel did in between.
 fn spans(iterations: &[&Iteration]) -> Vec<String> {
     let mut more: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for iteration in iterations {
@@ -225,7 +226,7 @@ fn spans(iterations: &[&Iteration]) -> Vec<String> {
     notes.collect()
 }
 
-/// What the monitors of one iteration saw.
+/// What was read of the monitors of one iteration.
 struct Read {
     series: Vec<Series>,
     monitors: Vec<(String, usize)>,
@@ -264,7 +265,7 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
         for (source, table) in tables {
             all.overflowed |= table.overflowed();
             let (times, columns) = table.finish();
-            // A single reading is not a series.
+            // A single reading is no series.
             if times.len() > 1 && !columns.is_empty() {
                 all.series.push(Series {
                     workload: name.clone(),
@@ -280,8 +281,8 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
     all
 }
 
-/// Adds what mmtests kept of the kernel's files from before or after a benchmark. The text before begins
-/// series, and the text after ends them, so that differences are those of the benchmark.
+/// Adds the kernel files that mmtests kept from before or after a benchmark. The text from before begins each series
+/// and the text from after ends it, so the differences are those of the benchmark.
 fn snapshot<'a>(
     test: &Test,
     after: bool,

@@ -13,35 +13,36 @@ use liblzma::stream::Stream;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
-/// Most entries of a directory that are read.
+/// The largest number of entries of a directory.
 const MAX_ENTRIES: usize = 100_000;
-/// The largest file that is read, as stored. The digest of all files would read a longer one to its end.
+/// The largest file that is read, in bytes as stored. A longer one would cost time, as the digest is over whole
+/// files.
 const MAX_FILE: u64 = 4 << 30;
 const TOO_LARGE: &str = "larger than 4 GiB";
-/// Memory limit for unpacking `xz`; its own presets need up to 65 MiB.
+/// The memory limit for unpacking `xz`, in bytes. Its presets need up to 65 MiB.
 const XZ_MEMORY: u64 = 128 << 20;
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 << 10;
-/// Suffixes of packed files.
+/// Suffixes of the names of packed files.
 const PACKED: [&str; 2] = [".gz", ".xz"];
 
-/// A regular file.
+/// A regular file of a directory of logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, without the suffix for packing.
+    /// The name without the suffix of packed files.
     pub name: String,
-    /// Where it is, links resolved.
+    /// The path, with links resolved.
     pub path: PathBuf,
 }
 
 /// The files and directories in a directory, links resolved.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Regular files in the order of their names.
+    /// The regular files, ordered by name.
     pub files: Vec<Entry>,
-    /// Directories by their names.
+    /// The path of each directory, by name.
     pub directories: BTreeMap<String, PathBuf>,
-    /// Names of entries that are neither, or cannot be reached, with the reason.
+    /// The names of other entries and of those that cannot be reached, with the reason.
     pub passed_over: Vec<(String, &'static str)>,
 }
 
@@ -52,7 +53,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// The directory at `path`. Fails when there is none.
+    /// Opens the directory at `path`. Fails if there is none.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         match path.is_dir() {
@@ -61,13 +62,13 @@ impl Root {
         }
     }
 
-    /// Where it is, links resolved.
+    /// The path, with links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The contents of `directory`, which is this one or one below it. Fails when it can't be listed, or has
-    /// more entries than anybody's logs have.
+    /// Lists `directory`, which is this one or one below it. Fails if it can't be listed, or has more than
+    /// [`MAX_ENTRIES`] entries.
     pub fn list(&self, directory: &Path) -> io::Result<Listing> {
         let mut listing = Listing::default();
         let mut entries = Vec::new();
@@ -112,13 +113,13 @@ impl Root {
     }
 }
 
-/// A name without the suffix for packing.
+/// A name without the suffix of packed files.
 fn stem(name: &str) -> &str {
     PACKED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// Opens a regular file that is not too large. It may have been replaced since it was listed, so a pipe is not waited
-/// for and a link is not followed.
+/// Opens a regular file that is not too large. Something else may have replaced it since it was listed, so a pipe
+/// does not block and a link is not followed.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -130,7 +131,8 @@ fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A file, unpacked according to its first bytes, because names may be wrong. Fails when it can't be opened.
+/// Opens a file and unpacks it. The packing is known from the first bytes, since names may be wrong. Fails if the
+/// file can't be opened.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -146,7 +148,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(reader))
 }
 
-/// A file whole and unpacked. Fails when it can't be read, is damaged, or is longer than `limit`.
+/// Reads and unpacks a whole file. Fails if it can't be read, is damaged, or is longer than `limit` bytes.
 pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
@@ -156,7 +158,7 @@ pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// SHA-256 of a file as stored. Fails when it can't be read.
+/// The SHA-256 of a file as stored. Fails if the file can't be read.
 pub fn digest(path: &Path) -> io::Result<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; PIECE];
@@ -252,7 +254,7 @@ mod tests {
             ("stolen", away),
         ];
         assert_eq!(listing.passed_over, expected.map(|(name, why)| (name.to_owned(), why)));
-        // As if it had been replaced since.
+        // A pipe has replaced a file since it was listed.
         let pipe = place("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for (path, why) in [(&pipe, "not a regular file"), (&place("sparse"), TOO_LARGE)] {

@@ -1,5 +1,5 @@
-//! The small files of one iteration: mmtests' notes, the results of its benchmarks, facts of the kernel and
-//! machine. Monitors are found here, and read later.
+//! The small files of one iteration: mmtests' notes, the results of its benchmarks, facts of kernel and machine.
+//! Files of monitors are listed here, and read later.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,58 +17,52 @@ use super::state::{self, State};
 
 /// Longest note, log or configuration.
 const MAX_TEXT: usize = 64 << 20;
-/// Most bytes of one benchmark's files that are read.
+/// The largest total size of the files of one benchmark that are read, in bytes.
 const MAX_LOGS: usize = 512 << 20;
-/// Most letters of a failure message of mmtests that are kept.
+/// The longest failure message of mmtests that is kept, in characters.
 const MAX_REASON: usize = 300;
 
 /// Files with facts on kernel and machine.
 const FACTS: [&str; 5] = ["kernel.version", "dmesg", "preempt-dynamic", "lscpu.txt", "numactl.txt"];
-/// Files of notes.
 const NOTES: [&str; 4] = ["tests-timestamp", "tests-sysstate", "tests-activity", "fail.log"];
 
 #[derive(Debug)]
 pub struct Iteration {
     pub number: u32,
-    /// When it began, seconds since 1970, if that is known.
+    /// When the iteration began, in seconds since 1970, if known.
     pub started: Option<u64>,
-    /// mmtests' notes.
     pub state: State,
-    /// What shows to which boot it belongs.
+    /// The traces that show to which boot the iteration belongs.
     pub traces: Traces,
-    /// Its kernel and machine.
     pub facts: BootFacts,
-    /// The machine, where completely known.
+    /// The machine, if it is known completely.
     pub topology: Option<Topology>,
-    /// The kernel's log.
     pub log: String,
-    /// The benchmarks by name: what they measured, or why there is no result.
+    /// By benchmark: what it measured, or why it has no result.
     pub benchmarks: BTreeMap<String, Result<Parsed, String>>,
     /// The monitors that can be read.
-    pub monitors: Vec<Found>,
-    /// Files of the benchmarks that were not read: benchmark, file, reason.
+    pub monitors: Vec<MonitorFile>,
+    /// Files of benchmarks that were not read: benchmark, file, reason.
     pub unread_logs: Vec<[String; 3]>,
-    /// Benchmarks that lack operations, and which.
+    /// Benchmarks that lack operations, and which operations these are.
     pub missing: Vec<(String, String)>,
-    /// What else was not read, with the reason.
+    /// Other things that were not read, with the reason.
     pub unread: Vec<(String, String)>,
-    /// SHA-256 over the names and contents of all its files.
+    /// SHA-256 over the names and contents of all files.
     pub digest: [u8; 32],
 }
 
-/// A monitor's file.
+/// The file that a monitor wrote.
 #[derive(Debug)]
-pub struct Found {
-    /// The benchmark beside which it ran.
+pub struct MonitorFile {
+    /// The benchmark that ran at the same time.
     pub benchmark: String,
     pub name: String,
-    /// Its kind.
     pub monitor: Monitor,
-    /// The path of its file.
     pub path: PathBuf,
 }
 
-/// Reads an iteration. Whatever cannot be read is recorded.
+/// Reads an iteration. What cannot be read is listed.
 pub fn read(files: &layout::Iteration) -> Iteration {
     let passed_over = files.passed_over.iter();
     let mut unread: Vec<(String, String)> =
@@ -186,7 +180,7 @@ impl Iteration {
                 remarks => remarks.join("; "),
             }),
             Ok(parsed) => Ok(parsed),
-            // Its counters and its duration can still be compared.
+            // The counters and the duration of an unknown benchmark can still be compared.
             Err(unknown @ Unreadable::Unknown { .. }) => {
                 self.unread.push((format!("logs of {name}"), unknown.to_string()));
                 Ok(Parsed::default())
@@ -211,7 +205,7 @@ impl Iteration {
                     None => {
                         self.unread.push((name.clone(), "a monitor that is not known here".into()))
                     }
-                    Some(known) => self.monitors.push(Found {
+                    Some(known) => self.monitors.push(MonitorFile {
                         benchmark: benchmark.clone(),
                         name: monitor.to_owned(),
                         monitor: known,
@@ -223,19 +217,19 @@ impl Iteration {
     }
 }
 
-/// Whether this is the kernel's configuration, which is named after its release.
+/// Whether a file is the kernel's configuration, which is named after the release.
 fn is_config(name: &str) -> bool {
     name.starts_with("kconfig-")
 }
 
-/// When the iteration was last seen alive.
+/// The latest time at which the iteration is known to have run.
 fn last(state: &State) -> Option<u64> {
     let ends = state.tests.values().flat_map(|test| [test.begin, test.end]);
     ends.chain([state.start, state.finish]).flatten().max()
 }
 
-/// Why a benchmark has no result, as far as that is visible from outside. `noted` says whether there are
-/// notes on the benchmarks at all, `failure` is mmtests' own message about its end.
+/// Why a benchmark has no result, as far as mmtests' notes say. `noted` says whether there are notes on benchmarks at
+/// all; `failure` is mmtests' own message about the end of this one.
 fn refused(state: &State, name: &str, noted: bool, failure: Option<&str>) -> Option<String> {
     let test = state.tests.get(name).cloned().unwrap_or_default();
     if let Some(failure) = failure {

@@ -1,9 +1,8 @@
-//! The layout of a directory of logs: its runs, their iterations, and their benchmarks.
+//! The layout of a directory of logs: its runs, their iterations, and the benchmarks of these.
 //!
-//! Three layouts are known. Since May 2019 a run is a directory with `iter-0`, `iter-1` and so on
-//! in it; for some days before, one without them. Earlier all runs lay in one directory, and their
-//! names were parts of those of the files: `tests-timestamp-RUN`, `BENCHMARK-RUN`,
-//! `MONITOR-RUN-BENCHMARK`.
+//! There are three layouts. Since May 2019 a run is a directory with subdirectories `iter-0`, `iter-1` and so on. For
+//! some days before that, it was a directory without them. Earlier, all runs lay in one directory, and the names of
+//! files contained the name of the run: `tests-timestamp-RUN`, `BENCHMARK-RUN`, `MONITOR-RUN-BENCHMARK`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,69 +10,69 @@ use std::path::Path;
 
 use super::files::{Entry, Listing, Root};
 
-/// Greatest depth of a benchmark's files.
+/// The greatest depth of a benchmark's files.
 const MAX_DEPTH: usize = 4;
-/// Most files of one benchmark that are read.
+/// The largest number of files of one benchmark.
 const MAX_FILES: usize = 20_000;
-/// Most directories below those of the benchmarks that are read.
+/// The largest number of directories below those of the benchmarks.
 const MAX_DIRECTORIES: usize = 20_000;
-/// Most iterations of one run that are read.
+/// The largest number of iterations of one run.
 const MAX_ITERATIONS: usize = 10_000;
-/// The place of a benchmark's files in its directory: now, and in old logs.
+/// Where the files of a benchmark are in its directory, now and in old logs.
 const LOGS: [&str; 2] = ["logs", "noprofile"];
-/// The file that every iteration has.
+/// A file that every iteration has.
 const TIMESTAMP: &str = "tests-timestamp";
-/// Why entries are not read.
+/// The reason why some directories are not read.
 const NO_LOGS: &str = "a directory without logs of a benchmark";
 const NO_RUN: &str = "belongs to no run";
 
-/// Names of entries that are not read, with the reason.
+/// The names of entries that are not read, with the reason.
 pub type PassedOver = Vec<(String, &'static str)>;
 
-/// One run of mmtests: the results of one kernel.
+/// One run of mmtests, which measured one kernel.
 #[derive(Debug, Default)]
 pub struct Run {
     pub name: String,
-    /// Its iterations, in their order.
+    /// The iterations in order.
     pub iterations: Vec<Iteration>,
-    /// Files that belong to the run as a whole.
+    /// The files that belong to the run as a whole.
     pub files: BTreeMap<String, Entry>,
-    /// Entries of its directory that are not read.
+    /// The entries of the run's directory that are not read.
     pub passed_over: PassedOver,
 }
 
 /// One iteration of a run.
 #[derive(Debug, Default)]
 pub struct Iteration {
-    /// Its number, from 0.
+    /// The number of the iteration, from 0.
     pub number: u32,
-    /// Its files; the run's name is removed from names of old logs.
+    /// Its files. If the name of an old log contains the run's name, that part is removed.
     pub files: BTreeMap<String, Entry>,
-    /// The benchmarks by name.
+    /// What each benchmark left, by name.
     pub benchmarks: BTreeMap<String, Benchmark>,
-    /// Other entries that are not read.
+    /// The other entries, which are not read.
     pub passed_over: PassedOver,
 }
 
 /// What a benchmark left in one iteration.
 #[derive(Debug, Default)]
 pub struct Benchmark {
-    /// Its files, named from where its logs begin.
+    /// The files, by their path from where the logs begin.
     pub files: BTreeMap<String, Entry>,
-    /// Entries beside them that are not read.
+    /// The entries next to them that are not read.
     pub passed_over: PassedOver,
 }
 
 /// The runs of mmtests in a directory.
 #[derive(Debug, Default)]
 pub struct Layout {
-    /// The runs, in the order of their names.
+    /// The runs, ordered by name.
     pub runs: Vec<Run>,
-    /// Entries that belong to no run, or cannot be reached.
+    /// The entries that belong to no run, or cannot be reached.
     pub passed_over: PassedOver,
 }
 
-/// Finds the runs in `root`. Fails when a directory can't be listed.
+/// Finds the runs in `root`. Fails if a directory can't be listed.
 pub fn find(root: &Root) -> io::Result<Layout> {
     let mut finder = Finder { root, directories: 0 };
     let listing = root.list(root.path())?;
@@ -164,7 +163,7 @@ impl Finder<'_> {
         Ok(Iteration { number, files, benchmarks, passed_over })
     }
 
-    /// What a benchmark left in its directory; none if it is not one.
+    /// What a benchmark left in a directory; `None` if the directory is not that of a benchmark.
     fn benchmark(&mut self, path: &Path) -> io::Result<Option<Benchmark>> {
         let listing = self.root.list(path)?;
         let Some(logs) = LOGS.iter().find_map(|name| listing.directories.get(*name)) else {
@@ -175,7 +174,7 @@ impl Finder<'_> {
         Ok(Some(Benchmark { files: by_name(files, &mut passed_over), passed_over }))
     }
 
-    /// Adds all files below `path`, their names as paths from there.
+    /// Adds all files below `path`. Their names are their paths from there.
     fn gather(
         &mut self,
         path: &Path,
@@ -251,7 +250,7 @@ impl Finder<'_> {
     }
 }
 
-/// The files by name. Of two with one name, the first is taken.
+/// The files by name. If two have one name, the first is used.
 fn by_name(files: Vec<Entry>, passed_over: &mut PassedOver) -> BTreeMap<String, Entry> {
     let mut named = BTreeMap::new();
     for file in files {
@@ -264,7 +263,7 @@ fn by_name(files: Vec<Entry>, passed_over: &mut PassedOver) -> BTreeMap<String, 
     named
 }
 
-/// Splits `REST-RUN`; if several runs match, the longest name wins.
+/// Splits `REST-RUN`. If the names of several runs match, the longest one is used.
 fn ending<'a, 'b>(name: &'a str, runs: &'b BTreeSet<String>) -> Option<(&'a str, &'b str)> {
     let fits = |run: &'b String| {
         let rest = name.strip_suffix(&**run)?.strip_suffix('-')?;
@@ -273,7 +272,7 @@ fn ending<'a, 'b>(name: &'a str, runs: &'b BTreeSet<String>) -> Option<(&'a str,
     runs.iter().filter_map(fits).max_by_key(|(_, run)| run.len())
 }
 
-/// `MONITOR-BENCHMARK` for `MONITOR-RUN-BENCHMARK` of one of the benchmarks.
+/// The name `MONITOR-BENCHMARK` of a file called `MONITOR-RUN-BENCHMARK`, if it belongs to one of the benchmarks.
 fn without_run<'a>(
     name: &str,
     run: &str,
@@ -292,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with these files, their contents their names.
+    /// A directory with these files. The contents of each file is its name.
     fn directory(files: &str) -> (tempfile::TempDir, Root) {
         let directory = tempfile::tempdir().unwrap();
         for file in files.split(' ') {

@@ -1,16 +1,15 @@
-//! Imports directories of logs that mmtests left: its runs become variants, its benchmarks workloads, its
-//! iterations iterations. Only the contents of the files are used, nothing that mmtests derives from them:
-//! no mean, no mark of significance.
+//! Imports directories of logs that mmtests left. Its runs become variants, its benchmarks workloads. Only the
+//! contents of the files are used, nothing that mmtests derives from them: no mean, no mark of significance.
 //!
-//! Reading has two steps, so that at most one boot is in memory at a time. [`Directory::read`] reads all
-//! small files; [`Directory::boot`] reads the monitors of one boot, one iteration per host CPU in parallel.
+//! Reading has two steps, so that at most one boot is in memory. [`Directory::read`] reads all small files.
+//! [`Directory::boot`] reads the monitors of one boot, several iterations in parallel.
 //!
-//! The stages for a directory: [`files`] opens files, [`layout`] finds runs and iterations, [`iteration`]
-//! reads one iteration ([`state`], [`machine`], [`benchmark`]), [`reboots`] finds the iterations that share
-//! a boot, [`boot`] makes a boot of them ([`monitor`], [`table`], [`blocks`]).
+//! The modules: [`files`] opens files, [`layout`] finds runs and iterations, [`iteration`] reads one iteration
+//! ([`state`], [`machine`], [`benchmark`]), [`reboots`] finds the iterations that share a boot, [`boot`] makes a boot
+//! from them ([`monitor`], [`table`], [`blocks`]).
 //!
-//! The files are untrusted: sizes, depths and counts are bounded, unpacking is limited, and no link leads
-//! out of the directory.
+//! The files are not trusted: sizes, depths and counts are bounded, unpacking is limited, and no link leads out of
+//! the directory.
 
 pub mod benchmark;
 mod blocks;
@@ -40,29 +39,29 @@ use store::Series;
 use files::{Entry, Root};
 use iteration::Iteration;
 
-/// The tool, as experiments name it.
+/// The name of the tool in experiments.
 pub const TOOL: &str = "mmtests";
-/// Longest activity log.
+/// The longest activity log that is read, in bytes.
 const MAX_ACTIVITY: usize = 64 << 20;
 
-/// Why a directory can't be imported.
+/// The reason why a directory can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It can't be read.
+    /// A directory or a file in it can't be read.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// The directory.
+        /// The directory or the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// It contains no run.
+    /// The directory contains no run of mmtests.
     #[error(
         "{}: no run of mmtests is in it: give it work/log, or one run with iter-0 in it",
         path.display()
     )]
     NoRun {
-        /// The directory.
+        /// The directory that was searched.
         path: PathBuf,
     },
 }
@@ -73,22 +72,22 @@ pub struct Directory {
     path: PathBuf,
     runs: Vec<Run>,
     boots: Vec<BootIterations>,
-    /// What is in no iteration and was not read, with the reason.
+    /// What belongs to no iteration and was not read, with the reason.
     unread: Told,
 }
 
-/// What there is to tell, each a name and a text, with the places where it holds.
+/// Statements, each a name and a text, with the places where they hold.
 pub type Told = BTreeMap<(String, String), Places>;
 
-/// The runs where something holds, with the numbers of the iterations; without any for a run as a whole.
-/// Empty for what belongs to no run.
+/// The runs where a statement holds, each with the numbers of the iterations. A run without numbers means the run as
+/// a whole. Empty if a statement is about no run.
 pub type Places = BTreeMap<String, BTreeSet<u32>>;
 
 #[derive(Debug)]
 struct Run {
     name: String,
     started: Option<u64>,
-    /// Its exit status, if reported and nonzero.
+    /// The exit status of the run, if reported and not zero.
     status: Option<i64>,
     iterations: Vec<Iteration>,
 }
@@ -101,7 +100,7 @@ struct BootIterations {
     iterations: std::ops::Range<usize>,
 }
 
-/// What was read, for people.
+/// What was read, for people. Series are counted once their boots are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The runs, in the order of the columns.
@@ -114,28 +113,28 @@ pub struct Summary {
     pub remarks: Told,
     /// What was not read, with the reason.
     pub unread: Told,
-    /// Benchmarks that lack operations, and which.
+    /// Benchmarks that lack operations, and which operations these are.
     pub missing: Told,
 }
 
-/// A run, for people.
+/// What was read of a run, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its name.
+    /// The name of the run, which becomes the name of the variant.
     pub name: String,
-    /// Its kernel's release; empty if unknown.
+    /// The release of the kernel; empty if unknown.
     pub kernel: String,
-    /// When it began, seconds since 1970, if that is known.
+    /// When the run began, in seconds since 1970, if known.
     pub started: Option<u64>,
-    /// Numbers of the iterations of each of its boots.
+    /// For each boot, the numbers of its iterations.
     pub boots: Vec<Vec<u32>>,
-    /// What has no result, and why.
+    /// The benchmarks and iterations without a result, and why.
     pub left_out: Vec<String>,
 }
 
 impl Directory {
-    /// Reads all small files in the directory at `path`: everything but monitors. Fails when it, or a
-    /// directory in it, can't be read, or no run is in it.
+    /// Reads all small files in the directory at `path`: everything but the files of monitors. Fails if a directory
+    /// can't be read, or if there is no run.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
         let root = Root::open(path).map_err(unreadable)?;
@@ -162,8 +161,7 @@ impl Directory {
         Ok(Self { path: root.path().to_owned(), runs, boots, unread })
     }
 
-    /// The experiment that consists of the runs, named `name` or after the directory. The digest of all
-    /// files is part of it.
+    /// The experiment of these runs, named `name` or after the directory. A digest of all files is part of it.
     pub fn experiment(&self, name: Option<&str>) -> Experiment {
         let most = self.boots.iter().map(|boot| boot.replicate + 1).max();
         Experiment {
@@ -186,13 +184,13 @@ impl Directory {
         }
     }
 
-    /// Variant and replicate of each boot.
+    /// The variant and the replicate of each boot.
     pub fn boots(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
         self.boots.iter().map(|boot| (&*self.runs[boot.run].name, boot.replicate))
     }
 
-    /// A boot with its series, which are its chunks. What was read of its monitors is added to
-    /// `summary`. `number` is its place among [`Directory::boots`].
+    /// Reads a boot and its series, which take the place of chunks. `number` is the index among [`Directory::boots`].
+    /// Adds what was read of the monitors to `summary`.
     pub fn boot(&self, number: usize, summary: &mut Summary) -> (Boot, Vec<Series>) {
         let BootIterations { run, replicate, iterations } = &self.boots[number];
         let run = &self.runs[*run];
@@ -216,7 +214,7 @@ impl Directory {
         (boot, series)
     }
 
-    /// What was read so far, without monitors.
+    /// What was read so far, without the monitors.
     pub fn summary(&self) -> Summary {
         let mut benchmarks: BTreeMap<String, usize> = BTreeMap::new();
         let (mut remarks, mut unread, mut missing) =
@@ -269,7 +267,7 @@ impl Directory {
         self.runs.iter().flat_map(|run| &run.iterations)
     }
 
-    /// The machine, if all runs report the same; otherwise one without nodes.
+    /// The machine, if all runs report the same one; otherwise a machine without nodes.
     fn topology(&self) -> Topology {
         let mut all = self.iterations().map(|it| it.topology.as_ref());
         let first = all.next().flatten();
@@ -277,12 +275,12 @@ impl Directory {
         same.cloned().unwrap_or(Topology { nodes: Vec::new() })
     }
 
-    /// A workload for each benchmark; its metrics are those of all iterations.
+    /// A workload for each benchmark, with the metrics of all iterations.
     fn workloads(&self) -> Vec<WorkloadUse> {
         let mut metrics: BTreeMap<&str, Vec<Metric>> = BTreeMap::new();
         for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
             let known = metrics.entry(name).or_default();
-            // One that iterations before lacked comes after those that its own has before it.
+            // A metric that earlier iterations lack comes after the metrics that precede it in its own iteration.
             let mut next = 0;
             for metric in read.iter().flat_map(|parsed| &parsed.metrics) {
                 let place = known.iter().position(|it| it.name == metric.name);
@@ -309,14 +307,14 @@ impl Directory {
         workloads.collect()
     }
 
-    /// The kernel files that the monitors sampled.
+    /// The kernel files that monitors printed repeatedly.
     fn sources(&self) -> Vec<Source> {
         let monitors = self.iterations().flat_map(|it| &it.monitors);
         let names: BTreeSet<&str> = monitors.map(|found| found.monitor.source()).collect();
         Source::ALL.iter().copied().filter(|source| names.contains(source.name())).collect()
     }
 
-    /// SHA-256 over the digests of all iterations, in hexadecimal.
+    /// The SHA-256 over the digests of all iterations, in hexadecimal.
     fn digest(&self) -> String {
         let mut digest = Sha256::new();
         for run in &self.runs {
@@ -331,7 +329,7 @@ impl Directory {
     }
 }
 
-/// Records that `what` holds in this iteration.
+/// Records that `what` holds for this iteration.
 fn tell(told: &mut Told, what: (String, String), run: &Run, iteration: u32) {
     told.entry(what).or_default().entry(run.name.clone()).or_default().insert(iteration);
 }
@@ -356,7 +354,7 @@ fn run(files: &layout::Run) -> Run {
     }
 }
 
-/// The boots of all runs, each of consecutive iterations.
+/// The boots of all runs. Each consists of consecutive iterations.
 fn boots(runs: &[Run]) -> Vec<BootIterations> {
     let mut boots = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -378,7 +376,7 @@ fn variant(run: &Run) -> Variant {
     Variant { name: run.name.clone(), kernel: release(run).into(), ..Variant::default() }
 }
 
-/// The kernel's release, if an iteration has it.
+/// The release of the kernel, if an iteration has it.
 fn release(run: &Run) -> String {
     let mut releases = run.iterations.iter().map(|it| &it.facts.release);
     releases.find(|release| !release.is_empty()).cloned().unwrap_or_default()
@@ -396,7 +394,7 @@ fn left_out(run: &Run) -> Vec<String> {
     left_out.collect()
 }
 
-/// The directory's name; for `work/log`, which is the same everywhere, the name of the checkout above.
+/// The name of the directory. For `work/log`, which every checkout has, it is the name of the checkout.
 fn own_name(path: &Path) -> String {
     let names = path.ancestors().filter_map(Path::file_name);
     let own = names.map(|name| name.to_string_lossy()).find(|name| name != "log" && name != "work");

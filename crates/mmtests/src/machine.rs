@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use model::{BootFacts, Bytes, CpuSet, Node, Topology};
 
-/// Most CPUs or nodes of a machine.
+/// The largest number of CPUs or nodes of a machine.
 const MAX_NUMBER: u32 = 1 << 16;
 const KIB: u64 = 1 << 10;
 
-/// Texts of files by the names that they have in an iteration.
+/// The texts of files, by the names of the files in an iteration.
 pub type Texts = BTreeMap<&'static str, String>;
 
-/// The kernel according to `kernel.version` (`uname -a`), the log and other files.
+/// The kernel as `kernel.version` (`uname -a`), the log and other files describe it.
 pub fn kernel(texts: &Texts) -> BootFacts {
     let text = |name| texts.get(name).map_or("", |text| &**text);
     let (release, version) = uname(text("kernel.version")).unwrap_or_default();
@@ -28,14 +28,14 @@ pub fn kernel(texts: &Texts) -> BootFacts {
     }
 }
 
-/// Release and version in `Linux HOST RELEASE VERSION... MACHINE...`, as `uname -a` prints it.
+/// Release and version in the output of `uname -a`: `Linux HOST RELEASE VERSION... MACHINE...`.
 fn uname(text: &str) -> Option<(String, String)> {
     let mut words = text.lines().next()?.split_ascii_whitespace();
     let (_system, _host, release) = (words.next()?, words.next()?, words.next()?);
     let mut rest: Vec<&str> = words.collect();
     if rest.last() == Some(&"GNU/Linux") {
         rest.pop();
-        // Machine, processor and platform are usually the same.
+        // `uname` prints machine, processor and platform; these are usually the same.
         let machine = rest.last().copied();
         while rest.last().is_some_and(|last| Some(*last) == machine || *last == "unknown") {
             rest.pop();
@@ -44,7 +44,7 @@ fn uname(text: &str) -> Option<(String, String)> {
     Some((release.to_owned(), rest.join(" ")))
 }
 
-/// The text after `start` at the head of a message of the kernel's log.
+/// The rest of the first message of the kernel's log that begins with `start`.
 fn logged<'a>(log: &'a str, start: &str) -> Option<&'a str> {
     log.lines().find_map(|line| {
         let message = match line.split_once("] ") {
@@ -55,7 +55,7 @@ fn logged<'a>(log: &'a str, start: &str) -> Option<&'a str> {
     })
 }
 
-/// Adds the machine's shape to `facts`, as far as known.
+/// Adds what is known of the machine's shape to `facts`.
 pub fn shape(facts: &mut BootFacts, texts: &Texts, meminfo: &str, zoneinfo: &str) {
     let text = |name| texts.get(name).map_or("", |text| &**text);
     let nodes = topology(texts).map(|topology| (topology.cpus(), topology.nodes.len() as u32));
@@ -81,8 +81,8 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }
 
-/// The machine according to `numactl --hardware`. `None` where that is missing, or where CPUs or nodes are
-/// not numbered consecutively.
+/// The machine as `numactl --hardware` describes it. `None` if that output is missing, or if CPUs or nodes are not
+/// numbered consecutively.
 pub fn topology(texts: &Texts) -> Option<Topology> {
     let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
     let mut in_distances = false;

@@ -1,19 +1,19 @@
-//! Finds operations that an iteration lacks and other iterations of its run have: a log was deleted, could
-//! not be read, or is too short.
+//! Finds operations that other iterations of a run have and one lacks. Its log was deleted, could not be read, or is
+//! too short.
 
 use std::collections::HashSet;
 
 use super::benchmark::Parsed;
 use super::iteration::Iteration;
 
-/// Most operations that are named; others are counted.
+/// The largest number of operations that are named; the others are counted.
 const MOST: usize = 8;
 
 /// A metric and a label.
 type Operation<'a> = [&'a str; 2];
 
-/// For each iteration of a run, its benchmarks that lack operations, and which. Benchmarks that were left out
-/// are not among them.
+/// For each iteration of a run, the benchmarks that lack operations, and which operations. Benchmarks without any
+/// result are not listed.
 pub fn missing(iterations: &[Iteration]) -> Vec<Vec<(String, String)>> {
     let mut missing = vec![Vec::new(); iterations.len()];
     let benchmarks: HashSet<&str> =
@@ -42,7 +42,7 @@ pub fn missing(iterations: &[Iteration]) -> Vec<Vec<(String, String)>> {
     missing
 }
 
-/// The operations of an iteration. Those that are not `known` are added to `all`.
+/// The operations of an iteration. Adds those that are not `known` to `all`.
 fn operations<'a>(
     parsed: &'a Parsed,
     all: &mut Vec<Operation<'a>>,
@@ -58,7 +58,7 @@ fn operations<'a>(
     own
 }
 
-/// `txn-1, txn-4, which ...`
+/// Lists operations as `txn-1, txn-4, which ...`.
 fn named(operations: &[&Operation<'_>]) -> String {
     let shown = operations.iter().take(MOST).map(|[metric, label]| match *label {
         "" => (*metric).to_owned(),

@@ -1,27 +1,26 @@
-//! Detects reboots between two iterations of a run. mmtests does not reboot by itself, but a run can be
-//! assembled from several. Iterations without a reboot between them belong to one boot, however often the
-//! benchmarks ran.
+//! Detects reboots between two iterations of a run. mmtests does not reboot by itself, but a run can be put together
+//! from several. Iterations without a reboot between them belong to one boot, however often the benchmarks ran.
 
 use kernelfiles::vmstat;
 
-/// What shows to which boot an iteration belongs.
+/// Traces of the boot in which an iteration ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traces {
     /// A time in seconds since 1970, and the uptime in seconds at that time.
     pub uptime: Option<(f64, f64)>,
-    /// The last time at which the iteration was seen alive, seconds since 1970.
+    /// The last time at which the iteration is known to have run, in seconds since 1970.
     pub last: Option<u64>,
-    /// Page faults since the boot, as first and as last seen.
+    /// The first and the last known number of page faults since the boot.
     pub faults: Option<(i64, i64)>,
-    /// Seconds since the boot of the last line in the kernel's log.
+    /// The time of the last line in the kernel's log, in seconds since the boot.
     pub log_end: Option<f64>,
 }
 
-/// Whether `later` belongs to another boot than `earlier`; `None` if unknown.
+/// Whether `later` belongs to another boot than `earlier`; `None` if that is unknown.
 pub fn rebooted(earlier: &Traces, later: &Traces) -> Option<bool> {
     let by_clock = || {
         let ((time, up), last) = later.uptime.zip(earlier.last)?;
-        // Booted after the earlier one was last seen.
+        // The machine booted after the earlier iteration was last known to run.
         Some(time - up > last as f64)
     };
     let by_faults = || Some(later.faults?.0 < earlier.faults?.1);
@@ -29,8 +28,7 @@ pub fn rebooted(earlier: &Traces, later: &Traces) -> Option<bool> {
     by_clock().or_else(by_faults).or_else(by_log)
 }
 
-/// A time and the uptime then, from a monitor's `.start` file: seconds since 1970 and, on the next line,
-/// `/proc/uptime`.
+/// The time and the uptime in a monitor's `.start` file: seconds since 1970 and, on the next line, `/proc/uptime`.
 pub fn uptime(text: &str) -> Option<(f64, f64)> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<f64>);
     let (time, up) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -43,13 +41,13 @@ pub fn faults(text: &str) -> Option<i64> {
     counters.find_map(|(name, value)| (name == "pgfault").then_some(value))
 }
 
-/// Seconds since the boot at the head of a line of the kernel's log.
+/// The seconds since the boot with which a line of the kernel's log begins.
 pub fn stamp(line: &str) -> Option<f64> {
     line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
 }
 
-/// Adds the new lines of a later text of the same kernel's log. The kernel keeps only the end of its log, so
-/// both texts are needed.
+/// Adds the new lines of a later text of the same kernel's log. The kernel keeps only the end of its log, so both
+/// texts are needed.
 pub fn extend_log(log: &mut String, later: &str) {
     let Some(last) = log.lines().rev().find_map(stamp) else {
         later.clone_into(log);

@@ -1,49 +1,48 @@
-//! mmtests' notes around its benchmarks: the begin, end and times of each (`tests-timestamp`), and the
-//! contents of kernel files then (`tests-sysstate`). Old logs have both in one file, so one reader reads
-//! both.
+//! mmtests' notes about its benchmarks: when each began and ended and what it took (`tests-timestamp`), and the texts
+//! of kernel files at these times (`tests-sysstate`). Old logs have both in one file, so one function reads both.
 
 use std::collections::BTreeMap;
 
 /// mmtests' notes on a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Test {
-    /// When it began, seconds since 1970.
+    /// When it began, in seconds since 1970.
     pub begin: Option<u64>,
-    /// When it had ended and its monitors were stopped, likewise.
+    /// When it had ended and its monitors were stopped, in seconds since 1970.
     pub end: Option<u64>,
     /// The exit status of its driver.
     pub status: Option<i64>,
-    /// User, system and elapsed seconds of its driver, as GNU time has them.
+    /// User, system and elapsed seconds of its driver, as GNU time measured them.
     pub spent: Option<[f64; 3]>,
-    /// Texts of the kernel's files before it began, by path.
+    /// The text of each kernel file before the benchmark began, by path.
     pub before: BTreeMap<String, String>,
-    /// The same after it had ended.
+    /// The text of each kernel file after the benchmark had ended, by path.
     pub after: BTreeMap<String, String>,
 }
 
 /// mmtests' notes on an iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// When it began, seconds since 1970.
+    /// When the iteration began, in seconds since 1970.
     pub start: Option<u64>,
-    /// When its last benchmark was done, likewise.
+    /// When its last benchmark had ended, in seconds since 1970.
     pub finish: Option<u64>,
-    /// The exit status of the whole run, in old logs.
+    /// The exit status of the whole run. Only old logs have it.
     pub status: Option<i64>,
     /// The benchmarks by name.
     pub tests: BTreeMap<String, Test>,
-    /// The output of tools about the machine, by their names: `numactl`, `lscpu`. In old logs.
+    /// The output of tools about the machine, by the tool's name: `numactl`, `lscpu`. Only old logs have it.
     pub machine: BTreeMap<String, String>,
 }
 
-/// The destination of lines that are not marks.
+/// Where lines go that are not marks.
 enum Into {
     Nothing,
     File { test: String, path: String, after: bool },
     Machine(String),
 }
 
-/// Reads a file of marks and texts. Anything else is skipped.
+/// Reads a file of marks and texts. Other lines are skipped.
 pub fn parse(text: &str) -> State {
     let mut state = State::default();
     let mut current = String::new();
@@ -117,7 +116,7 @@ fn time<'a>(words: &[&'a str]) -> Option<(&'a str, [f64; 3])> {
 }
 
 impl State {
-    /// Adds what `other` has and this lacks.
+    /// Adds what `other` has and `self` lacks.
     pub fn complete(&mut self, other: Self) {
         self.start = self.start.or(other.start);
         self.finish = self.finish.or(other.finish);
@@ -141,8 +140,8 @@ impl State {
     }
 }
 
-/// The earliest time of an activity log, whose lines begin with seconds since 1970; and the exit status of
-/// the whole run, if the last line has it.
+/// The earliest time of an activity log, whose lines begin with seconds since 1970, and the exit status of the whole
+/// run, if the last line has one.
 pub fn activity(text: &str) -> (Option<u64>, Option<i64>) {
     let mut earliest = None;
     let mut status = None;

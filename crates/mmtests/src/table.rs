@@ -1,35 +1,35 @@
-//! Builds a series: one row per reading, one column per counter. The column of a value is predicted from the
-//! previous row, because monitors print the same names in the same order.
+//! Builds series: one row per reading, one column per counter. The column of a value is predicted from the previous
+//! row, because monitors print the same names in the same order.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use store::Deltas;
 
-/// Most columns of one source that are kept.
+/// The largest number of columns of one source.
 const MAX_COLUMNS: usize = 65_536;
-/// Room is allocated in pieces of this many values.
+/// Space is reserved in pieces of this many values.
 const PIECE: usize = 1 << 14;
 
-/// How many more values may be kept of a boot. The author of the logs controls their length, but must not
-/// control how much memory they take.
+/// How many more values of a boot may be kept. The author of the logs decides how long they are, but must not decide
+/// how much memory they take.
 #[derive(Debug)]
 pub struct Budget(AtomicUsize);
 
 impl Budget {
-    /// Room for `values`.
+    /// A budget of `values` numbers.
     pub fn new(values: usize) -> Self {
         Self(AtomicUsize::new(values))
     }
 
-    /// Takes room for `values`, or says that there is none left.
+    /// Reserves space for `values` numbers; false if the limit is reached.
     fn take(&self, values: usize) -> bool {
         let less = |left: usize| left.checked_sub(values);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 }
 
-/// Rows and columns so far.
+/// The rows and columns that have been read.
 #[derive(Debug)]
 pub struct SeriesTable<'a> {
     times: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct SeriesTable<'a> {
     places: HashMap<String, usize>,
     /// The column that is expected next.
     next: usize,
-    /// Whether there was room for the current row.
+    /// Whether there was space for the current row.
     open: bool,
     budget: &'a Budget,
     room: usize,
@@ -45,7 +45,7 @@ pub struct SeriesTable<'a> {
 }
 
 impl<'a> SeriesTable<'a> {
-    /// An empty one.
+    /// A table without rows, which takes its space from `budget`.
     pub fn new(budget: &'a Budget) -> Self {
         Self {
             times: Vec::new(),
@@ -59,8 +59,7 @@ impl<'a> SeriesTable<'a> {
         }
     }
 
-    /// Begins a row. Time does not go back: where a clock was set back, the row gets the time of the
-    /// previous one.
+    /// Begins a row. Time never goes back: if a clock was set back, the row gets the time of the previous row.
     pub fn row(&mut self, time: u64) {
         self.next = 0;
         self.open = self.take(1 + self.columns.len());
@@ -69,8 +68,8 @@ impl<'a> SeriesTable<'a> {
         }
     }
 
-    /// Sets values of the current row in the columns that are expected next, as long as they have none and
-    /// `value` knows one for their names.
+    /// Sets values of the current row in the columns that are expected next, while these have none and `value`
+    /// returns one for their names.
     pub fn go_on(&mut self, mut value: impl FnMut(&str) -> Option<i64>) {
         if !self.open {
             return;
@@ -88,7 +87,7 @@ impl<'a> SeriesTable<'a> {
         }
     }
 
-    /// Sets a value of the current row; among several of one name the first counts.
+    /// Sets a value of the current row. If a name occurs several times, its first value counts.
     pub fn set(&mut self, name: &str, value: i64) {
         let mut value = Some(value);
         self.go_on(|next| value.take_if(|_| next == name));
@@ -110,8 +109,8 @@ impl<'a> SeriesTable<'a> {
         }
     }
 
-    /// The index of the column of this name. A new column has no values in earlier rows. `None` if there is
-    /// no room for it.
+    /// The index of the column with this name. A new column has no values in earlier rows. `None` if there is no
+    /// space for it.
     fn place(&mut self, name: &str, before: usize) -> Option<usize> {
         if let Some(&place) = self.places.get(name) {
             return Some(place);
@@ -135,7 +134,7 @@ impl<'a> SeriesTable<'a> {
         }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
@@ -145,12 +144,12 @@ impl<'a> SeriesTable<'a> {
         self.columns.is_empty()
     }
 
-    /// Whether something was dropped for lack of room.
+    /// Whether something was dropped because the limit was reached.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// Times and columns; a column that ends early has no values after that.
+    /// The times and the columns. A column that ends early has no values after its end.
     pub fn finish(mut self) -> (Vec<u64>, Vec<Deltas>) {
         let rows = self.times.len();
         for column in &mut self.columns {
@@ -162,7 +161,7 @@ impl<'a> SeriesTable<'a> {
     fn take(&mut self, values: usize) -> bool {
         if self.room < values {
             let piece = values.max(PIECE);
-            // Nothing is taken once something was dropped: no row is kept in part.
+            // After something was dropped, nothing is reserved, so that no row is kept in part.
             if self.overflowed || !self.budget.take(piece) {
                 self.overflowed = true;
                 return false;

@@ -32,8 +32,8 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     single(logs, gather)
 }
 
-/// Discards the figures of a program whose own log says that it did not run. On a machine with one node no
-/// program runs, and `time` measures the refusal.
+/// Drops the times of a program whose own log says that it did not run. On a machine with one node no program runs,
+/// and `time` only measured the refusal.
 fn refuse(logs: &Logs, files: &mut [Timed<'_>]) {
     for file in files {
         let log = logs.text(&format!("autonumabench-{}-{}.log", file.label, file.iteration));
@@ -44,7 +44,7 @@ fn refuse(logs: &Logs, files: &mut [Timed<'_>]) {
     }
 }
 
-/// The layout with one value of each.
+/// Reads the layout with one value of each time.
 fn single(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let files = logs.between("time.", "");
     let files: Vec<_> = files.into_iter().map(|(test, text)| timed::timed(test, 0, text)).collect();

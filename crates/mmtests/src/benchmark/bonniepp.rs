@@ -1,9 +1,9 @@
 //! bonnie++: latencies and rates of reading, writing and creating files.
 //!
-//! Files: `bonnie-detail` with a line for each measured latency, and `bonnie` with the program's output,
-//! which has a line of comma-separated figures; until June 2019 `bonnie-detail.N` and `bonnie.N`, one per
-//! repetition, and for some time `bonnie++-detail` and `bonnie++`. mmtests has a table of each; the
-//! latencies come first here.
+//! Files: `bonnie-detail` with a line for each measured latency, and `bonnie` with the program's output, which has a
+//! line of comma-separated figures. Until June 2019 they were `bonnie-detail.N` and `bonnie.N`, one for each
+//! repetition, and for some time `bonnie++-detail` and `bonnie++`. mmtests has one table for each file; here the
+//! latencies come first.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use model::{Better, count};
 use super::gather::{FOUR, Gather, TWO, metric, primary};
 use super::{Logs, Unreadable};
 
-/// What lines of `bonnie-detail` begin with, test by test.
+/// The words with which lines of `bonnie-detail` begin, in the order of the tests.
 const CODES: [&str; TESTS.len()] =
     ["pc", "wr", "rw", "gc", "rd", "sk", "cs", "ss", "ds", "cr", "sr", "dr"];
 
@@ -35,7 +35,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(!detail.is_empty() || !figures.is_empty())
 }
 
-/// The file with this suffix, or those of repetitions, in order.
+/// The file with this suffix, or the files of the repetitions in order.
 fn files<'a>(logs: &'a Logs, suffix: &str) -> Vec<Cow<'a, str>> {
     let names = ["bonnie", "bonnie++"].map(|name| format!("{name}{suffix}"));
     if let Some(one) = names.iter().find_map(|name| logs.text(name)) {
@@ -63,7 +63,7 @@ fn latencies(detail: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Whether a line is one of figures: a word without capitals, then a comma.
+/// Whether a line holds the figures: it begins with a word without capitals and a comma.
 fn is_figures(line: &str) -> bool {
     let plain =
         |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
@@ -71,10 +71,10 @@ fn is_figures(line: &str) -> bool {
     word > 0 && line[word..].starts_with(',')
 }
 
-/// The rates of a line, without those that were too quick to measure.
+/// Adds the rates of a line, except those that were too quick to measure.
 fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     let figures: Vec<&str> = line.split(',').take(64).collect();
-    // The first figure is the format's version; up to 1.03 there was none, and the host's name comes first.
+    // The first figure is the version of the format. Up to 1.03 there was none: the first is the host's name.
     let lacking = match figures[0] {
         "1.98" => Some(0),
         "1.96" | "1.97" => Some(2),

@@ -1,4 +1,4 @@
-//! Gathers metrics, samples and remarks, within bounds.
+//! Collects metrics, samples and remarks, within limits.
 
 use std::num::NonZeroU32;
 
@@ -6,17 +6,17 @@ use model::{Better, Mean, Metric, ONCE};
 
 use super::{Parsed, ParsedSample, Unreadable};
 
-/// Most values of a benchmark in an iteration: 80 minutes of a latency every 5 ms.
+/// The largest number of values of a benchmark in an iteration: 80 minutes of a latency every 5 ms.
 pub const MAX_SAMPLES: u32 = 1_000_000;
-/// Most remarks that are kept; others are counted.
+/// The largest number of remarks that are kept; the others are counted.
 const MAX_REMARKS: usize = 100;
 /// Decimals of most of mmtests' tables.
 pub const TWO: u8 = 2;
 /// Decimals of the tables of `trunc`, `stutter` and of the latencies of `bonnie++`.
 pub const FOUR: u8 = 4;
 
-/// A metric whose mean follows its direction, as everywhere in mmtests: arithmetic for what is
-/// better when lower, harmonic for what is better when higher.
+/// A metric whose mean follows from its direction, as in mmtests: arithmetic if lower is better, harmonic if higher
+/// is better.
 pub fn metric(name: &str, unit: &str, better: Better, decimals: u8) -> Metric {
     Metric {
         name: name.to_owned(),
@@ -31,41 +31,41 @@ pub fn metric(name: &str, unit: &str, better: Better, decimals: u8) -> Metric {
     }
 }
 
-/// A time in seconds.
+/// A time in seconds; lower is better.
 pub fn seconds(name: &str) -> Metric {
     metric(name, "s", Better::Lower, TWO)
 }
 
-/// The same metric, one that verdicts rest on.
+/// Makes a metric one that verdicts rest on.
 pub fn primary(metric: Metric) -> Metric {
     Metric { primary: true, ..metric }
 }
 
-/// What was gathered so far.
+/// What has been collected so far.
 #[derive(Default)]
 pub struct Gather {
     parsed: Parsed,
-    /// How many values there are.
+    /// The number of values.
     measured: u32,
-    /// Number of remarks that were not kept.
+    /// The number of remarks that were not kept.
     unsaid: usize,
 }
 
 impl Gather {
-    /// Adds a metric, unless it is known.
+    /// Adds a metric, unless it is there.
     pub fn metric(&mut self, metric: Metric) {
         if !self.parsed.metrics.iter().any(|known| known.name == metric.name) {
             self.parsed.metrics.push(metric);
         }
     }
 
-    /// Adds a value. Fails when there are too many.
+    /// Adds a value. Fails if there are too many.
     pub fn sample(&mut self, metric: &str, label: &str, value: f64) -> Result<(), Unreadable> {
         self.samples(ONCE, metric, label, value)
     }
 
-    /// Adds a value that was measured `count` times in a row. A value that is not finite is left out, with a
-    /// remark. Fails when there are too many.
+    /// Adds a value that was measured `count` times in a row. A value that is not finite is left out, with a remark.
+    /// Fails if there are too many.
     pub fn samples(
         &mut self,
         count: NonZeroU32,
@@ -86,7 +86,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Adds a remark.
+    /// Adds a remark, or counts it if there are too many.
     pub fn remark(&mut self, remark: String) {
         match self.parsed.remarks.len() < MAX_REMARKS {
             true => self.parsed.remarks.push(remark),
@@ -94,7 +94,7 @@ impl Gather {
         }
     }
 
-    /// All of it: samples in the order of their metrics.
+    /// Returns what was collected, with the samples in the order of their metrics.
     pub fn finish(mut self) -> Parsed {
         if self.unsaid > 0 {
             self.parsed.remarks.push(format!("{} more of this kind", self.unsaid));

@@ -1,4 +1,4 @@
-//! The files of one benchmark, found by their names.
+//! The files of one benchmark, looked up by name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 /// The files that a benchmark left in one iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// Their contents, unpacked, by their paths below `iter-N/BENCHMARK/logs`; in old layouts below the
+    /// The unpacked contents of each file, by its path below `iter-N/BENCHMARK/logs`; in old layouts below the
     /// benchmark's directory.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Directories that mmtests had between a benchmark's directory and its logs.
+/// Directories that mmtests once had between the directory of a benchmark and its logs.
 const OUTER: [&str; 5] = ["logs/", "noprofile/", "default/", "base/", "transhuge/"];
 
 impl Logs {
-    /// The logs themselves, without the directories of profilers and monitors beside them.
+    /// The logs, without the directories of profilers and monitors next to them.
     fn named(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().filter_map(|(path, bytes)| {
             let mut name = path.as_str();
@@ -34,7 +34,8 @@ impl Logs {
         self.named().find(|(known, _)| *known == name).map(|(_, bytes)| text(bytes))
     }
 
-    /// The logs with this prefix and suffix, each as the part between and the text, in the order of tables.
+    /// The logs whose names have this prefix and suffix, in the order of tables. Each comes with the part of the name
+    /// between the two.
     pub(super) fn between(&self, prefix: &str, suffix: &str) -> Vec<(&str, Cow<'_, str>)> {
         let between = |(name, bytes)| {
             let middle = part(name, prefix, suffix)?;
@@ -50,12 +51,12 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The part between `prefix` and `suffix`; `None` if that is empty.
+/// The part of a name between `prefix` and `suffix`; `None` if it is empty.
 fn part<'a>(name: &'a str, prefix: &str, suffix: &str) -> Option<&'a str> {
     name.strip_prefix(prefix)?.strip_suffix(suffix).filter(|part| !part.is_empty())
 }
 
-/// The order of labels in a table, that of `sort -n`: by leading number, if any, then by letters.
+/// The order of labels in a table, which is that of `sort -n`: by a leading number, then by letters.
 pub(super) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
     let number = |label: &str| {
         let digits = label.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,6 +1,5 @@
-//! Parses the logs of a benchmark: its metrics, in mmtests' order and under mmtests' names, and their
-//! samples. There is one file per benchmark. Other modules find the logs. `docs/mmtests.md` explains how
-//! each row is computed.
+//! Parses the logs of a benchmark into metrics, with mmtests' names and in its order, and samples. Each benchmark has
+//! a file. Other modules find the logs. `docs/mmtests.md` explains how each row is computed.
 
 mod autonumabench;
 mod bonniepp;
@@ -24,23 +23,23 @@ use model::Metric;
 use gather::Gather;
 pub use logs::Logs;
 
-/// What was read of one iteration's logs of a benchmark.
+/// What was read of the logs of one benchmark in one iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The metrics, in the order of the tables.
     pub metrics: Vec<Metric>,
-    /// Their values, in the order of the tables. All are finite.
+    /// The values, in the order of the tables. All are finite.
     pub samples: Vec<ParsedSample>,
-    /// What was left out and why, and notes on the figures, for people.
+    /// What was left out and why, and notes about the figures, for people.
     pub remarks: Vec<String>,
 }
 
-/// One value, or several equal ones that were measured one after the other.
+/// One value, or several equal values that were measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedSample {
-    /// The name of its metric, one of [`Parsed::metrics`].
+    /// The name of the metric, which is one of [`Parsed::metrics`].
     pub metric: String,
-    /// What mmtests adds to it, such as the number of clients; may be empty.
+    /// The operation within the metric, such as a number of clients; may be empty.
     pub label: String,
     /// The value, in the metric's unit.
     pub value: f64,
@@ -57,26 +56,26 @@ pub enum Unreadable {
         KNOWN.map(|(name, _)| name).join(", ")
     )]
     Unknown {
-        /// Its name.
+        /// The name of the directory, which should be that of a benchmark.
         benchmark: String,
     },
-    /// None of the files is one that the benchmark leaves.
+    /// No file has the name of a log of this benchmark.
     #[error("none of the files is a log that {benchmark} leaves")]
     NoLogs {
-        /// The benchmark.
+        /// The benchmark to which the directory belongs.
         benchmark: &'static str,
     },
     /// There are more values than any run has.
     #[error("there are more than {} values", gather::MAX_SAMPLES)]
     TooMany,
-    /// A line that the benchmark cannot have written.
+    /// The benchmark cannot have written this line.
     #[error("{file}, line {line}: {why}")]
     Line {
-        /// The log.
+        /// The name of the log.
         file: String,
-        /// The line's number, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         why: String,
     },
 }
@@ -99,9 +98,8 @@ const KNOWN: [(&str, Read); 11] = [
     ("xfsrepair", xfsrepair::read),
 ];
 
-/// Reads the logs of `benchmark`, which is the name of its directory: a benchmark's own, or that
-/// with more behind a dash, as in `nas-bt`. Fails when the benchmark is not known, or none of the files is
-/// one of its logs, or there is too much.
+/// Reads the logs of `benchmark`, the name of a directory: that of a benchmark, perhaps with a dash and more, as in
+/// `nas-bt`. Fails if the benchmark is unknown, if no file is one of its logs, or if there are too many values.
 pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
     let Some((known, read)) = known(benchmark) else {
         return Err(Unreadable::Unknown { benchmark: benchmark.to_owned() });
@@ -113,7 +111,7 @@ pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
     }
 }
 
-/// The benchmark to which a directory of this name belongs.
+/// The benchmark to which a directory with this name belongs.
 fn known(mut name: &str) -> Option<(&'static str, Read)> {
     loop {
         let same = match name {

@@ -1,8 +1,7 @@
 //! The NAS parallel benchmarks, with OpenMP or MPI.
 //!
-//! Two layouts: `time-KERNEL.CLASS-N` (since December 2025), and before that the time that each program
-//! prints itself in `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program that reports a
-//! wrong result does not count.
+//! Two layouts: `time-KERNEL.CLASS-N` (since December 2025). Before, the time was what each program prints itself in
+//! `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program that reports a wrong result does not count.
 
 use benchmarks::nas::{TIME, field};
 
@@ -32,12 +31,12 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
 /// Why a time does not count.
 const WRONG: &str = "the program found its own result wrong";
 
-/// Whether a program does not report a wrong result.
+/// Whether a program's log reports no wrong result.
 fn is_right(log: &str) -> bool {
     !log.lines().any(|line| line.contains("UNSUCCESSFUL") || line.contains("VERIFICATION FAILED"))
 }
 
-/// The layouts with the programs' own times. The kernel with its class is the metric, as in the names of the
+/// Reads the layouts with the programs' own times. A metric is a kernel with its class, as in the names of the
 /// operations.
 fn printed(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let mut any = false;
@@ -61,7 +60,7 @@ fn printed(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(any)
 }
 
-/// Whether this names a program, such as `bt.C`.
+/// Whether `name` is that of a program, such as `bt.C`.
 fn is_kernel(name: &str) -> bool {
     let letters = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     name.split_once('.').is_some_and(|(kernel, class)| {

@@ -9,9 +9,9 @@ use model::Better;
 use super::gather::{Gather, TWO, metric, primary};
 use super::{Logs, Unreadable};
 
-/// Number of first rounds of a batch size that are left out.
+/// The number of rounds of each batch size that are left out at the beginning.
 const WARM_UP: u32 = 2;
-/// A note on every figure.
+/// A note about every figure.
 const ONE_MORE: &str = "pagealloc allocates one page more than a batch has and divides by the \
                         batch: of batches of B, multiply by B / (B + 1)";
 
@@ -33,7 +33,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
             gather.remark("a line of pagealloc.log is not read".to_owned());
             continue;
         };
-        // As mmtests counts: rounds of a batch size over all orders.
+        // mmtests numbers the rounds of a batch size over all orders.
         let round = rounds.entry(line.batch).or_insert(0);
         if *round == 0 {
             batches.push(line.batch);
@@ -59,9 +59,9 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
 struct Line {
     order: u32,
     batch: u64,
-    /// Cycles per page.
+    /// Cycles per page for the allocation.
     alloc: f64,
-    /// Cycles per page.
+    /// Cycles per page for the release.
     free: f64,
 }
 

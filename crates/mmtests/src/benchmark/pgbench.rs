@@ -1,8 +1,8 @@
 //! pgbench: transactions per second of a PostgreSQL database.
 //!
-//! Files `pgbench-transactions-CLIENTS.log`, before May 2019 `pgbench-transactions-CLIENTS-1`: one line for
-//! about each second. Its first two figures count: the time in seconds, and the transactions since the
-//! previous line. pgbench's own output is beside them, before May 2019 in `pgbench-raw-CLIENTS`.
+//! Files `pgbench-transactions-CLIENTS.log`, before May 2019 `pgbench-transactions-CLIENTS-1`. They have a line about
+//! each second. Its first two figures count: the time in seconds, and the transactions since the previous line.
+//! pgbench's own output is in the same directory, before May 2019 in `pgbench-raw-CLIENTS`.
 
 use benchmarks::number;
 use model::{Better, count};
@@ -11,13 +11,13 @@ use super::gather::{Gather, TWO, metric, primary};
 use super::time::runs;
 use super::{Logs, Unreadable};
 
-/// Lines of a window; each window gives a sample.
+/// The number of lines of a window. Each window gives a sample.
 const WINDOW: usize = 4;
-/// Lines before the first window.
+/// The number of lines before the first window.
 const SKIPPED: usize = 7;
-/// Lines before the first window of logs from before May 2019.
+/// The number of lines before the first window in logs from before May 2019.
 const OLD_SKIPPED: usize = 9;
-/// The first figure of a line below this is not a time of day; this was in 2001.
+/// A time of day is at least this, a time in 2001. The first figure of other lines is smaller.
 const EARLIEST: f64 = 1e9;
 
 /// Reads the logs; false if there are none.
@@ -50,7 +50,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(!files.is_empty() || !old.is_empty())
 }
 
-/// Whether `time` reports that pgbench failed; adds a remark then.
+/// Whether `time` reports that pgbench failed. If so, adds a remark.
 fn failed(logs: &Logs, clients: &str, time: &str, gather: &mut Gather) -> bool {
     let failure = logs.text(time).and_then(|time| runs(&time).into_iter().find_map(Result::err));
     if let Some(why) = &failure {
@@ -66,7 +66,7 @@ fn add(clients: &str, rates: Vec<f64>, gather: &mut Gather) -> Result<(), Unread
     rates.into_iter().try_for_each(|rate| gather.sample("txn", clients, rate))
 }
 
-/// The readable lines of a log; adds a remark about others.
+/// The readable lines of a log. Adds a remark about the others.
 fn lines(text: &str, name: &str, gather: &mut Gather) -> Vec<Line> {
     let lines: Vec<Option<Line>> = text.lines().map(read_line).collect();
     let bad = lines.iter().filter(|line| line.is_none()).count();
@@ -83,7 +83,7 @@ fn old_rates(lines: &[Line]) -> Vec<f64> {
     windows.map(|window| sum(window) / WINDOW as f64).collect()
 }
 
-/// The rate of a whole run, as pgbench prints it, including the time to connect.
+/// The rate of a whole run as pgbench prints it. It includes the time to connect.
 fn whole(logs: &Logs, clients: &str) -> Vec<f64> {
     let printed = logs.text(&format!("pgbench-raw-{clients}"));
     let rate = |line: &str| {
@@ -103,12 +103,12 @@ fn read_line(line: &str) -> Option<Line> {
     let mut words = line.split_whitespace();
     let mut number = || words.next()?.parse::<u64>().ok().map(|number| number as f64);
     let line = Line { seconds: number()?, transactions: number()? };
-    // Without aggregation, as in 2014, a line is a transaction, and begins with its client.
+    // Without aggregation, as in 2014, a line is a transaction and begins with the client's number.
     (line.seconds >= EARLIEST).then_some(line)
 }
 
-/// The rate of each window but the first. A window begins with the last line of the one before it; one
-/// without progress of the clock has no rate.
+/// The rate of each window but the first. A window begins with the last line of the previous one. If the clock stood
+/// still, a window has no rate.
 fn rates(lines: &[Line]) -> Vec<f64> {
     let windows: Vec<&[Line]> =
         lines.get(SKIPPED..).unwrap_or_default().chunks_exact(WINDOW).collect();
@@ -154,12 +154,12 @@ mod tests {
     #[test]
     fn windows_follow_the_clock() {
         let line = |number: u64| Line {
-            // After 17 lines the clock jumps by 4 seconds.
+            // The clock jumps by 4 seconds after 17 lines.
             seconds: (1000 + number + if number > 17 { 4 } else { 0 }) as f64,
             transactions: (10 * number) as f64,
         };
         let lines: Vec<Line> = (1..=24).map(line).collect();
-        // Windows are lines 8 to 11, 12 to 15, 16 to 19 and 20 to 23; the first is left out.
+        // The windows are lines 8 to 11, 12 to 15, 16 to 19 and 20 to 23. The first is left out.
         assert_eq!(rates(&lines), [135.0, 700.0 / 8.0, 215.0]);
         assert_eq!(rates(&lines[..14]), [0.0; 0]);
         assert_eq!(rates(&[line(1); 40]), [0.0; 0]);

@@ -1,7 +1,7 @@
 //! stutter and stutterp: the time to map, touch and unmap memory under memory pressure.
 //!
-//! Files `mmap-latency.log` and `mmap-latency-WORKERS.log`: each line has a number of measurements and their
-//! average in nanoseconds.
+//! Files: `mmap-latency.log` and `mmap-latency-WORKERS.log`. Each line has a number of measurements and their average
+//! in nanoseconds.
 
 use std::num::NonZeroU32;
 
@@ -10,11 +10,11 @@ use model::{Better, Metric, Rows, count};
 use super::gather::{FOUR, Gather, MAX_SAMPLES, metric, primary};
 use super::{Logs, Unreadable};
 
-/// Most digits of a refused number that are printed.
+/// The largest number of digits of a refused number that are printed.
 const MAX_DIGITS: usize = 24;
 
-/// Reads the logs of stutterp; false if there are none. Whole microseconds, as mmtests prints them, though
-/// it labels them milliseconds.
+/// Reads the logs of stutterp; false if there are none. The unit is a whole microsecond, as in mmtests' tables, whose
+/// label says milliseconds.
 pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     gather.metric(primary(metric("mmap", "us", Better::Lower, FOUR)));
     let files = logs.between("mmap-latency-", ".log");
@@ -25,7 +25,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(!files.is_empty())
 }
 
-/// Reads the log of stutter; false if there is none. Milliseconds.
+/// Reads the log of stutter, in milliseconds; false if there is none.
 pub fn read_old(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     const FILE: &str = "mmap-latency.log";
     let Some(text) = logs.text(FILE) else { return Ok(false) };
@@ -35,8 +35,7 @@ pub fn read_old(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(true)
 }
 
-/// Adds each average with the number of its measurements. Fails when that number is invalid, or more than any
-/// run has.
+/// Adds each average with the number of its measurements. Fails if that number is invalid, or larger than in any run.
 fn add(
     file: &str,
     text: &str,
@@ -66,7 +65,7 @@ fn add(
     Ok(())
 }
 
-/// The number of measurements, in digits, and their average.
+/// The digits of the number of measurements, and the average.
 fn read_line(line: &str) -> Option<(&str, u64)> {
     let (measurements, nanoseconds) = line.split_once(' ')?;
     let is_number = !measurements.is_empty() && measurements.bytes().all(|it| it.is_ascii_digit());

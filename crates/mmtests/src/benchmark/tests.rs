@@ -1,5 +1,5 @@
-//! What is refused, what gets a remark, and hostile logs. `crates/faultline/tests/mmtests` compares tables
-//! with those of mmtests.
+//! Tests what is refused, what gets a remark, and hostile logs. `crates/faultline/tests/mmtests` compares tables with
+//! those of mmtests.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn parsed(benchmark: &str, files: &[(&str, &str)]) -> Parsed {
     read(benchmark, &logs(files)).unwrap()
 }
 
-/// The samples as operations, as mmtests spells them, and their values: `OPERATION VALUE, OPERATION VALUE`.
+/// The samples as text, with the operations as mmtests spells them: `OPERATION VALUE, OPERATION VALUE`.
 fn operations(parsed: &Parsed) -> String {
     let operation = |ParsedSample { metric, label, value, .. }: &ParsedSample| match &**label {
         "" => format!("{metric} {value}"),
@@ -35,7 +35,7 @@ fn a_program_that_refused_to_run_has_no_figures() {
         &[
             ("time-NUMA01-1", FAILED),
             ("autonumabench-NUMA01-1.log", "AUTONUMA\nAbort: This machine has less than 2 nodes\n"),
-            // The status was lost in a pipe; the log has it.
+            // A pipe lost the exit status, but the log shows the failure.
             ("time-NUMA02-1", TIME),
             ("autonumabench-NUMA02-1.log", "Abort: This machine has less than 2 nodes\n"),
             ("time-NUMA02-2", TIME),
@@ -136,7 +136,7 @@ fn repetitions_of_bonnie_have_files_of_their_own() {
 
 #[test]
 fn formats_of_bonnie_without_seeks_are_read() {
-    // What bonnie++ 2.00a of Debian 12 prints of 64 MiB.
+    // What bonnie++ 2.00a of Debian 12 prints for 64 MiB.
     let new = "1.98,2.00a,host,1,1795295477,64M,,8192,5,1309,34,+++++,+++,+++++,+++,2370,43,+++++,+++,\
                +++++,+++,1,,,,,+++++,+++,+++++,+++,+++++,+++,+++++,+++,512,12,+++++,+++,26168us,8106us,4079us\n";
     let old = new.replace("1.98,2.00a", "1.97,1.97").replace(",8192,5,", ",");
@@ -209,7 +209,7 @@ fn the_number_of_samples_is_bounded() {
     );
 }
 
-/// Names of logs of all benchmarks.
+/// Names of logs, some for each benchmark.
 const NAMES: &str = "time-NUMA01-1 time-4-1 time-4-1-1 time-4.log time.NUMA02 time.fsmark.1 \
     autonumabench-NUMA02-1.time bt.C.log.1 trunc-1.time pagealloc.log tiobench-4-1.log \
     disk-read.speed pgbench-transactions-4.log bonnie bonnie-detail mmap-latency-4.log";

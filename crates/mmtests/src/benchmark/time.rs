@@ -4,24 +4,23 @@ use benchmarks::number;
 
 /// Longest part of a line that a remark quotes.
 const MAX_QUOTE: usize = 80;
-/// Longest time in seconds, about 300 years. CPU time is that of all CPUs.
+/// The longest time that counts, in seconds: about 300 years. CPU time is the sum over all CPUs.
 const LONGEST: f64 = 1e10;
 
 /// What one command took, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// Processor time in user space.
+    /// CPU time in user space.
     pub user: f64,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system: f64,
-    /// Elapsed time.
     pub elapsed: f64,
-    /// Processor time in percent of elapsed time; `time` does not always know it.
+    /// CPU time in percent of elapsed time; `time` does not always print it.
     pub cpu: Option<f64>,
 }
 
-/// The commands that a text reports. For one that failed or was killed, and for a line that cannot be read,
-/// the text.
+/// The times of each command that a text reports. The text instead, if a command failed or was killed, or if its line
+/// cannot be read.
 pub fn runs(text: &str) -> Vec<Result<Times, String>> {
     let mut runs = Vec::new();
     let mut failed: Option<String> = None;
@@ -57,7 +56,7 @@ fn times(line: &str) -> Option<Times> {
     })
 }
 
-/// Seconds of `5.21`, `1:05.21` or `1:02:03`; none beyond [`LONGEST`].
+/// Seconds of `5.21`, `1:05.21` or `1:02:03`; `None` if they exceed [`LONGEST`].
 fn clock(text: &str) -> Option<f64> {
     let mut parts = text.rsplit(':');
     let seconds = parts.next()?;
@@ -67,7 +66,7 @@ fn clock(text: &str) -> Option<f64> {
         return None;
     }
     let total = hours * 3600.0 + minutes * 60.0 + number(seconds)?;
-    // Exactly the digits that were printed, so that sums of such figures round as mmtests' do.
+    // Keeps exactly the digits that were printed, so that sums of such figures round as mmtests' do.
     let decimals = seconds.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{total:.decimals$}").parse().ok().filter(|seconds: &f64| *seconds <= LONGEST)
 }

@@ -1,4 +1,4 @@
-//! Benchmarks whose commands are run under `time`, each with a file of its own.
+//! Benchmarks whose commands run under `time`, with a file for each command.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use super::{Logs, Unreadable};
 
 /// The times of one command, or why they do not count.
 pub struct Timed<'a> {
-    /// What was run.
+    /// The label of the command in tables.
     pub label: &'a str,
-    /// Its repetition.
+    /// The number of the repetition.
     pub iteration: u32,
     pub times: Result<Times, String>,
 }
 
 impl Timed<'_> {
-    /// Its times, if they count; otherwise adds a remark.
+    /// The times, if they count. If not, adds a remark.
     pub fn counted(&self, gather: &mut Gather) -> Option<Times> {
         let Self { label, iteration, times } = self;
         match times {
@@ -30,8 +30,8 @@ impl Timed<'_> {
     }
 }
 
-/// The files whose names are `prefix`, a label, `separator`, a number and `suffix`; by label, then
-/// number. Others that begin and end so are remarked on.
+/// The files whose names consist of `prefix`, a label, `separator`, a number and `suffix`, ordered by label, then by
+/// number. Adds a remark about others that begin with `prefix` and end with `suffix`.
 pub fn files<'a>(
     logs: &'a Logs,
     [prefix, separator, suffix]: [&str; 3],
@@ -50,7 +50,7 @@ pub fn files<'a>(
     files
 }
 
-/// The only file of a command that was run once.
+/// The file of a command that ran only once.
 pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a> {
     let times = match runs(&text).as_slice() {
         [times] => times.clone(),
@@ -62,8 +62,7 @@ pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a
 
 pub type Reading = fn(&Times) -> f64;
 
-/// Adds the times that count: for each label the times with these names of metrics. Fails when there are too
-/// many.
+/// For each label, adds the times that count under the given names of metrics. Fails if there are too many.
 pub fn add(
     files: &[Timed<'_>],
     metrics: &[(&str, Reading)],
@@ -79,8 +78,7 @@ pub fn add(
     Ok(())
 }
 
-/// Elapsed, system and user time under the names and in the order that mmtests has them since
-/// December 2025.
+/// Elapsed, system and user time, with the names and in the order that mmtests has used since December 2025.
 pub const ALL: [(&str, Reading); 3] = [
     ("Elapsed", |times| times.elapsed),
     ("System", |times| times.system),

@@ -1,6 +1,6 @@
 //! tiobench: rates of threads that read and write a file, in sequence and at random.
 //!
-//! Files `tiobench-THREADS-N.log`, and `disk-read.speed` with what the disk itself does.
+//! Files: `tiobench-THREADS-N.log`, and `disk-read.speed` with the rate of the disk itself.
 
 use benchmarks::number;
 use model::Better;
@@ -8,14 +8,14 @@ use model::Better;
 use super::gather::{Gather, TWO, metric, primary};
 use super::{Logs, Unreadable};
 
-/// The headings of a log, and the metrics of the line after each; in the order of the table.
+/// The headings of a log, each with the metric of the line after it, in the order of the table.
 const HEADINGS: [(&str, &str); 4] = [
     ("Sequential Reads", "SeqRead-MB/sec"),
     ("Random Reads", "RandRead-MB/sec"),
     ("Sequential Writes", "SeqWrite-MB/sec"),
     ("Random Writes", "RandWrite-MB/sec"),
 ];
-/// In a line of figures, the place of the rate: after file size, block size and threads.
+/// The index of the rate in a line of figures, after file size, block size and threads.
 const RATE: usize = 4;
 
 /// Reads the logs; false if there are none.
@@ -45,7 +45,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
             let Some((_, metric)) = HEADINGS.iter().find(|(heading, _)| *heading == line) else {
                 continue;
             };
-            // Where a line begins with blanks, there is an empty field before them.
+            // A line that begins with blanks has an empty field first.
             let figures = lines.next().unwrap_or_default();
             let place = RATE - usize::from(figures.starts_with(char::is_whitespace));
             match figures.split_whitespace().nth(place).and_then(number) {

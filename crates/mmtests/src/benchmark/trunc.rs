@@ -25,7 +25,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(true)
 }
 
-/// The older layout, in milliseconds. mmtests had a table of each, with the same operation.
+/// Reads the older layout, in milliseconds. mmtests had one table for each file, with the same operation in both.
 fn milliseconds(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let files = timed::files(logs, ["", "-", ".time"], gather);
     gather.metric(primary(metric("elapsed", "ms", Better::Lower, TWO)));

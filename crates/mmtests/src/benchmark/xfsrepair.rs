@@ -6,7 +6,7 @@ use super::gather::{Gather, primary, seconds};
 use super::timed;
 use super::{Logs, Unreadable};
 
-/// The steps of the older layout that are reported, in their order.
+/// The steps of the older layout that tables have, in order.
 const STEPS: [&str; 2] = ["fsmark", "xfsrepair"];
 
 /// Reads the logs; false if there are none.
@@ -20,7 +20,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     }
     let mut files = timed::files(logs, ["time.", ".", ""], gather);
     files.retain(|file| STEPS.contains(&file.label));
-    // The step is part of the metric's name: the table goes step by step.
+    // The name of the metric has the step, because the table has one step after the other.
     for step in STEPS {
         gather.metric(primary(seconds(&format!("elapsd-{step}"))));
         gather.metric(seconds(&format!("system-{step}")));

@@ -1,11 +1,11 @@
-//! `iostat -x`: activity of devices each second. Columns are found by name, because versions of the tool
-//! order them differently; colours are ignored. The time is before each line. The first report covers all
-//! the time since the boot, and is skipped.
+//! `iostat -x`: activity of devices each second. Columns are found by name, because versions of the tool order them
+//! differently. Colours are ignored. Each line has a time stamp. The first report covers all the time since the boot,
+//! and is skipped.
 
 use super::{Clock, millionths, plain, stamped};
 use crate::table::SeriesTable;
 
-/// What the next lines are.
+/// What the next lines hold.
 #[derive(Default)]
 enum ReportPart {
     #[default]
@@ -19,12 +19,12 @@ enum ReportPart {
 pub struct IostatReader {
     part: ReportPart,
     reports: usize,
-    /// Whether this report has begun with its CPU part.
+    /// Whether this report has begun, with its CPU part.
     begun: bool,
 }
 
 impl IostatReader {
-    /// Takes a line.
+    /// Reads a line of a report.
     pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         let line = plain(line);
         let (Some(time), line) = stamped(&line) else {

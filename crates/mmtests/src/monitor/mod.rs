@@ -1,5 +1,5 @@
-//! Monitors: what mmtests runs beside its benchmarks. Some print files of the kernel repeatedly (`sampled`);
-//! others are tools with a format of their own, one module each.
+//! Monitors: what mmtests runs beside its benchmarks. Some print kernel files repeatedly (`sampled`). Others are
+//! tools with a format of their own, and have a module each.
 
 mod iostat;
 mod mpstat;
@@ -15,30 +15,29 @@ use model::Source;
 use super::blocks::Blocks;
 use super::table::SeriesTable;
 
-/// Most bytes of one monitor that are read: a day of `/proc/zoneinfo` every second.
+/// The largest file of a monitor that is read, in bytes: a day of `/proc/zoneinfo` every second.
 const MAX_TEXT: u64 = 4 << 30;
-/// A second in nanoseconds.
 const SECOND: f64 = 1e9;
-/// Figures of tools are kept in millionths.
+/// The store keeps figures of tools in millionths.
 const MILLION: f64 = 1e6;
 
-/// A supported monitor.
+/// A monitor whose output can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Monitor {
-    /// It prints a file of the kernel, or one for each node.
+    /// Prints a kernel file repeatedly, or that file of each node.
     Sampled(Source),
-    /// `mpstat -P ALL`
+    /// `mpstat -P ALL`: CPU time by CPU.
     Mpstat,
-    /// `iostat -x`
+    /// `iostat -x`: activity of disks.
     Iostat,
-    /// `top -b`
+    /// `top -b`: CPU time by process.
     Top,
-    /// `vmstat`, the tool
+    /// `vmstat`: the tool, not the kernel file.
     Vmstat,
 }
 
 impl Monitor {
-    /// The monitor of this name.
+    /// The monitor that mmtests calls `name`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "proc-vmstat" => Self::Sampled(Source::Vmstat),
@@ -59,7 +58,7 @@ impl Monitor {
         })
     }
 
-    /// The source of its series. Those of tools are kept in millionths.
+    /// The name of the source of its series.
     pub fn source(self) -> &'static str {
         match self {
             Self::Sampled(source) => source.name(),
@@ -71,20 +70,19 @@ impl Monitor {
     }
 }
 
-/// When the series begin, seconds since 1970; their times are relative to it.
+/// The moment at which the series begin, in seconds since 1970. Their times are relative to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(pub u64);
 
 impl Clock {
-    /// Nanoseconds since then, 0 before.
+    /// Nanoseconds from then to `seconds`; 0 if `seconds` is earlier.
     pub fn at(self, seconds: f64) -> u64 {
-        // Subtract first: nanoseconds since 1970 exceed the precision of an f64.
+        // The subtraction comes first: nanoseconds since 1970 exceed the precision of an f64.
         ((seconds - self.0 as f64) * SECOND) as u64
     }
 }
 
-/// Reads what a monitor printed, as far as possible. Fails when part of it could not be read: what is in
-/// `table` still counts.
+/// Reads what a monitor printed into `table`. Fails if part of it could not be read; what `table` has by then counts.
 pub fn read(
     monitor: Monitor,
     text: impl Read,
@@ -134,8 +132,8 @@ fn lines(blocks: &mut Blocks<impl Read>, mut line: impl FnMut(&str)) -> io::Resu
     Ok(())
 }
 
-/// A line without the prefix of some monitors: the time now, since they began and since the previous line,
-/// all in seconds. Also returns the first of these.
+/// A line without the time stamp of some monitors, and its time. The stamp has the time now, the time since the start
+/// and the time since the previous line, all in seconds.
 fn stamped(line: &str) -> (Option<f64>, &str) {
     let parts = line.split_once(" -- ").or(line.strip_suffix(" --").map(|head| (head, "")));
     let Some((head, rest)) = parts else {
@@ -148,14 +146,14 @@ fn stamped(line: &str) -> (Option<f64>, &str) {
     }
 }
 
-/// The time of a line `time: 1700000000`, seconds since 1970, and the rest of the line.
+/// The seconds since 1970 in a line `time: 1700000000`, and the rest of the line.
 fn time(line: &str) -> Option<(f64, &str)> {
     let rest = line.strip_prefix("time: ")?.trim();
     let (time, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     time.parse().ok().filter(|time: &f64| time.is_finite()).map(|time| (time, rest))
 }
 
-/// A figure in millionths; some locales use a comma as decimal point.
+/// A figure in millionths. Some locales have a comma as decimal point.
 fn millionths(word: &str) -> Option<i64> {
     let figure: f64 = match word.contains(',') {
         true => word.replace(',', ".").parse().ok()?,
@@ -164,7 +162,7 @@ fn millionths(word: &str) -> Option<i64> {
     figure.is_finite().then(|| (figure * MILLION).round() as i64)
 }
 
-/// A line without terminal colour sequences.
+/// A line without the escape sequences for colours.
 fn plain(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let mut text = parts.next().unwrap_or_default().to_owned();

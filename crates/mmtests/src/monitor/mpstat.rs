@@ -12,7 +12,7 @@ pub struct MpstatReader {
 }
 
 impl MpstatReader {
-    /// Takes a line.
+    /// Reads a line. A line with a time and a blank line end a report.
     pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         if let Some((seconds, _)) = time(line) {
             self.time = Some(seconds);

@@ -1,12 +1,12 @@
-//! Files of the kernel printed repeatedly: `time: SECONDS` and the file; where each node has a file of its
-//! own, `node: NUMBER` precedes each.
+//! Kernel files printed repeatedly: a line `time: SECONDS`, then the file. If each node has its own file, a line
+//! `node: NUMBER` precedes each.
 
 use model::Source;
 
 use super::{Clock, stamped, time};
 use crate::table::SeriesTable;
 
-/// Longest file of the kernel.
+/// The longest text of a kernel file, in bytes.
 const MAX_FILE: usize = 16 << 20;
 
 /// Reads samples line by line.
@@ -14,18 +14,18 @@ pub struct SampledReader {
     source: Source,
     clock: Clock,
     begun: bool,
-    /// The node of the text; empty if there is one file for all.
+    /// The node whose file is read; empty if there is one file for all nodes.
     part: String,
     text: String,
 }
 
 impl SampledReader {
-    /// A reader of `source`; times are relative to `clock`.
+    /// A reader for `source`, whose times are relative to `clock`.
     pub fn new(source: Source, clock: Clock) -> Self {
         Self { source, clock, begun: false, part: String::new(), text: String::new() }
     }
 
-    /// Takes a line.
+    /// Reads a line. A line with a time or a node ends the file before it.
     pub fn line(&mut self, line: &str, table: &mut SeriesTable<'_>) {
         let (_, line) = stamped(line);
         if let Some((time, _)) = time(line) {
@@ -42,7 +42,7 @@ impl SampledReader {
         }
     }
 
-    /// Takes the file that ends here into the table.
+    /// Adds the file that ends here to the table.
     pub fn finish(&mut self, table: &mut SeriesTable<'_>) {
         for (name, value) in kernelfiles::counters(self.source, &self.part, &self.text) {
             table.set(&name, value);

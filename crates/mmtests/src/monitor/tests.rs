@@ -6,7 +6,7 @@ use store::Deltas;
 use super::*;
 use crate::table::Budget;
 
-/// What was read of a monitor's text, as lines `name: value value -`, and its times in seconds.
+/// Reads a monitor's text. Returns the times in seconds and, for each column, a line `name: value value -`.
 fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {
     let budget = Budget::new(1 << 20);
     let mut table = SeriesTable::new(&budget);
@@ -34,7 +34,7 @@ fn vmstat_of_the_kernel() {
     assert_eq!(columns, ["nr_free_pages: 10 11 - 12", "pgfault: 5 -1 8 99", "nr_new: - - 1 -"]);
 }
 
-/// Names such as a kernel prints, with values, some of them odd.
+/// Lines with names such as a kernel prints, and values. Some are odd.
 fn any_vmstat() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         6 => ("nr_[abc]{1,2}", any::<u32>()).prop_map(|(name, value)| format!("{name} {value}")),
@@ -43,7 +43,7 @@ fn any_vmstat() -> impl Strategy<Value = String> {
         1 => "[ -~]{0,20}",
     ];
     let sample = prop::collection::vec(line.clone(), 0..8);
-    // Most lines of a sample are those of the one before it.
+    // Most lines of a sample equal those of the previous sample.
     let change = prop::option::weighted(0.3, (any::<prop::sample::Index>(), line));
     (sample, prop::collection::vec(change, 0..12)).prop_map(|(mut lines, changes)| {
         let text = |(number, change): (usize, Option<(prop::sample::Index, String)>)| {
@@ -79,7 +79,7 @@ fn mpstat_in_either_clock_of_the_day() {
     assert_eq!(columns[3], "cpu0 %usr: 2500000 -");
 }
 
-/// A line as the monitors with latencies print it.
+/// A line as monitors print it that stamp each line with the time.
 fn stamp(second: u32, line: &str) -> String {
     format!("{:16.4} {:8.4} {:10.4} -- {line}\n", f64::from(second), 1.0, 0.5)
 }
@@ -168,7 +168,7 @@ const ALL: [Monitor; 7] = [
 ];
 
 proptest! {
-    /// The fast path through the text gives the same figures as the plain one.
+    /// The fast way to read a text gives the same figures as the plain one.
     #[test]
     fn fast_and_plain_reading_agree(text in any_vmstat()) {
         let mut samples: Vec<(String, Vec<(String, i64)>)> = Vec::new();

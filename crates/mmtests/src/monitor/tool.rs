@@ -1,10 +1,10 @@
-//! `vmstat`, the tool: one line per second below a header. The time is before each line. The first line
-//! covers all the time since the boot, and is skipped.
+//! `vmstat`, the tool: one line per second below a header. Each line has a time stamp. The first line covers all the
+//! time since the boot, and is skipped.
 
 use super::{Clock, millionths, stamped};
 use crate::table::SeriesTable;
 
-/// Reads lines.
+/// Reads the tool's output line by line.
 #[derive(Default)]
 pub struct VmstatToolReader {
     names: Vec<String>,
@@ -12,7 +12,7 @@ pub struct VmstatToolReader {
 }
 
 impl VmstatToolReader {
-    /// Takes a line.
+    /// Reads a line: a header, which names the columns, or figures.
     pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         let (Some(time), line) = stamped(line) else {
             return;

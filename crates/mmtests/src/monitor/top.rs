@@ -1,5 +1,5 @@
-//! `top -b`: CPU shares of processes, in percent; those of the same name are added up. A line `time: SECONDS
-//! short|full` precedes each report; a short one omits idle processes.
+//! `top -b`: CPU shares of processes, in percent. Processes with the same name are added up. A line `time: SECONDS
+//! short|full` precedes each report; a short report omits idle processes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::{Clock, millionths, plain, time};
 use crate::table::SeriesTable;
 
 const SHARE: &str = "%CPU";
-/// Most names of one report that are kept.
+/// The largest number of names of one report.
 const MAX_NAMES: usize = 4096;
 
 /// Reads reports line by line.
@@ -16,18 +16,18 @@ pub struct TopReader {
     report: Option<Report>,
 }
 
-/// A report so far.
+/// The part of a report that has been read.
 struct Report {
     time: f64,
-    /// Whether processes that are missing were idle.
+    /// Whether processes that are not listed were idle.
     short: bool,
-    /// The indices of share and command, after the header.
+    /// The indices of the share and the command, once the header is read.
     places: Option<(usize, usize)>,
     shares: BTreeMap<String, i64>,
 }
 
 impl TopReader {
-    /// Takes a line.
+    /// Reads a line. A line with a time ends the report before it.
     pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         if let Some((seconds, form)) = time(line) {
             self.finish(clock, table);
@@ -57,7 +57,7 @@ impl TopReader {
         }
     }
 
-    /// Takes the report that ends here into the table.
+    /// Adds the report that ends here to the table.
     pub fn finish(&mut self, clock: Clock, table: &mut SeriesTable<'_>) {
         let Some(report) = self.report.take().filter(|report| report.places.is_some()) else {
             return;

@@ -1,18 +1,18 @@
-//! `/proc/vmstat` printed repeatedly. This is by far the most text, so reading it is optimised. Names come
-//! in the same order each time, so each is compared with the expected one instead of looked up.
+//! `/proc/vmstat` printed repeatedly. This is most of the text by far, so reading is optimised. Names come in the
+//! same order each time: each is compared with the expected one instead of looked up.
 
 use super::{Clock, stamped, time};
 use crate::table::SeriesTable;
 
-/// Takes readings from blocks of whole lines.
+/// Reads samples from blocks of whole lines.
 pub struct VmstatFileReader {
     clock: Clock,
-    /// Whether a time was read: the time of what precedes it is unknown.
+    /// Whether a time was read. What precedes the first time has none, and is skipped.
     begun: bool,
 }
 
 impl VmstatFileReader {
-    /// A reader with times relative to `clock`.
+    /// A reader whose times are relative to `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { clock, begun: false }
     }
@@ -47,10 +47,10 @@ impl VmstatFileReader {
     }
 }
 
-/// The value of the line `name value` at the start of `text`, and the text after it. `None` if it starts
-/// otherwise, or with a value that is not plain digits.
+/// The value of the line `name value` at the start of `text`, and the text after it. `None` if the text starts with
+/// another name, or if the value is not plain digits.
 fn counter<'a>(name: &str, text: &'a [u8]) -> Option<(i64, &'a [u8])> {
-    /// Numbers with this many digits are less than 2^63.
+    /// Any number with this many digits is below 2^63.
     const DIGITS: usize = 18;
     let digits = text.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
     let mut value = 0;
