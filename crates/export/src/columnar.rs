@@ -1,5 +1,4 @@
-//! Writes rows as Parquet. Rows are collected by column and written in groups, so that at most one group is
-//! in memory.
+//! Writes rows as Parquet. Rows are collected by column and written in groups, so at most one group is in memory.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -41,7 +40,6 @@ enum Values {
 }
 
 impl<W: Write + Send> Columnar<W> {
-    /// Begins a file.
     pub fn new(columns: &[Column], out: W) -> io::Result<Self> {
         let schema = parse_message_type(&schema(columns)).map_err(from_parquet)?;
         let properties = WriterProperties::builder()
@@ -56,7 +54,7 @@ impl<W: Write + Send> Columnar<W> {
         })
     }
 
-    /// Adds a row.
+    /// Collects a row: one cell for each column. Writes the group once it is full.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             column.push(cell)?;
@@ -65,7 +63,7 @@ impl<W: Write + Send> Columnar<W> {
         if self.rows == GROUP { self.group() } else { Ok(()) }
     }
 
-    /// Ends the file.
+    /// Writes the last group and the footer, without which no program can read the file.
     pub fn finish(mut self) -> io::Result<()> {
         if self.rows > 0 {
             self.group()?;
@@ -105,7 +103,7 @@ impl Gathered {
         match (&mut self.values, cell) {
             (_, Cell::Null) if self.nullable => {}
             (Values::Text(values), Cell::Text(text)) => {
-                // Texts repeat, so equal ones share their bytes.
+                // Equal texts in succession share their bytes.
                 let last = values.last().filter(|last| last.data() == text.as_bytes());
                 let value = last.cloned().unwrap_or_else(|| ByteArray::from(*text));
                 values.push(value);
@@ -122,7 +120,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Writes the column, and clears it.
+    /// Writes the collected values to the column, and clears them.
     fn write(&mut self, writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = self.nullable.then_some(&*self.levels);
         match &mut self.values {
@@ -162,7 +160,7 @@ fn schema(columns: &[Column]) -> String {
     format!("message row {{ {} }}", fields.collect::<Vec<_>>().join(" "))
 }
 
-/// The output's own error, if that is the cause.
+/// The error of `out`, if that is the cause.
 fn from_parquet(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

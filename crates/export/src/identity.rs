@@ -1,11 +1,11 @@
-//! Columns common to all rows of a boot.
+//! Columns that all rows of a boot share.
 
 use chrono::DateTime;
 use model::{Boot, Execution, Experiment, Kept, Provenance};
 
 use crate::cell::{Cell, Column, Kind};
 
-/// The outcome of a boot that does not count because it is to be repeated or was.
+/// The outcome of a boot that does not count because it is or was repeated.
 const SUPERSEDED: &str = "superseded";
 
 /// The columns that identify the boot of a row; they come first.
@@ -19,7 +19,7 @@ pub const BOOT: [Column; 7] = [
     Column::full("outcome", Kind::Text),
 ];
 
-/// The columns that describe its machine; they come last.
+/// The columns that describe the machine; they come last.
 pub const MACHINE: [Column; 10] = [
     Column::nullable("release", Kind::Text),
     Column::nullable("cpus", Kind::Integer),
@@ -68,7 +68,7 @@ pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 10] {
 /// A time that all formats can represent; no value if unknown.
 fn started(seconds: u64) -> Cell<'static> {
     let known = i64::try_from(seconds).ok().filter(|seconds| *seconds != 0);
-    // Other programs support times up to the year 9999 or, in nanoseconds, up to 2262.
+    // Other programs support times up to the year 9999, or up to 2262 if they use nanoseconds.
     known.filter(|seconds| *seconds < i64::MAX / 1_000_000_000).map_or(Cell::Null, Cell::Time)
 }
 

@@ -1,6 +1,6 @@
-//! Exports kept boots as tidy data for other tools: one row for each value, with all its attributes, as
-//! Parquet, CSV or JSON. `docs/export.md` defines the columns. The caller chooses the boots; each is written
-//! at once and not kept in memory.
+//! Exports kept boots as tidy data for other tools: one row for each value, with all its attributes, as Parquet, CSV
+//! or JSON. `docs/export.md` defines the columns. The caller chooses the boots. Each is written at once, so only one
+//! is in memory.
 
 mod cell;
 mod columnar;
@@ -13,6 +13,7 @@ use std::io::{self, Write};
 
 use model::{Experiment, Kept};
 
+use cell::Cell;
 use identity::{BOOT, MACHINE};
 use sink::Sink;
 
@@ -30,13 +31,13 @@ pub enum Format {
 /// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Values of metrics, and the times of iterations.
+    /// Samples of metrics, and the times of iterations.
     Samples,
     /// Values of counters over time.
     Series,
 }
 
-/// Selects rows.
+/// Which rows of a boot are written; all by default.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Only rows of this workload.
@@ -69,17 +70,44 @@ impl<W: Write + Send> Export<W> {
         Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
     }
 
-    /// Writes the rows of a boot. `name` is the experiment's name in the output. Fails when the output fails.
+    /// Writes the rows of a boot. Fails when the output fails.
     pub fn boot(&mut self, experiment: &Experiment, kept: &Kept) -> io::Result<()> {
+        let (id, boot) = (kept.id.to_string(), &kept.boot);
+        let mut rows = BootRows {
+            sink: &mut self.sink,
+            before: identity::boot(experiment, kept, &id),
+            after: identity::machine(experiment, boot),
+            cells: Vec::new(),
+        };
         match self.rows {
-            Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, kept),
-            Rows::Series => series::write(&mut self.sink, &self.filter, experiment, kept),
+            Rows::Samples => samples::write(&mut rows, &self.filter, experiment, boot),
+            Rows::Series => series::write(&mut rows, &self.filter, boot),
         }
     }
 
-    /// Ends the file, which is incomplete without this. Fails when the output fails.
+    /// Ends the file, which cannot be read without this. Fails when the output fails.
     pub fn finish(self) -> io::Result<()> {
         self.sink.finish()
+    }
+}
+
+/// Writes rows that begin and end with what identifies a boot and its machine.
+struct BootRows<'a, W: Write + Send> {
+    sink: &'a mut Sink<W>,
+    before: [Cell<'a>; BOOT.len()],
+    after: [Cell<'a>; MACHINE.len()],
+    /// The row that is made, kept to reuse its memory.
+    cells: Vec<Cell<'a>>,
+}
+
+impl<'a, W: Write + Send> BootRows<'a, W> {
+    /// Writes a row: `own` stands before the cells of the machine, `last` after them.
+    fn row(&mut self, own: &[Cell<'a>], last: &[Cell<'a>]) -> io::Result<()> {
+        self.cells.clear();
+        for part in [&self.before, own, &self.after, last] {
+            self.cells.extend(part);
+        }
+        self.sink.row(&self.cells)
     }
 }
 
@@ -103,7 +131,7 @@ mod tests {
         }
     }
 
-    /// A boot with a series of so many incompressible values.
+    /// A boot with a series of this many incompressible values.
     fn boot(values: u64) -> Boot {
         let noise = |value: u64| value.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed();
         let column =

@@ -1,16 +1,13 @@
-//! Writes one row for each value of a metric, with its count, and three for the times of each iteration.
+//! Writes one row for each sample, with its count, and three rows for the times of each iteration.
 
 use std::io::{self, Write};
-use std::num::NonZeroU32;
 
-use model::{Better, Experiment, INSTRUCTIONS, Kept, Metric, Mode, ONCE, Sample, Usage};
+use model::{Better, Boot, Experiment, INSTRUCTIONS, Metric, Mode, ONCE, Sample, Usage};
 
-use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
-use crate::identity;
-use crate::sink::Sink;
+use crate::{BootRows, Filter};
 
-/// The columns between those of the boot and those of its machine.
+/// The columns between those of the boot and those of the machine.
 pub const COLUMNS: &[Column] = &[
     Column::full("kind", Kind::Text),
     Column::full("workload", Kind::Text),
@@ -31,22 +28,13 @@ const METRIC: &str = "metric";
 const DURATION: &str = "duration";
 const SECONDS: &str = "s";
 
-/// Writes the rows of a boot.
-pub fn write<W: Write + Send>(
-    sink: &mut Sink<W>,
+/// Writes the samples of a boot, and the times of its iterations.
+pub fn write<'a, W: Write + Send>(
+    rows: &mut BootRows<'a, W>,
     filter: &Filter,
-    experiment: &Experiment,
-    kept: &Kept,
+    experiment: &'a Experiment,
+    boot: &'a Boot,
 ) -> io::Result<()> {
-    let (id, boot) = (kept.id.to_string(), &kept.boot);
-    let before = identity::boot(experiment, kept, &id);
-    let after = identity::machine(experiment, boot);
-    let mut row = |cells: [Cell<'_>; 10], count: NonZeroU32| {
-        let count = Cell::Integer(count.get().into());
-        let cells = before.iter().chain(&cells).chain(&after).chain([&count]);
-        let cells: Vec<Cell<'_>> = cells.copied().collect();
-        sink.row(&cells)
-    };
     let samples = boot.samples.iter();
     for sample in samples.filter(|sample| filter.wants(&sample.workload, &sample.phase)) {
         let Sample { workload, iteration, phase, metric, label, value, count, ended } = sample;
@@ -63,7 +51,7 @@ pub fn write<W: Write + Send>(
             Cell::number(*value),
             ended.map_or(Cell::Null, |ended| Cell::Integer(ended.cast_signed())),
         ];
-        row(cells, *count)?;
+        rows.row(&cells, &[Cell::Integer(count.get().into())])?;
     }
     for usage in boot.usage.iter().filter(|usage| filter.wants(&usage.workload, "")) {
         let Usage { workload, iteration, user, system, elapsed } = usage;
@@ -80,13 +68,13 @@ pub fn write<W: Write + Send>(
                 Cell::number(*value),
                 Cell::Null,
             ];
-            row(cells, ONCE)?;
+            rows.row(&cells, &[Cell::Integer(ONCE.get().into())])?;
         }
     }
     Ok(())
 }
 
-/// The unit and the good direction of a metric, if its workload declares it.
+/// The unit and the better direction of a metric, if its workload declares it.
 fn meaning<'a>(
     experiment: &'a Experiment,
     workload: &str,

@@ -1,16 +1,14 @@
-//! Writes one row for each value of a counter at a time.
+//! Writes one row for each value of a series.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Chunk, Experiment, Kept, TOOL_SOURCES, WORKLOAD_SOURCE};
+use model::{Boot, Chunk, TOOL_SOURCES, WORKLOAD_SOURCE};
 
-use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
-use crate::identity;
-use crate::sink::Sink;
+use crate::{BootRows, Filter};
 
-/// The columns between those of the boot and those of its machine.
+/// The columns between those of the boot and those of the machine.
 pub const COLUMNS: &[Column] = &[
     Column::nullable("workload", Kind::Text),
     Column::full("iteration", Kind::Integer),
@@ -22,24 +20,19 @@ pub const COLUMNS: &[Column] = &[
     Column::nullable("value", Kind::Number),
 ];
 
-/// Values of workloads and tools are stored in millionths.
+/// The store keeps values of workloads and tools in millionths.
 const MILLION: f64 = 1e6;
 
-/// Writes the rows of a boot by span, then by counter, then by time.
-pub fn write<W: Write + Send>(
-    sink: &mut Sink<W>,
+/// Writes the rows of a boot, ordered by span, then by counter, then by time.
+pub fn write<'a, W: Write + Send>(
+    rows: &mut BootRows<'a, W>,
     filter: &Filter,
-    experiment: &Experiment,
-    kept: &Kept,
+    boot: &'a Boot,
 ) -> io::Result<()> {
-    let (id, boot) = (kept.id.to_string(), &kept.boot);
-    let before = identity::boot(experiment, kept, &id);
-    let after = identity::machine(experiment, boot);
-    let mut cells: Vec<Cell<'_>> = Vec::new();
     let mut spans = BTreeMap::<_, i64>::new();
     let wanted = |chunk: &&Chunk| filter.wants(&chunk.workload, &chunk.phase);
     for chunk in boot.chunks.iter().filter(wanted) {
-        // Without a number, a span would seem to continue until the phase occurs again.
+        // A span without a number would seem to continue until its phase occurs again.
         let next = spans
             .entry((&chunk.workload, chunk.iteration, &chunk.phase, &chunk.source))
             .or_default();
@@ -49,9 +42,7 @@ pub fn write<W: Write + Send>(
         let unit = if of_program { MILLION } else { 1.0 };
         for column in &chunk.columns {
             for (time, value) in chunk.times.iter().zip(&column.values) {
-                cells.clear();
-                cells.extend(before);
-                cells.extend([
+                let cells = [
                     Cell::text(&chunk.workload),
                     Cell::Integer(chunk.iteration.into()),
                     Cell::text(&chunk.phase),
@@ -60,9 +51,8 @@ pub fn write<W: Write + Send>(
                     Cell::Text(&column.name),
                     Cell::Integer(i64::try_from(*time).unwrap_or(i64::MAX)),
                     value.map_or(Cell::Null, |value| Cell::Number(value as f64 / unit)),
-                ]);
-                cells.extend(after);
-                sink.row(&cells)?;
+                ];
+                rows.row(&cells, &[])?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Writes rows to files.
+//! Writes rows to a file of any format.
 
 use std::io::{self, BufWriter, Write};
 
@@ -24,7 +24,6 @@ pub struct Json<W: Write> {
 }
 
 impl<W: Write + Send> Sink<W> {
-    /// Begins a file.
     pub fn new(format: Format, columns: Vec<Column>, out: W) -> io::Result<Self> {
         Ok(match format {
             Format::Parquet => Self::Parquet(Columnar::new(&columns, out)?),
@@ -55,7 +54,7 @@ impl<W: Write + Send> Sink<W> {
         }
     }
 
-    /// Ends the file.
+    /// Writes what the format has at its end.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Self::Parquet(file) => file.finish(),
@@ -89,7 +88,7 @@ impl<W: Write> Json<W> {
     }
 }
 
-/// A cell as text; empty for no value. Numbers keep their exact value.
+/// A cell as text; empty if there is no value. Numbers keep their exact value.
 fn plain(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Null => String::new(),
