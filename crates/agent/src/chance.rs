@@ -1,7 +1,7 @@
-//! Makes random draws in the guest before each iteration of exact mode. A seed draws everything that may
-//! differ between two variants without mattering. The cost of a variant's settings or command line shifts
-//! free lists, slabs, process numbers and the phases of timers. Because all of these are drawn, such a shift
-//! is just another draw, and the spread over seeds covers it.
+//! Makes random draws in the guest before each iteration of exact mode. A seed draws everything that may differ
+//! between two variants without mattering: free lists, slabs, process numbers and the phases of timers. The settings
+//! and the command line of a variant shift these. Because all of them are drawn, such a shift is just another draw,
+//! and the spread over seeds covers it.
 //!
 //! Anything that the kernel does not support is skipped.
 
@@ -31,13 +31,13 @@ const MOUNTS: usize = 24;
 /// The largest number of pages and files on each CPU that are kept while the iteration runs.
 const KEPT: usize = 64;
 
-/// While the iteration runs, pages hold at most the free memory divided by this, and a file as much again. That is
-/// too little to change what a workload can do.
+/// While the iteration runs, anonymous pages hold at most the free memory divided by this, and a file holds as much
+/// again. That is too little to change what a workload can do.
 const SHARE: u64 = 128;
-/// Pages that are mapped at once.
+/// The number of pages that are mapped at once.
 const CHUNK: usize = 64;
 static ZEROES: [u8; CHUNK * PAGE] = [0; CHUNK * PAGE];
-/// The largest number of page faults on each CPU that only count.
+/// The largest number of page faults on each CPU that are made only to move counters.
 const FAULTS: usize = 4096;
 
 /// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. The settings of a variant stay in the inode
@@ -62,7 +62,7 @@ const SETTINGS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Objects that are kept while an iteration runs. Dropping this releases them.
+/// Objects that are kept while an iteration runs. They are released when this is dropped.
 #[derive(Debug, Default)]
 pub struct Kept {
     pages: Vec<MmapMut>,
@@ -102,7 +102,7 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
     }
     make_mounts(&mut rng, &mut kept.mounts);
     open_settings(&mut rng);
-    // The workload starts near the CPU on which the agent runs.
+    // The scheduler starts the workload near the agent's CPU.
     if let Some(&cpu) = rng.choice(&cpus) {
         run_on(cpu);
     }
@@ -126,13 +126,13 @@ fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
     kept.append(&mut pages);
 }
 
-/// Moves the kernel's counters, such as those of `/proc/meminfo` and `/proc/vmstat`, by small amounts and by large
-/// ones alike: what it costs to print a counter depends on the number of its digits. Holds free memory, memory of a
-/// file and sleeping threads, and lets pages be faulted in and freed.
+/// Moves the kernel's counters, such as those of `/proc/meminfo` and `/proc/vmstat`, by small and by large amounts
+/// alike: the cost of printing a counter depends on its number of digits. Holds free memory, memory of a file and
+/// sleeping threads, and faults pages in and frees them.
 fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     for chunk in chunks(any_size(rng, pages)) {
         let Ok(chunk) = MmapMut::map_anon(chunk * PAGE) else { break };
-        // khugepaged leaves it alone.
+        // Otherwise khugepaged could change these pages.
         let _ = chunk.advise(Advice::NoHugePage);
         kept.pages.push(chunk);
     }
@@ -144,7 +144,7 @@ fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     }
     for _ in 0..any_size(rng, THREADS) {
         let (sender, receiver) = channel();
-        // It sleeps until the sender is dropped.
+        // The thread sleeps until the sender is dropped.
         let sleep = move || receiver.recv().unwrap_or_default();
         if let Ok(thread) = thread::Builder::new().stack_size(16 << 10).spawn(sleep) {
             kept.threads.push((sender, thread));
@@ -153,12 +153,12 @@ fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     (0..any_size(rng, FAULTS)).for_each(|_| drop(MmapMut::map_anon(1)));
 }
 
-/// A number from 1 to `most`. Each order of magnitude is equally likely. It is 0 if `most` is 0.
+/// A random number from 1 to `most`. Each order of magnitude is equally likely. The result is 0 if `most` is 0.
 fn any_size(rng: &mut Rng, most: usize) -> usize {
     ((most as f64 + 1.0).powf(rng.f64()) as usize).min(most)
 }
 
-/// Divides pages into chunks.
+/// The sizes of chunks that together have this many pages.
 fn chunks(pages: usize) -> impl Iterator<Item = usize> {
     (0..pages).step_by(CHUNK).map(move |first| CHUNK.min(pages - first))
 }
@@ -202,7 +202,7 @@ fn end_mount(path: &PathBuf) {
     let _ = fs::remove_dir(path);
 }
 
-/// Keeps some, in a random order, and returns the others.
+/// Keeps some elements of `all`, in a random order, and returns the others.
 fn keep_some<'a, T>(rng: &mut Rng, all: &'a mut Vec<T>) -> std::vec::Drain<'a, T> {
     rng.shuffle(all);
     let keep = rng.usize(..KEPT).min(all.len());
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// From 1 to 1,000,000 one in six has each number of digits.
+    /// Of the numbers from 1 to 1,000,000, one in six has each number of digits.
     #[test]
     fn sizes_have_any_number_of_digits() {
         let mut rng = Rng::with_seed(1);

@@ -72,8 +72,8 @@ pub fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Runs the workloads. Each starts from the state that the first one found, as far as what the others left can be
-/// undone. The rest is noted.
+/// Runs the workloads. Each starts from the state that the first one found, as far as the changes of the others can
+/// be undone. Notes say what is left.
 fn run_workloads(job: &Job, watch: &Watch) -> Result<(), JobError> {
     let run = (0..).zip(&job.workloads).filter(|(_, workload)| workload.iterations > 0);
     let mut run = run.peekable();
@@ -113,7 +113,7 @@ fn run_workload(job: &Job, watch: &Watch, index: u16, workload: &Workload) -> Re
     Ok(())
 }
 
-/// Adds a hint if a full disk caused the error.
+/// Adds a hint if the error is one of a full disk.
 pub fn of_room(error: JobError, job: &Job) -> JobError {
     let swap = job.swap.as_ref();
     let disks = job.disks.iter().filter(|disk| !swap.is_some_and(|swap| swap::is_on(swap, disk)));
@@ -124,7 +124,7 @@ pub fn of_room(error: JobError, job: &Job) -> JobError {
 }
 
 /// Makes the kernel print its warnings on the console, in case the recorder cannot record them
-/// (`Documentation/admin-guide/sysctl/kernel.rst`, printk). `quiet` kept them off during the boot.
+/// (`Documentation/admin-guide/sysctl/kernel.rst`, printk). During the boot `quiet` suppressed them.
 fn show_warnings() {
     let _ = fs::write("/proc/sys/kernel/printk", "7");
 }

@@ -1,5 +1,5 @@
 //! The agent runs a job in a guest: it samples the kernel, runs the workloads and records both. Any failure is
-//! recorded and ends the job. [`vm`] has what it does because it is PID 1 of a virtual machine.
+//! recorded and ends the job. What the agent does as PID 1 of a virtual machine is in [`vm`].
 
 mod chance;
 mod hello;
@@ -18,8 +18,8 @@ use std::io::{self, Write};
 
 pub use vm::main;
 
-/// Prints on the console.
+/// Prints a message on the console.
 fn say(text: &str) {
-    // Without a console the message is lost.
+    // If there is no console, the message is lost.
     let _ = writeln!(io::stderr(), "faultline: {text}");
 }

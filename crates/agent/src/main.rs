@@ -1,4 +1,4 @@
-//! PID 1 of the guest.
+//! The program that runs as PID 1 of the guest.
 
 fn main() {
     agent::main()

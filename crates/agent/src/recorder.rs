@@ -31,12 +31,12 @@ pub enum RecordError {
     /// The job has ended, and the log with it.
     #[error("the flight recorder is closed")]
     Closed,
-    /// A boot has reached the limit for such records.
+    /// A boot has as many records of this kind as it may have.
     #[error("a boot cannot record more than {most} {what}: report fewer")]
     TooMany {
         /// The kind of record.
         what: &'static str,
-        /// The limit.
+        /// How many records of this kind a boot may have.
         most: usize,
     },
     /// The event cannot be encoded.
@@ -94,8 +94,8 @@ impl Recorder {
         written
     }
 
-    /// Records why the agent itself failed, and `Bye`. If the calling thread panicked while it held the
-    /// log's lock, nothing is recorded.
+    /// Records the agent's own failure, and `Bye`. Records nothing if the calling thread panicked while it held the
+    /// log's lock.
     pub fn last_words(&self, time: u64, failure: &str, tainted: u64) {
         for _ in 0..1000 {
             let mut state = match self.state.try_lock() {
@@ -106,7 +106,7 @@ impl Recorder {
                     continue;
                 }
             };
-            // An error cannot be reported anywhere.
+            // If this fails too, nothing is left to report it.
             let _ = self.record_event(&mut state, time, &Event::Failed(failure.into()));
             let _ = self.record_event(&mut state, time, &Event::Bye { tainted });
             return;
@@ -239,7 +239,7 @@ pub(crate) mod tests {
     #[test]
     fn the_host_reads_the_records() {
         let log = Log::new(1 << 16);
-        // All lengths modulo a word.
+        // These lengths have all remainders modulo a word.
         let notes = (0..8).map(|length| Event::Note("nine bytes"[..length].into()));
         for note in notes.clone() {
             log.recorder.event(5, &note).unwrap();

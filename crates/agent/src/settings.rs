@@ -46,7 +46,7 @@ pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     })
 }
 
-/// Whether a path has no `..` and similar components.
+/// Whether a path has only plain components, no `..` or the like.
 fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
 }

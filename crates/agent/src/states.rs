@@ -1,12 +1,12 @@
-//! Reads the states of memory management that change figures: they depend on the kernel's version and configuration,
-//! the machine, the variant's settings, and on what earlier workloads did.
+//! Reads the states of memory management that change figures. They depend on the kernel's version and configuration,
+//! the machine, the variant's settings, and what earlier workloads did.
 
 use std::fs;
 use std::path::Path;
 
 use guest::chosen;
 
-/// Each state with its file, in the order of [`model::STATES`]. Those of several files are read by functions.
+/// Each state with its file, in the order of [`model::STATES`]. Functions read those that have several files.
 const FILES: [(&str, Read); 9] = [
     ("THP", Read::File("sys/kernel/mm/transparent_hugepage/enabled")),
     ("THP defrag", Read::File("sys/kernel/mm/transparent_hugepage/defrag")),
@@ -24,7 +24,7 @@ enum Read {
     By(fn(&Path) -> Option<String>),
 }
 
-/// The states that this kernel has, each with its value. `root` is `/` except in tests.
+/// The states that this kernel has, with their values. `root` is `/` except in tests.
 pub fn states(root: &Path) -> Vec<(String, String)> {
     let state = |(name, read): &(&str, Read)| {
         let value = match read {
@@ -40,7 +40,7 @@ fn value(file: &Path) -> Option<String> {
     Some(chosen(&fs::read_to_string(file).ok()?).to_owned())
 }
 
-/// The sizes of huge pages with the same value together, such as `16 to 1024 kB never, 2048 kB inherit`
+/// The value of each size of huge pages, with equal values joined: `16 to 1024 kB never, 2048 kB inherit`
 /// (`Documentation/admin-guide/mm/transhuge.rst`).
 fn sizes(root: &Path) -> Option<String> {
     let directories = fs::read_dir(root.join("sys/kernel/mm/transparent_hugepage")).ok()?;
@@ -62,7 +62,7 @@ fn sizes(root: &Path) -> Option<String> {
     (!groups.is_empty()).then(|| groups.join(", "))
 }
 
-/// The size of all swap spaces together (proc_swaps(5)).
+/// The total size of all swap spaces (proc_swaps(5)).
 fn swap(root: &Path) -> Option<String> {
     let text = fs::read_to_string(root.join("proc/swaps")).ok()?;
     let size = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();

@@ -22,8 +22,8 @@ pub enum SymbolsError {
     Record(#[from] RecordError),
 }
 
-/// Records the lines of `/proc/kallsyms` for code, in pieces that fit into an event. With `only`, those of functions
-/// that begin there.
+/// Records the lines of `/proc/kallsyms` for code, in pieces that fit into an event. If `only` is given, it records
+/// only the functions that begin at these addresses.
 pub fn record(watch: &Watch, only: Option<&BTreeSet<u64>>) -> Result<(), SymbolsError> {
     let mut piece = String::new();
     for line in code(Path::new("/"))? {

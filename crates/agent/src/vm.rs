@@ -1,8 +1,8 @@
 //! The agent as PID 1 of a virtual machine: it mounts what the kernel does not, maps the recorder, sets the machine
 //! up for the job, records the end of the job and powers off.
 //!
-//! The OOM killer never kills PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`), so the agent sets no score,
-//! which children would inherit.
+//! The OOM killer never kills PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`). So the agent sets no score for itself,
+//! which its children would inherit.
 
 mod device;
 pub mod disks;
@@ -62,8 +62,8 @@ fn live() -> Result<(), StartError> {
     mounts::mount_all()?;
     let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
     record_panics(recorder.clone());
-    // A sampler that waits for its own pages would be late when memory is short. If the machine is too small
-    // to lock them, the agent works without.
+    // A sampler that waits for its own pages would be late when memory is short. On a machine that is too small to
+    // lock the pages, the agent works without.
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;

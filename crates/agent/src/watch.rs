@@ -21,9 +21,9 @@ use crate::recorder::{RecordError, Recorder};
 use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
 
-/// The mark that ends one slice of the profile and begins the next.
+/// The mark at which one slice of the profile ends and the next begins.
 const CUT: u64 = u64::from_le_bytes(MARK);
-/// The mark at which the accesses up to the tick of a time are recorded.
+/// The mark at which the plugin records the accesses up to the time of a tick.
 const TICK: u64 = u64::from_le_bytes(profile::TICK);
 /// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;
@@ -33,7 +33,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 // A piece of the kernel's log fits into an event.
 const _: () = assert!(MAX_PIECE <= MAX_TEXT);
 
-/// The sampler and the reader of the kernel's log with one recorder.
+/// The sampler and the reader of the kernel's log, which share a recorder.
 pub struct Watch {
     recorder: Arc<Recorder>,
     root: PathBuf,
@@ -47,7 +47,7 @@ struct Sources {
     tally: Tally,
 }
 
-/// The numbers of records that are limited for a boot.
+/// How many records of limited kinds a boot has made.
 #[derive(Default)]
 struct Tally {
     cuts: usize,
@@ -56,7 +56,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts an event, unless it exceeds the limit.
+    /// Counts an event. Fails if a boot cannot have more of its kind.
     fn admit(&mut self, event: &Event) -> Result<(), RecordError> {
         let (count, more, what, most) = match event {
             Event::Begin { .. } | Event::Phase(_) | Event::End(_) | Event::WorkloadFailed(_) => {
@@ -75,7 +75,7 @@ impl Tally {
 }
 
 impl Watch {
-    /// Reads the kernel's log; files are opened by [`Watch::open`]. `root` is `/` except in tests.
+    /// Begins to read the kernel's log. [`Watch::open`] opens files. `root` is `/` except in tests.
     pub fn new(recorder: Arc<Recorder>, root: &Path) -> Self {
         // Boot logs are well below a MiB. A kernel that never stops logging gets an eighth of the space.
         let log = KernelLog::open(recorder.capacity() / 8);
@@ -84,8 +84,8 @@ impl Watch {
         Self { recorder, root: root.into(), sources }
     }
 
-    /// Opens the files and events to sample and records their list. With `frequency`, starts the profile. Notes what
-    /// cannot be counted or sampled. Fails when the recorder is full.
+    /// Opens the files and events to sample, and records their list. If `frequency` is given, starts the profile.
+    /// Notes say what cannot be counted or sampled. Fails if the recorder is full.
     pub fn open(&self, wanted: &model::Sampler, frequency: Option<u32>) -> Result<(), RecordError> {
         let problems = {
             let sampler = &mut self.lock().sampler;
@@ -98,7 +98,7 @@ impl Watch {
         frequency.map_or(Ok(()), |frequency| self.profile(frequency, wanted.interval))
     }
 
-    /// Starts the profile.
+    /// Starts the profile and records what it samples, or a note on why it cannot be made.
     fn profile(&self, frequency: u32, interval: Millis) -> Result<(), RecordError> {
         let interval = Duration::from_millis(interval.0).max(MIN_INTERVAL);
         match Profiler::start(&self.root, frequency, interval, &self.recorder) {
@@ -128,7 +128,7 @@ impl Watch {
         missing.iter().flatten().try_for_each(|missing| self.note(NoteKind::Profile, missing))
     }
 
-    /// Ends the profile, if there is one. Returns where the functions in it begin.
+    /// Ends the profile, if there is one. Returns the beginnings of the functions in it.
     pub fn stop_profile(&self) -> Option<BTreeSet<u64>> {
         Some(self.lock().profiler.take()?.functions())
     }
@@ -171,9 +171,8 @@ impl Watch {
         self.recorder.event(boot_time(), event)
     }
 
-    /// Records every file and then the event, with the same time. The profile is cut before and after, so
-    /// that this work is in no phase of it. Fails when the recorder is full, or there are more cuts than a
-    /// boot may have.
+    /// Records every file and then the event, with the same time. The profile is cut before and after, so that none
+    /// of its phases contains this work. Fails if the recorder is full, or if a boot may not have more cuts.
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
         sources.tally.admit(event)?;
@@ -198,12 +197,12 @@ impl Watch {
     }
 
     fn drain(&self, log: &mut KernelLog) {
-        // The workload's own events report a full recorder. The console has the lines too.
+        // If the recorder is full, the workload's own events report that. The console has the lines too.
         log.drain(|lines| drop(self.recorder.event(boot_time(), &Event::Log(lines))));
     }
 
-    /// The time of a cut, taken after per-CPU counters were folded. Otherwise per-node figures lag by up to
-    /// `vm.stat_interval` (`mm/vmstat.c`). Kernels without this file keep the lag.
+    /// The time of a cut, taken after the counters of CPUs were folded. Otherwise figures by node lag by up to
+    /// `vm.stat_interval` (`mm/vmstat.c`). On kernels without this file they lag.
     fn cut_time(&self) -> u64 {
         let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
         boot_time()

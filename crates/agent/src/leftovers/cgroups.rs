@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// Where the hierarchy is mounted meanwhile.
+/// Where the hierarchy is mounted while cgroups are removed.
 const PLACE: &str = "/faultline/cgroups";
 
-/// Removes all cgroups below the root, and the controllers that it gave them. Returns what is left.
+/// Removes all cgroups below the root, and disables the controllers that the root has enabled. Returns what is left.
 pub fn remove() -> Vec<String> {
     let place = Path::new(PLACE);
     let _ = fs::create_dir_all(place);
@@ -28,14 +28,14 @@ pub fn remove() -> Vec<String> {
         let _ = fs::write(&file, format!("-{controller}"));
     }
     if given.split_whitespace().any(|controller| controller == "memory") {
-        // mm/memcontrol.c, memcg_online_kmem: the static key is never disabled again.
+        // The static key is never disabled again (`mm/memcontrol.c`, `memcg_online_kmem`).
         left.push("the kernel's accounting for memory cgroups, which stays enabled".to_owned());
     }
     let _ = unmount(place, UnmountFlags::DETACH);
     left
 }
 
-/// All cgroups below one, each before its children.
+/// All cgroups below `place`, each before its children.
 fn below(place: &Path) -> Vec<PathBuf> {
     let mut all = vec![place.to_owned()];
     let mut next = 0;

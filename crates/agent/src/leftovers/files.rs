@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::mounts::Mounts;
 
-/// The files on all file systems in memory, as numbers of devices and inodes.
+/// The files on all file systems in memory, as device and inode numbers.
 pub struct Known {
     places: Vec<PathBuf>,
     files: BTreeSet<(u64, u64)>,
 }
 
 impl Known {
-    /// The files on the mounted file systems in memory.
+    /// Reads the files on the mounted file systems in memory.
     pub fn in_memory(mounts: &Mounts) -> Self {
         let mut known = Self { places: mounts.in_memory(), files: BTreeSet::new() };
         let mut places = known.places.clone();
@@ -30,7 +30,7 @@ impl Known {
         known
     }
 
-    /// Removes all other files on these file systems, as far as possible. Devices stay: the kernel made them.
+    /// Removes all other files on these file systems, as far as possible. Devices remain: the kernel made them.
     pub fn remove_others(&self, mounts: &Mounts) {
         let mut places: Vec<(PathBuf, bool)> = Vec::new();
         places.extend(self.places.iter().map(|place| (place.clone(), mounts.is_of_devices(place))));
@@ -49,12 +49,12 @@ impl Known {
     }
 }
 
-/// Whether an entry is a directory on this device, and not a mount point of another.
+/// Whether an entry is a directory on this device, and not a mount point of another device.
 fn is_directory_on(device: u64, entry: &fs::DirEntry) -> bool {
     entry.metadata().is_ok_and(|it| it.is_dir() && it.dev() == device)
 }
 
-/// What cannot be removed shows in the memory that is left.
+/// Removes a file or a directory. If that fails, the memory report shows what is left.
 fn remove(path: &Path) {
     let is_directory = fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
     let _ = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };

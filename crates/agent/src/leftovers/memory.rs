@@ -1,29 +1,29 @@
-//! Memory that is in use and cannot be reclaimed, by what it holds.
+//! Memory that is in use and cannot be reclaimed, by what uses it.
 
 use std::fs;
 
-/// Sizes in KiB.
+/// Amounts of memory in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     total: u64,
-    /// Neither free nor a cache that can be dropped.
+    /// Memory that is neither free nor a cache that can be dropped.
     used: u64,
-    /// Files on tmpfs and shared memory, without what is in swap.
+    /// Files on tmpfs and shared memory, except what is in swap.
     shared: u64,
     /// The pool of huge pages.
     pool: u64,
     /// Slabs that cannot be reclaimed.
     slab: u64,
-    /// In swap.
+    /// Pages in swap.
     swapped: u64,
 }
 
-/// Less growth is not noted, because the kernel's own structures grow with use: 4 MiB, and a 64th of the memory.
+/// Growth by less is not noted, because the kernel's own structures grow with use: 4 MiB, and a 64th of the memory.
 const LEAST: u64 = 4 << 10;
 const LEAST_SHARE: u64 = 64;
 
 impl Memory {
-    /// The state of this machine.
+    /// Reads the state of this machine.
     pub fn read() -> Self {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         let page = rustix::param::page_size() as u64 >> 10;
@@ -31,7 +31,8 @@ impl Memory {
         Self::parse(&text("/proc/meminfo"), lists)
     }
 
-    /// Reads `/proc/meminfo` (proc_meminfo(5)). `lists` are on the free lists of CPUs, which `MemFree` lacks.
+    /// Reads `/proc/meminfo` (proc_meminfo(5)). `lists` is what is on the free lists of CPUs, which `MemFree` does
+    /// not include.
     fn parse(text: &str, lists: u64) -> Self {
         let find = |name: &str| {
             let value = |line: &str| {
@@ -52,7 +53,7 @@ impl Memory {
         }
     }
 
-    /// How much more is in use than before; `None` if it is little.
+    /// How much more memory is in use than before; `None` if the difference is small.
     pub fn since(&self, before: &Self) -> Option<String> {
         let more = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
         let grown = more(|it| it.used) + more(|it| it.swapped);
@@ -73,7 +74,7 @@ impl Memory {
     }
 }
 
-/// The free pages on the lists of CPUs, of `/proc/zoneinfo` (`mm/vmstat.c`, `zoneinfo_show_print`).
+/// The free pages on the lists of CPUs, from `/proc/zoneinfo` (`mm/vmstat.c`, `zoneinfo_show_print`).
 fn pages_on_lists(text: &str) -> u64 {
     let count = |line: &str| line.trim_start().strip_prefix("count:")?.trim().parse::<u64>().ok();
     text.lines().filter_map(count).sum()

@@ -23,7 +23,7 @@ use memory::Memory;
 use mounts::Mounts;
 use settings::Settings;
 
-/// Most notes on what a workload left; the rest is counted. The longest one, in bytes.
+/// The largest number of notes on what a workload left; the others are counted. Below, the longest note in bytes.
 const MOST: usize = 8;
 const LONGEST: usize = 300;
 
@@ -37,7 +37,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Takes the state of this machine.
+    /// Reads the state of this machine.
     pub fn take() -> Self {
         let mounts = Mounts::read();
         let files = Known::in_memory(&mounts);
@@ -45,7 +45,7 @@ impl Survey {
         Self { settings, swaps: swaps(), mounts, files, memory: Memory::read() }
     }
 
-    /// Undoes what `workload` left. Returns a note on each thing that is still left, which from then on is part of the
+    /// Undoes what `workload` left. Returns a note on each thing that is left; from then on it counts as part of the
     /// state.
     pub fn restore(&mut self, workload: &str) -> Vec<String> {
         let mut left = self.settings.restore(Path::new("/"));
@@ -72,7 +72,7 @@ impl Survey {
     /// Disables swap spaces that the workload enabled.
     fn end_swap(&mut self) -> Vec<String> {
         for path in swaps().difference(&self.swaps) {
-            // A failure shows in the list.
+            // If this fails, the list below shows it.
             let _ = CString::new(path.as_str()).map(|path| sys::swap_off(&path));
         }
         let now = swaps();
@@ -94,13 +94,13 @@ fn swaps() -> BTreeSet<String> {
 
 /// Removes all System V IPC objects (sysvipc(7)). The agent has none.
 fn remove_ipc() {
-    // What remains shows in the memory that is left.
+    // If this fails, the memory report shows what is left.
     ipc("shm").for_each(|id| drop(sys::remove_shared_memory(id)));
     ipc("sem").for_each(|id| drop(sys::remove_semaphores(id)));
     ipc("msg").for_each(|id| drop(sys::remove_messages(id)));
 }
 
-/// The numbers of the objects of a kind.
+/// The IDs of all objects of a kind.
 fn ipc(kind: &str) -> impl Iterator<Item = i32> {
     let text = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
     let id = |line: &str| line.split_whitespace().nth(1)?.parse().ok();

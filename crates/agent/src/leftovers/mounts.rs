@@ -1,4 +1,4 @@
-//! Mounts, by their numbers (proc_pid_mountinfo(5)).
+//! Mounts, told apart by their numbers (proc_pid_mountinfo(5)).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", DEVICES];
 /// The file system of devices, whose directories and devices the kernel makes.
 const DEVICES: &str = "devtmpfs";
 
-/// All mounts, in the order in which they are listed.
+/// All mounts, in the order of `/proc/self/mountinfo`.
 #[derive(Debug)]
 pub struct Mounts(Vec<Mount>);
 
@@ -23,7 +23,7 @@ struct Mount {
 }
 
 impl Mounts {
-    /// Those that the agent sees.
+    /// Reads the mounts that the agent sees.
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
     }
@@ -47,15 +47,16 @@ impl Mounts {
         mounts.map(|mount| mount.place.clone()).collect()
     }
 
-    /// Whether the file system of devices is mounted there.
+    /// Whether the file system of devices is mounted at `place`.
     pub fn is_of_devices(&self, place: &Path) -> bool {
         self.0.iter().any(|mount| mount.place == place && mount.kind == DEVICES)
     }
 
-    /// Unmounts what was mounted since. Returns what is left, which from then on is part of the state.
+    /// Unmounts what was mounted since. Returns what cannot be unmounted; from then on it counts as part of the
+    /// state.
     pub fn restore(&mut self) -> Vec<String> {
         for mount in Self::read().since(self).rev() {
-            // With a mount others below it go.
+            // This also removes the mounts below.
             let _ = unmount(&mount.place, UnmountFlags::DETACH);
         }
         let now = Self::read();
@@ -67,14 +68,14 @@ impl Mounts {
         left
     }
 
-    /// The mounts that `before` does not have.
+    /// The mounts that `before` lacks.
     fn since<'a>(&'a self, before: &Self) -> impl DoubleEndedIterator<Item = &'a Mount> + use<'a> {
         let known: BTreeSet<u64> = before.0.iter().map(|mount| mount.number).collect();
         self.0.iter().filter(move |mount| !known.contains(&mount.number))
     }
 }
 
-/// A path without the escapes `\ooo` for blanks and line ends.
+/// Decodes the escapes `\ooo` that stand for blanks and line ends in a path.
 fn plain(escaped: &str) -> String {
     let mut parts = escaped.split('\\');
     let mut path = parts.next().unwrap_or_default().to_owned();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use guest::chosen;
 
-/// Directories, with everything below them.
+/// Directories whose files are settings, with everything below them.
 const TREES: [&str; 8] = [
     "proc/sys",
     "sys/kernel/mm/hugepages",
@@ -18,17 +18,17 @@ const TREES: [&str; 8] = [
     "sys/kernel/mm/transparent_hugepage",
     "sys/module/zswap/parameters",
 ];
-/// Files that do something when they are written or read, or that the kernel changes itself, and that set nothing.
+/// Files that are not settings: reading or writing them does something, or the kernel changes them itself.
 const ACTIONS: [&str; 5] =
     ["compact_memory", "drop_caches", "ns_last_pid", "stat_refresh", "tainted"];
-/// The directory of CPUs, each with a file that says whether it is online.
+/// The directory of CPUs. Each has a file that says whether it is online.
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// The values of settings, by file.
 pub struct Settings(BTreeMap<PathBuf, String>);
 
 impl Settings {
-    /// Those of this machine. `root` is `/` except in tests.
+    /// Reads the settings of this machine. `root` is `/` except in tests.
     pub fn read(root: &Path) -> Self {
         let mut paths = Vec::new();
         let mut directories: Vec<PathBuf> = TREES.iter().map(|tree| root.join(tree)).collect();
@@ -46,12 +46,13 @@ impl Settings {
         Self(paths.into_iter().filter_map(|path| Some((path.clone(), value(&path)?))).collect())
     }
 
-    /// Sets what has changed to its former value. Returns what is left, which from then on is part of the state.
+    /// Gives each changed setting its former value. Returns what is left; from then on it counts as part of the
+    /// state.
     pub fn restore(&mut self, root: &Path) -> Vec<String> {
-        // Twice, because a setting can change another one: huge pages change vm.min_free_kbytes.
+        // A second round is needed because a setting can change another one: huge pages change vm.min_free_kbytes.
         for _ in 0..2 {
             for (path, _) in Self::read(root).changed(self) {
-                // A failure shows in the value.
+                // If this fails, the value below shows it.
                 let _ = self.0.get(path).map(|former| fs::write(path, former));
             }
         }
@@ -62,13 +63,13 @@ impl Settings {
         left
     }
 
-    /// The settings with another value than `before`.
+    /// The settings whose value differs from that in `before`.
     fn changed<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'a PathBuf, &'a String)> {
         self.0.iter().filter(|(path, value)| before.0.get(*path).is_some_and(|it| it != *value))
     }
 }
 
-/// The value of a file that can be read and written.
+/// The value of a file, if it can be read and written.
 fn value(path: &Path) -> Option<String> {
     let is_action = ACTIONS.iter().any(|name| path.ends_with(name));
     let mode = fs::metadata(path).ok()?.permissions().mode();

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// Where tracefs is mounted meanwhile.
+/// Where tracefs is mounted while tracing is disabled.
 const PLACE: &str = "/faultline/tracing";
-/// Files, what each has when nothing is traced, and what sets that (`Documentation/trace/ftrace.rst`).
+/// A file, the value it has while nothing is traced, and the value that sets this (`Documentation/trace/ftrace.rst`).
 const OFF: [(&str, &str, &str); 5] = [
     ("current_tracer", "nop", "nop"),
     ("events/enable", "0", "0"),
@@ -30,7 +30,7 @@ pub fn disable() -> Vec<String> {
     left
 }
 
-/// The same in a directory with the files of tracefs.
+/// Disables all tracing below `place`, where tracefs is mounted. Returns what is left.
 fn restore(place: &Path) -> Vec<String> {
     for instance in fs::read_dir(place.join("instances")).into_iter().flatten().flatten() {
         let _ = fs::remove_dir(instance.path());
@@ -40,7 +40,7 @@ fn restore(place: &Path) -> Vec<String> {
     let mut left = Vec::new();
     for (file, off, sets) in OFF {
         let Some(found) = value(file).filter(|found| found != off) else { continue };
-        // A failure shows in the value.
+        // If this fails, the value below shows it.
         let _ = fs::write(place.join(file), sets);
         match value(file) {
             Some(now) if now == off => left.push("the kernel's trace buffers".to_owned()),

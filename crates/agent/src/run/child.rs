@@ -18,19 +18,19 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
 };
 
-/// The program's descriptors. They have one digit, because a plain shell cannot redirect other ones.
+/// The program's end of the pipe for the protocol. It has one digit, because a plain shell cannot redirect others.
 const LINES_FD: i32 = 3;
 const ACK_FD: i32 = 4;
 
-/// A program's environment: what the kernel gives PID 1, and a PATH. Unknown words of the kernel's command
-/// line are also in the environment of PID 1, and must not reach a workload.
+/// The environment of a program: what the kernel gives PID 1, and a PATH. PID 1 also has unknown words of the
+/// kernel's command line in its environment. They must not reach a workload.
 const ENVIRONMENT: [(&str, &str); 3] =
     [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 
 /// A running program.
 ///
-/// The program's ends of the pipes remain open here too. Otherwise polling would return at once after a
-/// program closes them.
+/// The agent keeps the program's ends of the pipes open. Otherwise polling would return at once after the program
+/// closes them.
 pub struct Child {
     pid: Pid,
     ended: OwnedFd,
@@ -42,9 +42,9 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program in its own process group, with its own root if one is given, in `directory` unless
-    /// that is empty. Its standard output and standard error go into one pipe. A plain one gets no descriptors
-    /// of the metric protocol. Fails when the program does not exist or cannot be started.
+    /// Starts a program in its own process group; in `root` if that is given, and in `directory` unless that is
+    /// empty. Its standard output and standard error go into one pipe. A plain program gets no descriptors of the
+    /// metric protocol. Fails if the program does not exist or cannot be started.
     pub fn start(workload: &Workload, root: Option<&Path>) -> io::Result<Self> {
         let Some((program, arguments)) = workload.command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
@@ -119,21 +119,21 @@ impl Child {
         Ok(ioctl_fionread(&self.its_ack)? > 0)
     }
 
-    /// How the program ended; `None` if it is running. Also reaps orphans.
+    /// How the program ended; `None` while it runs. Also reaps orphans.
     pub fn ended(&self) -> Option<WaitStatus> {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Kills the program's process group, or as PID 1 all other processes, and reaps them.
+    /// Kills the process group of the program and reaps it; as PID 1, all other processes.
     pub fn end(&self) {
-        // kill(2): for PID 1 this means all processes except the caller.
+        // For PID 1 this means all processes except the caller (kill(2)).
         let group = if is_init() { Pid::INIT } else { self.pid };
-        // Fails if no process is left, which is the goal.
+        // This fails if no process is left, which is the goal.
         let _ = kill_process_group(group, Signal::KILL);
         self.reap(WaitOptions::empty());
     }
 
-    /// Reaps children. PID 1 reaps all, because orphans become its children; otherwise only the program.
+    /// Reaps children: as PID 1 all, because orphans become its children, otherwise only the program.
     fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
         let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
         let mut status = None;

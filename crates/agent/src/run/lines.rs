@@ -9,7 +9,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Adds bytes and returns the complete lines. A line without end is returned once it exceeds the largest
+    /// Adds bytes and returns the complete lines. A line without an end is returned once it exceeds the largest
     /// length.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.pending.extend_from_slice(bytes);
@@ -22,7 +22,7 @@ impl Lines {
         lines
     }
 
-    /// The last line if it has no newline.
+    /// Returns the last line if it has no newline.
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

@@ -36,23 +36,23 @@ pub enum RunError {
     /// The program can't be started.
     #[error("{program} cannot be started ({})", reason(.error))]
     Start { program: String, error: io::Error },
-    /// It exited with a failure status.
+    /// The program exited with a failure status.
     #[error("it exited with status {status}{}", printed(.output))]
     Status { status: i32, output: String },
-    /// A signal killed it.
+    /// A signal killed the program.
     #[error("signal {signal} killed it{}", printed(.output))]
     Signal {
         /// The signal's number. The OOM killer sends 9.
         signal: i32,
         output: String,
     },
-    /// It exceeded its time limit, and was killed.
+    /// The program exceeded its time limit, and was killed.
     #[error("it took longer than {limit}{}", printed(.output))]
     Timeout { limit: Millis, output: String },
-    /// It has metrics, but reported no value.
+    /// The workload has metrics, but the program reported no value.
     #[error("it exited with status 0 but printed no result{}", printed(.output))]
     NoFigure { output: String },
-    /// In exact mode, it did not wait until the counters of the previous phase were cut.
+    /// In exact mode, the program did not wait until the counters of the previous phase were cut.
     #[error(
         "its phases are inexact: it did not read the byte that acknowledges `{0}`; see \
          docs/own-workload.md"
@@ -61,16 +61,16 @@ pub enum RunError {
     /// A line does not belong to the metric protocol.
     #[error("it wrote a line that is not of the metric protocol: {0}")]
     Line(#[from] LineError),
-    /// Its report cannot be recorded.
+    /// What the program reported cannot be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// It cannot be watched.
+    /// The program cannot be watched.
     #[error("it cannot be watched ({})", reason(.0))]
     Watch(#[from] io::Error),
 }
 
 impl RunError {
-    /// Whether the workload failed, not the agent's recording.
+    /// Whether the workload is at fault, not the recording.
     pub fn is_of_workload(&self) -> bool {
         !matches!(self, Self::Record(_) | Self::Watch(_))
     }
@@ -92,14 +92,14 @@ fn printed(output: &str) -> String {
     }
 }
 
-/// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from `Begin`
-/// to `End`. `End` is missing if it failed. Of a plain workload the figures and the output are recorded too.
+/// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from `Begin` to
+/// `End`. After a failure `End` is missing. For a plain workload, records the figures and the output too.
 ///
 /// User and system time are those of all processes that the program started, including orphans if this is PID
 /// 1.
 ///
-/// Fails when the program cannot be run, fails, takes too long, or its report cannot be recorded. If `exact`,
-/// also when it does not wait for the cuts at its phases.
+/// Fails if the program cannot be run, fails, takes too long, or reports what cannot be recorded; if `exact`, also if
+/// the program does not wait for the cuts at its phases.
 pub fn run(
     watch: &Watch,
     index: u16,
@@ -143,25 +143,24 @@ pub fn run(
     Ok(watch.cut(&Event::End(usage))?)
 }
 
-/// Serves a running program.
+/// Serves a running program until it ends.
 struct Attendant<'a> {
     watch: &'a Watch,
     child: Child,
     lines: Lines,
     tail: Tail,
-    /// The figures in its output, if it is plain.
+    /// Collects the output, if the workload is plain.
     plain: Option<Plain>,
-    /// The number of reported samples.
+    /// The number of samples that the program reported.
     samples: u64,
-    /// Whether it must wait for each cut.
+    /// Whether the program must wait for each cut.
     exact: bool,
-    /// The last phase.
+    /// The phase in which the program is, if it has begun one.
     phase: Option<String>,
 }
 
 impl Attendant<'_> {
-    /// Serves the program until it has ended, or until `timeout` after `start`, in which case there is no
-    /// status.
+    /// Serves the program until it has ended, or until `timeout` after `start`; then there is no status.
     fn attend(&mut self, start: Instant, timeout: Millis) -> Result<Option<WaitStatus>, RunError> {
         let limit = Duration::from_millis(timeout.0);
         loop {
@@ -175,7 +174,7 @@ impl Attendant<'_> {
         }
     }
 
-    /// Records the program's new output.
+    /// Records what the program has written since the last call.
     fn serve(&mut self) -> Result<(), RunError> {
         let output = self.child.output()?;
         self.tail.feed(&output);
@@ -189,9 +188,9 @@ impl Attendant<'_> {
         Ok(())
     }
 
-    /// Decides whether the program succeeded, after it and its descendants have ended.
+    /// Decides whether the program succeeded. It and its descendants have ended.
     fn judge(&mut self, status: Option<WaitStatus>, workload: &Workload) -> Result<(), RunError> {
-        // No process can write any more, so at most one pipe buffer is left, which one read returns.
+        // No process can write any more. At most one pipe buffer is left, which one read returns.
         self.serve()?;
         let output = self.tail.text();
         let Some(status) = status else {
@@ -233,7 +232,7 @@ impl Attendant<'_> {
         Ok(())
     }
 
-    /// Checks that the program waited for the last cut, if it must.
+    /// Checks that the program waited for the last cut, if it had to.
     fn check_waited(&self) -> Result<(), RunError> {
         match &self.phase {
             Some(phase) if self.exact && self.child.is_unread()? => {
@@ -419,7 +418,7 @@ mod tests {
             _ => None,
         });
         assert_eq!(phases.collect::<Vec<_>>(), ["run", ""]);
-        // It has no descriptors of the protocol.
+        // A plain program has no descriptors of the protocol.
         let silent = "test -z \"$FAULTLINE_FD$FAULTLINE_ACK_FD\" && test ! -e /proc/self/fd/3";
         assert_eq!(run_plain(silent).1, Ok(()));
         let long = run_plain("printf '%02000d' 7; exit 4").1.unwrap_err();
@@ -471,7 +470,7 @@ mod tests {
         let (events, result) = script("sleep 1000 & echo note $! >&$FAULTLINE_FD", 60_000);
         assert_eq!(result, Ok(()));
         let Event::Note(pid) = &events[1] else { panic!("{events:?}") };
-        // It disappears soon, or is a zombie until its new parent reaps it. Otherwise this test does not end.
+        // The orphan disappears soon, or is a zombie until its new parent reaps it. Otherwise this test does not end.
         while std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| !stat.contains(") Z "))
         {

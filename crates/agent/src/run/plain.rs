@@ -1,5 +1,5 @@
-//! Figures of a program that does not know the metric protocol: what it used, and lines `NAME VALUE UNIT` of
-//! its output. Begin and end of the output are kept as notes.
+//! Figures of a program that does not know the metric protocol: what it used, and the lines `NAME VALUE UNIT` of its
+//! output. Notes keep the beginning and the end of the output.
 
 use std::collections::VecDeque;
 
@@ -15,19 +15,19 @@ use super::lines::Lines;
 pub const PHASE: &str = "run";
 /// The longest line that can be a figure, in bytes.
 const MAX_FIGURE: usize = 200;
-/// The largest number of figures of an iteration. A program that prints more prints data.
+/// The largest number of figures of an iteration. A program that prints more prints data, not results.
 const MAX_FIGURES: usize = 10_000;
-/// So many lines are kept of the begin of the output, and of its end.
+/// How many lines are kept of the beginning of the output, and of its end.
 const KEPT: usize = 20;
 /// The longest part of a line that is kept, in characters.
 const MAX_KEPT: usize = 200;
 
-/// The output of a program so far.
+/// The output that a program has written so far.
 #[derive(Default)]
 pub struct Plain {
     lines: Lines,
     figures: Vec<Event>,
-    /// Lines that look like figures and are none.
+    /// The number of lines that look like figures and are none.
     odd: usize,
     printed: usize,
     first: Vec<String>,
@@ -35,14 +35,14 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Adds output.
+    /// Adds output as the program writes it.
     pub fn feed(&mut self, output: &[u8]) {
         for line in self.lines.feed(output) {
             self.line(&line);
         }
     }
 
-    /// The figures of the output, which is complete, and its begin and end as notes.
+    /// The figures of the complete output, and its beginning and end as notes.
     pub fn events(mut self) -> Vec<Event> {
         let line = self.lines.rest();
         self.line(&line);
@@ -129,17 +129,17 @@ fn metric(unit: &str) -> &'static str {
     let unit = unit.to_ascii_lowercase();
     let (measured, each) = unit.split_once('/').unwrap_or((&unit, ""));
     match () {
-        // More of these is not better.
+        // More of such an event is not better.
         () if UNWANTED.iter().any(|it| measured.contains(it)) => "figure",
         () if TIMES.contains(&each) => "rate",
         () if TIMES.contains(&measured) => "time",
-        // ops, iops, tps, qps, bps.
+        // Units such as ops, iops, tps, qps and bps.
         () if unit.ends_with("ps") => "rate",
         () => "figure",
     }
 }
 
-/// What a program used, as figures.
+/// The figures of what a program used.
 pub fn used(usage: &Usage, used: Used) -> impl Iterator<Item = Event> {
     let figures = [
         ("wall", usage.elapsed),

@@ -17,12 +17,12 @@ const HARDWARE: u32 = 0;
 pub const SOFTWARE: u32 = 1;
 const TRACEPOINT: u32 = 2;
 const CACHE: u32 = 3;
-/// Where tracefs is.
+/// The directory of tracepoints in tracefs.
 const TRACEFS: &str = "sys/kernel/tracing/events";
-/// File descriptors beside those of events.
+/// The number of file descriptors that the agent needs for other purposes.
 const OTHER_FILES: u64 = 1024;
 
-/// The open events.
+/// The events that are open on all CPUs.
 #[derive(Default)]
 pub struct Events {
     open: Vec<OneEvent>,
@@ -31,12 +31,12 @@ pub struct Events {
 
 struct OneEvent {
     name: String,
-    /// One for each CPU, with its number.
+    /// One counter for each CPU, with the number of the CPU.
     counters: Vec<(usize, Counter)>,
 }
 
 impl Events {
-    /// Opens `names`. Also returns a sentence for each event that cannot be counted.
+    /// Opens the events `names`. Also returns a sentence for each event that cannot be counted.
     pub fn open(root: &Path, names: &[String]) -> (Self, Vec<String>) {
         let mut events = Self::default();
         let mut problems = Vec::new();
@@ -56,7 +56,7 @@ impl Events {
         self.open.is_empty()
     }
 
-    /// How often an event could not be read. It has no value then.
+    /// How often an event could not be read. The sample then has no value of it.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -82,7 +82,7 @@ pub fn cpus(root: &Path) -> Vec<usize> {
     cpus.map_or(vec![0], |cpus| cpus.0.iter().map(|cpu| *cpu as usize).collect())
 }
 
-/// Adds a line for each CPU. An event that one CPU does not tell has no sum: nothing is added, and this is false.
+/// Adds a line for each CPU. If the event cannot be read on one CPU, adds nothing and returns false.
 fn add(
     text: &mut Vec<u8>,
     name: &str,
@@ -100,7 +100,7 @@ fn add(
     all
 }
 
-/// The value of an event on a CPU, and the times in nanoseconds in which it was enabled and counted.
+/// The value of an event on a CPU, and the nanoseconds in which it was enabled and in which it was counted.
 type Reading = [u64; 3];
 
 fn read(counter: &mut Counter) -> io::Result<Reading> {
@@ -148,7 +148,7 @@ pub fn why(error: &io::Error, kind: u32) -> String {
     }
 }
 
-/// The number of a tracepoint.
+/// The number by which perf knows a tracepoint.
 fn tracepoint(root: &Path, system: &str, name: &str) -> Result<u64, String> {
     let events = root.join(TRACEFS);
     let event = events.join(system).join(name);
@@ -162,18 +162,18 @@ fn tracepoint(root: &Path, system: &str, name: &str) -> Result<u64, String> {
     }
 }
 
-/// Raises the limit of open files while it lives. The limit only matters when a file is opened.
+/// Raises the limit of open files until it is dropped. The limit matters only while files are opened.
 pub struct MoreFiles(Rlimit);
 
 impl MoreFiles {
-    /// Room for so many events more.
+    /// Raises the limit enough for `more` events.
     pub fn allow(more: usize) -> Self {
         let before = getrlimit(Resource::Nofile);
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
         let files = (open + more) as u64 + OTHER_FILES;
         let more = |limit: Option<u64>| limit.map(|limit| limit.max(files));
         let raised = Rlimit { current: more(before.current), maximum: more(before.maximum) };
-        // If it cannot be raised, opening events reports it.
+        // If this fails, opening events reports it.
         let _ = setrlimit(Resource::Nofile, raised);
         Self(before)
     }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(of(libc::EACCES, TRACEPOINT), "the kernel does not permit it");
     }
 
-    /// The numbers of our names are those of the kernel's header, from which this library's are generated.
+    /// Our names have the numbers of the kernel's header, from which the numbers of this library are generated.
     #[test]
     fn numbers_are_those_of_the_kernel() {
         let encoded = |builder: Builder<'_>| (builder.attrs().type_, builder.attrs().config);

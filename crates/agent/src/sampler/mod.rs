@@ -41,7 +41,7 @@ pub enum Moment {
     Cut,
 }
 
-/// Reads its files and records what changed.
+/// Reads files of the kernel and records what changed.
 pub struct Sampler {
     recorder: Arc<Recorder>,
     files: Vec<Sampled>,
@@ -58,7 +58,7 @@ struct Sampled {
     recorded: Option<Vec<u8>>,
 }
 
-/// Where a text comes from.
+/// Where a text is read.
 enum Origin {
     File(fs::File),
     Events(Events),
@@ -104,7 +104,7 @@ impl Sampler {
         }
     }
 
-    /// Starts to count events. Returns a sentence for each that cannot be counted.
+    /// Starts to count events. Returns a sentence for each event that cannot be counted.
     pub fn count(&mut self, root: &Path, names: &[String]) -> Vec<String> {
         if names.is_empty() {
             return Vec::new();
@@ -150,7 +150,7 @@ impl Sampler {
 
     fn sample_file(&mut self, index: usize, time: u64, moment: Moment) {
         let sampled = &mut self.files[index];
-        // A file that has disappeared, such as one of an offline node, keeps its last contents.
+        // A file that has disappeared, such as one of an offline node, keeps its last text.
         let Ok(length) = sampled.origin.read(&mut self.text) else {
             return;
         };
@@ -167,7 +167,7 @@ impl Sampler {
         let record = Record { file: index as u16, content };
         if self.recorder.series(time, &record).is_err() {
             self.dropped = true;
-            // Events have more space than series. If that is full too, this cannot be reported.
+            // Events may use more of the recorder than series. If that is full as well, nothing can report it.
             let _ = self.recorder.event(time, &Event::SeriesDropped);
             return;
         }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_file_that_disappeared_does_not_stop_the_others() {
-        // A directory can be opened, but reading it fails, as for a file of a node that has disappeared.
+        // A directory can be opened and not read. The same holds for the file of a node that has disappeared.
         let mut bench = Bench::new(
             1 << 20,
             &[("proc/vmstat", "a 1\n"), ("proc/stat", "b 1\n")],

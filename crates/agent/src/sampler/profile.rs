@@ -1,10 +1,10 @@
-//! Samples what runs on all CPUs, with its call path in the kernel or in user mode, by perf_event_open(2). The kernel
-//! writes samples into a ring buffer of each CPU. At the sampler's ticks and at cuts they are counted by path and
+//! Samples what runs on all CPUs by perf_event_open(2), with its call path in the kernel or in user mode. The kernel
+//! writes samples into a ring buffer for each CPU. At the sampler's ticks and at cuts they are counted by path and
 //! recorded.
 //!
-//! Paths are those of functions, so there are not many: the kernel's addresses are replaced by the beginnings of
-//! functions, which `/proc/kallsyms` lists. Only the symbols of these functions are recorded, after the workloads.
-//! Addresses in programs are replaced by names ([`Programs`]).
+//! Paths consist of functions, not of addresses, so there are not many. An address in the kernel is replaced by the
+//! beginning of its function, from `/proc/kallsyms`. After the workloads, only the symbols of these functions are
+//! recorded. Addresses in programs are replaced by names ([`Programs`]).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,38 +26,38 @@ use super::programs::Programs;
 use super::symbols;
 use crate::recorder::Recorder;
 
-/// Space for a sample in a ring buffer: a path of about 50 functions, in the kernel and before it in user mode.
+/// The space for a sample in a ring buffer, in bytes: a path of about 50 functions.
 const SAMPLE: usize = 512;
 /// The smallest and the largest ring buffer.
 const RING: [usize; 2] = [64 << 10, 1 << 20];
-/// The most records that are taken out of a buffer at once. More come at the next tick, if samples come faster than they
-/// are taken.
+/// The largest number of records that are taken out of a buffer at once. If samples come faster than they are taken,
+/// the rest is taken at the next tick.
 const RECORDS: usize = 1 << 14;
-/// Samples are recorded at the first tick after so many nanoseconds, and at cuts.
+/// How much time passes before samples are recorded at a tick, in nanoseconds. They are also recorded at cuts.
 const SLICE: u64 = 1_000_000_000;
 /// Bits of a record's flags that tell where the CPU was, and user mode (`include/uapi/linux/perf_event.h`,
 /// `PERF_RECORD_MISC_CPUMODE_MASK`, `PERF_RECORD_MISC_USER`).
 const WHERE: u16 = 7;
 const USER: u16 = 2;
-/// Numbers from this one on separate parts of a call chain (`PERF_CONTEXT_MAX`). After this one, functions are those of
-/// user mode (`PERF_CONTEXT_USER`).
+/// Numbers from this one on separate the parts of a call chain (`PERF_CONTEXT_MAX`). After `PERF_CONTEXT_USER`,
+/// functions are in user mode.
 const CONTEXTS: u64 = -4095_i64 as u64;
 const USER_CONTEXT: u64 = -512_i64 as u64;
-/// Code farther behind the last symbol belongs to no function.
+/// Code that is farther behind the last symbol belongs to no function.
 const MAX_FUNCTION: u64 = 1 << 20;
-/// Stands for a process that ended before its name was read.
+/// The name of a process that ended before its name was read.
 const ENDED: &str = "[ended]";
 
-/// The ring buffers, and what was taken out of them.
+/// The ring buffers, and the samples that were taken out of them.
 pub struct Profiler {
     root: PathBuf,
     rings: Vec<Sampler>,
-    /// Of each CPU, what processes map.
+    /// For each CPU, records of what processes map.
     mappings: Vec<Sampler>,
     event: &'static str,
     frequency: u32,
     due: u64,
-    /// Names of processes, as far as they are known.
+    /// The names of processes that are known so far.
     names: HashMap<u32, String>,
     programs: Programs,
     room: usize,
@@ -66,7 +66,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Starts to sample. The error is a sentence.
+    /// Starts to sample. The error is a sentence for the user.
     pub fn start(
         root: &Path,
         frequency: u32,
@@ -101,7 +101,7 @@ impl Profiler {
         })
     }
 
-    /// What is sampled, as it is recorded.
+    /// The event that says what is sampled.
     pub fn description(&self) -> Event {
         Event::Sampling { event: self.event.to_owned(), frequency: self.frequency }
     }
@@ -125,7 +125,7 @@ impl Profiler {
         self.record(recorder, time);
     }
 
-    /// Drops the samples of the cut's own work.
+    /// Drops the samples of the work that a cut itself takes.
     pub fn skip(&mut self) {
         for ring in &mut self.rings {
             for _ in 0..RECORDS {
@@ -137,7 +137,7 @@ impl Profiler {
         }
     }
 
-    /// Sentences on samples that are missing.
+    /// Sentences about samples that are missing.
     pub fn missing(&self) -> Vec<String> {
         let of = |samples: u64, why: &str| (samples > 0).then(|| format!("{samples} {why}"));
         let Counts { lost, dropped, .. } = self.counts;
@@ -149,7 +149,7 @@ impl Profiler {
         found.into_iter().flatten().collect()
     }
 
-    /// The beginnings of the functions in all paths.
+    /// The beginnings of all functions in the recorded paths.
     pub fn functions(&self) -> BTreeSet<u64> {
         self.counts.paths.keys().flatten().map(|begin| begin.cast_unsigned()).collect()
     }
@@ -210,7 +210,7 @@ impl Profiler {
         self.due = time + SLICE;
         let Some((event, samples)) = self.counts.take() else { return };
         let length = event.encode().map_or(usize::MAX, |bytes| bytes.len());
-        // A path that is not recorded would be missing in later records.
+        // If a path is not recorded, later records lack it.
         let has_room = self.unrecorded == 0 && length <= self.room;
         if has_room && recorder.event(time, &event).is_ok() {
             self.room -= length;
@@ -227,15 +227,15 @@ fn ring(cpu: usize, frequency: u32, size: usize, cycles: bool) -> io::Result<Sam
         false => Builder::new(Software::CPU_CLOCK),
     };
     builder.any_pid().one_cpu(cpu).include_kernel().sample_frequency(frequency.into());
-    // The library cannot read a record that ends with an empty call chain, so there is a field behind it.
+    // The library cannot read a record that ends with an empty call chain, so another field follows.
     builder.sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::WEIGHT);
     builder.read_format(ReadFormat::empty()).comm(true);
-    // An idle CPU counts no cycles, but its clock runs on.
+    // An idle CPU counts no cycles, but its clock continues.
     started(builder.exclude_idle(!cycles), size)
 }
 
-/// Starts to record what processes map on one CPU. These records have a buffer of their own, so that samples have room
-/// where programs start often.
+/// Starts to record what processes map on one CPU. These records have their own buffer, so that they do not displace
+/// samples if many programs start.
 fn mappings(cpu: usize) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::DUMMY);
     started(builder.any_pid().one_cpu(cpu).include_kernel().mmap(true), RING[0])
@@ -256,35 +256,35 @@ fn name(root: &Path, id: u32) -> Option<String> {
 /// Samples by call path and process.
 #[derive(Default)]
 struct Counts {
-    /// Where the kernel's functions begin, ascending.
+    /// The address of each function of the kernel, ascending.
     functions: Vec<u64>,
-    /// The number of each path.
+    /// The number of each path in the kernel.
     paths: HashMap<Vec<i64>, u32>,
-    /// Functions in all paths.
+    /// The number of functions in all paths in the kernel.
     frames: usize,
-    /// The number of each name of a function in programs.
+    /// The number of each function of a program, by name.
     user_functions: HashMap<String, u32>,
-    /// The number of each path in user mode: the process's name, and its functions' numbers.
+    /// The number of each path in user mode. The key is the process's name and the numbers of the functions.
     user_paths: HashMap<(String, Vec<u32>), u32>,
-    /// Functions in all these paths.
+    /// The number of functions in all paths in user mode.
     user_frames: usize,
     kernel: BTreeMap<u32, u32>,
     user: BTreeMap<u32, u32>,
-    /// What has not been recorded yet, without counts.
+    /// Paths that have not been recorded yet, without counts.
     new: Samples,
-    /// Since the beginning.
+    /// The number of lost samples since the beginning.
     lost: u64,
     dropped: u64,
 }
 
 impl Counts {
-    /// A sample in the kernel: the address, and the call chain, which begins with it and continues with return
+    /// Adds a sample in the kernel. The call chain begins with the sample's address and continues with return
     /// addresses.
     fn add_kernel(&mut self, ip: u64, chain: &[u64]) {
         let own_chain = chain.iter().copied().take_while(|address| *address != USER_CONTEXT);
         let mut callers = own_chain.filter(|address| *address < CONTEXTS);
         let own = callers.next().unwrap_or(ip);
-        // A call can be a function's last instruction, so that it returns to the next function.
+        // A call can be the last instruction of a function. Then its return address is in the next function.
         let callers = callers.map(|address| address.saturating_sub(1));
         let addresses = std::iter::once(own).chain(callers).take(MAX_DEPTH);
         let mut path: Vec<i64> = addresses.map(|it| self.function(it).cast_signed()).collect();
@@ -305,9 +305,9 @@ impl Counts {
         *self.kernel.entry(number).or_default() += 1;
     }
 
-    /// A sample in user mode, with the names of its functions, the innermost first.
+    /// Adds a sample in user mode, with the names of its functions, the innermost first.
     fn add_user(&mut self, id: u32, name: &str, functions: &[String]) {
-        // Without room for its path, the process counts as a whole.
+        // If no space is left for its path, the sample counts for its process without a path.
         let path = self.user_path(id, name, functions).or_else(|| self.user_path(id, name, &[]));
         match path {
             Some(number) => *self.user.entry(number).or_default() += 1,
@@ -315,14 +315,14 @@ impl Counts {
         }
     }
 
-    /// The number of a path in user mode; `None` if there is no room for it.
+    /// The number of a path in user mode; `None` if no space is left for it.
     fn user_path(&mut self, id: u32, name: &str, functions: &[String]) -> Option<u32> {
         let numbers = functions.iter().rev().map(|name| self.user_function(name));
         let path = (name.to_owned(), numbers.collect::<Option<Vec<u32>>>()?);
         if let Some(number) = self.user_paths.get(&path) {
             return Some(*number);
         }
-        // The last places are for processes as a whole.
+        // The last numbers are kept for processes without a path.
         let most = MAX_USER_PATHS - if functions.is_empty() { 0 } else { MAX_PROCESSES };
         if self.user_paths.len() >= most || self.user_frames + functions.len() > MAX_FRAMES {
             return None;
@@ -335,7 +335,7 @@ impl Counts {
         Some(number)
     }
 
-    /// The number of a function in a program; `None` if there is no room for it.
+    /// The number of a function in a program; `None` if no space is left for it.
     fn user_function(&mut self, name: &str) -> Option<u32> {
         if let Some(number) = self.user_functions.get(name) {
             return Some(*number);
@@ -358,14 +358,14 @@ impl Counts {
         self.new.dropped += 1;
     }
 
-    /// The beginning of the function with this address; 0 if there is none.
+    /// The beginning of the function that contains this address; 0 if there is none.
     fn function(&self, address: u64) -> u64 {
         let next = self.functions.partition_point(|begin| *begin <= address);
         let begin = next.checked_sub(1).and_then(|place| self.functions.get(place));
         begin.copied().filter(|begin| address - begin < MAX_FUNCTION).unwrap_or(0)
     }
 
-    /// What came since the last call, and the number of samples in it; `None` for nothing.
+    /// The samples since the last call, as an event, and their number; `None` if there are none.
     fn take(&mut self) -> Option<(Event, u64)> {
         let new = mem::take(&mut self.new);
         let [kernel, user] = [&mut self.kernel, &mut self.user]
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn samples_are_counted_by_functions_on_the_path() {
         let mut counts = counts();
-        // The caller's last instruction is a call, so it returns to the beginning of the next function.
+        // The last instruction of the caller is a call, so its return address is the beginning of the next function.
         counts.add_kernel(BASE + 0x110, &[KERNEL, BASE + 0x110, BASE + 0x100]);
         counts.add_kernel(
             BASE + 0x120,
@@ -431,7 +431,7 @@ mod tests {
             }
         );
         assert!(counts.take().is_none());
-        // Known paths are not listed again.
+        // Paths are listed only once.
         counts.add_kernel(BASE + 0x210, &[]);
         let again = Samples { kernel: vec![(1, 1)], ..Samples::default() };
         assert_eq!(taken(&mut counts), again);

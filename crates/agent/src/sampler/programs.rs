@@ -1,9 +1,8 @@
-//! Names the functions of programs on call paths in user mode: by `/proc/PID/maps` and the symbols of the mapped files.
-//! A path that the processor's frame pointers do not give ends early, so that programs without them have the innermost
-//! function alone.
+//! Names the functions on call paths in user mode, by `/proc/PID/maps` and the symbols of the mapped files. The
+//! kernel follows frame pointers. A program without them has only the innermost function.
 //!
-//! Mappings are read once a round, after the samples were taken, so they can have changed meanwhile. The kernel tells
-//! what was mapped. Addresses at which code was replaced since the last round have no names in this one.
+//! Mappings are read once in each round, after the samples were taken, so they may have changed since. The kernel
+//! reports what was mapped. Addresses at which code was replaced since the last round have no names in this round.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,14 +15,14 @@ use flight::event::MAX_PROCESSES;
 use flight::profile::MAX_DEPTH;
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 
-/// The most functions of a file, and of all files together, whose names are kept.
+/// The largest number of functions whose names are kept, of one file and of all files.
 const MAX_SYMBOLS: [usize; 2] = [1 << 17, 1 << 18];
-/// The most files whose symbols are read.
+/// The largest number of files whose symbols are read.
 const MAX_FILES: usize = 1 << 10;
 /// The longest name of a function, in characters.
 const MAX_NAME: usize = 256;
 
-/// Programs that were seen.
+/// The programs that were seen, with their symbols.
 #[derive(Default)]
 pub struct Programs {
     root: PathBuf,
@@ -31,26 +30,26 @@ pub struct Programs {
     files: HashMap<FileId, Arc<Code>>,
     symbols: usize,
     round: u64,
-    /// Where each process mapped code in this round.
+    /// For each process, where it has mapped code in this round.
     mapped: HashMap<u32, Vec<Range<u64>>>,
-    /// Whether the kernel could not tell all that was mapped.
+    /// Whether the kernel lost reports of what was mapped.
     incomplete: bool,
 }
 
 /// The code that a process has mapped.
 #[derive(Default)]
 struct Process {
-    /// The round in which it was read.
+    /// The last round in which the mappings were read.
     round: u64,
     now: Vec<Mapping>,
-    /// When it was read before.
+    /// The mappings as they were read before that.
     before: Vec<Mapping>,
 }
 
 /// A file's code in the memory of a process.
 struct Mapping {
     addresses: Range<u64>,
-    /// Where in the file the code begins.
+    /// The offset in the file at which the mapped part begins.
     offset: u64,
     code: Arc<Code>,
 }
@@ -61,21 +60,21 @@ type FileId = (u64, u64, u64, i64, i64);
 /// The functions of a file.
 #[derive(Debug, Default, PartialEq)]
 struct Code {
-    /// The name of the file in brackets, for code without a symbol.
+    /// The name of the file in brackets. It stands for code without a symbol.
     name: String,
-    /// Places in the file that are loaded, and their addresses in the file's own terms.
+    /// The parts of the file that are loaded, and their addresses in the file's symbols.
     segments: Vec<(Range<u64>, u64)>,
-    /// The functions, ascending.
+    /// The address range of each function with its name, ascending.
     functions: Vec<(Range<u64>, String)>,
 }
 
 impl Programs {
-    /// Programs under this root of a file system.
+    /// Programs of processes below `root`, which is `/` except in tests.
     pub fn new(root: &Path) -> Self {
         Self { root: root.into(), ..Self::default() }
     }
 
-    /// Begins a round.
+    /// Begins a round: mappings are read again when a process needs them.
     pub fn begin_round(&mut self) {
         self.round += 1;
         self.mapped.clear();
@@ -85,17 +84,18 @@ impl Programs {
         }
     }
 
-    /// The kernel tells that a process mapped code since the last round.
+    /// Notes that a process mapped code since the last round, as the kernel reports.
     pub fn mapped(&mut self, process: u32, addresses: Range<u64>) {
         self.mapped.entry(process).or_default().push(addresses);
     }
 
-    /// The kernel had no room to tell all of it.
+    /// Notes that the kernel lost reports of what was mapped.
     pub fn incomplete(&mut self) {
         self.incomplete = true;
     }
 
-    /// The names of the functions with these addresses, the innermost first, as far as they are code of the process.
+    /// The names of the functions at these addresses, the innermost first. Ends at the first address that is not code
+    /// of the process.
     pub fn names(&mut self, process: u32, chain: impl Iterator<Item = u64>) -> Vec<String> {
         if self.incomplete {
             return Vec::new();
@@ -107,7 +107,7 @@ impl Programs {
         let mapped = self.mapped.get(&process).map_or(&[][..], Vec::as_slice);
         let mut names = Vec::new();
         for address in chain.take(MAX_DEPTH) {
-            // A call can be a function's last instruction, so that it returns to the next function.
+            // A call can be the last instruction of a function. Then its return address is in the next function.
             let address = address.saturating_sub(u64::from(!names.is_empty()));
             let Some(name) = known.name(address, mapped) else { break };
             names.push(name);
@@ -115,7 +115,7 @@ impl Programs {
         names
     }
 
-    /// Reads what a process has mapped. One that has ended keeps what it had.
+    /// Reads what a process has mapped. If the process has ended, the former mappings remain.
     fn read(&mut self, process: u32) {
         let directory = self.root.join(format!("proc/{process}"));
         let text = fs::read_to_string(directory.join("maps")).unwrap_or_default();
@@ -132,11 +132,12 @@ impl Programs {
         }
     }
 
-    /// The code of a mapped file, which is opened by a link that leads to it even if it was renamed or deleted.
+    /// The code of a mapped file. It is opened through `link`, which leads to the file even if that was renamed or
+    /// deleted.
     fn code(&mut self, path: &str, link: &Path) -> Arc<Code> {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("unknown");
         let name = format!("[{}]", name.trim_matches(['[', ']']));
-        // Opening something else than a file could wait.
+        // Opening anything but a regular file could block.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(link);
         let Ok((id, file)) = file.and_then(|file| Ok((regular(&file)?, file))) else {
             return Arc::new(Code { name, ..Code::default() });
@@ -157,7 +158,7 @@ impl Programs {
     }
 }
 
-/// Which file it is. Fails for anything but a regular file.
+/// The identity of a regular file. Fails for anything else.
 fn regular(file: &File) -> std::io::Result<FileId> {
     let it = file.metadata()?;
     match it.is_file() {
@@ -167,7 +168,7 @@ fn regular(file: &File) -> std::io::Result<FileId> {
 }
 
 impl Process {
-    /// The function at an address. `None` if there is no code, or if it was replaced in this round.
+    /// The function at an address. `None` if there is no code, or if the code was replaced in this round.
     fn name(&self, address: u64, mapped: &[Range<u64>]) -> Option<String> {
         let has = |mapping: &&Mapping| mapping.addresses.contains(&address);
         let mapping = self.now.iter().find(has)?;
@@ -182,7 +183,7 @@ impl Process {
 }
 
 impl Code {
-    /// The function at a place of the file.
+    /// The function at an offset in the file.
     fn function(&self, place: u64) -> Option<&str> {
         let (segment, start) = self.segments.iter().find(|(it, _)| it.contains(&place))?;
         let address = place - segment.start + start;
@@ -192,7 +193,7 @@ impl Code {
     }
 }
 
-/// A line of `/proc/PID/maps` (proc_pid_maps(5)) with code.
+/// A line of `/proc/PID/maps` (proc_pid_maps(5)) about code.
 struct Line<'a> {
     addresses: Range<u64>,
     offset: u64,
@@ -200,7 +201,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// `ADDRESS-ADDRESS MODE OFFSET DEVICE INODE PATH`; `None` if it is no code.
+    /// Parses `ADDRESS-ADDRESS MODE OFFSET DEVICE INODE PATH`; `None` if it is not about code.
     fn parse(line: &'a str) -> Option<Self> {
         let (addresses, rest) = line.split_once(' ')?;
         let (mode, rest) = rest.split_once(' ')?;
@@ -220,8 +221,8 @@ impl<'a> Line<'a> {
 
 type Functions = (Vec<(Range<u64>, u64)>, Vec<(Range<u64>, String)>);
 
-/// The loaded segments of an ELF file, and its functions unless they are more than `most`: those of its symbol table,
-/// or else of its dynamic one.
+/// The loaded segments of an ELF file, and its functions unless there are more than `most`. The functions are those
+/// of the symbol table or, if there is none, of the dynamic symbol table.
 fn functions<'a>(file: impl ReadRef<'a>, most: usize) -> Option<Functions> {
     let file = object::File::parse(file).ok()?;
     let segments = file.segments().map(|segment| {
@@ -291,12 +292,12 @@ mod tests {
         assert_eq!(names(&mut programs, 0x7f00_0000_0004), ["[unknown]"]);
         assert_eq!(names(&mut programs, 0x7ffc_0000_0fff), ["[vdso]"]);
         assert_eq!(names(&mut programs, 0x40_0000), [""; 0]);
-        // What is mapped later is found in the next round.
+        // The next round finds what was mapped later.
         fs::write(process.join("maps"), maps.replace("r--p", "r-xp")).unwrap();
         assert_eq!(names(&mut programs, 0x40_0000), [""; 0]);
         programs.begin_round();
         assert_eq!(names(&mut programs, 0x40_0000), ["[a b]"]);
-        // A process that has ended has its code still; one that was never read has none.
+        // A process that has ended still has its code. A process that was never read has none.
         fs::remove_file(process.join("maps")).unwrap();
         programs.begin_round();
         assert_eq!(names(&mut programs, 0x40_1000), ["[a b]"]);
@@ -315,7 +316,7 @@ mod tests {
             [0x1000, 0x3000].map(|at| programs.names(7, [at].into_iter()).concat())
         };
         programs.begin_round();
-        // New code is known, unless other code was there before in the same round.
+        // New code is known, unless it replaced other code in the same round.
         programs.mapped(7, 0x1000..0x2000);
         programs.mapped(7, 0x3000..0x3800);
         programs.mapped(7, 0x3000..0x4000);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use flight::event::File;
 use model::Source;
 
-/// The files of `source` below `root` in a fixed order, including files that the kernel does not have. If a
-/// directory lists them, only the listed ones.
+/// The files of `source` below `root`, in a fixed order. They include files that the kernel lacks, unless a directory
+/// lists them.
 pub fn files(root: &Path, source: Source) -> Vec<(File, PathBuf)> {
     let one = |path: &str| vec![(file(source, String::new()), root.join(path))];
     match source {
@@ -35,7 +35,7 @@ fn file(source: Source, part: String) -> File {
     File { source: source.name().into(), part }
 }
 
-/// One file of each node's directory, sorted by node.
+/// The file `name` of each node's directory, ordered by node.
 fn of_nodes(root: &Path, source: Source, name: &str) -> Vec<(File, PathBuf)> {
     let directory = root.join("sys/devices/system/node");
     let number = |entry: &String| entry.strip_prefix("node")?.parse::<u32>().ok();

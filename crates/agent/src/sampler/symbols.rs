@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// The size of the reader's buffer. It is large, because the kernel finds its position again at each read.
+/// The size of the read buffer. It is large, because the kernel seeks from the beginning at each read.
 const BUFFER: usize = 64 << 10;
 
-/// The lines for code, of the kernel and its modules. Fails when the file cannot be opened.
+/// The lines that are about code, of the kernel and its modules. Fails if the file cannot be opened.
 pub fn code(root: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> {
     let file = File::open(root.join("proc/kallsyms"))?;
     let lines = BufReader::with_capacity(BUFFER, file).lines();
     Ok(lines.filter(|line| line.as_ref().map_or(true, |line| is_code(line))))
 }
 
-/// Where the kernel's functions begin, ascending; empty if the kernel does not tell.
+/// The address of each function of the kernel, ascending; empty if the kernel hides them.
 pub fn functions(root: &Path) -> Vec<u64> {
     let code = code(root).into_iter().flatten().map_while(Result::ok);
     let mut begins: Vec<u64> =
@@ -25,7 +25,7 @@ pub fn functions(root: &Path) -> Vec<u64> {
     begins
 }
 
-/// The address in a line.
+/// The address with which a line begins.
 pub fn address(line: &str) -> Option<u64> {
     u64::from_str_radix(line.split(' ').next()?, 16).ok()
 }
@@ -55,7 +55,7 @@ mod tests {
         let write = |text: &str| std::fs::write(root.path().join("proc/kallsyms"), text).unwrap();
         write("ffffffff81000010 T b\nffffffff81000000 T _text\nffffffff81000000 t a\nff D data\n");
         assert_eq!(functions(root.path()), [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0010]);
-        // Without permission addresses read as 0.
+        // Without permission all addresses read as 0.
         write("0000000000000000 T _text\n");
         assert_eq!(functions(root.path()), [0; 0]);
     }

@@ -12,7 +12,7 @@ use guest::words::Words;
 /// Why there is no recorder.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// No such device.
+    /// QEMU has no such device.
     #[error(
         "no PCI device {:04x}:{:04x} (ivshmem-plain): the machine has no flight recorder",
         RECORDER_PCI.0,
@@ -28,7 +28,7 @@ pub enum DeviceError {
 /// no such device, or the kernel does not permit its use.
 pub fn map(sys: &Path) -> Result<Words, DeviceError> {
     let device = find(&sys.join("bus/pci/devices")).ok_or(DeviceError::Absent)?;
-    // Only a driver would have enabled its memory.
+    // Without a driver, nothing else enables the device's memory.
     let enable = device.join("enable");
     fs::write(&enable, "1").map_err(|error| DeviceError::Unusable { path: enable, error })?;
     let path = device.join("resource2");

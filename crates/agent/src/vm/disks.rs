@@ -1,4 +1,4 @@
-//! Sets up disks: finds them whatever names the kernel gives them, fills RAM disks, mounts them, and unmounts
+//! Sets up disks: finds them under any name that the kernel gives them, fills RAM disks, mounts them, and unmounts
 //! them before the machine powers off.
 
 use std::ffi::CString;
@@ -19,10 +19,10 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 /// How long a disk may take to appear. Drivers probe in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait if the kernel lacks its driver. Built-in drivers and loaded modules exist before the
-/// agent runs.
+/// How long to wait if the kernel lacks the disk's driver. Built-in drivers and loaded modules exist before the agent
+/// runs.
 const BRIEF: Duration = Duration::from_secs(2);
-/// The interval between checks.
+/// The interval between two looks for a disk.
 const LOOK: Duration = Duration::from_millis(10);
 /// The unit of `/sys/block/*/size` (`Documentation/ABI/stable/sysfs-block`).
 const SECTOR: u64 = 512;
@@ -47,44 +47,44 @@ const FLAGS: [(&str, MountFlags); 11] = [
     ("lazytime", MountFlags::LAZYTIME),
 ];
 
-/// Why a disk is not as the job describes it.
+/// How a disk differs from what the job describes.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// It does not appear.
+    /// The disk does not appear.
     #[error("{device} ({identity}) has not appeared within {} s{}", .waited.as_secs(), without(.lacking))]
     Absent {
-        /// The time that the agent waited.
+        /// How long the agent waited.
         waited: Duration,
         /// The drivers that the kernel lacks.
         lacking: Vec<String>,
-        /// The name for it in the guest.
+        /// The disk's name in the guest.
         device: String,
         identity: String,
     },
-    /// It is another disk.
+    /// The disk has another size.
     #[error("{device} ({name}) has {found}, but the experiment has {wanted}")]
     Size {
-        /// The name for it in the guest.
+        /// The disk's name in the guest.
         device: String,
-        /// The kernel's name for it.
+        /// The kernel's name of the disk.
         name: String,
         found: Bytes,
         wanted: Bytes,
     },
-    /// Its link or its contents cannot be written.
+    /// The link to the disk, or its contents, cannot be written.
     #[error("{path}: {}", reason(.error))]
     File { path: PathBuf, error: io::Error },
-    /// It cannot be mounted.
+    /// The disk cannot be mounted.
     #[error("{device} cannot be mounted on {}{} ({}){log}", .wanted.place, as_what(.wanted), reason(.error))]
     Mount {
         device: String,
         /// The directory, file system and options.
         wanted: Box<Mount>,
         error: io::Error,
-        /// The kernel's messages about it.
+        /// What the kernel logged about the failure.
         log: String,
     },
-    /// It cannot be unmounted.
+    /// The disk cannot be unmounted.
     #[error("{place} cannot be unmounted ({})", reason(.error))]
     Unmount { place: String, error: io::Error },
 }
@@ -117,8 +117,8 @@ pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
     disk.mount.as_ref().map_or(Ok(()), |mount| put(&disk.device, mount))
 }
 
-/// A hint for a failure that a full disk explains. `None` if no disk is full and the message of the failure
-/// does not mention it.
+/// A hint if a full disk explains a failure. `None` if no disk is full and the message of the failure does not
+/// mention one.
 pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Option<String> {
     let places = disks.filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str());
     let full = places.into_iter().find(|place| is_full(Path::new(place)).unwrap_or(false));
@@ -130,7 +130,7 @@ pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Optio
     Some(format!("{what}: make it larger, or write less"))
 }
 
-/// Whether less than 1 % of a file system's blocks are free, or no inode.
+/// Whether less than 1 % of a file system's blocks or no inodes are free.
 fn is_full(place: &Path) -> io::Result<bool> {
     let room = statvfs(place)?;
     let inodes = room.f_files > 0 && room.f_ffree == 0;
@@ -151,7 +151,7 @@ pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
     unmounted
 }
 
-/// The kernel's name of a disk, after it has appeared. `root` is `/` except in tests.
+/// Waits for a disk, and returns the kernel's name of it. `root` is `/` except in tests.
 fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, DiskError> {
     let start = Instant::now();
     loop {
@@ -205,7 +205,7 @@ fn is_it(sys: &Path, name: &str, identity: &Identity) -> bool {
             handle == Some(format!("{wanted:#x}"))
         }
         Identity::Serial(wanted) => {
-            // virtio-blk has the serial number in the disk's directory, NVMe in the controller's.
+            // virtio-blk has the serial number in the directory of the disk, NVMe in that of the controller.
             ["serial", "device/serial"].iter().any(|file| text(&disk.join(file)) == *wanted)
         }
     }
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// A kernel's files: disks with their files in sysfs.
+    /// Files as a kernel has them for these disks in sysfs.
     fn root(disks: &[(&str, &[(&str, &str)])]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let write = |path: PathBuf, text: &str| {
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(error, "/dev/disk0 (nvme0n1) has 1025K, but the experiment has 1M");
     }
 
-    /// It waits briefly, not for a minute.
+    /// The search waits briefly, not for a minute.
     #[test]
     fn the_wait_for_a_disk_without_driver_is_short() {
         let root = root(&[]);
@@ -382,8 +382,7 @@ mod tests {
     fn persistent_memory_is_found_by_its_memory_device() {
         let root = root(&[("pmem0", &[]), ("pmem1", &[]), ("vda", &[])]);
         let sys = root.path().join("sys");
-        // As in a machine with three disks: the kernel numbers regions and modules in the order of
-        // detection.
+        // A machine with three disks, whose regions and modules the kernel numbered in the order of detection.
         for (pmem, (region, (module, handle))) in
             [("pmem0", ("region0", ("nmem2", "0x3"))), ("pmem1", ("region1", ("nmem0", "0x1")))]
         {

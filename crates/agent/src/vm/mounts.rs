@@ -6,7 +6,7 @@ use std::io;
 use guest::reason;
 use rustix::mount::{MountFlags, mount};
 
-/// Type, directory, and whether it is required. The order matters, because one may be below another.
+/// The type, the directory, and whether the mount is required. The order matters, because one may be below another.
 const MOUNTS: [(&str, &str, bool); 8] = [
     ("proc", "/proc", true),
     ("sysfs", "/sys", true),
@@ -27,13 +27,13 @@ pub struct MountError {
     error: io::Error,
 }
 
-/// Mounts the pseudo file systems. Fails when one that the agent itself needs cannot be mounted. Others are
-/// skipped, because a kernel may lack them, and so are those that would hide files.
+/// Mounts the pseudo file systems. Fails if one that the agent needs cannot be mounted. Others are skipped, because a
+/// kernel may lack them. Those that would hide files are skipped too.
 pub fn mount_all() -> Result<(), MountError> {
     for (kind, place, needed) in MOUNTS {
-        // If the directory cannot be made, mounting reports it.
+        // If this fails, so does mounting, which reports it.
         let _ = fs::create_dir_all(place);
-        // The user's archive may have files in /tmp.
+        // The user's archive may contain files in /tmp.
         if kind == "tmpfs" && fs::read_dir(place).is_ok_and(|mut found| found.next().is_some()) {
             continue;
         }
@@ -45,7 +45,7 @@ pub fn mount_all() -> Result<(), MountError> {
     Ok(())
 }
 
-/// Mounts tracefs, which has the numbers of tracepoints. A kernel may lack it; opening an event reports that.
+/// Mounts tracefs, where the numbers of tracepoints are. If the kernel lacks it, opening an event reports that.
 pub fn mount_tracefs() {
     let _ = mount("tracefs", "/sys/kernel/tracing", "tracefs", MountFlags::empty(), None);
 }

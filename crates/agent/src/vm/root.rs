@@ -11,7 +11,7 @@ use flight::job::AGENT_PATH;
 use guest::reason;
 use rustix::mount::{MountFlags, mount, mount_move};
 
-/// Where the new root is mounted in the kernel's.
+/// Where the new root is mounted within the root of the kernel.
 const NEW: &str = "/new-root";
 
 /// The root cannot be changed.
@@ -37,8 +37,8 @@ pub fn enter() -> Result<(), RootError> {
     std::env::set_current_dir("/").map_err(failed(new, "entered"))
 }
 
-/// Moves what is in a directory into another, except `kept`, file by file, so that only one is in memory twice.
-/// Devices are left out.
+/// Moves the contents of a directory to another, except `kept`. It moves file by file, so that only one file is in
+/// memory twice. Devices are left out.
 fn move_all(from: &Path, to: &Path, kept: &[&Path]) -> Result<(), RootError> {
     for entry in fs::read_dir(from).map_err(failed(from, "listed"))? {
         let entry = entry.map_err(failed(from, "listed"))?;
@@ -50,7 +50,7 @@ fn move_all(from: &Path, to: &Path, kept: &[&Path]) -> Result<(), RootError> {
         if metadata.is_dir() {
             fs::create_dir(&target).map_err(failed(&path, "moved"))?;
             move_all(&path, &target, kept)?;
-            // Last, because a directory may be read-only.
+            // This comes last, because the directory may be read-only.
             fs::set_permissions(&target, metadata.permissions()).map_err(failed(&path, "moved"))?;
         } else if metadata.is_symlink() {
             let link = fs::read_link(&path).and_then(|to| symlink(to, &target));
@@ -71,7 +71,7 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_file(from)
 }
 
-/// For `map_err`: adds the failed operation and its path.
+/// For `map_err`: adds the path and the operation that failed.
 fn failed(path: &Path, tried: &'static str) -> impl FnOnce(io::Error) -> RootError {
     let path = path.to_owned();
     move |error| RootError { path, tried, error }

@@ -11,10 +11,10 @@ use guest::{reason, sys};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use rustix::param::page_size;
 
-/// The device of zram. The module creates one (`num_devices`).
+/// The device of zram. The module makes one (`num_devices`).
 const ZRAM: &str = "/dev/zram0";
 const ZRAM_SYSFS: &str = "/sys/block/zram0";
-/// Its settings (`Documentation/admin-guide/blockdev/zram.rst`).
+/// The settings of zram (`Documentation/admin-guide/blockdev/zram.rst`).
 const ZRAM_ALGORITHM: &str = "/sys/block/zram0/comp_algorithm";
 const ZRAM_SIZE: &str = "/sys/block/zram0/disksize";
 
@@ -46,19 +46,19 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     name.and_then(|name| sys::swap_on(&name)).map_err(at(path, "enable it"))
 }
 
-/// Disables it, which reads its contents back into memory. Fails when memory has no room for the contents.
+/// Disables the swap space, which reads its contents back into memory. Fails if they do not fit.
 pub fn end(swap: &Swap) -> Result<(), SwapError> {
     let path = device(swap);
     let name = CString::new(path).map_err(io::Error::from);
     match name.and_then(|name| sys::swap_off(&name)) {
-        // It was never enabled, and that failure was reported.
+        // The swap space was never enabled, and that failure has been reported.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         ended => ended.map_err(at(path, "disable it")),
     }
 }
 
-/// Whether it is a file on this disk, which it may fill.
+/// Whether the swap space is a file on this disk, which it may fill.
 pub fn is_on(swap: &Swap, disk: &Disk) -> bool {
     match (swap, &disk.mount) {
         (Swap::File { path, .. }, Some(mount)) => Path::new(path).starts_with(&mount.place),
@@ -74,7 +74,7 @@ fn device(swap: &Swap) -> &str {
     }
 }
 
-/// Checks that a driver's file for its device exists.
+/// Checks that the device of a driver exists.
 fn look_for(place: &Path) -> io::Result<()> {
     match place.exists() {
         true => Ok(()),
@@ -94,8 +94,8 @@ fn choose(algorithm: &str) -> io::Result<()> {
     })
 }
 
-/// Makes a file without holes, because swapon(2) rejects holes. On btrfs copy-on-write is disabled for the
-/// same reason (btrfs(5), SWAPFILE SUPPORT).
+/// Makes a file without holes, because swapon(2) rejects holes. Disables copy-on-write, which swapon(2) rejects on
+/// btrfs (btrfs(5), SWAPFILE SUPPORT).
 fn make_file(path: &str, size: u64) -> io::Result<()> {
     let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     if let Ok(flags) = ioctl_getflags(&file) {
@@ -116,9 +116,9 @@ fn make_swap(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The first page of swap space with so many pages; `None` for fewer than two. The kernel reads version, last
-/// page and number of bad pages from byte 1024 on, and the magic at the end of the page
-/// (`include/linux/swap.h`, `union swap_header`). The UUID is zero, so that every boot is the same.
+/// The first page of a swap space of this many pages; `None` for fewer than two. The kernel reads version, last page
+/// and number of bad pages from byte 1024 on, and the magic at the end of the page (`include/linux/swap.h`, `union
+/// swap_header`). The UUID is zero, so that every boot is the same.
 fn header(pages: u32) -> Option<Vec<u8>> {
     const INFO: usize = 1024;
     const MAGIC: &[u8] = b"SWAPSPACE2";
@@ -131,7 +131,7 @@ fn header(pages: u32) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// For `map_err`: the failed operation and its path.
+/// For `map_err`: adds the path and the operation that failed.
 fn at(path: &str, doing: &'static str) -> impl FnOnce(io::Error) -> SwapError {
     let path = path.to_owned();
     move |error| SwapError { path, doing, error }
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares with the header by util-linux, except the UUID.
+    /// Compares our header with that of util-linux, except for the UUID.
     #[test]
     fn the_header_is_that_of_mkswap() {
         let directory = tempfile::tempdir().unwrap();

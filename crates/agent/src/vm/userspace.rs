@@ -1,5 +1,5 @@
-//! Makes the root directory of workloads with packages: the read-only directories of the image, and the
-//! guest's directories. The root itself is in memory, so that disks can be mounted anywhere in it.
+//! Makes the root directory of workloads with packages. It has the read-only directories of the image and the
+//! directories of the guest. The root itself is in memory, so that disks can be mounted anywhere in it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,9 +10,9 @@ use flight::job::{Job, USERSPACE_IMAGE_PATH, USERSPACE_PATH};
 use guest::reason;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
-/// Directories of the guest, with everything that is mounted there.
+/// Directories of the guest that workloads see, with all mounts in them.
 const SHARED: [&str; 3] = ["/dev", "/proc", "/sys"];
-/// The directory of our own programs.
+/// The directory of Faultline's programs.
 const OWN: &str = "/faultline";
 /// Directories for temporary files.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
@@ -28,8 +28,8 @@ pub struct UserspaceError {
     error: io::Error,
 }
 
-/// Makes the root, with the mounted disks. Fails when a mount fails, such as that of a disk where the image
-/// has files.
+/// Makes the root and mounts the disks in it. Fails if a mount fails, such as that of a disk where the image has
+/// files.
 pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     make(root)?;
@@ -57,8 +57,8 @@ pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     Ok(())
 }
 
-/// Unmounts the disks. The data of a file system is complete on its disk only when it is mounted nowhere. The
-/// error is the first failure; unmounting continues with the others.
+/// Unmounts the disks. The data of a file system is complete on its disk only when it is mounted nowhere. Continues
+/// after a failure, and returns the first one.
 pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     let mut left = Ok(());
@@ -66,7 +66,7 @@ pub fn leave(job: &Job) -> Result<(), UserspaceError> {
         // A disk may be mounted within another.
         for place in places(job).rev() {
             let target = under(root, place);
-            // It was never mounted, because an earlier mount failed.
+            // A disk that was never mounted, because an earlier mount failed, is no error.
             let Err(error) = unmount(&target, UnmountFlags::empty()) else { continue };
             if error != rustix::io::Errno::INVAL && error != rustix::io::Errno::NOENT {
                 left = left.and(Err(failed(&target, "unmounted")(error.into())));
@@ -111,7 +111,7 @@ fn under(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// For `map_err`: adds the failed operation and its path.
+/// For `map_err`: adds the path and the operation that failed.
 fn failed(path: &Path, tried: &'static str) -> impl FnOnce(io::Error) -> UserspaceError {
     let path = path.to_owned();
     move |error| UserspaceError { path, tried, error }
