@@ -5,8 +5,8 @@
 //! | `io` | a file is written by the byte, by chunks, rewritten, read, and sought in |
 //! | `create` | small files are created, examined and deleted, in order and at random |
 //!
-//! Its figures are reported outside any phase, with the usual names of tables. A note lists the tests that
-//! were too quick to measure.
+//! The figures are reported outside any phase, under the usual names of tables. A note lists the tests that were too
+//! quick to measure.
 
 use std::path::PathBuf;
 
@@ -18,17 +18,16 @@ use benchmarks::number;
 
 /// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
 const FORMAT: &str = "1.98";
-/// Figures in such a line.
+/// The number of figures in such a line.
 const FIELDS: usize = 50;
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     /// The file's size in percent of the machine's memory.
     size: f64,
     chunk: u64,
-    /// MiB.
+    /// The part of the file that is written by the byte, in MiB.
     characters: u64,
-    /// In 1024.
+    /// The number of small files, in units of 1024.
     files: u64,
     memory: u64,
 }
@@ -56,7 +55,6 @@ impl Workload for Options {
         }
     }
 
-    /// Runs both parts.
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let mut results = Vec::new();
         for (phase, arguments) in self.parts() {
@@ -82,7 +80,7 @@ impl Options {
         share_of(self.memory, self.size) >> 20
     }
 
-    /// The two parts: each skips the other's tests.
+    /// The arguments of the two parts. Each skips the tests of the other.
     fn parts(&self) -> [(&'static str, [String; 3]); 2] {
         let file = format!("{}:{}", self.mib(), self.chunk);
         [
@@ -91,8 +89,8 @@ impl Options {
         ]
     }
 
-    /// A part. It runs as root, ignores the amount of memory, and seeks to the same places each time: by
-    /// default the clock is the seed of its random numbers.
+    /// The program for a part. It runs as root, ignores the amount of memory, and seeks to the same places each time:
+    /// the default seed of its random numbers is the clock.
     fn bonnie(&self, part: [String; 3]) -> Program {
         let program = Program::new("bonnie++").args(["-q", "-u0:0", "-r0", "-z1"]);
         let program = program.args([format!("-f{}", self.characters)]).args(part);
@@ -131,23 +129,23 @@ fn remarks(tests: &[Test]) -> Vec<String> {
     said.map(|(what, names)| format!("{what}{}", names.join(", "))).collect()
 }
 
-/// The results of one of bonnie++'s tests.
+/// The results of a test of bonnie++.
 #[derive(Clone, Debug, PartialEq)]
 struct Test {
     /// The metric of the rate.
     name: &'static str,
     /// The label of latency and CPU time.
     label: &'static str,
-    /// KiB or operations per second; `None` if it was too quick to measure.
+    /// KiB or operations per second; `None` if the test was too quick to measure it.
     rate: Option<f64>,
-    /// CPU time in percent; `None` if it was too quick to measure.
+    /// CPU time in percent; `None` if the test was too quick to measure it.
     cpu: Option<f64>,
     /// The longest latency of a call, in microseconds.
     latency: f64,
 }
 
-/// Reads the line of figures, except of tests that were skipped. The error says why there is no such line, or
-/// which figure cannot be read.
+/// Reads the line of figures, without the tests that were skipped. The error says why there is no such line, or which
+/// figure cannot be read.
 fn figures(text: &str) -> Result<Vec<Test>, String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(line), None) = (lines.next(), lines.next()) else {
@@ -177,7 +175,7 @@ fn figures(text: &str) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-/// Such as `27128us`, `168ms` or `2s`.
+/// Microseconds of a time such as `27128us`, `168ms` or `2s`.
 fn microseconds(field: &str) -> Option<f64> {
     let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
     let (number_of, unit) =
@@ -225,7 +223,7 @@ mod tests {
         assert_eq!(tests.len(), 12);
         let of = |name: &str| tests.iter().find(|test| test.name == name).unwrap().clone();
         let test = |name, label, rate, cpu, latency| Test { name, label, rate, cpu, latency };
-        // As its own table has them: 1153k 34 %, 173m (177225 / 1024) 34 %, 11292 117 %.
+        // bonnie++'s own table has 1153k 34 %, 173m (177225 / 1024) 34 %, 11292 117 %.
         let block = test("SeqOut block", "SeqOut:block", Some(177_225.0), Some(34.0), 20_191.0);
         assert_eq!(of("SeqOut block"), block);
         let seeks = test("Random seeks", "Random:seeks", Some(11_292.0), Some(117.0), 86_590.0);

@@ -11,11 +11,11 @@ use super::{Result, While, WorkloadError};
 /// Where the hierarchy is mounted.
 const ROOT: &str = "/tmp/cgroup";
 
-/// A memory cgroup of this boot, below the root. It is removed when dropped, if it has no processes then.
+/// A memory cgroup below the root. It is removed when this is dropped, if it has no processes then.
 pub struct Memcg(PathBuf);
 
 impl Memcg {
-    /// Makes it. Fails when the kernel has no memory cgroups of version 2.
+    /// Makes a cgroup. Fails if the kernel has no memory cgroups of version 2.
     pub fn new(name: &str) -> Result<Self> {
         let root = Path::new(ROOT);
         if !root.join("cgroup.procs").exists() {
@@ -30,14 +30,14 @@ impl Memcg {
         Ok(Self(path))
     }
 
-    /// Makes one that may have so many bytes.
+    /// Makes a cgroup that may have `bytes` bytes.
     pub fn limited(name: &str, bytes: u64) -> Result<Self> {
         let memcg = Self::new(name)?;
         memcg.set("memory.max", &bytes.to_string())?;
         Ok(memcg)
     }
 
-    /// Moves this process into it.
+    /// Moves this process into the cgroup.
     pub fn join(&self) -> Result<()> {
         self.set("cgroup.procs", "0")
     }
@@ -52,8 +52,8 @@ impl Memcg {
         fs::write(self.0.join(file), value).while_(file)
     }
 
-    /// Asks the kernel to reclaim so many bytes of it (`memory.reclaim`). Returns whether that much was
-    /// reclaimed. Fails when the kernel is older than Linux 5.19.
+    /// Asks the kernel to reclaim `bytes` bytes of the cgroup (`memory.reclaim`). Returns whether that much was
+    /// reclaimed. Fails if the kernel is older than Linux 5.19.
     pub fn reclaim(&self, bytes: u64) -> Result<bool> {
         let file = self.0.join("memory.reclaim");
         if !file.exists() {
@@ -66,18 +66,18 @@ impl Memcg {
         }
     }
 
-    /// The bytes that are charged to it (`memory.current`).
+    /// The number of bytes that are charged to the cgroup (`memory.current`).
     pub fn current(&self) -> Result<u64> {
         let text = fs::read_to_string(self.0.join("memory.current")).while_("memory.current")?;
         text.trim().parse().map_err(io::Error::other).while_("memory.current")
     }
 
-    /// A number of its `memory.stat`. Fails when the kernel does not count it.
+    /// A number of `memory.stat`. Fails if the kernel does not count it.
     pub fn stat(&self, name: &str) -> Result<u64> {
         self.number("memory.stat", name)
     }
 
-    /// How often something happened (`memory.events`). Fails when the kernel does not count it.
+    /// How often an event happened (`memory.events`). Fails if the kernel does not count it.
     pub fn event(&self, name: &str) -> Result<u64> {
         self.number("memory.events", name)
     }

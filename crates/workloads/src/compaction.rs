@@ -1,5 +1,5 @@
-//! High orders under fragmentation. All free memory is filled with base pages, then some of each few pages are
-//! freed. The free pages are scattered then, and a free huge page can only come from compaction.
+//! High orders under fragmentation. All free memory is filled with base pages, then some of each few pages are freed.
+//! The free pages are scattered, so only compaction can give a free huge page.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -24,26 +24,25 @@ use super::{Given, Result, While, Workload, WorkloadError, files, refused, share
 
 /// The order of a huge page.
 const HUGE_ORDER: usize = (HUGE / PAGE).ilog2() as usize;
-/// The kernel's settings of huge pages: where they are used, and whether it compacts when none is free.
+/// The kernel's settings of huge pages: whether they are used, and whether the kernel compacts if none is free.
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
-/// Where the kernel is told to compact.
+/// The file by which the kernel is told to compact.
 const COMPACT: &str = "/proc/sys/vm/compact_memory";
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
-    /// One page of so many stays.
+    /// One page of this many stays.
     every: usize,
-    /// The memory that is touched, in percent of the machine's memory.
+    /// The size of the memory that is touched, in percent of the machine's memory.
     share: f64,
     rounds: u32,
-    /// Threads that touch memory.
+    /// The number of threads that touch memory.
     tasks: usize,
     memory: u64,
 }
 
-/// Takes a sample.
+/// Takes one sample of a test.
 type Test = fn(&Options, &mut Reporter) -> Result<()>;
 const TESTS: [(&str, Test); 2] = [("fault", fault), ("compact", compact)];
 
@@ -78,18 +77,18 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// The number of huge pages that are asked for.
+    /// The number of huge pages that are wanted.
     fn huge_pages(&self) -> usize {
         share_of(self.memory, self.share) as usize / HUGE
     }
 
-    /// Fills the free memory and frees it in part. What stays is there until the result is dropped.
+    /// Fills the free memory and frees part of it. The rest stays until the result is dropped.
     fn fragment(&self) -> Result<Words> {
         files::drop_caches()?;
         fs::write(COMPACT, "1").while_(COMPACT)?;
         let free = number("/proc/meminfo", "MemFree:")? << 10;
         let least = number("/proc/sys/vm/min_free_kbytes", "")? << 10;
-        // Below twice the least amount the kernel would look for memory to reclaim, and find none.
+        // With less than twice the least amount free, the kernel would look for memory to reclaim, and find none.
         let bytes = free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / PAGE * PAGE;
         let words = Words::anonymous(bytes).while_("mapping memory")?;
         words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
@@ -153,13 +152,13 @@ fn number(file: &str, name: &str) -> Result<u64> {
     found.ok_or_else(|| io::Error::other(format!("it has no {name}"))).while_(file)
 }
 
-/// Free blocks of the order of huge pages; a larger block counts as several.
+/// The number of free blocks of the order of huge pages. A larger block counts as several.
 fn free_huge_pages() -> Result<f64> {
     let text = fs::read_to_string("/proc/buddyinfo").while_("/proc/buddyinfo")?;
     Ok(text.lines().map(huge_pages_of_zone).sum())
 }
 
-/// Those of a line of `/proc/buddyinfo`: `Node 0, zone DMA32 5 4 ...`, a number for each order.
+/// The free huge pages in a line of `/proc/buddyinfo`: `Node 0, zone DMA32 5 4 ...`, a number for each order.
 fn huge_pages_of_zone(line: &str) -> f64 {
     let orders = line.split_whitespace().skip(4 + HUGE_ORDER).enumerate();
     orders.map(|(order, blocks)| blocks.parse().unwrap_or(0.0) * f64::from(1 << order)).sum()

@@ -1,5 +1,5 @@
-//! Deliberate faults that test the recorder: everything that was reported before the fault must be in the
-//! log. They are not for comparing kernels.
+//! Deliberate faults that test the recorder: the log must have everything that was reported before the fault. They
+//! are not for comparing kernels.
 //!
 //! | command | what it does |
 //! | --- | --- |
@@ -27,7 +27,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, value_of, within};
 
-/// The metric of all samples: the number of samples before it.
+/// The metric of all samples. Its value is the number of samples before.
 const METRIC: &str = "Count";
 
 /// The command line: the kind of fault.
@@ -81,7 +81,7 @@ fn hang() -> Result<()> {
     let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
     fs::write(throttle, "-1").while_(throttle)?;
     for server in servers() {
-        // If it exists, it would give other threads a twentieth of the time (since 6.12).
+        // If this file exists, its server would give other threads a twentieth of the time (since 6.12).
         fs::write(&server, "0").while_(server.display().to_string())?;
     }
     let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
@@ -104,7 +104,7 @@ fn spin(cpu: usize, ready: &Barrier) {
         eprintln!("fault hang: no real-time priority: {error}");
         process::exit(1);
     }
-    // The first spinning thread would keep the others from starting.
+    // The first spinning thread would otherwise keep the others from starting.
     ready.wait();
     loop {
         hint::spin_loop();

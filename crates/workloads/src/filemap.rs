@@ -1,6 +1,6 @@
-//! Readers that each map a file of their own and read a word of each page. The files together do not fit in
-//! memory, so the kernel reclaims pages while it allocates others. The files are sparse: a page that is read is
-//! allocated and cleared, and nothing is read from the disk.
+//! Readers that each map a file and read a word of each page. Together the files do not fit in memory, so the kernel
+//! reclaims pages while it allocates others. The files are sparse: a page that is read is allocated and cleared, and
+//! nothing is read from the disk.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -26,19 +26,18 @@ use super::reporter::Reporter;
 use super::tasks::{Tasks, figures};
 use super::{Given, MIB, Result, While, Workload, files, percent, refused, share_of};
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     tests: Vec<(&'static str, Test)>,
     tasks: Vec<Tasks>,
-    /// All files together, in percent of the machine's memory.
+    /// The size of all files together, in percent of the machine's memory.
     share: f64,
-    /// The limit of a memory cgroup, in percent of the machine's memory; without one the machine is the limit.
+    /// The limit of a memory cgroup, in percent of the machine's memory. Without it there is no cgroup.
     limit: Option<f64>,
     memory: u64,
 }
 
-/// Reads words of the pages of a mapped file. The number makes readers differ.
+/// Reads a word of each page of a mapped file. The number is that of the reader, so that readers differ.
 type Test = fn(&Words, usize);
 const TESTS: [(&str, Test); 2] = [("sequential", sequential), ("random", random)];
 
@@ -112,12 +111,12 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of the file of each of so many readers.
+    /// The number of pages of each reader's file, if there are `readers` readers.
     fn pages(&self, readers: usize) -> usize {
         share_of(self.memory, self.share) as usize / readers / PAGE
     }
 
-    /// A cgroup with the limit, which this process joins, and so do the readers that it starts.
+    /// Makes a cgroup with the limit. This process joins it, and so do the readers that it starts.
     fn memcg(&self, limit: f64) -> Result<Memcg> {
         let memcg = Memcg::limited("filemap", share_of(self.memory, limit))?;
         memcg.join()?;
@@ -125,7 +124,7 @@ impl Options {
     }
 }
 
-/// Makes a file of holes.
+/// Makes a file that is one hole.
 fn create(path: &Path, pages: usize) -> io::Result<()> {
     File::create(path)?.set_len((pages * PAGE) as u64)
 }
@@ -138,7 +137,7 @@ fn sequential(words: &Words, _: usize) {
     words.pages().for_each(read);
 }
 
-/// As many pages as the file has.
+/// Reads as many pages as the file has, at random places.
 fn random(words: &Words, number: usize) {
     let each = PAGE / size_of::<AtomicU64>();
     let pages = words.len() / each;

@@ -22,13 +22,12 @@ use super::cgroup::Memcg;
 use super::reporter::Reporter;
 use super::{Given, MIB, Result, While, Workload, files, refused, share_of};
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     tests: Vec<(&'static str, Test)>,
-    /// Bytes of the file, in percent of the machine's memory.
+    /// The size of the file, in percent of the machine's memory.
     share: f64,
-    /// Bytes to reclaim, in percent of the file.
+    /// How much to reclaim, in percent of the file.
     reclaim: f64,
     rounds: u32,
     memory: u64,

@@ -10,8 +10,7 @@ use super::{Result, While};
 /// Bytes written or read at a time, by default.
 pub const BLOCK: usize = 1 << 20;
 
-/// Makes a file of so many bytes of incompressible data, the same each time. It is on the disk when this
-/// returns.
+/// Makes a file of `bytes` bytes of incompressible data, always the same. When this returns, the file is on the disk.
 pub fn create(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut random = Random(0);

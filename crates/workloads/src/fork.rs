@@ -27,17 +27,16 @@ use super::{Given, Main, Result, While, Workload, refused, share_of};
 /// The name under which this workload starts the program that only ends.
 const EXIT: &str = "fork-exit";
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
-    /// Memory of the process, in percent of the machine's.
+    /// The memory of the process, in percent of the machine's.
     share: f64,
     operations: u32,
     rounds: u32,
     memory: u64,
 }
 
-/// What is repeated.
+/// The operation that a phase repeats.
 type Test = fn() -> io::Result<()>;
 const TESTS: [(&str, Test); 3] = [("fork", fork), ("exec", exec), ("thread", thread)];
 
@@ -82,7 +81,7 @@ impl Options {
     }
 }
 
-/// A child that exits at once.
+/// Forks. The child exits at once.
 fn fork() -> io::Result<()> {
     // SAFETY: this process has one thread here, and the child calls nothing but _exit(2).
     let id = unsafe {
@@ -97,7 +96,7 @@ fn fork() -> io::Result<()> {
     }
 }
 
-/// A program that only ends.
+/// Starts a program that exits at once.
 fn exec() -> io::Result<()> {
     match Command::new(env::current_exe()?).arg(EXIT).status()? {
         status if status.success() => Ok(()),
@@ -105,7 +104,7 @@ fn exec() -> io::Result<()> {
     }
 }
 
-/// A thread that only ends.
+/// Starts a thread that ends at once.
 fn thread() -> io::Result<()> {
     let thread = thread::Builder::new().spawn(|| ())?;
     thread.join().map_err(|_| io::Error::other("the thread panicked"))

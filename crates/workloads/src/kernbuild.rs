@@ -1,5 +1,5 @@
-//! A build by make and the C compiler in a memory cgroup. The tree is generated, the same each time, and small: a
-//! kernel's own tree would take hours under emulation. What exceeds the cgroup's limit is swapped.
+//! A build by make and the C compiler in a memory cgroup. The tree is generated, always the same, and small: the
+//! kernel's own tree would take hours under emulation. What exceeds the limit of the cgroup is swapped.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -17,20 +17,19 @@ use super::random::Random;
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, files, list_within, share_of};
 
-/// The makefile: each file of C is compiled, and all are linked.
+/// The makefile: compiles each C file and links all of them.
 const MAKEFILE: &str = "all: $(patsubst %.c,%.o,$(wildcard *.c))\n\
     \tgcc -r -o $@ $^\n\
     %.o: %.c common.h\n\
     \tgcc -O2 -c -o $@ $<\n";
-/// What each file includes.
+/// The header that each file includes.
 const HEADER: &str = "struct node { struct node *next; unsigned long key, flags; int count[8]; };\n\
     static inline unsigned long mix(unsigned long x) { x ^= x >> 33; x *= 0xff51afd7ed558ccdUL; return x ^ (x >> 29); }\n";
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     jobs: Vec<usize>,
-    /// Files of C, and functions in each.
+    /// The number of C files, and of functions in each.
     files: u32,
     functions: u32,
     /// The limit of the cgroup, in percent of the machine's memory.
@@ -73,7 +72,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Writes the tree.
+    /// Writes the tree, a directory of C files.
     fn create(&self, tree: &Path) -> io::Result<()> {
         fs::create_dir_all(tree)?;
         fs::write(tree.join("Makefile"), MAKEFILE)?;
@@ -84,7 +83,7 @@ impl Options {
         Ok(())
     }
 
-    /// Reports the times of a build. One in which processes were killed has none.
+    /// Reports the times of a build, unless one of its processes was killed.
     fn report(
         &self,
         built: Result<Output, ProgramError>,
@@ -110,7 +109,7 @@ impl Options {
     }
 }
 
-/// The text of a file of C.
+/// The text of a C file.
 fn source(file: u32, functions: u32) -> String {
     let mut random = Random(file.into());
     let mut text = "#include \"common.h\"\n".to_owned();

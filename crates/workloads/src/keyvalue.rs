@@ -1,5 +1,5 @@
-//! Requests to a key-value server, Redis, in a memory cgroup: redis-benchmark reads and writes keys at random, with
-//! and without a background save. A save forks the server, so that what is written meanwhile is copied.
+//! Requests to a key-value server, Redis, in a memory cgroup. redis-benchmark reads and writes keys at random, with
+//! and without a background save. A save forks the server, so that what is written during the save is copied.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -18,15 +18,15 @@ use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
 use super::{Given, MIB, Result, While, Workload, refused, share_of};
 
-/// The server's socket.
+/// The path of the server's socket.
 const SOCKET: &str = "/tmp/keyvalue.socket";
-/// What the server needs for a key besides the value, roughly.
+/// How many bytes the server needs for a key besides the value, roughly.
 const OF_KEY: u64 = 120;
 /// How long the server may take to start, or to end a save.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The pause between two questions to the server.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Writes all keys, as redis-benchmark names them: so many, each with a value of so many bytes.
+/// Writes keys with the names that redis-benchmark uses. Arguments are the number of keys and the size of a value.
 const LOAD: &str = "for i = 0, ARGV[1] - 1 do \
     redis.call('SET', string.format('key:%012d', i), string.rep('x', ARGV[2])) end";
 /// The reported columns of redis-benchmark and their metrics.
@@ -37,17 +37,16 @@ const COLUMNS: [(&str, &str); 4] = [
     ("max_latency_ms", "lat-max"),
 ];
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     tests: Vec<(&'static str, ())>,
-    /// Without and with a background save.
+    /// Whether the server saves its keys in the background. The name is that of the choice.
     save: Vec<(&'static str, bool)>,
-    /// The keys and values, in percent of the machine's memory.
+    /// The size of the keys and values, in percent of the machine's memory.
     share: f64,
     /// The limit of the cgroup, in percent of the machine's memory.
     limit: f64,
-    /// Bytes of a value.
+    /// The size of a value in bytes.
     value: u64,
     requests: u64,
     clients: u32,
@@ -127,7 +126,7 @@ impl Options {
         Server::await_answer()
     }
 
-    /// redis-benchmark of one test (`redis-benchmark --help`).
+    /// A program that runs one test of redis-benchmark (`redis-benchmark --help`).
     fn benchmark(&self, test: &str) -> Program {
         let words = format!(
             "-s {SOCKET} -t {test} -n {} -r {} -d {} -c {} --csv",
@@ -140,11 +139,11 @@ impl Options {
     }
 }
 
-/// A running server.
+/// The server, while it runs.
 struct Server;
 
 impl Server {
-    /// Waits until it answers.
+    /// Waits until the server answers.
     fn await_answer() -> Result<Self> {
         let start = Instant::now();
         loop {
@@ -166,7 +165,7 @@ impl Server {
         self.ask(&["EVAL", LOAD, "0", &keys.to_string(), &value.to_string()]).map(drop)
     }
 
-    /// Waits for the end of a save. Returns the bytes that were copied meanwhile because they were written.
+    /// Waits for the end of a save. Returns how many bytes were copied because they were written during the save.
     fn saved(&self) -> Result<f64, ProgramError> {
         let garbage = |problem: &str| ProgramError::Garbage {
             program: "redis-server".into(),
@@ -190,7 +189,7 @@ impl Server {
         Err(garbage("the background save does not end"))
     }
 
-    /// Stops it, and waits until it is gone.
+    /// Stops the server, and waits until it has ended.
     fn stop(self) -> Result<()> {
         self.ask(&["SHUTDOWN", "NOSAVE"])?;
         let start = Instant::now();
@@ -201,7 +200,7 @@ impl Server {
     }
 }
 
-/// The figures of redis-benchmark's output: a line of names and a line of values, in quotation marks.
+/// Parses the figures of redis-benchmark: a line of names and a line of values, in quotation marks.
 fn figures(text: &str) -> Result<Vec<(&'static str, f64)>, String> {
     let fields = |line: &str| -> Vec<String> {
         line.split(',').map(|field| field.trim().trim_matches('"').to_owned()).collect()

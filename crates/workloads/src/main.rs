@@ -1,5 +1,5 @@
-//! The built-in workloads, a file or directory each. `WORKLOAD [OPTION...]` runs one, which reports by the
-//! metric protocol like a user's own program.
+//! The built-in workloads, each in a file or directory. `WORKLOAD [OPTION...]` runs one, which reports by the metric
+//! protocol as a user's own program does.
 
 mod cgroup;
 mod files;
@@ -37,7 +37,7 @@ pub(crate) enum WorkloadError {
     /// The kernel lacks what the workload needs.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// An operation failed.
+    /// An operation of the system failed.
     #[error("{what}: {}", reason(.error))]
     Io {
         /// The failed operation or its object.
@@ -62,11 +62,11 @@ type Result<T, E = WorkloadError> = std::result::Result<T, E>;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option} {value}: {why}")]
 pub(crate) struct Refused {
-    /// The option's name.
+    /// The name of the option.
     pub option: String,
-    /// The value, or the wrong one of several.
+    /// The value, or the invalid one of several.
     pub value: String,
-    /// The allowed values.
+    /// Which values are allowed.
     pub why: String,
 }
 
@@ -87,7 +87,7 @@ impl<T> While<T> for io::Result<T> {
     }
 }
 
-/// What a command line gives: options, each with a value, and other words.
+/// What a command line contains: options, each with a value, and other words.
 #[derive(Default)]
 struct Given {
     options: BTreeMap<String, String>,
@@ -113,7 +113,7 @@ impl Given {
         Ok(given)
     }
 
-    /// The next word.
+    /// Takes the next word. Fails if there is none.
     fn word(&mut self) -> Result<String> {
         self.words.pop_front().ok_or_else(|| WorkloadError::Arguments("a word is missing".into()))
     }
@@ -140,7 +140,7 @@ impl Given {
         within(name, &self.text(name)?, least, most)
     }
 
-    /// The known things that an option names, in its order.
+    /// What each name in an option's list stands for, in the order of the list.
     fn chosen<T: Copy>(
         &mut self,
         option: &str,
@@ -161,12 +161,12 @@ impl Given {
         above_zero(name, &self.text(name)?)
     }
 
-    /// The value of an option in percent, above zero. Larger ones than `most` are refused for this reason.
+    /// The value of an option in percent, above zero. Values above `most` are refused with this reason.
     fn percent(&mut self, name: &str, most: f64, why: &str) -> Result<f64> {
         percent(name, &self.text(name)?, most, why)
     }
 
-    /// Refuses what was not asked for.
+    /// Fails if options or words are left that the workload does not have.
     fn end(self) -> Result<()> {
         let options = self.options.into_keys().map(|name| format!("--{name}"));
         match options.chain(self.words).next() {
@@ -179,7 +179,7 @@ impl Given {
 /// The value of an option.
 fn value_of<T: FromStr<Err: Display + 'static>>(name: &str, value: &str) -> Result<T> {
     value.parse().map_err(|why: T::Err| {
-        // The standard library's messages mention digits and literals.
+        // The standard library's messages speak of digits and literals.
         let error: &dyn Any = &why;
         let why = match () {
             () if error.is::<ParseFloatError>() => "not a number".to_owned(),
@@ -227,7 +227,7 @@ fn above_zero(name: &str, value: &str) -> Result<f64> {
     }
 }
 
-/// The value of an option in percent, above zero. Larger ones than `most` are refused for this reason.
+/// The value of an option in percent, above zero. Values above `most` are refused with this reason.
 fn percent(name: &str, value: &str, most: f64, why: &str) -> Result<f64> {
     let number = above_zero(name, value)?;
     let why = match why {
@@ -237,7 +237,7 @@ fn percent(name: &str, value: &str, most: f64, why: &str) -> Result<f64> {
     if number > most { Err(refused(name, number, why)) } else { Ok(number) }
 }
 
-/// Bytes of a MiB.
+/// The number of bytes in a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
 /// `percent` of the machine's memory, in bytes.
@@ -250,18 +250,18 @@ fn list<T: FromStr<Err: Display + 'static>>(name: &str, value: &str) -> Result<V
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
 
-/// The largest amount ([`above_zero`]). Larger ones are typing errors.
+/// The largest value of [`above_zero`]. A larger one is a typing error.
 const MOST: f64 = 1e5;
 
-/// A built-in workload by its command line.
+/// A built-in workload, made from its command line.
 trait Workload: Sized {
-    /// The names under which it starts its own processes, and their main functions.
+    /// The processes that the workload starts: their names on the command line, and their main functions.
     const PARTS: &[(&str, Main)] = &[];
 
-    /// Takes what it knows of the command line.
+    /// Takes the options and words that the workload has.
     fn parse(given: &mut Given) -> Result<Self>;
 
-    /// Runs an iteration.
+    /// Runs one iteration and reports its results.
     fn run(&self, reporter: &mut Reporter) -> Result<()>;
 }
 
@@ -285,7 +285,7 @@ macro_rules! workloads {
         const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), start::<$name::Options>)),*];
         /// The processes that each workload starts.
         const PARTS: &[&[(&str, Main)]] = &[$($name::Options::PARTS),*];
-        /// Functions that only read the command lines.
+        /// For each workload, a function that only reads its command line.
         #[cfg(test)]
         const PARSERS: &[(&str, Main)] = &[
             $((stringify!($name), |arguments| read::<$name::Options>(arguments).map(drop))),*
@@ -294,7 +294,7 @@ macro_rules! workloads {
 }
 include!(concat!(env!("OUT_DIR"), "/workloads.rs"));
 
-/// Runs the workload, or the process of one, that the command line names.
+/// Runs the workload that the command line names, or a process of it.
 fn main() -> ExitCode {
     let mut arguments = lexopt::Parser::from_env();
     let ran = arguments.value().map_err(WorkloadError::from).and_then(|name| {
@@ -326,8 +326,8 @@ mod tests {
     use model::{Kind, Manifest, Parameter};
     use rustix::thread::CpuSet;
 
-    /// A built-in manifest, and its command's arguments after the workload's name, as for a machine
-    /// with 4 CPUs, 2 nodes, 2 GiB and a disk.
+    /// A built-in manifest, and the arguments of its command after the workload's name, for a machine with 4 CPUs, 2
+    /// nodes, 2 GiB and a disk.
     pub fn manifest(name: &str) -> (Manifest, Vec<String>) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads").join(name);
         let text = fs::read_to_string(path.with_extension("toml")).unwrap();
@@ -358,7 +358,7 @@ mod tests {
         (manifest, arguments)
     }
 
-    /// The options of a workload for the command line of its manifest, with other values of some options.
+    /// The options of a workload for the command line of its manifest, in which some options have other values.
     pub fn options<W: super::Workload>(
         name: &str,
         changes: &[(&str, &str)],
@@ -371,7 +371,7 @@ mod tests {
         super::read(lexopt::Parser::from_args(arguments))
     }
 
-    /// The names of chosen things.
+    /// The names of the chosen items.
     pub fn names<T>(chosen: &[(&'static str, T)]) -> Vec<&'static str> {
         chosen.iter().map(|(name, _)| *name).collect()
     }
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(error, "--threads 0: a number from 1 to 9");
     }
 
-    /// What a workload says to its command line with this value of a parameter.
+    /// What a workload says about this value of a parameter on its command line.
     fn read(name: &str, parameter: &str, value: &str) -> Result<(), super::WorkloadError> {
         let (manifest, mut arguments) = manifest(name);
         let place = format!("{{{parameter}}}");

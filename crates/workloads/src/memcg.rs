@@ -1,5 +1,5 @@
-//! Context switches and page faults of the processes of one memory cgroup, with the processes on the CPUs of one
-//! node and of several. What the cgroup's processes share then moves between nodes.
+//! Context switches and page faults of the processes of one memory cgroup. The processes are on the CPUs of one node,
+//! or of several. In the latter case data that the cgroup shares moves between nodes.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -20,22 +20,21 @@ use super::tasks::{MOST, Tasks, pin};
 use super::topology::Topology;
 use super::{Given, Result, While, Workload, list_within, refused, share_of};
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
-    /// Numbers of nodes.
+    /// The numbers of nodes on which the processes are.
     spread: Vec<usize>,
-    /// The number of processes or pairs; by default the CPUs of a node.
+    /// The number of processes or pairs. By default it is the number of CPUs of a node.
     tasks: Option<usize>,
-    /// Bytes passed to and fro in a sample, by all pairs together.
+    /// The number of bytes that all pairs together pass to and fro in a sample.
     operations: u64,
-    /// Memory of all processes together, in percent of the machine's.
+    /// The memory of all processes together, in percent of the machine's.
     share: f64,
     rounds: u32,
     memory: u64,
 }
 
-/// Takes its samples on these CPUs, one for each process or pair. They are named by the label.
+/// Takes the samples of a test, whose processes or pairs are on these CPUs. Samples have this label.
 type Test = fn(&Options, &[usize], &str, &mut Reporter) -> Result<()>;
 const TESTS: [(&str, Test); 2] = [("switch", switch), ("fault", fault)];
 
@@ -75,14 +74,14 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of each of so many processes.
+    /// The number of pages of each of `processes` processes.
     fn pages(&self, processes: usize) -> usize {
         share_of(self.memory, self.share) as usize / processes / PAGE
     }
 }
 
-/// The CPU of each process or pair: those of the first so many nodes with CPUs, in turn. Without a number of them
-/// there are as many as the first node has CPUs.
+/// The CPU of each process or pair, from the first `nodes` nodes with CPUs in turn. If `tasks` is not given, there
+/// are as many as the first node has CPUs.
 fn cpus(topology: &Topology, nodes: usize, tasks: Option<usize>) -> Result<Vec<usize>> {
     let of_nodes: Vec<&[u32]> =
         topology.nodes.iter().map(|node| &node.cpus[..]).filter(|cpus| !cpus.is_empty()).collect();
@@ -116,7 +115,7 @@ fn switch(options: &Options, cpus: &[usize], label: &str, reporter: &mut Reporte
     reporter.rates("switch", label, rates)
 }
 
-/// Passes a byte and takes it back, so many times.
+/// Passes a byte and takes it back, `times` times.
 fn pass(times: u64, mut there: &PipeWriter, mut back: &PipeReader) -> io::Result<()> {
     (0..times).try_for_each(|_| {
         there.write_all(&[1])?;
@@ -124,7 +123,7 @@ fn pass(times: u64, mut there: &PipeWriter, mut back: &PipeReader) -> io::Result
     })
 }
 
-/// Takes a byte and passes it back, so many times.
+/// Takes a byte and passes it back, `times` times.
 fn answer(times: u64, mut there: &PipeReader, mut back: &PipeWriter) -> io::Result<()> {
     (0..times).try_for_each(|_| {
         there.read_exact(&mut [0])?;
@@ -146,7 +145,7 @@ fn fault(options: &Options, cpus: &[usize], label: &str, reporter: &mut Reporter
     reporter.rates("fault", label, rates)
 }
 
-/// Maps so many base pages, writes a word of each and unmaps them.
+/// Maps `pages` base pages, writes a word of each and unmaps them.
 fn touch(pages: usize) -> io::Result<()> {
     let words = Words::anonymous(pages * PAGE)?;
     words.without_huge_pages()?;

@@ -1,5 +1,5 @@
-//! Working sets around the size of memory: a file is read again and again in a memory cgroup whose limit is a
-//! little more or less than the file. What the kernel evicts too early is read from the disk again.
+//! Working sets around the size of memory: a file is read repeatedly in a memory cgroup whose limit is a little
+//! larger or smaller than the file. What the kernel evicts too early must be read from the disk again.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | `on-cyclic-110` | with the multi-generational LRU, 110 % of the limit is read in order, several times |
 //! | `off-random-80` | without it, pages of 80 % of the limit are read at random places |
 //!
-//! Threads can read it side by side: each its part in order, or its share of the pages at random.
+//! Several threads can read the file together: in order, each its own part; at random, each its share of the pages.
 //!
 //! The kernel's own choice of LRU is restored afterwards.
 
@@ -30,10 +30,9 @@ use super::setting::Setting;
 use super::tasks::{MOST, share, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, list_within, refused, share_of};
 
-/// Where the multi-generational LRU is turned on and off.
+/// Where the multi-generational LRU is enabled and disabled.
 const ENABLED: &str = "/sys/kernel/mm/lru_gen/enabled";
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     lru: Vec<(&'static str, bool)>,
@@ -43,12 +42,13 @@ pub struct Options {
     /// The limit of the cgroup, in percent of the machine's memory.
     limit: f64,
     passes: u32,
-    /// Threads that read.
+    /// The number of threads that read.
     tasks: usize,
     memory: u64,
 }
 
-/// Reads as many pages as a part of a file's first so many has: these, or others at random.
+/// Reads pages of a file whose first pages are the working set: the part with these indices, or as many pages at
+/// random.
 type Test = fn(&File, Range<usize>, u64, &mut Random) -> io::Result<()>;
 const TESTS: [(&str, Test); 2] = [("cyclic", cyclic), ("random", random)];
 
@@ -100,7 +100,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of a working set.
+    /// The number of pages of a working set.
     fn pages(&self, set: u32) -> u64 {
         share_of(self.memory, self.limit * f64::from(set) / 100.0) / PAGE as u64
     }
@@ -147,7 +147,7 @@ impl Options {
     }
 }
 
-/// Pages that came back soon after they were evicted.
+/// How many pages came back soon after they were evicted.
 fn refaults(memcg: &Memcg) -> Result<u64> {
     memcg.stat("workingset_refault_file")
 }

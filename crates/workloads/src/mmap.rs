@@ -1,4 +1,4 @@
-//! System calls that change an address space, by tasks side by side. Each task repeats one of these:
+//! System calls that change an address space, by several tasks at once. Each task repeats one of these:
 //!
 //! | phase | what is repeated |
 //! | --- | --- |
@@ -21,19 +21,18 @@ use super::reporter::Reporter;
 use super::tasks::Tasks;
 use super::{Given, Result, While, Workload, refused};
 
-/// Bytes of a mapping.
+/// The size of a mapping in bytes.
 const MAPPING: usize = 128 << 20;
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
     tasks: Vec<Tasks>,
-    /// Operations of all tasks together.
+    /// The number of operations of all tasks together.
     operations: u64,
     rounds: u32,
 }
 
-/// Repeats an operation so many times.
+/// Repeats an operation this many times.
 type Test = fn(u64) -> io::Result<()>;
 const BRK: &str = "brk";
 const TESTS: [(&str, Test); 4] =
@@ -56,7 +55,7 @@ impl Workload for Options {
 
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         for (name, test) in &self.tests {
-            // A heap that all threads change is not one of each thread.
+            // Threads share one heap, so `brk` is for processes only.
             let of_test = self.tasks.iter().filter(|it| *name != BRK || it.are_processes());
             for tasks in of_test {
                 let each = self.operations.div_ceil(tasks.count as u64);
@@ -87,20 +86,20 @@ fn write_and_drop(operations: u64) -> io::Result<()> {
     (0..operations).try_for_each(|_| mapping.write_and_drop())
 }
 
-/// Private anonymous memory.
+/// A private anonymous mapping of [`MAPPING`] bytes.
 struct Mapping(*mut u8);
 
 impl Mapping {
     fn new() -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // Without a reservation, so that tasks do not run into a limit of the kernel.
+        // Nothing is reserved, so that tasks do not reach a limit of the kernel.
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: the kernel chooses the place, so nothing else is replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), MAPPING, access, flags) }?;
         Ok(Self(start.cast()))
     }
 
-    /// The page in the middle, which does not begin a huge page.
+    /// The page in the middle. It does not begin a huge page.
     fn page(&self) -> *mut u8 {
         // SAFETY: it is within the mapping.
         unsafe { self.0.add(MAPPING / 2 + PAGE) }

@@ -19,9 +19,8 @@ use rustix::mm::MprotectFlags;
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};
 
-/// The command line.
 pub struct Options {
-    /// Size of the mapping, in percent of the machine's memory.
+    /// The size of the mapping, in percent of the machine's memory.
     share: f64,
     rounds: u32,
     memory: u64,
@@ -40,7 +39,7 @@ impl Workload for Options {
         Ok(found)
     }
 
-    /// Fills, then protects and restores, once per round.
+    /// Fills, then protects and restores, once for each round.
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("fill")?;
         let words = shared(self.pages()).while_("mapping shared memory")?;
@@ -59,7 +58,7 @@ impl Workload for Options {
                 reporter.timed(phase, "", each, ended)?;
             }
         }
-        // The exit of the process is not part of the last phase.
+        // This keeps the exit of the process out of the last phase.
         reporter.phase("")
     }
 }
@@ -70,7 +69,7 @@ impl Options {
     }
 }
 
-/// A shared mapping of so many pages.
+/// A shared mapping of `pages` pages.
 fn shared(pages: usize) -> std::io::Result<Words> {
     let file = memfd_create("mprotect", MemfdFlags::CLOEXEC)?;
     ftruncate(&file, (pages * PAGE) as u64)?;

@@ -2,9 +2,8 @@
 //! microbenchmark for this that needs SystemTap. Here a kernel module runs and times the batches
 //! (`workloads/pagealloc/pagealloc.c`).
 //!
-//! There is a phase for each order and batch with the usual name of its rows: `odr3-128` has batches of 128
-//! blocks of order 3. Each of its rounds gives a sample of each metric. Earlier rounds, in a phase `warm-up`,
-//! give none.
+//! Each order and batch is a phase with the usual name of its rows: `odr3-128` has batches of 128 blocks of order 3.
+//! Each round of it gives a sample of each metric. Rounds before it, in a phase `warm-up`, give none.
 
 use std::fs;
 use std::io;
@@ -20,19 +19,18 @@ use super::{Given, Result, While, Workload, list_within, refused};
 
 /// The module's control file.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";
-/// Its largest order and batch.
+/// The largest order and batch of the module.
 const MAX_ORDER: u32 = 10;
 const MAX_BATCH: u64 = 16384;
 
-/// The command line.
 pub struct Options {
     orders: Vec<u32>,
     batches: Vec<u64>,
-    /// Pages of a round.
+    /// The number of pages of a round.
     pages: u64,
     rounds: u32,
     warm_up: u32,
-    /// Bytes of the largest batch, in percent of the machine's memory.
+    /// The size of the largest batch, in percent of the machine's memory.
     share: f64,
     cpu: usize,
     memory: u64,
@@ -86,7 +84,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Blocks of the smallest batch.
+    /// The number of blocks of the smallest batch.
     fn least(&self) -> u64 {
         self.batches.iter().copied().min().unwrap_or(1)
     }
@@ -97,13 +95,13 @@ impl Options {
         bytes as f64 <= self.memory as f64 * self.share / 100.0
     }
 
-    /// Batches of a round.
+    /// The number of batches of a round.
     fn times(&self, batch: Batch) -> u64 {
         ((self.pages >> batch.order) / batch.blocks).max(1)
     }
 }
 
-/// Blocks of an order that are held at the same time.
+/// How many blocks of an order are held at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Batch {
     order: u32,
@@ -117,8 +115,7 @@ struct Round {
     free: f64,
 }
 
-/// Runs the rounds of one kind of batch. False if there was not enough memory; the round is not reported
-/// then.
+/// Runs the rounds of one kind of batch. False if there was not enough memory; then the round is not reported.
 fn time(batch: Batch, options: &Options, run: &Path, reporter: &mut Reporter) -> Result<bool> {
     let times = options.times(batch);
     reporter.phase("warm-up")?;
@@ -157,15 +154,15 @@ fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>> {
 }
 
 impl Batch {
-    /// The usual name of its rows in tables.
+    /// The usual name of the batch's rows in tables.
     fn name(self) -> String {
         format!("odr{}-{}", self.order, self.blocks)
     }
 }
 
 impl Round {
-    /// Parses the module's output: the number of blocks, which must be `wanted`, and nanoseconds of
-    /// allocation and of freeing.
+    /// Parses the module's output: the number of blocks, which must be `wanted`, and the nanoseconds for allocation
+    /// and for freeing.
     fn read(text: &str, wanted: u64) -> Option<Self> {
         let figures: Vec<u64> =
             text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;

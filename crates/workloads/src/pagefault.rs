@@ -1,4 +1,4 @@
-//! Page faults of tasks side by side. Each task maps its memory, touches every page once and unmaps it.
+//! Page faults of several tasks at once. Each task maps its memory, touches every page once and unmaps it.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -20,17 +20,16 @@ use super::reporter::Reporter;
 use super::tasks::Tasks;
 use super::{Given, Result, While, Workload, refused, share_of};
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
     tasks: Vec<Tasks>,
-    /// Memory of all tasks together, in percent of the machine's.
+    /// The memory of all tasks together, in percent of the machine's.
     share: f64,
     rounds: u32,
     memory: u64,
 }
 
-/// Maps so many pages, of the file or not, touches each, and unmaps them.
+/// Maps this many pages, of the file or anonymous, touches each, and unmaps them.
 type Test = fn(&File, usize) -> io::Result<()>;
 const TESTS: [(&str, Test); 4] =
     [("anonymous", anonymous), ("private", private), ("shared", shared), ("read", read)];
@@ -73,7 +72,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of each of so many tasks.
+    /// The number of pages of each of `tasks` tasks.
     fn pages(&self, tasks: usize) -> usize {
         share_of(self.memory, self.share) as usize / tasks / PAGE
     }
@@ -102,7 +101,7 @@ fn write(words: Words) {
     words.pages().for_each(|word| word.store(1, Relaxed));
 }
 
-/// A file in memory with so many pages.
+/// A file in memory with `pages` pages.
 fn filled(pages: usize) -> io::Result<File> {
     let mut file: File = memfd_create("pagefault", MemfdFlags::CLOEXEC)?.into();
     let page = [1; PAGE];

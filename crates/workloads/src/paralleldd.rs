@@ -1,7 +1,7 @@
-//! Reads one large file with parallel readers, from a cold cache.
+//! Reads one large file with several readers at once, from a cold cache.
 //!
-//! The phase `create` writes the file. Then there is a phase for each number of readers, named by that
-//! number; each reader reads the whole file, and reports its time.
+//! The phase `create` writes the file. Then each number of readers is a phase, named by that number. Each reader
+//! reads the whole file, and its time is reported.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, files, list_within, share_of};
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
-    /// Bytes of the file, in percent of the machine's memory.
+    /// The size of the file, in percent of the machine's memory.
     size: f64,
     block: usize,
     readers: Vec<usize>,
@@ -59,14 +58,14 @@ impl Options {
     }
 }
 
-/// The usual numbers of readers in tables: 1, 3, 5, 7, 12, 21, 30, then every 18, below the number of CPUs,
-/// and finally the number of CPUs.
+/// The usual numbers of readers in tables: 1, 3, 5, 7, 12, 21, 30, then every 18. The last is the number of CPUs; the
+/// others are smaller.
 fn steps(cpus: usize) -> Vec<usize> {
     let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
 }
 
-/// Runs so many reader threads, and returns the time of each.
+/// Reads the file with `readers` threads, and returns the time of each.
 fn read(path: &Path, readers: usize, options: &Options) -> io::Result<Vec<Duration>> {
     let ready = Barrier::new(readers);
     let reader = || {
@@ -95,7 +94,7 @@ mod tests {
         let (manifest, _) = manifest("paralleldd");
         let options: Options = options("paralleldd", &[]).unwrap();
         assert_eq!((options.bytes(), &*options.readers), (4 << 30, &[1, 3, 4][..]));
-        // Readers are reported in the order of their threads, which is not an order of time.
+        // Readers are reported in the order of their threads, not in that of their times.
         assert!(manifest.metrics.iter().all(|metric| metric.concurrent));
     }
 

@@ -1,5 +1,5 @@
-//! Runs another program, such as one of a distribution's packages. Its output and its time are limited, and
-//! an error names the program and quotes its output.
+//! Runs another program, such as one of a distribution's packages. Its output and its time are limited. An error
+//! names the program and quotes its output.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,10 +18,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// The largest size of a program's standard output, in bytes.
 const OUTPUT: usize = 16 << 20;
-/// The largest part of its standard error that is kept, in bytes: its end.
+/// How much of the end of a program's standard error is kept, in bytes.
 const SAID: usize = 4 << 10;
-/// The largest number of lines of standard error in an error: the first one and these last ones. The message
-/// may be followed by a list of options or hints.
+/// How many last lines of standard error an error quotes, besides the first line. The message may be followed by a
+/// list of options or hints.
 const LINES: usize = 4;
 /// The directories that are searched for programs.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -37,33 +37,33 @@ pub struct Program {
 /// The results of a program that succeeded.
 #[derive(Debug)]
 pub struct Output {
-    /// Its standard output.
+    /// What it wrote to standard output.
     pub text: String,
-    /// The time from its start to its end.
+    /// The time from start to end.
     pub elapsed: Duration,
-    /// CPU time of it and of its children that it waited for.
+    /// The CPU time of the program and of the children that it waited for.
     pub spent: CpuTime,
 }
 
 /// Why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("{program} cannot be started ({})", reason(.error))]
     Start { program: String, error: io::Error },
-    /// It cannot be watched.
+    /// The program cannot be watched.
     #[error("{program} cannot be watched ({})", reason(.error))]
     Watch { program: String, error: io::Error },
-    /// It exited with a failure status, or a signal killed it.
+    /// The program exited with a failure status, or a signal killed it.
     #[error("{program} failed ({status}){}", told(.said))]
     Failed { program: String, status: ExitStatus, said: String },
-    /// It exceeded its time limit, and was killed.
+    /// The program exceeded its time limit, and was killed.
     #[error("{program} took longer than {} s{}", .limit.as_secs_f64(), told(.said))]
     Timeout { program: String, limit: Duration, said: String },
-    /// It printed too much, and was killed.
+    /// The program printed too much, and was killed.
     #[error("{program} printed more than {OUTPUT} bytes")]
     TooMuch { program: String },
-    /// Its output is invalid.
+    /// The output of the program is invalid.
     #[error("{program} printed unusable output: {problem}")]
     Garbage { program: String, problem: String },
 }
@@ -73,8 +73,8 @@ fn told(said: &str) -> String {
 }
 
 impl Program {
-    /// The program at a path, or with this name in the usual directories. It runs in the C locale, its
-    /// standard input is empty, and its time is not limited.
+    /// The program at a path, or with this name in the usual directories. It runs in the C locale, with an empty
+    /// standard input and without a time limit.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref();
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
@@ -84,56 +84,55 @@ impl Program {
         Self { name, command, limit: Duration::MAX, together: false }
     }
 
-    /// Adds arguments.
+    /// Adds arguments to the command line.
     #[must_use]
     pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.command.args(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets a variable of the program's environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Runs it in a directory.
+    /// Runs the program in a directory.
     #[must_use]
     pub fn directory(mut self, directory: &Path) -> Self {
         self.command.current_dir(directory);
         self
     }
 
-    /// Runs it as another user and group.
+    /// Runs the program as another user and group.
     #[must_use]
     pub fn user(mut self, user: u32, group: u32) -> Self {
         self.command.uid(user).gid(group);
         self
     }
 
-    /// Kills it and its descendants after this time.
+    /// Kills the program and its descendants after this time.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Merges its standard error into its standard output, because some programs print results there.
+    /// Merges standard error into standard output, because some programs print results there.
     #[must_use]
     pub fn together(mut self) -> Self {
         self.together = true;
         self
     }
 
-    /// The command line.
     #[cfg(test)]
     pub fn command(&self) -> &Command {
         &self.command
     }
 
-    /// Runs it to its end. Background processes that it leaves continue to run. Fails when it cannot be
-    /// started, fails, takes too long or prints too much. Its process group is killed then.
+    /// Runs the program to its end. Background processes that it leaves continue to run. Fails if the program cannot
+    /// be started, fails, takes too long or prints too much. Then its process group is killed.
     pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();
@@ -143,7 +142,7 @@ impl Program {
         };
         let attended = attend(&child, (&mut text, &mut said), start, self.limit);
         if !matches!(attended, Ok(ProgramEnding::Itself)) {
-            // Fails if no process is left, which is the goal.
+            // This fails if no process is left, which is the goal.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let waited = wait_with_time(&child);
@@ -183,7 +182,7 @@ fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, 
 
 /// How a program ended.
 enum ProgramEnding {
-    /// The program ended.
+    /// The program exited or was killed by a signal.
     Itself,
     Timeout,
     TooMuch,
@@ -201,7 +200,7 @@ fn attend(
     said.unblock()?;
     loop {
         let left = limit.saturating_sub(start.elapsed());
-        // If the program ended before the last read of the pipes, they are empty now.
+        // If the program ended before the last read, the pipes are empty now.
         let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
         text.take_up()?;
         said.take_up()?;
@@ -233,7 +232,7 @@ fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
 
 /// One of a program's pipes, and the bytes read from it.
 struct Pipe {
-    /// `None` when all writers have closed it.
+    /// The reading end; `None` once all writers have closed the pipe.
     end: Option<File>,
     bytes: Vec<u8>,
 }
@@ -364,7 +363,7 @@ mod tests {
         let program = shell(script).directory(directory.path());
         let error = fails(program.limit(Duration::from_millis(500)));
         assert!(error.starts_with("sh took longer than 0.5 s"), "{error}");
-        // Its reader has gone. Otherwise this would not fail forever.
+        // The reader of this pipe has closed it. If not, this would not fail for a long time.
         let open = || {
             let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::WRONLY;
             rustix::fs::open(&fifo, flags, rustix::fs::Mode::empty())

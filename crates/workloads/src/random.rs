@@ -1,7 +1,6 @@
-//! Numbers that look random and are the same each time.
+//! Numbers that look random and are the same in each run.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), begun with
-/// a number.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), with its seed.
 pub struct Random(pub u64);
 
 impl Random {

@@ -68,7 +68,7 @@ impl Reporter {
         self.line(format!("series {name} {value:.6}"))
     }
 
-    /// Writes a note.
+    /// Writes a note, which becomes part of the boot's results.
     pub fn note(&mut self, text: &str) -> Result<()> {
         self.line(format!("note \"{text}\""))
     }

@@ -1,4 +1,4 @@
-//! Files of the kernel that a workload sets for a while, such as those of transparent huge pages.
+//! Kernel settings that a workload changes for a while, such as those of transparent huge pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use guest::chosen;
 
 use super::{Result, While};
 
-/// A file that has another value. It gets its former one when this is dropped.
+/// A file with a changed value. The former value is restored when this is dropped.
 #[derive(Debug)]
 pub struct Setting {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Writes a value. Fails when the kernel has no such file or rejects the value.
+    /// Writes a value. Fails if the kernel has no such file or rejects the value.
     pub fn new(path: impl AsRef<Path>, value: &str) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let name = path.display().to_string();

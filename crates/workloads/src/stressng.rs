@@ -1,5 +1,5 @@
-//! stress-ng's stressors by name (Colin Ian King). Each stressor is a phase: `switch-4` has 4 instances of it. Rates
-//! are in stress-ng's own operations ("bogo ops"), which are another amount of work for each stressor.
+//! stress-ng's stressors by name (Colin Ian King). Each stressor is a phase: `switch-4` has 4 instances of it. The
+//! unit of rates is stress-ng's own operation ("bogo ops"), which is a different amount of work for each stressor.
 
 use std::fs;
 
@@ -23,16 +23,15 @@ const STRESSORS: &str = "\
     unshare userfaultfd utime vfork vforkmany vm vm-addr vm-rw vm-segv vm-splice vma wait workload yield \
     zero zombie";
 
-/// The command line.
 pub struct Options {
     stressors: Vec<&'static str>,
-    /// Numbers of instances.
+    /// The numbers of instances with which each stressor runs.
     tasks: Vec<usize>,
-    /// How long each stressor runs.
+    /// How long each stressor runs, in seconds.
     seconds: u32,
-    /// Operations of all instances, after which it ends sooner.
+    /// After this many operations of all instances a stressor ends early.
     operations: Option<u64>,
-    /// Memory of all instances of the stressors `vm` and `mmap`, in percent of the machine's.
+    /// The memory of all instances of the stressors `vm` and `mmap`, in percent of the machine's.
     share: f64,
     memory: u64,
 }
@@ -81,7 +80,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// stress-ng's arguments (stress-ng(1)).
+    /// The arguments for stress-ng (stress-ng(1)).
     fn arguments(&self, stressor: &str, tasks: usize) -> Vec<String> {
         let bytes = share_of(self.memory, self.share);
         let mut arguments = vec![
@@ -91,7 +90,7 @@ impl Options {
             format!("--vm-bytes={bytes}"),
             format!("--mmap-bytes={bytes}"),
         ];
-        // Random numbers are the same each time.
+        // Random numbers are the same in each run.
         arguments.extend(
             ["--metrics", "--no-rand-seed", "--oomable", "--temp-path=/tmp"].map(str::to_owned),
         );
@@ -100,7 +99,7 @@ impl Options {
     }
 }
 
-/// The figures of a stressor.
+/// The figures of one stressor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     operations: f64,
@@ -110,7 +109,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Reads the text of stress-ng's option `--yaml`. `None` if it has no operation of a stressor.
+    /// Reads the text of stress-ng's option `--yaml`. `None` if a stressor did no operation.
     fn read(text: &str) -> Option<Self> {
         let (_, metrics) = text.split_once("\nmetrics:")?;
         let value = |name: &str| {

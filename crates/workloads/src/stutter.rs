@@ -35,14 +35,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The largest probe in MiB.
 const MAX_PROBE: usize = 1 << 20;
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
-    /// Bytes that the hog holds, in percent of the machine's memory.
+    /// How much memory the hog holds, in percent of the machine's memory.
     hog: f64,
-    /// Bytes of the file, in percent of the machine's memory.
+    /// The size of the file, in percent of the machine's memory.
     file: f64,
-    /// Bytes that each probe maps.
+    /// The number of bytes that each probe maps.
     probe: usize,
     memory: u64,
 }
@@ -69,7 +68,7 @@ impl Workload for Options {
         Ok(found)
     }
 
-    /// Holds memory, copies a file, and measures mmap(2) meanwhile.
+    /// Holds memory, copies a file, and measures mmap(2) during the copy.
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         let [source, target] = ["source", "target"].map(|name| self.directory.join(name));
         reporter.phase("create")?;
@@ -142,7 +141,7 @@ fn start<A: AsRef<std::ffi::OsStr>>(
     command.arg(name).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
 }
 
-/// Waits for a line. The end of the output is an error.
+/// Waits for a line of the process. The end of its output is an error.
 fn wait_for_word(process: &mut Child) -> io::Result<()> {
     let output = process.stdout.take().expect("piped");
     let mut line = String::new();
@@ -152,7 +151,7 @@ fn wait_for_word(process: &mut Child) -> io::Result<()> {
     }
 }
 
-/// Touches so many bytes, reports that, and holds them until its input ends.
+/// Touches a given number of bytes, reports that, and holds them until its input ends.
 fn hog(mut arguments: lexopt::Parser) -> Result<()> {
     let bytes = value_of(HOG, &arguments.value()?.to_string_lossy())?;
     let words = Words::anonymous(bytes).while_("mapping memory")?;

@@ -24,7 +24,7 @@ use super::{Given, Result, While, WorkloadError, list, list_within};
 /// The largest number of tasks.
 pub const MOST: usize = 1000;
 
-/// The stack of a thread. It is smaller than a huge page, which the kernel would count beside those of a test.
+/// The size of a thread's stack. It is below a huge page, which the kernel would count together with those of a test.
 const STACK: usize = 256 << 10;
 
 /// What a task is.
@@ -57,11 +57,11 @@ impl FromStr for By {
     }
 }
 
-/// So many tasks of one kind, printed as `processes-4`.
+/// A number of tasks of one kind, printed as `processes-4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tasks {
     by: By,
-    /// How many.
+    /// The number of tasks.
     pub count: usize,
 }
 
@@ -72,31 +72,30 @@ impl Display for Tasks {
 }
 
 impl Tasks {
-    /// Each number `--tasks` of each kind `--by`.
+    /// Each number in `--tasks` with each kind in `--by`.
     pub fn given(given: &mut Given) -> Result<Vec<Self>> {
         let (by, counts) = (list::<By>("by", &given.text("by")?)?, counts(given)?);
         let all = by.iter().flat_map(|&by| counts.iter().map(move |&count| Self { by, count }));
         Ok(all.collect())
     }
 
-    /// Each number `--tasks` of processes.
+    /// Each number in `--tasks`, as processes.
     pub fn processes_given(given: &mut Given) -> Result<Vec<Self>> {
         let counts = counts(given)?.into_iter();
         Ok(counts.map(Self::of_processes).collect())
     }
 
-    /// So many processes.
     pub fn of_processes(count: usize) -> Self {
         Self { by: By::Processes, count }
     }
 
-    /// Whether each has its own address space.
+    /// Whether each task has its own address space.
     pub fn are_processes(self) -> bool {
         self.by == By::Processes
     }
 
-    /// Lets all tasks do their work together, several times: `operations` each time. Returns the operations in a
-    /// second, and when they ended.
+    /// Lets all tasks do their work together, several times, with `operations` operations each time. For each time,
+    /// returns the operations per second and when they ended.
     pub fn rates(
         self,
         rounds: u32,
@@ -107,8 +106,8 @@ impl Tasks {
         (0..rounds).map(round).collect()
     }
 
-    /// Lets each task do its work, by its number. Returns the time from the common start to the end of the
-    /// last one. Fails when one fails.
+    /// Lets each task do its work, which gets the task's number. Returns the time from the common start to the end of
+    /// the last task. Fails if one fails.
     pub fn timed(self, work: impl Fn(usize) -> Result<()> + Sync) -> Result<Duration> {
         match self.by {
             By::Processes => self.processes(work),
@@ -170,8 +169,8 @@ impl Tasks {
     }
 }
 
-/// Lets so many threads work side by side, by their number; one alone works in this thread. Returns the time from their
-/// start to the end of the last one.
+/// Lets `count` threads work together. The work gets the thread's number. A single one works in this thread. Returns
+/// the time from the start to the end of the last thread.
 pub fn side_by_side(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<Duration> {
     if count > 1 {
         return Tasks { by: By::Threads, count }.timed(work);
@@ -181,28 +180,29 @@ pub fn side_by_side(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> 
     Ok(start.elapsed())
 }
 
-/// The share of `count` items of a thread, by its number: shares are consecutive, and differ by at most 1.
+/// The part of `count` items that belongs to the thread with this number. Parts are consecutive, and differ by at
+/// most 1.
 pub fn share(count: usize, number: usize, threads: usize) -> Range<usize> {
     let (part, more) = (count / threads, count % threads);
     let start = number * part + number.min(more);
     start..start + part + usize::from(number < more)
 }
 
-/// Memory in which tasks store figures, also if they are processes.
+/// Memory in which tasks can store figures, even if they are processes.
 pub fn figures(count: usize) -> io::Result<Words> {
     let file: File = memfd_create("figures", MemfdFlags::CLOEXEC)?.into();
     ftruncate(&file, (count * size_of::<u64>()) as u64)?;
     Words::shared(&file)
 }
 
-/// Pins this thread, and the kernel's work for it, to one CPU.
+/// Pins this thread, and what the kernel does for it, to one CPU.
 pub fn pin(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     Ok(sched_setaffinity(None::<Pid>, &set)?)
 }
 
-/// The numbers `--tasks`; without any 1 and the number of CPUs.
+/// The numbers in `--tasks`; by default 1 and the number of CPUs.
 fn counts(given: &mut Given) -> Result<Vec<usize>> {
     let cpus = given.value("cpus")?;
     match given.optional("tasks")? {

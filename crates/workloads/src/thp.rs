@@ -8,9 +8,9 @@
 //! | `collapse` | base pages become huge pages by `MADV_COLLAPSE` |
 //! | `split` | each huge page is split, by `MADV_FREE` of a base page in it |
 //!
-//! Threads can do it side by side, each with its part of the memory; one of them unmaps it.
+//! Several threads can do this together, each with its part of the memory. One of them unmaps all.
 //!
-//! The settings in `/sys/kernel/mm/transparent_hugepage` are changed for each of them and restored.
+//! For each phase the settings in `/sys/kernel/mm/transparent_hugepage` are changed, and restored afterwards.
 
 use std::fs;
 use std::io;
@@ -31,23 +31,22 @@ use super::{Given, MIB, Result, While, Workload, WorkloadError, list, refused, s
 
 /// Where the kernel's settings are.
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
-/// How often a collapse is tried that the kernel says to try again (`EAGAIN`).
+/// How often a collapse is tried if the kernel returns `EAGAIN`.
 const TRIES: u32 = 10;
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, Test)>,
-    /// The folios of `touch`, in bytes.
+    /// The sizes of folios of `touch`, in bytes.
     sizes: Vec<usize>,
-    /// Threads.
+    /// The number of threads.
     tasks: usize,
-    /// Percent of the machine's memory.
+    /// The size of the memory, in percent of the machine's.
     share: f64,
     rounds: u32,
     memory: u64,
 }
 
-/// Takes its samples. False if the kernel cannot do it, which is noted.
+/// Takes the samples of a test. Returns false and writes a note if the kernel cannot do the test.
 type Test = fn(&Options, &mut Reporter) -> Result<bool>;
 const TESTS: [(&str, Test); 3] = [("touch", touch), ("collapse", collapse), ("split", split)];
 
@@ -90,7 +89,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Bytes of the memory, whole huge pages.
+    /// The size of the memory in bytes: a multiple of a huge page.
     fn bytes(&self) -> usize {
         share_of(self.memory, self.share) as usize / HUGE * HUGE
     }
@@ -99,7 +98,7 @@ impl Options {
         (self.bytes() / HUGE) as f64
     }
 
-    /// Lets each thread work on its part of the memory. Returns the time until the last one ends.
+    /// Runs `work` in each thread on its part of the memory. Returns the time until the last thread ends.
     fn timed(
         &self,
         memory: &Memory,
@@ -145,7 +144,7 @@ fn touch(options: &Options, reporter: &mut Reporter) -> Result<bool> {
 
 fn collapse(options: &Options, reporter: &mut Reporter) -> Result<bool> {
     let memory = Memory::new(options.bytes())?;
-    // The advice is checked also where there is nothing to advise on.
+    // The kernel checks the advice even for no pages.
     if memory.words.advise(0..0, libc::MADV_COLLAPSE).is_err() {
         reporter.note("collapse: this kernel has no MADV_COLLAPSE, which came with Linux 6.1")?;
         return Ok(false);
@@ -186,7 +185,7 @@ fn split(options: &Options, reporter: &mut Reporter) -> Result<bool> {
     Ok(true)
 }
 
-/// A size as in names of rows: `64K`, `2M`.
+/// A size as the names of rows have it: `64K`, `2M`.
 fn name(bytes: usize) -> String {
     match bytes >> 10 {
         kib if kib < 1024 => format!("{kib}K"),
@@ -194,7 +193,7 @@ fn name(bytes: usize) -> String {
     }
 }
 
-/// Anonymous memory that begins a huge page.
+/// Anonymous memory that begins at a huge page.
 struct Memory {
     words: Words,
     range: Range<usize>,
@@ -206,7 +205,7 @@ impl Memory {
         Ok(Self { words, range })
     }
 
-    /// Memory whose pages were written, in folios of this size.
+    /// Memory of which each page was written, in folios of this size.
     fn filled(bytes: usize, size: usize) -> Result<Self> {
         let _settings = Settings::only(size, Path::new(SETTINGS))?;
         let memory = Self::new(bytes)?;
@@ -237,17 +236,17 @@ fn huge_pages(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     part.step_by(HUGE).map(|start| start..start + HUGE)
 }
 
-/// The kernel's settings while folios of one size alone are allowed.
+/// Settings of the kernel that allow folios of only one size. The former settings are restored when this is dropped.
 struct Settings(#[expect(dead_code, reason = "restored when dropped")] Vec<Setting>);
 
 impl Settings {
-    /// Allows anonymous folios of so many bytes, besides base pages. `None` if the kernel has no such ones.
+    /// Allows anonymous folios of `size` bytes, besides base pages. `None` if the kernel has no folios of this size.
     fn only(size: usize, settings: &Path) -> Result<Option<Self>> {
         let of_sizes = sizes(settings).while_(settings.display().to_string())?;
         let is_there = of_sizes.iter().any(|(found, _)| *found == size);
         let word = |is_allowed| if is_allowed { "always" } else { "never" };
         let files: Vec<(PathBuf, bool)> = match of_sizes.is_empty() {
-            // Kernels before 6.8 have huge pages alone.
+            // Kernels before 6.8 have only huge pages.
             true if size == PAGE || size == HUGE => vec![(settings.to_owned(), size == HUGE)],
             false if size == PAGE || is_there => {
                 of_sizes.into_iter().map(|(found, path)| (path, found == size)).collect()
@@ -261,7 +260,7 @@ impl Settings {
     }
 }
 
-/// The sizes of folios that have settings of their own, and where these are.
+/// The sizes of folios, each with the directory of its settings.
 fn sizes(settings: &Path) -> io::Result<Vec<(usize, PathBuf)>> {
     let size = |path: PathBuf| {
         let kib: usize = path
@@ -271,7 +270,7 @@ fn sizes(settings: &Path) -> io::Result<Vec<(usize, PathBuf)>> {
             .strip_suffix("kB")?
             .parse()
             .ok()?;
-        // Some sizes are for files alone.
+        // Folios of some sizes are only for files.
         path.join("enabled").exists().then_some((kib << 10, path))
     };
     let paths = fs::read_dir(settings)?.map(|entry| Ok(entry?.path()));

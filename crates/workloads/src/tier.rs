@@ -1,4 +1,4 @@
-//! Two memory tiers: a node with CPUs, and a node with memory alone, which the kernel takes for a slow one.
+//! Two memory tiers: a node with CPUs, and a node with only memory, which the kernel considers slow.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | `demote` | the kernel is asked to reclaim that memory (`memory.reclaim`), and moves it to the slow node |
 //! | `promote` | a part of it is read again and again at random; the kernel moves what is hot back |
 //!
-//! The workload turns demotion on, and NUMA balancing to its mode for memory tiers; both are restored.
+//! The workload enables demotion, and sets NUMA balancing to its mode for memory tiers. Both are restored.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,26 +27,25 @@ use super::tasks::pin;
 use super::topology::{Node, Topology};
 use super::{Given, MIB, Result, While, Workload, WorkloadError, refused, share_of};
 
-/// Where demotion is turned on.
+/// Where demotion is enabled.
 const DEMOTION: &str = "/sys/kernel/mm/numa/demotion_enabled";
 /// The mode of NUMA balancing. 2 is that of memory tiers.
 const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
-/// The kernel's tiers, since Linux 6.1.
+/// Where the kernel lists its tiers, since Linux 6.1.
 const TIERS: &str = "/sys/devices/virtual/memory_tiering";
-/// Accesses between two looks at the clock.
+/// How many accesses are made between two looks at the clock.
 const TURN: u32 = 10_000;
-/// Bytes of a word.
+/// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// The command line.
 pub struct Options {
-    /// The memory, in percent of the machine's.
+    /// The size of the memory, in percent of the machine's.
     share: f64,
     /// How much of it is demoted, in percent.
     demote: f64,
     /// How much of it is hot, in percent.
     hot: f64,
-    /// How long hot memory is read.
+    /// How long hot memory is read, in seconds.
     seconds: f64,
     memory: u64,
 }
@@ -81,7 +80,7 @@ impl Workload for Options {
         let bytes = self.pages() * PAGE;
         let words = Words::anonymous(bytes).while_("mapping memory")?;
         words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
-        // Preferred by its CPU, and not bound to it: bound memory is never demoted.
+        // The memory is on the node of this CPU by preference and not by binding: bound memory is never demoted.
         words.pages().for_each(|word| word.store(1, Relaxed));
         let began = pages_on(slow, &words)?;
 
@@ -106,7 +105,7 @@ impl Options {
         share_of(self.memory, self.share) as usize / PAGE
     }
 
-    /// Checks that the memory fits on the fast node, and what is demoted on the slow one.
+    /// Checks that the memory fits on the fast node, and that the slow node has space for what is demoted.
     fn check_room(&self, fast: &Node, slow: &Node) -> Result<()> {
         let bytes = (self.pages() * PAGE) as f64;
         let needs = [(fast, bytes), (slow, bytes * self.demote / 100.0)];
@@ -148,7 +147,7 @@ impl Options {
     }
 }
 
-/// The first node with CPUs, and the first one with memory alone.
+/// The first node with CPUs, and the first one with only memory.
 fn nodes(topology: &Topology) -> Result<(&Node, &Node)> {
     let first = |has_cpus: bool| {
         let mut nodes = topology.nodes.iter();
@@ -180,12 +179,12 @@ fn check_kernel() -> Result<()> {
     Ok(())
 }
 
-/// The number of names of tiers, such as `memory_tier4`.
+/// The number of names that are those of tiers, such as `memory_tier4`.
 fn tiers(names: impl Iterator<Item = OsString>) -> usize {
     names.filter(|name| name.to_string_lossy().starts_with("memory_tier")).count()
 }
 
-/// The number of pages that are on a node.
+/// The number of pages on a node.
 fn pages_on(node: &Node, words: &Words) -> Result<f64> {
     let nodes = nodes_of(words.pages()).while_("move_pages")?;
     Ok(nodes.iter().filter(|found| **found == node.number as i32).count() as f64)

@@ -1,5 +1,5 @@
-//! Rates of threads that read and write files of their own, sequentially and at random: the old benchmark
-//! tiobench (threaded I/O bench), whose work is done by fio here.
+//! Rates of threads that each read and write a file, sequentially and at random: the old benchmark tiobench (threaded
+//! I/O bench). Here fio does its work.
 //!
 //! For each number of threads the files have the same total size, and there is a phase for each test, named
 //! by the test and the number of threads: `SeqWrite-4`, then `RandWrite-4`, `SeqRead-4`, `RandRead-4`. The
@@ -29,13 +29,12 @@ const SHORTEST: u64 = 50;
 /// The largest number of threads of one test.
 const THREADS: u64 = 1024;
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
-    /// Bytes of all files together, in percent of the machine's memory.
+    /// The size of all files together, in percent of the machine's memory.
     size: f64,
     block: u64,
-    /// Operations of a random test, of all threads together.
+    /// The number of operations of a random test, of all threads together.
     random: u64,
     threads: Vec<u64>,
     memory: u64,
@@ -103,12 +102,12 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Bytes of all files together.
+    /// The size of all files together, in bytes.
     fn total(&self) -> u64 {
         share_of(self.memory, self.size)
     }
 
-    /// Bytes of each thread's file, whole blocks.
+    /// The size of each thread's file, in bytes: a multiple of the block size.
     fn bytes(&self, threads: u64) -> u64 {
         let bytes = self.total() / threads;
         bytes - bytes % self.block
@@ -117,9 +116,9 @@ impl Options {
 
 #[derive(Clone, Copy, Debug)]
 struct Test {
-    /// Its name in tables.
+    /// The name of the test in tables.
     name: &'static str,
-    /// Its name for fio (`rw`).
+    /// fio's name of the test (`rw`).
     pattern: &'static str,
     writes: bool,
     random: bool,
@@ -134,7 +133,7 @@ const TESTS: [Test; 4] = [
 ];
 
 impl Test {
-    /// Bytes that each thread reads or writes.
+    /// The number of bytes that each thread reads or writes.
     fn work(self, threads: u64, options: &Options) -> u64 {
         match self.random {
             true => options.random / threads * options.block,
@@ -142,7 +141,7 @@ impl Test {
         }
     }
 
-    /// fio's arguments (fio(1)).
+    /// The arguments for fio (fio(1)).
     fn arguments(self, threads: u64, options: &Options) -> Vec<String> {
         let mut arguments = vec![
             "--name=tiobench".into(),
@@ -203,10 +202,10 @@ struct Side {
     runtime: u64,
 }
 
-/// Megabytes per second, all threads together, in fio's output for a test that was to read or write so many
-/// bytes; `None` if that was too quick to measure. The error says what is wrong with the output.
+/// Megabytes per second of all threads together, from fio's output for a test that had to read or write `bytes`;
+/// `None` if the test was too quick to measure. The error says what is wrong with the output.
 fn rate(text: &str, test: Test, bytes: u64) -> Result<Option<f64>, String> {
-    // Remarks may come first.
+    // fio may print remarks before the JSON.
     let start = if text.starts_with('{') { Some(0) } else { text.find("\n{").map(|at| at + 1) };
     let json = &text[start.ok_or("there is no JSON")?..];
     let printed: Printed = serde_json::from_str(json).map_err(|error| error.to_string())?;
@@ -292,7 +291,7 @@ mod tests {
         assert!(rate(&took(50), TESTS[0], 12 << 20).unwrap().is_some());
         for quick in [0, 1, 49] {
             assert_eq!(rate(&took(quick), TESTS[0], 12 << 20), Ok(None));
-            // The work must have been done anyway.
+            // Even a test that is too quick must have done all its work.
             assert!(rate(&took(quick), TESTS[0], 24 << 20).is_err());
         }
     }

@@ -9,21 +9,21 @@ use model::CpuSet;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub number: usize,
-    /// Its CPUs; none for memory alone.
+    /// The CPUs; empty for a node with only memory.
     pub cpus: Vec<u32>,
-    /// Its memory in bytes.
+    /// The memory in bytes.
     pub memory: u64,
 }
 
 /// All nodes, by number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// Never empty.
+    /// There is at least one.
     pub nodes: Vec<Node>,
 }
 
 impl Topology {
-    /// The machine this runs on.
+    /// The nodes of the machine on which this runs.
     pub fn of_this_machine() -> io::Result<Self> {
         Self::read(Path::new("/sys/devices/system/node"))
     }
@@ -44,7 +44,7 @@ impl Topology {
         Ok(Self { nodes })
     }
 
-    /// Bytes of memory of a node.
+    /// The memory of a node in bytes.
     pub fn memory(&self, number: usize) -> Option<u64> {
         Some(self.nodes.iter().find(|node| node.number == number)?.memory)
     }
@@ -56,7 +56,7 @@ impl Topology {
     }
 }
 
-/// `MemTotal` in bytes of a node's meminfo: `Node 0 MemTotal:  1001234 kB`; 0 if it has none.
+/// `MemTotal` in a node's meminfo, in bytes: `Node 0 MemTotal:  1001234 kB`. 0 if the text has none.
 fn memory(meminfo: &str) -> u64 {
     let total = meminfo.lines().find(|line| line.contains("MemTotal:"));
     let number = total.and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());

@@ -1,6 +1,6 @@
-//! Truncation of files whose pages were reclaimed: their shadow entries in the page cache have to be cleared
-//! one by one. The programs of Jan Kara's report of 2019 against the conversion of truncate to the XArray:
-//! 64 files, truncated together, several times.
+//! Truncation of files whose pages were reclaimed. Their shadow entries in the page cache have to be cleared one by
+//! one. It follows the programs of Jan Kara's report of 2019 against the conversion of truncate to the XArray: 64
+//! files, truncated together, several times.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -20,11 +20,10 @@ use guest::words::Words;
 use super::reporter::Reporter;
 use super::{Given, Result, While, Workload, refused, share_of};
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
     files: u64,
-    /// Bytes of all files together, in percent of the machine's memory.
+    /// The size of all files together, in percent of the machine's memory.
     share: f64,
     rounds: u32,
     memory: u64,
@@ -49,7 +48,7 @@ impl Workload for Options {
         Ok(found)
     }
 
-    /// Fills and truncates, once per round.
+    /// Fills and truncates, once for each round.
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         for _ in 0..self.rounds {
             reporter.phase("fill")?;
@@ -81,13 +80,13 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of one file.
+    /// The number of pages of one file.
     fn pages(&self) -> usize {
         share_of(self.memory, self.share) as usize / self.files as usize / PAGE
     }
 }
 
-/// Makes a sparse file whose pages have all been in the page cache, and are reclaimed.
+/// Makes a sparse file whose pages have all been in the page cache and have been reclaimed.
 fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     file.set_len((pages * PAGE) as u64)?;
@@ -99,7 +98,7 @@ fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Number of page cache nodes with shadow entries, as in `/proc/vmstat` since Linux 4.20.
+/// The number of page cache nodes with shadow entries, from `/proc/vmstat` since Linux 4.20.
 fn shadow_nodes() -> Option<u64> {
     let vmstat = fs::read_to_string("/proc/vmstat").ok()?;
     let line = vmstat.lines().find_map(|line| line.strip_prefix("workingset_nodes "))?;

@@ -1,4 +1,4 @@
-//! Processes that together use more anonymous memory than their memory cgroup may have, so that the kernel swaps.
+//! Processes that together use more anonymous memory than their memory cgroup allows, so that the kernel swaps.
 //!
 //! The phase `fill-4` has 4 processes that write each page of their memory in order, `passes` times, and free it.
 
@@ -18,10 +18,9 @@ use super::{Given, MIB, Result, While, Workload, WorkloadError, refused, share_o
 
 const NANOSECONDS: f64 = 1e9;
 
-/// The command line.
 pub struct Options {
     tasks: Vec<Tasks>,
-    /// Memory of all processes together, in percent of the machine's.
+    /// The memory of all processes together, in percent of the machine's.
     share: f64,
     /// The limit of the cgroup, in percent of the machine's memory.
     limit: f64,
@@ -94,13 +93,13 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Pages of each of so many processes.
+    /// The number of pages of each of `processes` processes.
     fn pages(&self, processes: usize) -> usize {
         share_of(self.memory, self.share) as usize / processes / PAGE
     }
 }
 
-/// Whether the machine has swap space (`/proc/swaps`: a line each, below a heading).
+/// Whether the machine has swap space (`/proc/swaps` has a heading, and a line for each).
 fn has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }

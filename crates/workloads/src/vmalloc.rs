@@ -1,5 +1,5 @@
-//! Measures vmalloc and vfree in the kernel, by the size of areas and by what else is allocated. A kernel module
-//! runs and times the tests (`workloads/vmalloc/timevmalloc.c`).
+//! Measures vmalloc and vfree in the kernel, by the size of areas and by what else is allocated. A kernel module runs
+//! and times the tests (`workloads/vmalloc/timevmalloc.c`).
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -23,7 +23,7 @@ use super::{Given, Result, While, Workload, WorkloadError, list_within, refused,
 
 /// The module's control file.
 const RUN: &str = "/sys/module/timevmalloc/parameters/run";
-/// The tests and their numbers for the module.
+/// The tests, with the numbers by which the module knows them.
 const TESTS: [(&str, u32); 5] = [
     ("fix_size", 0),
     ("random_size", 1),
@@ -31,20 +31,19 @@ const TESTS: [(&str, u32); 5] = [
     ("full_fit", 3),
     (HUGE, HUGE_NUMBER),
 ];
-/// A kernel before Linux 5.18 cannot do this test.
+/// The test that kernels before Linux 5.18 cannot do.
 const HUGE: &str = "huge_fix_size";
 const HUGE_NUMBER: u32 = 4;
 const NO_HUGE: &str = "this kernel has no vmalloc_huge()";
 
-/// The command line.
 pub struct Options {
     tests: Vec<(&'static str, u32)>,
-    /// Sizes of areas.
+    /// The sizes of areas, in pages.
     pages: Vec<u64>,
-    /// Areas of a sample.
+    /// The number of areas of a sample.
     areas: u64,
     rounds: u32,
-    /// What all areas together may take, in percent of the machine's memory.
+    /// The largest size of all areas together, in percent of the machine's memory.
     share: f64,
     cpu: usize,
     memory: u64,
@@ -99,7 +98,7 @@ impl Workload for Options {
     }
 }
 
-/// Whether the module can ask for huge pages: it tries with an area of one page.
+/// Whether the module can ask for huge pages. Tries it with an area of one page.
 fn has_huge() -> io::Result<bool> {
     match time(HUGE_NUMBER, 1, 1, 0) {
         Ok(_) => Ok(true),
@@ -109,13 +108,13 @@ fn has_huge() -> io::Result<bool> {
 }
 
 impl Options {
-    /// Whether all areas of this size fit.
+    /// Whether all areas fit if they have this size.
     fn fits(&self, pages: u64) -> bool {
         pages * self.areas * PAGE as u64 <= share_of(self.memory, self.share)
     }
 }
 
-/// Makes the module run a test. Returns the microseconds that an area takes.
+/// Makes the module run a test. Returns how many microseconds an area takes.
 fn time(test: u32, pages: u64, areas: u64, seed: u32) -> io::Result<f64> {
     fs::write(RUN, format!("{test} {pages} {areas} {seed}"))?;
     let text = fs::read_to_string(RUN)?;
@@ -123,7 +122,7 @@ fn time(test: u32, pages: u64, areas: u64, seed: u32) -> io::Result<f64> {
         .ok_or_else(|| io::Error::other(format!("{areas} areas gave `{}`", text.trim())))
 }
 
-/// The microseconds of an area, of the module's output: the number of areas, and nanoseconds of all of them.
+/// The microseconds for an area, from the module's output: the number of areas, and the nanoseconds of all together.
 fn of_area(text: &str, wanted: u64) -> Option<f64> {
     let (areas, nanoseconds) = text.trim().split_once(' ')?;
     let areas = areas.parse::<u64>().ok().filter(|areas| *areas == wanted && *areas > 0)?;

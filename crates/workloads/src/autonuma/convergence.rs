@@ -13,7 +13,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// No pages and threads.
+    /// A report of no pages and threads.
     pub fn of(topology: &Topology) -> Self {
         let nodes = topology.nodes.last().map_or(0, |last| last.number + 1);
         Self { pages: vec![0; nodes], threads: vec![0; nodes] }
@@ -41,14 +41,14 @@ enum State {
 }
 
 impl Convergence {
-    /// No reports of `processes` yet.
+    /// A record to which none of the `processes` has reported yet.
     pub fn of(processes: usize, topology: &Topology) -> Self {
         let nodes = topology.nodes.iter().map(|node| node.number).collect();
         Self { nodes, processes: vec![State::Silent; processes] }
     }
 
-    /// Takes a process's report, or `None` when it has ended. Once all running processes have reported,
-    /// returns the series with their shares, 0 to 1.
+    /// Adds a process's report, or `None` when the process has ended. Once all running processes have reported,
+    /// returns the series with their shares, from 0 to 1.
     pub fn update(&mut self, process: usize, placement: Option<Placement>) -> Vec<(String, f64)> {
         self.processes[process] = placement.map_or(State::Ended, State::Told);
         if self.processes.contains(&State::Silent) {

@@ -1,5 +1,5 @@
-//! The programs of autonuma-benchmark: processes whose threads zero memory that at first is all on one node.
-//! Automatic NUMA balancing decides where memory and threads go from there, and so how long the work takes.
+//! The programs of autonuma-benchmark: processes whose threads zero memory that is all on one node at first.
+//! Automatic NUMA balancing then decides where memory and threads go, and so how long the work takes.
 //!
 //! Each program is a phase. Its work is an amount, not a time. It reports its times, and about once a second
 //! the share of memory and of threads on each node, which shows how they converge.
@@ -31,7 +31,6 @@ use super::{Given, Main, Result, While, Workload, WorkloadError, list, refused};
 /// The name under which this workload starts its own processes.
 const PROCESS: &str = "autonuma-process";
 
-/// The command line.
 pub struct Options {
     programs: Vec<Program>,
     work: Work,
@@ -39,8 +38,8 @@ pub struct Options {
     /// The programs that first touch their memory on the first node.
     bound: Vec<Program>,
     interval: NonZeroU64,
-    /// The CPUs of the machine's definition. Kernels reserve different amounts of memory, and would otherwise
-    /// get different work.
+    /// The number of CPUs of the machine's definition. The kernel's figures would differ between kernels, which
+    /// reserve different amounts of memory, and so would the work.
     cpus: usize,
     memory: u64,
 }
@@ -105,7 +104,7 @@ fn run(
     reporter.sample("CPU", 100.0 * spent.total() / elapsed)
 }
 
-/// Checks that the first node has enough memory, which otherwise the OOM killer would find out.
+/// Checks that the memory fits on the first node. Otherwise the OOM killer would end the program.
 fn check_room(program: Program, plan: &Plan, node: usize, topology: &Topology) -> Result<()> {
     let Some(has) = topology.memory(node) else {
         return Err(refused("first-node", node, "there is no such node"));
@@ -167,7 +166,7 @@ fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Op
             return;
         }
     }
-    // The receiver is gone only if the workload has failed.
+    // The receiver is closed only if the workload has failed.
     let _ = sender.send((process, None));
 }
 

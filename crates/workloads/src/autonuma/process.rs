@@ -24,7 +24,7 @@ pub const STEP: usize = HUGE;
 const SAMPLE: usize = 512;
 /// The CPU of a thread that has not reported one.
 const NOWHERE: usize = usize::MAX;
-/// The operation that failed, for errors.
+/// The operation that errors name.
 const LOOKING: &str = "looking where memory and threads are";
 
 /// The plan of a process.
@@ -32,15 +32,15 @@ const LOOKING: &str = "looking where memory and threads are";
 pub struct Plan {
     /// The number of threads.
     pub threads: usize,
-    /// Its memory: a multiple of [`STEP`] for each thread.
+    /// The size of the memory in bytes: a multiple of [`STEP`] for each thread.
     pub bytes: usize,
     /// Whether every thread zeroes all memory. Otherwise each zeroes its own slice.
     pub whole: bool,
-    /// Steps that each thread zeroes.
+    /// The number of steps that each thread zeroes.
     pub steps: u64,
     /// The node on which every thread first touches all memory; `None` if the work itself touches it first.
     pub first_node: Option<usize>,
-    /// Milliseconds between two observations of memory and threads.
+    /// The time between two observations of memory and threads, in milliseconds.
     pub interval: u64,
 }
 
@@ -60,8 +60,8 @@ pub fn main(mut arguments: lexopt::Parser) -> Result<()> {
     })
 }
 
-/// The part of `words` that begins with a huge page. The kernel merges adjacent mappings, and the first touch
-/// of a thread's stack would allocate a huge page across the border, on any node.
+/// The part of `words` that begins at a huge page. The kernel merges adjacent mappings, so a stack next to it could
+/// share a huge page with the memory, on any node.
 fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
     let start = words.as_ptr().align_offset(STEP);
     &words[start..start + bytes / size_of::<AtomicU64>()]
@@ -69,8 +69,8 @@ fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
 
 /// Runs the threads. Calls `look` with their CPUs at each interval and at the end.
 ///
-/// The main thread, which is otherwise idle, calls it. It wakes up once per interval and asks the kernel for
-/// a few hundred pages.
+/// The main thread, which is otherwise idle, calls it. Once in an interval it wakes up and asks the kernel for the
+/// nodes of a few hundred pages.
 fn carry_out(
     plan: &Plan,
     memory: &[AtomicU64],
@@ -103,7 +103,7 @@ fn carry_out(
     })
 }
 
-/// The work of a thread.
+/// The work of one thread.
 fn work(
     plan: &Plan,
     memory: &[AtomicU64],
@@ -158,7 +158,7 @@ mod tests {
         Plan { threads: 2, bytes: 4 * STEP, whole, steps: 5, first_node: None, interval: 1 }
     }
 
-    /// Runs a plan over memory of ones, and returns the share of zeros afterwards.
+    /// Runs a plan over memory full of ones, and returns the share of zeros afterwards.
     fn zeroed(plan: &Plan) -> f64 {
         let memory = Words::anonymous(plan.bytes).unwrap();
         memory.iter().for_each(|word| word.store(1, Relaxed));

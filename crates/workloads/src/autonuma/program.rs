@@ -10,11 +10,11 @@ use super::process::{Plan, STEP};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Two processes, each with half as many threads as there are CPUs. Every thread zeroes all memory of its
-    /// process. At the start all of it is on the first node.
+    /// process, which is on the first node at the start.
     Numa01,
     /// Like `NUMA01`, but each thread zeroes its own slice.
     Numa01ThreadLocal,
-    /// One process with a thread per CPU. Each zeroes its own slice, which it touches first.
+    /// One process with a thread for each CPU. Each thread zeroes its own slice, and is the first to touch it.
     Numa02,
     /// Like `NUMA02`, with half as many threads.
     Numa02Smt,
@@ -31,20 +31,20 @@ pub struct Work {
     pub share: f64,
 }
 
-/// Passes of each program.
+/// The number of passes of each program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passes([f64; 4]);
 
 impl Default for Work {
-    /// The original's passes. With three tenths of a node, both processes fit on one node, and leave room
-    /// for the kernel.
+    /// The number of passes of the original. With three tenths of a node, both processes fit on one node, and leave
+    /// space for the kernel.
     fn default() -> Self {
         Self { passes: Passes([50.0, 1000.0, 800.0, 800.0]), scale: 1.0, share: 30.0 }
     }
 }
 
 impl Work {
-    /// Reports invalid values.
+    /// Fails if a value is invalid.
     pub fn check(&self) -> Result<()> {
         if !(self.scale > 0.0 && self.scale <= 1e6) {
             return Err(refused("scale", self.scale, "above 0, at most 1000000"));
@@ -93,17 +93,16 @@ impl Program {
         if self.is_pair() { 2 } else { 1 }
     }
 
-    /// Whether it has two processes that share the machine.
+    /// Whether the program has two processes that share the machine.
     const fn is_pair(self) -> bool {
         matches!(self, Self::Numa01 | Self::Numa01ThreadLocal)
     }
 
-    /// The plan of each of its processes on a machine with `cpus`, whose nodes have `memory` bytes on
-    /// average.
+    /// The plan of each process on a machine with `cpus` CPUs, whose nodes have `memory` bytes on average.
     pub fn plan(self, work: &Work, cpus: usize, memory: u64) -> Plan {
         let half = cpus / 2;
         let threads = if self == Self::Numa02 { cpus } else { half }.max(1);
-        // The original has 3 GiB per process, and 1 GiB.
+        // The original has 3 GiB for each of two processes, or 1 GiB for one.
         let part = if self.is_pair() { 1.0 } else { 3.0 };
         let bytes = (memory as f64 * work.share / 100.0 / part) as usize;
         let unit = STEP * threads;
@@ -155,7 +154,7 @@ mod tests {
         let close = |value: u64, gib: u64| value.abs_diff(gib * GIB) < gib * GIB / 10;
         assert_eq!(plans.each_ref().map(|plan| plan.threads), [24, 24, 48, 24]);
         assert!(close(plans[0].bytes as u64, 3) && close(plans[2].bytes as u64, 1));
-        // Both processes together: threads x 50 x 3 GiB, 1000 x 3 GiB, 800 x 1 GiB.
+        // The originals zero threads x 50 x 3 GiB (both processes together), 1000 x 3 GiB, and 800 x 1 GiB.
         assert!(close(2 * total(&plans[0]), 2 * 24 * 150), "{:?}", plans[0]);
         assert!(close(2 * total(&plans[1]), 2 * 3000), "{:?}", plans[1]);
         assert!(close(total(&plans[2]), 800) && close(total(&plans[3]), 800));

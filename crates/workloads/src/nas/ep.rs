@@ -10,10 +10,10 @@ use super::verify::check;
 use super::{Class, Outcome};
 
 const SEED: u64 = 271_828_183;
-/// Pairs of a batch, which is drawn before it is used.
+/// The number of pairs of a batch. A batch is drawn before it is used.
 const BATCH: usize = 1 << 16;
 const EPSILON: f64 = 1e-8;
-/// Square annuli of width 1 around the origin.
+/// The number of square annuli of width 1 around the origin.
 const ANNULI: usize = 10;
 
 /// The logarithm to the base 2 of the number of pairs.
@@ -33,12 +33,12 @@ fn official(class: Class) -> [f64; 2] {
     ])
 }
 
-/// Bytes of the batches of so many threads.
+/// The size of the batches of `threads` threads, in bytes.
 pub fn bytes(threads: usize) -> u64 {
     (threads * 2 * BATCH * size_of::<f64>()) as u64
 }
 
-/// What a thread has found.
+/// The result of one thread.
 #[derive(Clone, Default)]
 struct Tally {
     sums: [f64; 2],
@@ -74,7 +74,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Outcome {
 }
 
 impl Tally {
-    /// Takes pairs of numbers; those outside the unit circle have no deviates.
+    /// Adds pairs of numbers. Those outside the unit circle have no deviates.
     fn add(&mut self, numbers: &[f64]) {
         for pair in numbers.chunks_exact(2) {
             let [x, y] = [2.0 * pair[0] - 1.0, 2.0 * pair[1] - 1.0];

@@ -1,5 +1,5 @@
-//! IS, "integer sort": ranks integer keys, ten times, each time with two keys changed. Random access to
-//! memory. Keys are first sorted into buckets, which threads then take in turn.
+//! IS, "integer sort": ranks integer keys, ten times, each time with two keys changed. It accesses memory at random.
+//! Keys are first sorted into buckets, which threads then take in turn.
 //!
 //! NASA's programs have 8-byte keys in class D; here keys always have 4 bytes, which suffice for all ranks.
 
@@ -19,14 +19,13 @@ use super::{Class, Outcome, Result};
 const SEED: u64 = 314_159_265;
 const ITERATIONS: usize = 10;
 
-/// The logarithms to the base 2 of how many keys there are, how large they are, and how many
-/// buckets they are sorted into.
+/// The logarithms to the base 2 of the number of keys, of the number of their values, and of the number of buckets.
 fn size(class: Class) -> [u32; 3] {
     class.pick([[16, 11, 9], [20, 16, 10], [23, 19, 10], [25, 21, 10], [27, 23, 10], [31, 27, 10]])
 }
 
-/// A key whose rank is known: its place, and its rank in iteration 0, which rises or falls by 1 per
-/// iteration.
+/// A key whose rank is known: its place, its rank in iteration 0, and by how much the rank changes with each
+/// iteration, 1 or -1.
 type KnownRank = (usize, i64, i64);
 
 fn official(class: Class) -> [KnownRank; 5] {
@@ -70,7 +69,7 @@ fn official(class: Class) -> [KnownRank; 5] {
     ])
 }
 
-/// Bytes of all arrays.
+/// The size of all arrays in bytes.
 pub fn bytes(class: Class) -> u64 {
     let [keys, values, _] = size(class);
     4 * (2 * (1u64 << keys) + (1u64 << values))
@@ -79,17 +78,17 @@ pub fn bytes(class: Class) -> u64 {
 /// What the threads share.
 struct Sort {
     known: [KnownRank; 5],
-    /// Number of possible keys.
+    /// The number of possible keys.
     values: usize,
     buckets: usize,
-    /// The number of a key's bits below those of its bucket.
+    /// The number of bits of a key below those of its bucket.
     shift: u32,
     keys: HalfWords,
-    /// The keys by buckets.
+    /// The keys, ordered by bucket.
     sorted: HalfWords,
     /// For each key, the number of keys up to it.
     ranks: HalfWords,
-    /// Keys of each thread in each bucket.
+    /// The number of keys of each thread in each bucket.
     counts: HalfWords,
     /// Where the buckets end in `sorted`.
     ends: HalfWords,
@@ -104,7 +103,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
         sort.fill(member);
         stages.begin(member, Stage::WarmUp);
         sort.rank(member, 1);
-        // The warm-up is not timed, so its failures do not count.
+        // Failures in the warm-up do not count, because it is not timed.
         member.alone(|| sort.failures.lock().expect("nobody panics").clear());
         stages.begin(member, Stage::Steady);
         for iteration in 1..=ITERATIONS {
@@ -139,7 +138,7 @@ impl Sort {
         })
     }
 
-    /// Makes the keys: each the mean of four random numbers, scaled.
+    /// Makes the keys. Each is the mean of four random numbers, scaled.
     fn fill(&self, member: &Member<'_>) {
         let share = member.share(self.keys.len());
         let mut random = Random::new(SEED).skip(4 * share.start as u64);
@@ -151,14 +150,14 @@ impl Sort {
         }
     }
 
-    /// Ranks all keys.
+    /// Ranks all keys, two of which depend on the iteration.
     fn rank(&self, member: &Member<'_>, iteration: usize) {
         member.alone(|| {
             self.keys[iteration].set(iteration as u32);
             self.keys[iteration + ITERATIONS].set((self.values - iteration) as u32);
             self.next_bucket.store(0, Relaxed);
         });
-        // Keys stay the same until the next iteration changes some.
+        // The keys do not change until the next iteration changes two of them.
         self.count(member);
         member.wait();
         self.distribute(member);
@@ -179,7 +178,7 @@ impl Sort {
         }
     }
 
-    /// Moves this thread's keys to their buckets, behind those of the threads before it.
+    /// Moves this thread's keys to their buckets, behind those of the preceding threads.
     fn distribute(&self, member: &Member<'_>) {
         let mut next = vec![0; self.buckets];
         let mut end = 0;
@@ -202,7 +201,7 @@ impl Sort {
         }
     }
 
-    /// A bucket that no thread has taken yet. Threads take them one by one, because their sizes differ much.
+    /// A bucket that no thread has taken. Threads take one at a time, because sizes differ much.
     fn take_bucket(&self) -> Option<usize> {
         let bucket = self.next_bucket.fetch_add(1, Relaxed);
         (bucket < self.buckets).then_some(bucket)
@@ -248,14 +247,14 @@ impl Sort {
         }
     }
 
-    /// Puts all keys in order by their ranks, and checks the order.
+    /// Puts all keys in order by rank, and checks the order.
     fn place(&self, member: &Member<'_>) {
         member.alone(|| self.next_bucket.store(0, Relaxed));
         while let Some(bucket) = self.take_bucket() {
             for key in &self.sorted[self.places(bucket)] {
                 let key = key.get();
                 let rank = &self.ranks[key as usize];
-                // If there are more keys than counted, ranks would become negative. The order is wrong then.
+                // If there are more keys than were counted, ranks would become negative. Then the order is wrong.
                 rank.set(rank.get().saturating_sub(1));
                 self.keys[rank.get() as usize].set(key);
             }

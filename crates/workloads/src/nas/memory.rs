@@ -1,8 +1,8 @@
-//! Arrays that the threads of a team share: mapped at once, backed by pages when threads touch them. They are
+//! Arrays that the threads of a team share. They are mapped at once, and get pages when threads touch them. They are
 //! anonymous memory, or shared mappings of files.
 //!
-//! Elements are atomics, so that a missing barrier can only cause a wrong result, which verification finds.
-//! Loads and stores are relaxed, which are plain moves on x86; the team's barriers order them.
+//! Elements are atomics: a missing barrier can only cause a wrong result, which verification finds. Loads and stores
+//! are relaxed, which are plain moves on x86. The barriers of the team order them.
 
 use std::fs::File;
 use std::io;
@@ -21,10 +21,10 @@ pub trait Element {
     /// The type of its value.
     type Value;
 
-    /// Reads it.
+    /// Loads the value of the element.
     fn get(&self) -> Self::Value;
 
-    /// Writes it.
+    /// Stores a value in the element.
     fn set(&self, value: Self::Value);
 }
 
@@ -54,15 +54,15 @@ impl Element for AtomicU32 {
     }
 }
 
-/// The directory of the files that arrays are mappings of; unset for anonymous memory.
+/// The directory of the files that arrays map; unset for anonymous memory.
 pub static FILES: OnceLock<PathBuf> = OnceLock::new();
 
-/// Maps real numbers, all 0.
+/// Maps an array of real numbers, all 0.
 pub fn reals(count: usize) -> Result<Words> {
     mapped(count * size_of::<AtomicU64>(), Words::shared, Words::anonymous)
 }
 
-/// Maps whole numbers, all 0.
+/// Maps an array of whole numbers, all 0.
 pub fn integers(count: usize) -> Result<HalfWords> {
     mapped(count * size_of::<AtomicU32>(), HalfWords::shared, HalfWords::anonymous)
 }
@@ -80,7 +80,7 @@ fn mapped<W>(
     words.while_(format!("mapping {bytes} bytes"))
 }
 
-/// A sparse file without a name, which lives as long as its mappings.
+/// Makes a sparse file without a name, which exists as long as its mappings.
 fn file(directory: &Path, bytes: usize) -> Result<File> {
     let mut options = File::options();
     options.read(true).write(true).custom_flags(libc::O_TMPFILE);

@@ -48,7 +48,7 @@ enum Class {
 impl Class {
     const ALL: [Self; 6] = [Self::S, Self::W, Self::A, Self::B, Self::C, Self::D];
 
-    /// This class's element of values given for all classes.
+    /// The element for this class of values given for all classes.
     fn pick<T: Copy>(self, values: [T; Self::ALL.len()]) -> T {
         values[self as usize]
     }
@@ -75,7 +75,7 @@ enum Benchmark {
 impl Benchmark {
     const ALL: [Self; 5] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Lu];
 
-    /// Bytes of its arrays.
+    /// The size of its arrays in bytes.
     fn bytes(self, class: Class, threads: usize) -> u64 {
         match self {
             Self::Ep => ep::bytes(threads),
@@ -128,15 +128,14 @@ struct Outcome {
     remark: String,
 }
 
-/// The command line.
 pub struct Options {
-    /// The requested benchmarks; empty for all that fit into memory.
+    /// The requested benchmarks; if empty, all that fit into memory.
     benchmarks: Vec<Benchmark>,
     class: Class,
     threads: usize,
     /// The machine's memory in bytes.
     memory: u64,
-    /// Where the files are that arrays are mappings of; without it they are anonymous memory.
+    /// The directory of the files that the arrays map; without it arrays are anonymous memory.
     files: Option<PathBuf>,
     /// The user's own programs, which replace ours.
     programs: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Runs programs of the NAS Parallel Benchmarks that the user has built. Their printed figures count if they
+//! Runs programs of the NAS Parallel Benchmarks that the user has built. The figures that they print count if they
 //! verified their results.
 
 use std::fmt;
@@ -42,13 +42,13 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// Runs the programs one after the other. With several programs, figures of the successful ones are reported
-/// and failures are noted. With a single program, or if none succeeds, a failure is an error.
+/// Runs the programs one after the other. If one of several programs fails, a note says so and the figures of the
+/// others are reported. A failure is an error if there is only one program, or if none succeeds.
 pub fn run(programs: &[PathBuf], threads: usize, reporter: &mut Reporter) -> Result<()> {
     let mut failures = Vec::new();
     for program in programs {
         match run_one(program, threads, reporter) {
-            // The reporter's error: the agent no longer reads.
+            // The reporter failed: the agent no longer reads.
             Err(error @ WorkloadError::Io { .. }) => return Err(error),
             Err(error) => failures.push(error),
             Ok(()) => {}
@@ -191,8 +191,8 @@ mod tests {
     /// Runs several scripts as programs with these names.
     fn lines_of(scripts: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
-        // Written by another process: a child that another test starts could hold our file open, and a file
-        // open for writing cannot be executed.
+        // Another process writes the file. If this one did, a child that another test starts could hold the file
+        // open, and a file that is open for writing cannot be executed.
         let write = r#"printf '#!/bin/sh\n%s' "$1" > "$0"; chmod 755 "$0""#;
         let programs = scripts.iter().map(|(name, script)| {
             let program = directory.path().join(name);

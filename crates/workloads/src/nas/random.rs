@@ -5,17 +5,17 @@ const MULTIPLIER: u64 = 1_220_703_125;
 const MASK: u64 = (1 << 46) - 1;
 const SCALE: f64 = 1.0 / (1u64 << 46) as f64;
 
-/// A place in the sequence.
+/// A position in the sequence.
 #[derive(Clone, Copy)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence after `seed`, which is not part of it.
+    /// The sequence that follows `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// This sequence without its next `count` numbers, in steps logarithmic in `count`.
+    /// This sequence without its next `count` numbers. The time is logarithmic in `count`.
     pub fn skip(self, count: u64) -> Self {
         let (mut state, mut factor, mut left) = (self.0, MULTIPLIER, count);
         while left > 0 {
@@ -28,14 +28,14 @@ impl Random {
         Self(state)
     }
 
-    /// The next number.
+    /// Draws the next number, from 0 to 1.
     pub fn draw(&mut self) -> f64 {
         self.0 = multiply(self.0, MULTIPLIER);
         self.0 as f64 * SCALE
     }
 }
 
-/// A product's last 46 bits, which do not depend on those beyond the 64th.
+/// The last 46 bits of a product. They do not depend on bits beyond the 64th.
 fn multiply(a: u64, b: u64) -> u64 {
     a.wrapping_mul(b) & MASK
 }
@@ -53,7 +53,7 @@ mod tests {
         }
     }
 
-    /// Against arithmetic without any wrapping.
+    /// Compares with arithmetic that does not wrap.
     #[test]
     fn products_are_exact() {
         let exact = |a: u64, b: u64| (u128::from(a) * u128::from(b) % (1 << 46)) as u64;

@@ -1,4 +1,5 @@
-//! The stages of a benchmark's run, a phase each: those before the specification's timer, and the timed one.
+//! The stages of a benchmark's run. Each is a phase: those before the timer of the specification, the timed one, and
+//! the verification.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ pub enum Stage {
     Fill,
     /// The timed work is done once, or a part of it.
     WarmUp,
-    /// The timed work.
+    /// The work that the specification times.
     Steady,
     /// The result is verified.
     Verify,
@@ -37,7 +38,7 @@ impl fmt::Display for Stage {
 /// The times of the timed stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StageTimes {
-    /// Elapsed seconds.
+    /// Elapsed time in seconds.
     pub elapsed: f64,
     /// CPU time of all threads together.
     pub cpu: CpuTime,
@@ -47,7 +48,7 @@ pub struct StageTimes {
 pub struct Stages<'a>(Mutex<Progress<'a>>);
 
 struct Progress<'a> {
-    /// The benchmark with its class, such as `ep.S`.
+    /// The benchmark and its class, such as `ep.S`.
     name: String,
     reporter: &'a mut Reporter,
     /// The first failure to report.
@@ -57,7 +58,7 @@ struct Progress<'a> {
 }
 
 impl<'a> Stages<'a> {
-    /// Those of the benchmark `name`.
+    /// The stages of the benchmark `name`.
     pub fn new(name: &str, reporter: &'a mut Reporter) -> Self {
         let (result, taken) = (Ok(()), StageTimes::default());
         Self(Mutex::new(Progress { name: name.to_owned(), reporter, result, started: None, taken }))

@@ -1,5 +1,5 @@
-//! Threads that do the same work on parts of shared arrays, like OpenMP with static schedules. They sleep
-//! while they wait for each other: in exact mode spinning would be counted.
+//! Threads that do the same work on parts of shared arrays, like OpenMP with static schedules. They sleep while they
+//! wait for each other, because exact mode would count spinning.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,19 +11,19 @@ use std::thread;
 use super::memory::Element;
 use crate::tasks::share;
 
-/// The largest number of values that are summed at a time.
+/// The largest number of values that are summed at once.
 const WIDEST: usize = 16;
 
 /// What the threads share.
 pub struct Team {
     barrier: Barrier,
-    /// Each member's contribution to a sum, in two alternating banks: while some members read one, others
-    /// already write the other.
+    /// What each member contributes to a sum, in two banks. While some members still read one bank, others already
+    /// write the other.
     parts: Vec<[[AtomicU64; WIDEST]; 2]>,
     progress: Vec<Progress>,
 }
 
-/// The number of steps a member has done.
+/// How many steps a member has done.
 #[derive(Default)]
 struct Progress {
     steps: Mutex<usize>,
@@ -39,7 +39,7 @@ pub struct Member<'a> {
 }
 
 impl Team {
-    /// A team of so many threads.
+    /// A team of `threads` threads.
     pub fn new(threads: usize) -> Self {
         let zeros = || [const { AtomicU64::new(0) }; WIDEST];
         Self {
@@ -68,7 +68,7 @@ impl Team {
     }
 }
 
-/// Ends the process when its thread panics. Otherwise the other threads would wait forever.
+/// Ends the process if its thread panics. Otherwise the other threads would wait forever.
 struct EndTogether;
 
 impl Drop for EndTogether {
@@ -110,7 +110,7 @@ impl Member<'_> {
         self.wait();
     }
 
-    /// Sums the contributions of all members, always in the same order. It is also a barrier.
+    /// Sums the contributions of all members, always in the same order. This is also a barrier.
     pub fn sum<const N: usize>(&self, own: [f64; N]) -> [f64; N] {
         const { assert!(N <= WIDEST) };
         let bank = self.bank.replace(1 - self.bank.get());

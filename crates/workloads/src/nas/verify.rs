@@ -1,9 +1,9 @@
 //! Compares results with the official values.
 
-/// Accepts `found` if it differs from `official` by at most the share `epsilon`. The error has both values,
-/// if they differ more or `found` is not a number.
+/// Accepts `found` if it differs from `official` by at most the share `epsilon`. The error, also for a `found` that
+/// is not a number, has both values.
 pub fn check(what: &str, found: f64, official: f64, epsilon: f64) -> Result<(), String> {
-    // Written so that a NaN does not match.
+    // This form rejects a NaN.
     match ((found - official) / official).abs() <= epsilon {
         true => Ok(()),
         false => Err(format!("{what} is {found:.13e}, but the official value is {official:.13e}")),

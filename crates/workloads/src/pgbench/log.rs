@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 /// The longest log of one run, in bytes.
 const MAX_LOG: u64 = 2 << 30;
-/// The longest line, which has six numbers.
+/// The longest line, in bytes. A line has six numbers.
 const MAX_LINE: u64 = 160;
 
 /// The number of transactions in pgbench's report.
@@ -12,14 +12,14 @@ pub fn processed(report: &str) -> Option<u64> {
     let mut lines = report.lines();
     let rest =
         lines.find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
-    // Some reports also have the intended number.
+    // Some reports also print the intended number.
     rest.split(['/', ' ']).next()?.parse().ok()
 }
 
-/// The transactions in a window of a run.
+/// The rate of transactions in a window of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Transactions a second.
+    /// Transactions per second.
     pub value: f64,
     /// The end of the window, in microseconds since 1970.
     pub ended: u64,
@@ -27,7 +27,7 @@ pub struct Rate {
 
 /// All transactions of a run.
 pub struct Log {
-    /// The number of bytes that may still be read.
+    /// How many more bytes may be read.
     room: u64,
     /// The end of each transaction, in microseconds since 1970.
     ends: Vec<u64>,
@@ -42,9 +42,9 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Adds a log: a line per transaction with its client, its number, its latency in microseconds, its
-    /// script, and its end, in seconds and microseconds. The error says what is wrong, when a line is invalid
-    /// or there are too many.
+    /// Adds a log. Each transaction has a line with its client, its number, its latency in microseconds, its script,
+    /// and its end in seconds and microseconds. The error says what is wrong if a line is invalid or there are too
+    /// many.
     pub fn read(&mut self, log: impl Read) -> Result<(), String> {
         let mut log = BufReader::new(log);
         let mut line = Vec::new();
@@ -73,7 +73,7 @@ impl Log {
         self.ends.len()
     }
 
-    /// The rates in so many windows. The first begins a run's length before the last transaction.
+    /// The rates in `windows` windows. The first begins `seconds` seconds before the last transaction.
     pub fn rates(&self, seconds: u32, windows: u32) -> Vec<Rate> {
         let Some(last) = self.ends.iter().max() else {
             return Vec::new();
@@ -81,7 +81,7 @@ impl Log {
         let window = u64::from(seconds) * 1_000_000 / u64::from(windows);
         let mut counts = vec![0u32; windows as usize];
         for end in &self.ends {
-            // A transaction before the first window was shifted there by a slow start.
+            // A slow start put this transaction before the first window.
             let back = ((last - end) / window).min(u64::from(windows) - 1);
             counts[windows as usize - 1 - back as usize] += 1;
         }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn rates_are_per_window() {
-        // Ten transactions in each of the first three seconds, twenty in the last.
+        // There are ten transactions in each of the first three seconds, and twenty in the last.
         let at = |number: u64| 1_700_000_000_000_000 + number;
         let early = (0..30).map(|number| at(number * 100_000));
         let ends = early.chain((0..20).map(|number| at(3_000_000 + number * 50_000)));

@@ -1,5 +1,5 @@
-//! Transactions of a PostgreSQL database by a number of clients: PostgreSQL's own pgbench, read-only
-//! (`select-only`) or reading and writing (`tpcb-like`).
+//! Transactions of a PostgreSQL database by several clients: PostgreSQL's own pgbench, read-only (`select-only`) or
+//! reading and writing (`tpcb-like`).
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -7,10 +7,9 @@
 //! | `warmup-N` | N clients, not counted |
 //! | `steady-N` | N clients, counted |
 //!
-//! A rate is reported for each fortieth of a steady phase, or for each 2 seconds if that is longer;
-//! latencies are over all its transactions. pgbench's own count, its log, and the server's count must agree.
-//! All figures are reported between phases, because the names of phases would otherwise become part of their
-//! names.
+//! A rate is reported for each fortieth of a steady phase, or for each 2 seconds if that is longer. Latencies are
+//! over all transactions of the phase. pgbench's own count, its log and the server's count must agree. All figures
+//! are reported between phases, because the names of phases would otherwise become part of their names.
 
 mod log;
 mod server;
@@ -27,33 +26,32 @@ use log::{Log, Rate};
 use model::count;
 use server::Server;
 
-/// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
-/// accounts: 61 accounts fit on a page of 8 KiB, and 366 on one of the index.
+/// The size of a table of accounts and its index for each unit of pgbench's scale, in bytes. A unit is 100000
+/// accounts. 61 accounts fit on a page of 8 KiB, and 366 on a page of the index.
 const UNIT: f64 = (100_000 / 61 + 100_000 / 366) as f64 * 8192.0;
-/// The number of rates reported for a steady phase, and the least seconds of each. With 20 or more rates,
-/// warm-up can be detected.
+/// The number of rates of a steady phase, and the least seconds of each. With 20 or more rates, warm-up can be
+/// detected.
 const WINDOWS: (u32, u32) = (40, 2);
-/// The reported latencies, as percentiles of the transactions.
+/// The percentiles of transactions whose latencies are reported.
 const PERCENTILES: [(&str, f64); 4] =
     [("lat-p50", 50.0), ("lat-p95", 95.0), ("lat-p99", 99.0), ("lat-max", 100.0)];
-/// Other transactions that may be committed meanwhile: pgbench queries the size of its tables, we query the
-/// count, the server cleans up. This number, or one in this many, is not a disagreement.
+/// How many other transactions may be committed at the same time: pgbench queries the size of its tables, we query
+/// the count, the server cleans up. Up to this number, or one in this many, is no disagreement.
 const OTHERS: (u64, u64) = (100, 100);
 
 /// The longest phase, in seconds: pgbench logs each transaction of it.
 const LONGEST: u32 = 3600;
-/// pgbench is considered hung if it takes so many seconds longer than requested.
+/// pgbench counts as hung if it takes this many seconds more than requested.
 const PATIENCE: u32 = 300;
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
-    /// Bytes of the database, in percent of the machine's memory.
+    /// The size of the database, in percent of the machine's memory.
     size: f64,
     /// pgbench's name of the script.
     script: &'static str,
     clients: Vec<u32>,
-    /// Seconds of each phase.
+    /// The length of each phase in seconds.
     warmup: u32,
     steady: u32,
     memory: u64,
@@ -80,7 +78,7 @@ impl Workload for Options {
         })
     }
 
-    /// Makes the database, and runs each number of clients.
+    /// Makes the database, and measures each number of clients.
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("init")?;
         let most = self.clients.iter().copied().max().unwrap_or(1);
@@ -110,12 +108,12 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// pgbench's scale of the database.
+    /// The scale of the database for pgbench.
     fn scale(&self) -> u64 {
         ((self.memory as f64 * self.size / 100.0 / UNIT).round() as u64).max(1)
     }
 
-    /// pgbench's arguments for so many clients and seconds.
+    /// The arguments for pgbench with these clients and seconds.
     fn arguments(&self, clients: u32, seconds: u32) -> Vec<String> {
         let threads = clients.min(self.cpus);
         let words =
@@ -124,14 +122,14 @@ impl Options {
     }
 }
 
-/// The usual numbers of clients in tables: 1, 5, 12, 21, 30, then every 18, below the most, which is the
-/// last.
+/// The usual numbers of clients in tables: 1, 5, 12, 21, 30, then every 18. The last is `most`; the others are
+/// smaller.
 fn steps(most: u32) -> Vec<u32> {
     let steps = [1, 5, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&clients| clients < most).chain([most]).collect()
 }
 
-/// The time limit of a pgbench run of so many seconds.
+/// The time limit of a run of pgbench that takes `seconds` seconds.
 fn limit(seconds: u32) -> Duration {
     Duration::from_secs((seconds + PATIENCE).into())
 }
@@ -160,7 +158,7 @@ fn report(reporter: &mut Reporter, clients: u32, mut log: Log, seconds: u32) -> 
     Ok(())
 }
 
-/// Converts microseconds since 1970 into guest time, by the current difference between both clocks.
+/// Returns a function from microseconds since 1970 to guest time, by the current difference of the two clocks.
 fn since_boot() -> impl Fn(u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let (now, up) = (now.as_micros() as u64, boot_time());
@@ -186,7 +184,7 @@ fn garbage(problem: String) -> ProgramError {
     ProgramError::Garbage { program: "pgbench".into(), problem }
 }
 
-/// A note on pgbench's transactions, if its own count, its log and the server's count agree.
+/// A note on pgbench's transactions, if pgbench's count, its log and the server's count agree.
 fn agreed(output: &Output, log: &Log, counted: i64) -> Result<String, String> {
     let done = log::processed(&output.text).ok_or("its report has no number of transactions")?;
     if done == 0 {
@@ -216,7 +214,7 @@ mod tests {
         let (manifest, _) = manifest("pgbench");
         let options: Options = options("pgbench", &[]).unwrap();
         assert_eq!((options.clients.as_slice(), options.script), (&[1, 5, 8][..], "select-only"));
-        // 1 GiB of the 2: about 15 MB for each unit.
+        // The database has 1 GiB of 2 GiB. A unit has about 15 MB.
         assert_eq!(options.scale(), 69);
         let names: Vec<_> = manifest.metrics.iter().map(|metric| metric.name.as_str()).collect();
         let latencies = PERCENTILES.map(|(name, _)| name);

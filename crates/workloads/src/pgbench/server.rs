@@ -1,4 +1,4 @@
-//! A PostgreSQL server with a database of its own, run as the user that it requires.
+//! A PostgreSQL server with its own database. It runs as the user that it requires.
 
 use std::fs;
 use std::io;
@@ -9,35 +9,35 @@ use std::time::Duration;
 use super::super::program::{Program, ProgramError, end_of};
 use super::super::{Result, While, WorkloadError};
 
-/// The directory of this version's programs in Debian.
+/// The directory of the programs of this version in Debian.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// The user, in the user space's `/etc/passwd`.
+/// The user, from the user space's `/etc/passwd`.
 const USER: &str = "postgres";
 const ACCOUNTS: &str = "/etc/passwd";
 /// The directory of the server's sockets.
 const SOCKETS: &str = "/tmp";
-/// The database, which exists from the start.
+/// The database, which every server has from the start.
 const DATABASE: &str = "postgres";
-/// Returns when no other client is connected. The server counts the transactions of a connection completely
-/// only when its process ends, which may be after the client has (`pgstat_report_stat`).
+/// Returns when no other client is connected. The server counts all transactions of a connection only when its
+/// process ends, which may be after the client has ended (`pgstat_report_stat`).
 const CLIENTS_LEFT: &str = "DO $$ BEGIN \
     WHILE EXISTS (SELECT FROM pg_stat_activity \
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) \
     LOOP PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$";
-/// An upper limit for the server's recovery.
+/// The longest time for the server's recovery, in seconds.
 const PATIENCE: &str = "600";
-/// An upper limit for the end of its processes after their clients.
+/// The longest time until the server's processes end after their clients.
 const FAREWELL: Duration = Duration::from_secs(300);
 
-/// A running server.
+/// A server that runs, and its database.
 pub struct Server {
     place: PathBuf,
     user: (u32, u32),
 }
 
 impl Server {
-    /// Makes the directory `place` with a database, and starts a server for so many clients. Its shared
-    /// buffers are a fifth of the memory, as usual.
+    /// Makes the directory `place` with a database, and starts a server for `clients` clients. Its shared buffers are
+    /// a fifth of the memory, as usual.
     pub fn start(place: &Path, memory: u64, clients: u32) -> Result<Self> {
         let accounts = fs::read_to_string(ACCOUNTS).while_(ACCOUNTS)?;
         let no_user = || io::Error::new(io::ErrorKind::NotFound, format!("no user {USER}"));
@@ -65,20 +65,20 @@ impl Server {
         }
     }
 
-    /// Its directory, which pgbench may write to.
+    /// The server's directory, which pgbench may write to.
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// pgbench with these arguments, to be run.
+    /// A program that runs pgbench with these arguments.
     pub fn pgbench(&self, arguments: impl IntoIterator<Item = impl AsRef<str>>) -> Program {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
         let program = self.program("pgbench").args(["-h", SOCKETS, "-U", USER]);
         program.args(arguments).args([DATABASE])
     }
 
-    /// Transactions that the server has counted in the database since it was made (`pg_stat_database`),
-    /// including all clients that have ended.
+    /// How many transactions the server has counted in the database since it was made (`pg_stat_database`). This
+    /// includes all clients that have ended.
     pub fn commits(&self) -> Result<i64, ProgramError> {
         let query =
             format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
@@ -90,19 +90,19 @@ impl Server {
         })
     }
 
-    /// Writes its changes to the disk, which it would otherwise do some time later.
+    /// Writes the server's changes to the disk, which it would otherwise do later.
     pub fn checkpoint(&self) -> Result<(), ProgramError> {
         self.psql(&["CHECKPOINT"]).run().map(drop)
     }
 
-    /// psql that runs these commands, one after the other.
+    /// A program that runs these commands in psql, one after the other.
     fn psql(&self, commands: &[&str]) -> Program {
         let how = ["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
         let commands = commands.iter().flat_map(|command| ["-c", *command]);
         self.program("psql").args(how).args(commands).args([DATABASE])
     }
 
-    /// Stops it, and removes the database.
+    /// Stops the server, and removes the database.
     pub fn stop(self) -> Result<()> {
         let how = ["stop", "-w", "-t", PATIENCE, "-m", "fast", "-D"];
         self.program("pg_ctl").args(how).args([self.data()]).run()?;
@@ -119,8 +119,8 @@ impl Server {
     }
 }
 
-/// The server's settings as options of its command line. It assumes that three quarters of the memory cache
-/// its files, as usual.
+/// The server's settings as options of its command line. They assume that three quarters of the memory cache its
+/// files, as usual.
 fn settings(memory: u64, clients: u32) -> String {
     let mib = memory >> 20;
     let settings = [
@@ -129,13 +129,13 @@ fn settings(memory: u64, clients: u32) -> String {
         format!("shared_buffers={}MB", (mib / 5).max(1)),
         format!("effective_cache_size={}MB", (mib * 3 / 4).max(1)),
         format!("max_connections={}", clients + 10),
-        // Compiled queries depend on the distribution's build, not on the kernel.
+        // The code of compiled queries depends on the distribution, not on the kernel.
         "jit=off".to_owned(),
     ];
     settings.map(|setting| format!("-c {setting}")).join(" ")
 }
 
-/// User and group of a name in the text of passwd(5).
+/// The user and group IDs of a name in the text of passwd(5).
 fn account(text: &str, name: &str) -> Option<(u32, u32)> {
     let mut accounts = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let account = accounts.find(|fields| fields.first() == Some(&name))?;

@@ -1,5 +1,5 @@
-//! Parses the output of `xfs_repair -vv`: a line for each step, and after each phase the contents of its
-//! buffer cache, a hash table.
+//! Parses the output of `xfs_repair -vv`: a line for each step, and the contents of its buffer cache, a hash table,
+//! after each phase.
 
 use std::fmt;
 
@@ -7,19 +7,20 @@ use std::fmt;
 const PHASES: usize = 7;
 /// The beginning of a report on the cache.
 const REPORT: &str = "libxfs_bcache:";
-/// Most lines of buckets in a report (xfsprogs, `libxfs/cache.c`: 20 and one for all longer).
+/// The largest number of lines about buckets in a report (xfsprogs, `libxfs/cache.c`: 20, and one for all longer
+/// chains).
 const MAX_BUCKETS: usize = 64;
 
-/// The buffer cache at the end of a repair.
+/// What the buffer cache contains at the end of a repair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cache {
-    /// Buckets of the hash table.
+    /// The number of buckets of the hash table.
     pub buckets: u64,
-    /// The largest number of entries at a time.
+    /// The largest number of entries at any time.
     pub entries: u64,
-    /// Look-ups that found their entry.
+    /// The number of look-ups that found their entry.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// The number of look-ups that did not.
     pub misses: u64,
     /// How many buckets have how many entries, in the order of the report.
     pub chains: Vec<Chains>,
@@ -28,22 +29,22 @@ pub struct Cache {
 /// Buckets with the same number of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chains {
-    /// Entries in each of them.
+    /// The number of entries of each bucket.
     pub entries: u64,
-    /// Whether the number is larger than `entries`.
+    /// Whether each has more than `entries`.
     pub more: bool,
-    /// How many buckets these are.
+    /// The number of buckets.
     pub buckets: u64,
 }
 
 impl Cache {
-    /// Hits in percent of look-ups; `None` if there were no look-ups.
+    /// The look-ups that found their entry, in percent; `None` if there were none.
     pub fn hit_percent(&self) -> Option<f64> {
         let lookups = self.hits as f64 + self.misses as f64;
         (lookups > 0.0).then(|| 100.0 * self.hits as f64 / lookups)
     }
 
-    /// Entries of the fullest bucket, as far as reported.
+    /// The number of entries of the fullest bucket, as far as it is reported.
     pub fn longest(&self) -> u64 {
         let filled = self.chains.iter().filter(|chains| chains.buckets > 0);
         filled.map(|chains| chains.entries + u64::from(chains.more)).max().unwrap_or(0)
@@ -61,8 +62,8 @@ impl fmt::Display for Cache {
     }
 }
 
-/// Reads the last report of a repair that went through all phases. Fails when the text has no such repair;
-/// says what is missing.
+/// Reads the last report of a repair that went through all phases. If the text has none, the error says what is
+/// missing.
 pub fn last_report(text: &str) -> Result<Cache, String> {
     let mut phases = 0;
     let mut report: Option<Cache> = None;
@@ -88,7 +89,7 @@ pub fn last_report(text: &str) -> Result<Cache, String> {
     }
 }
 
-/// Adds a line of a report, if it is one; `None` if its number cannot be read.
+/// Adds a line of a report; other lines are ignored. `None` if the number in the line cannot be read.
 fn add(report: &mut Cache, line: &str) -> Option<()> {
     if let Some(rest) = line.strip_prefix("Hash buckets with") {
         if report.chains.len() < MAX_BUCKETS {
@@ -125,8 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// Lines of version 6.1.0 over an image of 24,000 files; of those for allocation groups, and of
-    /// reports on the cache, only some.
+    /// Output of version 6.1.0 for an image of 24,000 files. Of the lines about allocation groups and of the reports
+    /// on the cache, it has only some.
     const TEXT: &str = include_str!("xfs_repair.txt");
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
         let cache = last_report(TEXT).unwrap();
         let Cache { buckets, entries, hits, misses, .. } = cache;
         assert_eq!((buckets, entries, hits, misses), (101_073, 5716, 10_445, 5717));
-        // As the program itself prints it: `Hit ratio = 64.63`.
+        // The program itself prints `Hit ratio = 64.63`.
         assert_eq!(format!("{:.2}", cache.hit_percent().unwrap()), "64.63");
         assert_eq!(cache.longest(), 3);
         let all: u64 = cache.chains.iter().map(|chains| chains.buckets).sum();

@@ -3,18 +3,18 @@
 /// One round of creating files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// Number of files so far, including earlier rounds.
+    /// The number of files so far, including those of earlier rounds.
     pub count: u64,
-    /// Files created per second.
+    /// The number of files created per second.
     pub rate: f64,
 }
 
-/// The columns, in their order.
+/// The columns, in order.
 const COLUMNS: [&str; 5] = ["FSUse%", "Count", "Size", "Files/sec", "App Overhead"];
-/// Most rounds that are read.
+/// The largest number of rounds that are read.
 const MAX_ROUNDS: usize = 10_000;
 
-/// Reads the rounds. Fails when the text is not output of `fs_mark`; says what is wrong with it.
+/// Reads the rounds. If the text is not output of `fs_mark`, the error says what is wrong with it.
 pub fn rounds(text: &str) -> Result<Vec<Round>, String> {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! The file system image: made, mounted through a loop device, damaged.
+//! The file system image: makes it, mounts it through a loop device, damages it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,14 +13,14 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use super::super::program::Program;
 use super::super::{Result, While, WorkloadError};
 
-/// Most bytes of the kernel's log on a mount.
+/// The largest part of the kernel's log about a mount that is read, in bytes.
 const LOG: usize = 64 << 10;
-/// Most lines of it that are reported.
+/// The largest number of lines of it that are reported.
 const LINES: usize = 3;
 /// The first bytes of an XFS (`fs/xfs/libxfs/xfs_format.h`, `XFS_SB_MAGIC`).
 const MAGIC: &[u8] = b"XFSB";
 
-/// Makes an image of so many bytes at `path`, with a log of `log` as `mkfs.xfs` takes it.
+/// Makes an image of `bytes` bytes at `path`. `mkfs.xfs` gets `log` as the size of its log.
 pub fn make(path: &Path, bytes: u64, log: &str) -> Result<()> {
     let file = File::create(path).while_(path.display().to_string())?;
     file.set_len(bytes).map_err(|error| match error.kind() {
@@ -43,7 +43,7 @@ pub fn make(path: &Path, bytes: u64, log: &str) -> Result<()> {
     Ok(())
 }
 
-/// A mounted image, which is unmounted when dropped.
+/// A mounted image. It is unmounted when this is dropped.
 pub struct Mounted {
     place: PathBuf,
     device: File,
@@ -53,7 +53,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts the image at `path` on the directory `place`, which is made.
+    /// Makes the directory `place`, and mounts the image at `path` on it.
     pub fn new(path: &Path, place: &Path, flags: MountFlags) -> Result<Self> {
         fs::create_dir_all(place).while_(place.display().to_string())?;
         let control = File::open("/dev/loop-control").while_("/dev/loop-control")?;
@@ -71,7 +71,8 @@ impl Mounted {
         match mount(&loop_device, place, "xfs", flags, None) {
             Ok(()) => it.busy = true,
             Err(error) => {
-                // Otherwise the disk of the image would stay in use. There already is an error to report.
+                // Otherwise the disk of the image would stay in use. If this fails, there is another error to report
+                // already.
                 let _ = detach_loop_device(&it.device);
                 let said = it.errors("").join("; ");
                 let said =
@@ -86,7 +87,7 @@ impl Mounted {
         Ok(it)
     }
 
-    /// Inodes in use: files, directories, and a few of the file system's own.
+    /// The number of inodes in use: files, directories, and a few of the file system's own.
     pub fn inodes(&self) -> Result<u64> {
         let found = statvfs(&self.place).map_err(io::Error::from);
         let found = found.while_(self.place.display().to_string())?;
@@ -95,8 +96,7 @@ impl Mounted {
 
     /// Unmounts the image.
     ///
-    /// Failed writes are not reported to any program, only in the kernel's log. So an error there is an
-    /// error.
+    /// The kernel reports failed writes only in its log, so an error there is an error.
     pub fn unmount(mut self) -> Result<()> {
         self.let_go().while_(format!("unmounting {}", self.place.display()))?;
         rustix::fs::sync();
@@ -110,7 +110,7 @@ impl Mounted {
         }
     }
 
-    /// The first lines of the kernel's log since the mount that are about it and contain `part`.
+    /// The first lines that the kernel logged about the mount and that contain `part`.
     fn errors(&mut self, part: &str) -> Vec<String> {
         let mut lines = Vec::new();
         let name = &self.name;
@@ -134,7 +134,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // There already is an error to report, or nothing is left to do.
+        // There is another error to report already, or nothing is left to do.
         let _ = self.let_go();
     }
 }
@@ -142,7 +142,8 @@ impl Drop for Mounted {
 /// Overwrites the inode header (AGI) of the first `groups` allocation groups with zeros, and returns their
 /// number.
 ///
-/// Its place: `fs/xfs/libxfs/xfs_format.h`, `struct xfs_dsb` and `XFS_AGI_DADDR`; numbers are big-endian.
+/// `fs/xfs/libxfs/xfs_format.h`, `struct xfs_dsb` and `XFS_AGI_DADDR`, says where the header is. Numbers are
+/// big-endian.
 pub fn damage(path: &Path, groups: u32) -> io::Result<u32> {
     let image = OpenOptions::new().read(true).write(true).open(path)?;
     let mut superblock = [0; 512];

@@ -1,5 +1,5 @@
-//! A huge, sparse file system: an image is filled with small files by `fs_mark`, then `xfs_repair` checks
-//! it. Its buffer cache is a hash table of a given size in memory. The test of Dave Chinner's report of 2015
+//! A huge, sparse file system. `fs_mark` fills an image with small files, then `xfs_repair` checks it. The buffer
+//! cache of `xfs_repair` is a hash table of a given size in memory. This is the test of Dave Chinner's report of 2015
 //! on NUMA balancing.
 //!
 //! | phase | what happens |
@@ -9,7 +9,7 @@
 //! | `xfsrepair` | from cold caches the image is repaired |
 //! | `check` | `xfs_repair -n` finds nothing more, and mounted again the image has its inodes |
 //!
-//! `fs_mark` and `xfs_repair` are the distribution's.
+//! `fs_mark` and `xfs_repair` are those of the distribution.
 
 mod cache;
 mod fsmark;
@@ -27,26 +27,25 @@ use cache::Cache;
 use image::Mounted;
 
 const GIB: u64 = 1 << 30;
-/// Number of buckets in the report, for the buffer cache of a machine with 16 GiB.
+/// The number of buckets in that report: the buffer cache of a machine with 16 GiB.
 const BUCKETS: u64 = 101_073;
 
-/// The command line.
 pub struct Options {
     directory: PathBuf,
-    /// Bytes of the image.
+    /// The size of the image in bytes.
     size: u64,
-    /// As `mkfs.xfs` takes it.
+    /// The size of its log, in the format of `mkfs.xfs`.
     log: String,
     threads: u64,
-    /// Files of a thread in a round.
+    /// The number of files of a thread in a round.
     files: u64,
-    /// Files of these in a subdirectory.
+    /// How many of these are in one subdirectory.
     spread: u64,
     rounds: u64,
     bytes: u64,
-    /// Options `-o` of `xfs_repair`.
+    /// The options `-o` of `xfs_repair`.
     suboptions: Vec<String>,
-    /// Number of allocation groups to damage.
+    /// The number of allocation groups to damage.
     damage: u32,
 }
 
@@ -62,11 +61,11 @@ impl Workload for Options {
         let mut suboptions = Vec::new();
         if let Some(bhash) = given.optional("bhash")? {
             let buckets = match &*bhash {
-                // Below its minimum the program would use its own default.
+                // Below its minimum, the program would use its own default.
                 "memory" => {
                     (u128::from(BUCKETS) * u128::from(memory) / u128::from(16 * GIB)).max(64)
                 }
-                // xfs_repair accepts anything without a message.
+                // xfs_repair accepts any text without a message.
                 number => value_of::<u64>("bhash", number)?.into(),
             };
             suboptions.push(format!("bhash={buckets}"));
@@ -141,7 +140,7 @@ impl Workload for Options {
 }
 
 impl Options {
-    /// Number of files of all threads in all rounds.
+    /// The number of files of all threads in all rounds.
     fn total(&self) -> u64 {
         self.files * self.rounds * self.threads
     }
@@ -159,13 +158,13 @@ impl Options {
             numbers.into_iter().flat_map(|(name, value)| [name.into(), value.to_string()]);
         let directories = (0..self.threads)
             .flat_map(|thread| ["-d".into(), place.join(thread.to_string()).display().to_string()]);
-        // It leaves a log in its working directory.
+        // `fs_mark` leaves a log in its working directory.
         Program::new("fs_mark").args(numbers.chain(directories)).directory(&self.directory)
     }
 }
 
-/// Bytes of a size in the format of `mkfs.xfs` (its manual): a number, optionally with the suffix s for
-/// sectors, b for blocks, or k, m, g, t or p. Sectors and blocks have its default sizes.
+/// The bytes of a size in the format of `mkfs.xfs` (its manual): a number, optionally with the suffix s for sectors,
+/// b for blocks, or k, m, g, t or p. Sectors and blocks have their default sizes.
 fn size(name: &str, text: &str) -> Result<u64> {
     let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let shift = match &*text[number.len()..].to_ascii_lowercase() {
@@ -187,7 +186,7 @@ fn size(name: &str, text: &str) -> Result<u64> {
     bytes.ok_or_else(|| refused(name, text, "too large"))
 }
 
-/// Creates the files.
+/// Creates the files by `fs_mark`, and reports its rounds.
 fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<()> {
     let output = options.fs_mark(place).run()?;
     let rounds = fsmark::rounds(&output.text).map_err(garbage("fs_mark"))?;
@@ -210,7 +209,7 @@ fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<()> 
 
 fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<()> {
     let given = options.suboptions.iter().flat_map(|option| ["-o", option.as_str()]);
-    // With two `-v` it reports on its cache. It prints on standard error.
+    // With two `-v`, `xfs_repair` reports on its cache. It prints on standard error.
     let program = Program::new("xfs_repair").args(["-v", "-v"]).args(given);
     let output = program.args([image]).together().run()?;
     let cache = cache::last_report(&output.text).map_err(garbage("xfs_repair"))?;
@@ -241,13 +240,13 @@ fn report(cache: &Cache, reporter: &mut Reporter) -> Result<()> {
     reporter.note(&cache.to_string())
 }
 
-/// A check for damage, which fails if there is any. Prefetching would start a great number of threads, some
-/// for each allocation group.
+/// A check for damage, which fails if there is any. Prefetching is off, because it would start several threads for
+/// each allocation group.
 fn look(image: &Path) -> Program {
     Program::new("xfs_repair").args(["-n", "-P"]).args([image]).together()
 }
 
-/// Checks that nothing is left to repair, and nothing was lost.
+/// Checks that nothing is left to repair, and that nothing was lost.
 fn verify(image: &Path, place: &Path, inodes: u64) -> Result<()> {
     look(image).run()?;
     let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;
@@ -302,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_log_is_as_long_as_mkfs_says() {
-        // mkfs.xfs 6.1 makes logs of 16384 blocks of 4096 bytes of each.
+        // mkfs.xfs 6.1 makes a log of 16384 blocks of 4096 bytes for each of these.
         for text in ["64M", "64m", "16384b", "16384B", "131072s", "65536k", "67108864"] {
             assert_eq!(options::<Options>("xfsrepair", &[("log", text)]).unwrap().log, text);
             assert_eq!(size("log", text).unwrap(), 64 << 20, "{text}");

@@ -1,5 +1,5 @@
-//! The matrix of CG: sparse, symmetric and positive definite, the weighted sum of the outer products
-//! of sparse random vectors, one a row (RNR-94-007, section 3.4.4).
+//! The matrix of CG: sparse, symmetric and positive definite. It is the weighted sum of the outer products of sparse
+//! random vectors, one for each row (RNR-94-007, section 3.4.4).
 
 use std::ops::Range;
 
@@ -11,47 +11,47 @@ use super::super::random::Random;
 use super::super::team::Member;
 use super::Problem;
 
-/// The smallest of the weights, also added to the diagonal.
+/// The smallest weight. It is also added to the diagonal.
 const CONDITION: f64 = 0.1;
 const SEED: u64 = 314_159_265;
-/// A vector's element in its own row.
+/// The element of a vector in its own row.
 const OWN: f64 = 0.5;
 
 /// Rows of values, each with its column.
 pub struct Matrix {
     problem: Problem,
-    /// Most elements of a vector.
+    /// The largest number of elements of a vector.
     most: usize,
     values: Words,
     columns: HalfWords,
-    /// The start and end of each row in `values`. Rows of a thread are consecutive; some room is left after
-    /// them, because the number of products per place is not known before.
+    /// The start and end of each row in `values`. The rows of a thread are consecutive. Free space follows them,
+    /// because products that share a place are only known when they are added up.
     starts: HalfWords,
     ends: HalfWords,
-    /// The room of each thread.
+    /// The space of each thread.
     rooms: HalfWords,
-    /// The vectors: how many elements each has, where they are, their values, and the weight.
+    /// For each vector: the number of its elements, where they are, their values, and its weight.
     lengths: HalfWords,
     places: HalfWords,
     elements: Words,
     weights: Words,
 }
 
-/// For each row of a thread the vectors that have an element there.
+/// For each row of a thread, the vectors that have an element there.
 struct Touching {
-    /// Where those of each row begin in `vectors`, and where those of the last end.
+    /// Where the vectors of each row begin in `vectors`, and where those of the last row end.
     starts: Vec<usize>,
     vectors: Vec<u32>,
 }
 
 impl Matrix {
-    /// Bytes of all its arrays.
+    /// The size of all arrays in bytes.
     pub fn bytes(problem: Problem) -> u64 {
         let (rows, most) = (problem.rows as u64, problem.nonzeros as u64 + 1);
         rows * (12 * most * most + 12 * most + 20)
     }
 
-    /// Room for the problem's matrix, made by so many threads.
+    /// Allocates the matrix of the problem, which `threads` threads make.
     pub fn of(problem: Problem, threads: usize) -> Result<Self> {
         let (rows, most) = (problem.rows, problem.nonzeros + 1);
         Ok(Self {
@@ -95,8 +95,8 @@ impl Matrix {
         member.wait();
     }
 
-    /// Draws the vectors of these rows. The number of random numbers per vector is known only after drawing
-    /// it, so all preceding vectors are drawn too.
+    /// Draws the vectors of these rows. How many random numbers a vector takes is known only after it is drawn, so
+    /// all preceding vectors are drawn too.
     fn draw_vectors(&self, rows: Range<usize>) {
         // The first number of the sequence is skipped.
         let mut random = Random::new(SEED).skip(1);
@@ -140,7 +140,7 @@ impl Matrix {
         start..start + self.lengths[vector].get() as usize
     }
 
-    /// Finds the vectors that have elements in these rows, those of each row in order.
+    /// Finds the vectors that have elements in these rows. Those of each row are in order.
     fn touching(&self, rows: Range<usize>) -> Touching {
         let places = |vector| self.places[self.slots(vector)].iter().map(|it| it.get() as usize);
         let all = 0..self.problem.rows;
@@ -163,7 +163,7 @@ impl Matrix {
         Touching { starts, vectors }
     }
 
-    /// Adds up the contributions of the outer products of `vectors` to a row, by columns.
+    /// Adds up what the outer products of `vectors` contribute to a row, by columns.
     fn multiply_out(&self, row: usize, vectors: &[u32], products: &mut Vec<(u32, f64)>) {
         products.clear();
         for vector in vectors.iter().map(|&vector| vector as usize) {
@@ -206,7 +206,7 @@ mod tests {
     use super::super::super::team::Team;
     use super::*;
 
-    /// The product with every unit vector gives all elements.
+    /// The products with all unit vectors give all elements.
     #[test]
     fn a_matrix_is_symmetric_and_the_same_for_any_number_of_threads() {
         let problem = Problem { rows: 150, nonzeros: 4, iterations: 1, shift: 10.0 };

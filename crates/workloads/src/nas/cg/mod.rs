@@ -12,7 +12,7 @@ use super::team::{Member, Team};
 use super::verify::check;
 use super::{Class, Outcome, Result};
 
-/// Steps of the conjugate gradient method.
+/// The number of steps of the conjugate gradient method.
 const STEPS: usize = 25;
 const EPSILON: f64 = 1e-10;
 
@@ -20,7 +20,7 @@ const EPSILON: f64 = 1e-10;
 #[derive(Clone, Copy)]
 struct Problem {
     rows: usize,
-    /// Elements of the random vectors that the matrix is made of.
+    /// The number of elements of the random vectors from which the matrix is made.
     nonzeros: usize,
     iterations: usize,
     /// The shift of the eigenvalues.
@@ -56,13 +56,13 @@ fn official(class: Class) -> f64 {
     ])
 }
 
-/// Bytes of all arrays.
+/// The size of all arrays in bytes.
 pub fn bytes(class: Class) -> u64 {
     let problem = Problem::of(class);
     Matrix::bytes(problem) + 5 * 8 * problem.rows as u64
 }
 
-/// The vectors, by their names in the specification.
+/// The vectors, named as in the specification.
 struct Vectors {
     x: Words,
     z: Words,
@@ -101,7 +101,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
 }
 
 impl Vectors {
-    /// The vector to start from: ones.
+    /// Sets `x` to the vector with which the iteration starts: ones.
     fn restart(&self, member: &Member<'_>) {
         self.x[member.share(self.rows())].iter().for_each(|x| x.set(1.0));
     }
@@ -138,7 +138,7 @@ impl Vectors {
             for row in share.clone() {
                 q[row].set(matrix.times(row, p));
             }
-            // All threads have read `p` when the sum is complete.
+            // When the sum is complete, all threads have read `p`.
             let [product] = member.sum([dot(p, q, share.clone())]);
             let alpha = rho / product;
             for row in share.clone() {

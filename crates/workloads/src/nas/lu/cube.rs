@@ -15,7 +15,7 @@ const OVER: f64 = 1.2;
 
 /// A state for each point of a cube.
 struct Field {
-    /// Points along each side.
+    /// The number of points along each side.
     side: usize,
     values: Words,
 }
@@ -45,7 +45,7 @@ impl Field {
     }
 }
 
-/// Room for a line of states and its residual.
+/// Space for a line of states and its residual.
 pub struct Line {
     states: Vec<State>,
     residual: Vec<State>,
@@ -57,7 +57,7 @@ impl Line {
         Self { states: vec![[0.0; 5]; side], residual: vec![[0.0; 5]; side] }
     }
 
-    /// Adds the contribution of derivatives along a line of `from` to the inner points of `to`.
+    /// Adds what derivatives along a line of `from` contribute to the inner points of `to`.
     fn differ<const FLOW: usize>(
         &mut self,
         axis: Axis<FLOW>,
@@ -76,23 +76,23 @@ impl Line {
     }
 }
 
-/// The fields, and the parameters of the equations. Places are (z, y, x).
+/// The fields, and the parameters of the equations. The index of a point is (z, y, x).
 pub struct Cube {
     side: usize,
-    /// The time step.
+    /// The length of a time step.
     step: f64,
     x: Axis<1>,
     y: Axis<2>,
     z: Axis<3>,
     solution: Field,
-    /// The residual of the solution, and then the changes by which it is corrected.
+    /// The residual of the solution; later the changes that correct the solution.
     residual: Field,
     /// The residual of the exact solution.
     forcing: Field,
 }
 
 impl Cube {
-    /// Allocates a cube with so many points along each side, for time steps of length `step`.
+    /// Allocates a cube with `side` points along each side, for time steps of length `step`.
     pub fn of(side: usize, step: f64) -> Result<Self> {
         Ok(Self {
             side,
@@ -106,17 +106,17 @@ impl Cube {
         })
     }
 
-    /// Bytes of all fields.
+    /// The size of all fields in bytes.
     pub fn bytes(side: usize) -> u64 {
         3 * 5 * 8 * (side as u64).pow(3)
     }
 
-    /// All places except those on the surface.
+    /// The indices of all points that are not on the surface, along one axis.
     fn inside(&self) -> Range<usize> {
         1..self.side - 1
     }
 
-    /// The places of some planes.
+    /// The points of some planes and rows.
     fn places(&self, planes: Range<usize>, rows: Range<usize>) -> impl Iterator<Item = [usize; 3]> {
         planes.flat_map(move |z| {
             let columns = rows.clone();
@@ -124,17 +124,17 @@ impl Cube {
         })
     }
 
-    /// The places of this thread's planes except those on the surface.
+    /// The points of this thread's planes that are not on the surface.
     fn own_inside(&self, member: &Member<'_>) -> impl Iterator<Item = [usize; 3]> {
         self.places(member.share_of(self.inside()), self.inside())
     }
 
-    /// The exact solution at a place.
+    /// The exact solution at a point.
     fn exact(&self, [z, y, x]: [usize; 3]) -> State {
         exact([x, y, z].map(|at| at as f64 / (self.side - 1) as f64))
     }
 
-    /// Starts the solution: exact on the surface, and interpolated between its faces.
+    /// Sets the solution to its first state: exact on the surface, and interpolated between the faces inside.
     pub fn start(&self, member: &Member<'_>) {
         for place in self.places(member.share(self.side), 0..self.side) {
             let last = self.side - 1;
@@ -160,7 +160,7 @@ impl Cube {
         member.wait();
     }
 
-    /// Computes the forcing, with which the exact solution has no residual.
+    /// Computes the forcing, with which the residual of the exact solution is 0.
     pub fn force(&self, member: &Member<'_>, line: &mut Line) {
         for place in self.places(member.share(self.side), 0..self.side) {
             self.residual.set(place, self.exact(place));
@@ -198,7 +198,7 @@ impl Cube {
         member.wait();
     }
 
-    /// One time step; `number` counts them from 0, over all calls.
+    /// Makes a time step. `number` counts them from 0, over all calls.
     pub fn advance(&self, member: &Member<'_>, number: usize, line: &mut Line) {
         for place in self.own_inside(member) {
             let change = self.residual.get(place).map(|variable| self.step * variable);
@@ -216,8 +216,8 @@ impl Cube {
         self.make_residual(member, line);
     }
 
-    /// Solves the lower triangular part: each point after those before it. Threads have parts of each plane,
-    /// and follow each other plane by plane.
+    /// Solves the lower triangular part, each point after those before it. Each thread has a part of every plane, and
+    /// waits for the preceding thread at each plane.
     fn sweep_up(&self, member: &Member<'_>, sweep: usize) {
         let done = sweep * self.inside().len();
         for z in self.inside() {
@@ -233,7 +233,7 @@ impl Cube {
         }
     }
 
-    /// Solves the upper triangular part, the other way round.
+    /// Solves the upper triangular part, in the opposite order.
     fn sweep_down(&self, member: &Member<'_>, sweep: usize) {
         let done = sweep * self.inside().len();
         for (steps, z) in (done + 1..).zip(self.inside().rev()) {
@@ -264,7 +264,7 @@ impl Cube {
         self.residual.add(place, less.map(|change| -change));
     }
 
-    /// The effect on a point of the changes of three neighbours, along z, y and x.
+    /// How the changes of three neighbours, along z, y and x, affect a point.
     fn others(&self, places: [[usize; 3]; 3], side: f64) -> State {
         let [z, y, x] = places.map(|place| (self.solution.get(place), self.residual.get(place)));
         let parts = [
@@ -275,7 +275,7 @@ impl Cube {
         std::array::from_fn(|m| parts[0][m] + parts[1][m] + parts[2][m])
     }
 
-    /// The effect on a point of its own change.
+    /// How the change of a point affects the point itself.
     fn own(&self, place: [usize; 3]) -> Block {
         let state = self.solution.get(place);
         let mut block = [[0.0; 5]; 5];
@@ -336,7 +336,7 @@ impl Cube {
     }
 }
 
-/// Interpolates between all faces of a cube, given the interpolation between each pair.
+/// Interpolates between all faces of a cube, given the interpolations between the three pairs of faces.
 fn blend([a, b, c]: [State; 3]) -> State {
     std::array::from_fn(|m| {
         let (a, b, c) = (a[m], b[m], c[m]);

@@ -7,11 +7,11 @@
 
 /// The five variables at a point.
 pub type State = [f64; 5];
-/// Derivatives of five fluxes by five variables: a row a flux.
+/// Derivatives of five fluxes by five variables: one row for each flux.
 pub type Block = [State; 5];
 
-/// The coefficients k1 to k5 of the specification: the ratio of specific heats, that less 1, and
-/// those of viscosity and heat conduction.
+/// The coefficients k1 to k5 of the specification: the ratio of specific heats, that ratio less 1, and those of
+/// viscosity and heat conduction.
 const C1: f64 = 1.4;
 const C2: f64 = 0.4;
 const C3: f64 = 0.1;
@@ -19,13 +19,13 @@ const C4: f64 = 1.0;
 const C5: f64 = 1.4;
 const C34: f64 = C3 * C4;
 const C1345: f64 = C1 * C3 * C4 * C5;
-/// Viscosity along the flow, relative to that across it.
+/// The viscosity along the flow, relative to the viscosity across it.
 const ALONG: f64 = 4.0 / 3.0;
 /// The weight of fourth differences: a quarter of the largest weight of second differences.
 const DISSIPATION: f64 = 0.25;
 
-/// The coefficients of the exact solution, a polynomial of degree 4 in each coordinate without
-/// mixed terms; for each variable the constant, then those of x, y, z, of their squares, and so on.
+/// The coefficients of the exact solution, a polynomial of degree 4 in each coordinate without mixed terms. For each
+/// variable: the constant, then the coefficients of x, y, z, those of their squares, and so on.
 const EXACT: [[f64; 13]; 5] = [
     [2.0, 0.0, 0.0, 4.0, 5.0, 3.0, 0.5, 0.02, 0.01, 0.03, 0.5, 0.4, 0.3],
     [1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 0.01, 0.03, 0.02, 0.4, 0.3, 0.5],
@@ -45,7 +45,7 @@ pub fn exact(place: [f64; 3]) -> State {
     })
 }
 
-/// Half the square of the momentum, by the density.
+/// Half the square of the momentum, divided by the density.
 pub fn kinetic(state: &State) -> f64 {
     let [density, x, y, z, _] = state;
     0.5 * (x * x + y * y + z * z) / density
@@ -58,22 +58,22 @@ pub fn pressure(state: &State) -> f64 {
 /// Differences along the axis whose momentum is the variable `FLOW`.
 #[derive(Clone, Copy)]
 pub struct Axis<const FLOW: usize> {
-    /// Coefficients of first, second and one-sided differences.
+    /// The coefficients of first, second and one-sided differences.
     first: f64,
     second: f64,
     side: f64,
-    /// The weight of second differences that are added for stability.
+    /// The weight of the second differences that are added for stability.
     added: f64,
 }
 
 impl<const FLOW: usize> Axis<FLOW> {
-    /// That of a cube with `points` along each side.
+    /// The differences along an axis of a cube with `points` along each side.
     pub fn of(points: usize, added: f64) -> Self {
         let steps = (points - 1) as f64;
         Self { first: steps / 2.0, second: steps * steps, side: steps, added }
     }
 
-    /// Adds the contribution of derivatives along a line to the residual at its inner points.
+    /// Adds what derivatives along a line contribute to the residual at its inner points.
     pub fn differ(&self, line: &[State], residual: &mut [State]) {
         debug_assert!(line.len() > 6 && residual.len() == line.len());
         let last = line.len() - 1;
@@ -146,7 +146,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         block
     }
 
-    /// The derivatives of the viscous terms at a point, with those added for stability.
+    /// The derivatives of the viscous terms at a point, including the terms that are added for stability.
     fn viscosity(&self, state: &State) -> Block {
         let by_density = 1.0 / state[0];
         let mut block = [[0.0; 5]; 5];
@@ -166,7 +166,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         block
     }
 
-    /// The effect of a neighbour's change in a time step: of the point before (`side` -1) or after (1).
+    /// How the change of a neighbour in a time step affects a point: of the point before (`side` -1) or after (1).
     pub fn neighbour(&self, state: &State, step: f64, side: f64) -> Block {
         let mut block = self.convection(state);
         let viscosity = self.viscosity(state);
@@ -178,7 +178,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         block
     }
 
-    /// Adds the effect of a point's own change in a time step.
+    /// Adds how the change of a point in a time step affects the point itself.
     pub fn add_own(&self, state: &State, step: f64, block: &mut Block) {
         for (row, viscous) in block.iter_mut().zip(self.viscosity(state)) {
             for (value, viscous) in row.iter_mut().zip(viscous) {
@@ -188,7 +188,7 @@ impl<const FLOW: usize> Axis<FLOW> {
     }
 }
 
-/// The fourth difference of a variable; near the ends only its inner part.
+/// The fourth difference of a variable. Near the ends it has only the inner part.
 fn fourth(line: &[State], at: usize, m: usize) -> f64 {
     let last = line.len() - 1;
     let value = |at: usize| line[at][m];
@@ -210,7 +210,7 @@ pub fn multiply(block: &Block, state: &State) -> State {
     block.map(|row| row.iter().zip(state).map(|(a, b)| a * b).sum())
 }
 
-/// Solves `block x = right` by elimination without pivots: the diagonal is large.
+/// Solves `block x = right` by elimination without pivots, since the diagonal is large.
 pub fn solve(mut block: Block, mut right: State) -> State {
     for pivot in 0..5 {
         let (from, value) = (block[pivot], right[pivot]);
@@ -235,7 +235,7 @@ mod tests {
 
     const STATE: State = [1.5, 0.3, -0.4, 0.2, 3.0];
 
-    /// A block against differences of what it is the derivative of.
+    /// Compares a block with differences of the function of which it is the derivative.
     fn compare(block: &Block, function: impl Fn(&State) -> State) {
         const STEP: f64 = 1e-6;
         for column in 0..5 {
@@ -260,7 +260,7 @@ mod tests {
     fn check_axis<const FLOW: usize>() {
         let axis = Axis::<FLOW>::of(2, 0.0);
         compare(&axis.convection(&STATE), |state| axis.flux(state));
-        // Stress is linear in the difference of specific variables, up to squares of that.
+        // Stress is linear in the differences of specific variables, up to squares of these.
         compare(&axis.viscosity(&STATE), |state| {
             axis.stress(&STATE, state).map(|stress| stress * C34)
         });

@@ -1,9 +1,8 @@
-//! LU, "lower-upper": steps towards the steady state of a flow by symmetric successive over-relaxation. Two
-//! sweeps per step visit all points in order; threads keep the order by waiting for each other, plane by
-//! plane.
+//! LU, "lower-upper": steps towards the steady state of a flow by symmetric successive over-relaxation. Two sweeps in
+//! each step visit all points in order. To keep the order, threads wait for each other at each plane.
 //!
-//! NASA's programs store the blocks of a plane, of 5 by 5 numbers each, from computation to use, and density
-//! and kinetic energy for each point; here all that is recomputed when needed, which takes less memory.
+//! NASA's programs store the blocks of a plane, of 5 by 5 numbers each, until they use them, and density and kinetic
+//! energy of each point. Here all of these are recomputed when needed, which takes less memory.
 
 mod cube;
 mod flow;
@@ -19,7 +18,7 @@ use super::{Class, Outcome, Result};
 
 const EPSILON: f64 = 1e-8;
 
-/// Points along each side, time steps, and their length.
+/// The number of points along each side, the number of time steps, and their length.
 fn size(class: Class) -> (usize, usize, f64) {
     class.pick([
         (12, 50, 0.5),
@@ -31,7 +30,7 @@ fn size(class: Class) -> (usize, usize, f64) {
     ])
 }
 
-/// The verified figures: the root mean squares of the residuals and of the errors, and the surface integral.
+/// The figures that are verified: the root mean squares of the residuals and of the errors, and the surface integral.
 #[derive(Clone, Copy)]
 struct Figures {
     residuals: State,
@@ -125,7 +124,7 @@ impl Figures {
     }
 }
 
-/// Bytes of all arrays.
+/// The size of all arrays in bytes.
 pub fn bytes(class: Class) -> u64 {
     Cube::bytes(size(class).0)
 }

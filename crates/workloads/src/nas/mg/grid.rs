@@ -1,5 +1,5 @@
-//! A cubic periodic grid, and the four operators between grids: 27-point stencils whose weights depend on
-//! distance only, so that sums over edges and corners are shared by neighbours.
+//! A cubic periodic grid, and the four operators between grids. They are 27-point stencils whose weights depend only
+//! on the distance, so neighbours share sums over edges and corners.
 //!
 //! Each thread computes a share of the planes. Every operator returns when all threads are done.
 
@@ -17,7 +17,7 @@ pub type Weights = [f64; 4];
 
 /// A grid with a border of one point on each side that repeats the opposite side.
 pub struct Grid {
-    /// Points along each side, with the border.
+    /// The number of points along each side, border included.
     side: usize,
     points: Words,
 }
@@ -31,7 +31,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Room for rows of a grid with `points` along each side, without the border.
+    /// Space for the sums of a row, for a grid with `points` along each side, border not included.
     pub fn of(points: usize) -> Self {
         Self { near: vec![0.0; points + 2], far: vec![0.0; points + 2] }
     }
@@ -45,7 +45,7 @@ impl Sums {
     }
 }
 
-/// Adds up rows into `sums`, as far as rows reach.
+/// Adds up rows into `sums`, as far as the rows reach.
 fn add<const N: usize>(sums: &mut [f64], rows: [&[AtomicU64]; N]) {
     for (x, sum) in sums[..rows[0].len()].iter_mut().enumerate() {
         *sum = rows.iter().map(|row| row[x].get()).sum();
@@ -59,12 +59,12 @@ impl Grid {
         Ok(Self { side, points: reals(side * side * side)? })
     }
 
-    /// Bytes of such a grid.
+    /// The size of such a grid in bytes.
     pub fn bytes(points: usize) -> u64 {
         8 * (points as u64 + 2).pow(3)
     }
 
-    /// The places inside the border.
+    /// The indices inside the border.
     pub fn inside(&self) -> Range<usize> {
         1..self.side - 1
     }
@@ -74,7 +74,7 @@ impl Grid {
         &self.points[(z * self.side + y) * self.side..][..self.side]
     }
 
-    /// Sets a point.
+    /// Sets the point at an index.
     pub fn set(&self, [z, y, x]: [usize; 3], value: f64) {
         self.row(z, y)[x].set(value);
     }
@@ -159,8 +159,8 @@ impl Grid {
         self.wrap(member);
     }
 
-    /// Sets the grid to the projection of a grid twice as fine: each neighbour counts half as much as the
-    /// next nearer one.
+    /// Sets the grid to the projection of a grid twice as fine. The weight of a neighbour halves with each step of
+    /// distance.
     pub fn project(&self, member: &Member<'_>, fine: &Self, sums: &mut Sums) {
         for z in member.share_of(self.inside()) {
             for y in self.inside() {
@@ -180,8 +180,8 @@ impl Grid {
         self.wrap(member);
     }
 
-    /// Adds the interpolation of a grid half as fine, with its border: between its points the mean of the
-    /// two, four or eight around.
+    /// Adds the interpolation of a grid half as fine, border included: between its points the mean of the two, four
+    /// or eight around.
     pub fn interpolate(&self, member: &Member<'_>, coarse: &Self, sums: &mut Sums) {
         let between = 0..coarse.side - 1;
         for z in member.share(between.len()) {

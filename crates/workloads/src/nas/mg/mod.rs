@@ -1,5 +1,5 @@
-//! MG, "multigrid": V-cycles for a Poisson problem on a periodic cube, whose right-hand side is 0 except at
-//! twenty points. Short and long strides in memory, on grids from large to tiny.
+//! MG, "multigrid": V-cycles for a Poisson problem on a periodic cube. The right-hand side is 0 except at twenty
+//! points. Memory is accessed with short and long strides, on grids from large to tiny.
 
 mod grid;
 
@@ -16,12 +16,12 @@ const SEED: u64 = 314_159_265;
 const EPSILON: f64 = 1e-8;
 /// The operator, a discrete Laplacian.
 const LAPLACIAN: Weights = [-8.0 / 3.0, 0.0, 1.0 / 6.0, 1.0 / 12.0];
-/// Points of the right-hand side that are -1, and as many that are 1.
+/// The number of points of the right-hand side that are -1, and of those that are 1.
 const CHARGES: usize = 10;
-/// Operations for each point and iteration, as the official programs count them.
+/// The number of operations for each point and iteration, as the official programs count them.
 const OPERATIONS: f64 = 58.0;
 
-/// Points along each side, and iterations.
+/// The number of points along each side, and of iterations.
 fn size(class: Class) -> (usize, usize) {
     class.pick([(32, 4), (128, 4), (256, 4), (256, 20), (512, 20), (1024, 50)])
 }
@@ -42,29 +42,29 @@ fn official(class: Class) -> f64 {
     ])
 }
 
-/// Points along each side of all grids, the coarsest first.
+/// The number of points along each side of every grid, the coarsest first.
 fn sides(points: usize) -> impl Iterator<Item = usize> {
     (1..=points.ilog2()).map(|level| 1 << level)
 }
 
-/// Bytes of all grids.
+/// The size of all grids in bytes.
 pub fn bytes(class: Class) -> u64 {
     let (points, _) = size(class);
     let levels: u64 = sides(points).map(Grid::bytes).sum();
     Grid::bytes(points) + 2 * levels
 }
 
-/// The grids, by their names in the specification.
+/// The grids, named as in the specification.
 struct Cube {
     points: usize,
     c: Weights,
     /// The solution, or the correction to that of the finer grid; coarsest first.
     u: Vec<Grid>,
-    /// The residual.
+    /// The residual of each grid.
     r: Vec<Grid>,
     /// The right-hand side.
     v: Grid,
-    /// The places of the right-hand side that are not 0, collected from all threads.
+    /// The points at which the right-hand side is not 0, collected from all threads.
     extremes: Mutex<Extremes>,
 }
 
@@ -136,8 +136,8 @@ impl Cube {
         u[top].smooth(member, &r[top], *c, sums);
     }
 
-    /// Resets the solution to 0, and the right-hand side to its initial state: each point gets a random
-    /// number; the points with the smallest are -1 and those with the largest 1.
+    /// Resets the solution to 0 and the right-hand side to its first state. Each point gets a random number. The
+    /// points with the smallest numbers are -1, those with the largest are 1.
     fn reset(&self, member: &Member<'_>) {
         self.finest(&self.u).clear(member);
         self.v.clear(member);
