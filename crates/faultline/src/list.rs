@@ -19,10 +19,10 @@ pub use workload::{checked, workload, workloads};
 
 /// The largest number of lines of the console of a boot whose agent did not start.
 const CONSOLE_LINES: usize = 20;
-/// Longer outcomes have a line of their own.
+/// An outcome that is longer gets a line of its own.
 const BOOTS_WIDTH: usize = 28;
 
-/// The kernels in the cache, one line each, and below it the origin.
+/// The kernels in the cache: a row each, and below it the origin.
 pub fn kernels(known: &[KnownKernel]) -> String {
     let rows = known.iter().map(|KnownKernel { kernel, size: bytes, used }| {
         let parts = [
@@ -42,7 +42,7 @@ pub fn kernels(known: &[KnownKernel]) -> String {
     columns_above(["KERNEL", "SIZE", "LAST USED", "HAS", "DIGEST"], rows, origins)
 }
 
-/// What was removed from the cache, or would be, one line each, and the sum.
+/// What was removed from the cache, or would be: a row each, then the sum.
 pub fn pruned(pruned: &[Pruned], dry_run: bool) -> String {
     let (head, verb) = if dry_run { ("TO REMOVE", "Would free") } else { ("REMOVED", "Freed") };
     let freed = format!("{verb} {}.\n", size(pruned.iter().map(|it| it.size).sum()));
@@ -109,8 +109,8 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     }
 }
 
-/// The experiments in the store, one line each; long outcomes, a remark and the note follow on lines of their
-/// own. Only lines with outcomes are wider than 100 columns.
+/// The experiments in the store, a row each. Long outcomes, a remark and the note follow on lines of their own. Only
+/// lines with outcomes are wider than 100 columns.
 pub fn experiments(experiments: &[ExperimentRow], remarks: &[String]) -> String {
     let rows = experiments.iter().map(|row| {
         [
@@ -190,7 +190,7 @@ fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// The outcomes, or only the number of boots if the outcomes are long: `14 of 64`.
+/// The outcomes or, if these are too long, the number of boots: `14 of 64`.
 fn boots_cell(row: &ExperimentRow) -> String {
     match boots_kept(row) {
         short if short.len() <= BOOTS_WIDTH => short,
@@ -217,7 +217,7 @@ fn boots_kept(row: &ExperimentRow) -> String {
     format!("{kept} of {wanted}{aside}")
 }
 
-/// The outcomes of boots that occupy a place in the schedule.
+/// How many boots that occupy a place in the schedule had each outcome.
 fn standing(row: &ExperimentRow) -> impl Iterator<Item = (&String, u32)> {
     let interrupted = Outcome::Interrupted.name();
     row.outcomes

@@ -1,5 +1,5 @@
-//! What Faultline did. `-v` prints it; commands that boot also write it to a file beside the store, which a report of a
-//! failure can have attached. The file has what was printed, too.
+//! What Faultline did. `-v` prints it. Commands that boot also write it to a file next to the store, which users can
+//! attach to a report of a failure. The file also has what was printed.
 
 use std::env;
 use std::fs::{self, File};
@@ -21,9 +21,9 @@ use tracing_subscriber::{Layer, registry};
 use crate::list::moment;
 use crate::output::{self, SAID};
 
-/// So many files are kept, the newest.
+/// The number of files that are kept, the newest ones.
 const KEPT: usize = 20;
-/// A file ends after so many bytes.
+/// The size at which a file ends, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 static FILE: OnceLock<File> = OnceLock::new();
@@ -43,14 +43,15 @@ pub fn begin(verbose: bool) {
     let written = filter_fn(|event| FILE.get().is_some() && *event.level() <= Level::DEBUG);
     let to_terminal = layer().without_time().with_level(false).with_writer(|| Terminal);
     let to_file = layer().with_writer(|| Written);
-    // Fails if there already is a subscriber, which only a test can have.
+    // This fails if there already is a subscriber, which only a test can have.
     let _ = registry()
         .with(to_terminal.with_ansi(false).with_target(false).with_filter(printed))
         .with(to_file.with_ansi(false).with_target(false).with_filter(written))
         .try_init();
 }
 
-/// Begins a file for this run of Faultline, and removes the oldest ones. A host that cannot write it is no reason to end.
+/// Begins a file for this run of Faultline, and removes the oldest ones. If the host cannot write it, the run
+/// continues.
 pub fn to_file(store: &Path) {
     let mut directory = store.as_os_str().to_owned();
     directory.push(".logs");
@@ -72,7 +73,7 @@ fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
         .map(|entry| entry.map(|it| it.path()))
         .collect::<Result<_, _>>()?;
     old.retain(|path| path.extension().is_some_and(|it| it == "log"));
-    // Their names are times.
+    // The names of the files are times.
     old.sort();
     for path in old.iter().rev().skip(KEPT - 1) {
         // Another process may have removed it.
@@ -81,7 +82,7 @@ fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let time = moment(now).replace(' ', "T").replace(':', "");
     let path = directory.join(format!("{time}{:02}-{}.log", now % 60, process::id()));
-    // Arguments of programs may be nobody else's business.
+    // The arguments of programs may be private.
     let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
     Ok((path, file))
 }
@@ -100,12 +101,12 @@ impl Write for Terminal {
     }
 }
 
-/// Writes events to the file, whose words can be a guest's.
+/// Writes events to the file. They can have words of a guest.
 struct Written;
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A log that cannot be written, or is too long, is no reason to say so at each event.
+        // A log that cannot be written, or is too long, is not reported at each event.
         if let Some(mut file) = FILE.get()
             && file.metadata().is_ok_and(|file| file.len() < MOST_BYTES)
         {

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Err(error) => match args::beside_a_file(&error) {
             Some(message) => Err(Failure::Usage(message)),
             None if error.use_stderr() => Err(Failure::Arguments(error.render().to_string())),
-            // Help or version.
+            // This is not an error: the text is the help or the version.
             None => print(&error).map(|()| ExitCode::SUCCESS).map_err(Failure::from),
         },
     };

@@ -1,5 +1,6 @@
-//! The only place that writes to standard output and standard error. Text can have words of guests, packages, mails and
-//! files, so what a terminal would act on is escaped here, whoever wrote it. Only binary exports pass by.
+//! The only module that writes to standard output and standard error. Text can have words of guests, packages, mails
+//! and files, so what a terminal would act on is escaped here, whoever wrote it. Only binary exports are written
+//! elsewhere.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,7 +9,7 @@ use lab::file::FileError;
 use miette::GraphicalReportHandler;
 use model::visible;
 
-/// The target of events of the log that were printed already.
+/// The target of events of the log that are already printed.
 pub const SAID: &str = "said";
 
 /// Prints results to standard output.
@@ -16,7 +17,7 @@ pub fn print(text: &str) -> io::Result<()> {
     io::stdout().write_all(visible(text).as_bytes())
 }
 
-/// Writes a line to standard error. What goes wrong there, such as a closed pipe, does not end a run.
+/// Writes a line to standard error. If that fails, as with a closed pipe, the run does not end.
 pub fn say(line: fmt::Arguments<'_>) {
     tracing::info!(target: SAID, "{line}");
     let _ = write_error(&format!("{}\n", visible(&line.to_string())));
@@ -38,7 +39,7 @@ pub fn say_in_file(error: &FileError) {
     let _ = write_error(&(in_file(&GraphicalReportHandler::new(), error) + "\n"));
 }
 
-/// An error with the lines of the file that it is about. What it quotes was escaped before colours are added.
+/// An error with the lines of the file that it is about. What it quotes is escaped before colours are added.
 fn in_file(handler: &GraphicalReportHandler, error: &FileError) -> String {
     let mut text = String::new();
     match handler.render_report(&mut text, error) {
@@ -90,7 +91,7 @@ mod tests {
         }
     }
 
-    /// What is said of a text as each kind of file.
+    /// The error about a text, read as each kind of file.
     fn said(text: &str, directory: &Path) -> Vec<String> {
         let path = directory.join("x\u{1b}.toml");
         fs::write(&path, text).unwrap();
@@ -110,7 +111,7 @@ mod tests {
         said
     }
 
-    /// A text without the codes that colours begin and end with.
+    /// Removes the codes with which colours begin and end.
     fn without_colours(text: String) -> String {
         let mut parts = text.split("\u{1b}[");
         let first = parts.next().unwrap_or_default().to_owned();

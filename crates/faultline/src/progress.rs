@@ -30,14 +30,14 @@ pub struct Display {
     /// The running boots.
     running: BTreeMap<Running, (String, ProgressBar)>,
     left: Option<Duration>,
-    /// The boots that were stored since it exists.
+    /// How many boots were stored since this display was made.
     pub kept: Arc<AtomicUsize>,
 }
 
 impl Display {
     /// Progress on standard error; none if `quiet`.
     pub fn new(quiet: bool) -> Self {
-        // Bars would be torn by what is printed beside them.
+        // Other output on the terminal would break the bars.
         let plain = !quiet && (!stderr().is_terminal() || log::is_verbose());
         let target = match quiet || plain {
             true => ProgressDrawTarget::hidden(),
@@ -73,7 +73,7 @@ impl Display {
                 let left = left.map_or(String::new(), |left| format!(", {} left", span(left)));
                 let wall = span(wall);
                 let boots = self.boots;
-                // The reason of a failure can end with a program's own words.
+                // The reason of a failure can end with the words of a program.
                 let said = match outcome.is_complete() {
                     true => format!("{outcome} in {wall}"),
                     false => format!("after {wall} {outcome}"),

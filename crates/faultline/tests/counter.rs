@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 fn explain(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-    // There is no store, and none is needed.
+    // The store does not exist, and is not needed.
     command.args(["--store", "/nonexistent/store.db", "explain"]).args(arguments);
     command.output().unwrap()
 }
@@ -15,7 +15,7 @@ fn counters_and_rows_are_explained_without_a_store() {
         ("pgpgin", "KiB, in spite of its name"),
         ("allocstall_normal", "before   allocstall"),
         ("Kswapd efficiency", "pgsteal_kswapd[_ZONE]"),
-        // Rows as mails name them.
+        // These are rows as mails name them.
         ("Ops Sector Reads", "KiB paged in: KiB"),
         ("NUMA base PTE updates", "NUMA page range updates: PTEs"),
     ] {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use model::{Boot, Count, Function, Outcome, Profile};
 
-/// A file like `vmlinux` made of C.
+/// A file like `vmlinux`, compiled from C.
 fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
     let [source, file] = [format!("{name}.c"), name.to_owned()].map(|name| directory.join(name));
     fs::write(&source, format!("void _start(void) {{}}\n{code}")).unwrap();
@@ -35,7 +35,7 @@ fn a_function_that_differs_is_named() {
     let source =
         "int limit; int twice(int n) { return 2 * n; } int next(int n) { return n + limit; }";
     kernel(place.path(), "base", source);
-    // A comment, and a function that moves the others.
+    // The change is a comment, and a function that moves the others.
     let harmless = format!("/* A comment. */\nint first(void) {{ return limit; }}\n{source}");
     kernel(place.path(), "moved", &harmless.replace("int first", "int limit; int first"));
     kernel(place.path(), "changed", &source.replace("n + limit", "n - limit"));
@@ -115,7 +115,7 @@ fn what_is_no_kernel_is_refused() {
     fs::write(place.path().join("text"), "no kernel").unwrap();
     let bytes = fs::read(&base).unwrap();
     fs::write(place.path().join("short"), &bytes[..100]).unwrap();
-    // The machine in the header (elf(5), `e_machine`).
+    // The header says for which machine the file is (elf(5), `e_machine`).
     let foreign = [&bytes[..18], &[183, 0], &bytes[20..]].concat();
     fs::write(place.path().join("foreign"), foreign).unwrap();
     fs::write(place.path().join("arm64"), [&[0; 56][..], b"ARM\x64", &[0; 4096]].concat()).unwrap();

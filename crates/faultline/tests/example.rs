@@ -1,11 +1,11 @@
-//! The figures of the demonstration stand in the README, as `make demo` printed them. Other pages quote those.
+//! Checks that the README has the figures that `make demo` printed, and that other pages quote these.
 
 const README: &str = include_str!("../../../README.md");
 const PAGES: [(&str, &str); 2] = [
     ("tour.md", include_str!("../../../docs/tour.md")),
     ("reading-a-report.md", include_str!("../../../docs/reading-a-report.md")),
 ];
-/// What the lines with its figures begin with.
+/// The beginnings of the lines with figures.
 const LINES: [&str; 5] = [
     "Amean instructions-kernel-protect ",
     "Amean instructions-kernel-restore ",
@@ -14,7 +14,7 @@ const LINES: [&str; 5] = [
     "Phase protect: ",
 ];
 
-/// The lines with figures of the demonstration on a page, without repeated blanks.
+/// The lines of a page with figures of the demonstration, without repeated blanks.
 fn quoted(page: &str) -> Vec<String> {
     let lines = page.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.filter(|line| LINES.iter().any(|first| line.starts_with(first))).collect()

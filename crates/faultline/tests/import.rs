@@ -9,16 +9,16 @@ use std::process::{Command, Output, Stdio};
 
 use import::{Document, Table};
 
-/// Names of the runs, how long their programs take, and their exit codes. The last name would clear a
-/// terminal.
+/// The names of the runs, how long their programs take, and their exit codes. If it were printed unescaped, the last
+/// name would clear a terminal.
 const RUNS: [(&str, f64, u8); 3] =
     [("6.1.0-vanilla", 1.0, 0), ("6.2.0-patched", 0.9, 0), ("6.3.0-refused\u{1b}[2J", 0.1, 1)];
 const ITERATIONS: u64 = 3;
-/// The programs, and about how many seconds they take.
+/// The programs, and about how many seconds each takes.
 const PROGRAMS: [(&str, f64); 2] = [("NUMA01", 100.0), ("NUMA02", 20.0)];
-/// How often each ran.
+/// How often each program ran.
 const TIMES: u32 = 3;
-/// Samples of the monitor in each iteration.
+/// The number of samples of the monitor in each iteration.
 const SAMPLES: u64 = 40;
 const BEGIN: u64 = 1_700_000_000;
 
@@ -42,7 +42,7 @@ fn vmstat(second: u64) -> String {
     format!("pgfault {}\npgscan_kswapd {}\nnuma_hit {}\n", 1000 * second, 200 * second, 7 * second)
 }
 
-/// Makes a directory in mmtests' layout.
+/// Writes a directory in the layout of mmtests.
 fn make(log: &Path) {
     for (number, (name, scale, status)) in (0..).zip(RUNS) {
         let begin = BEGIN + 10_000 * number;
@@ -157,7 +157,7 @@ fn a_directory_is_imported_once_and_compared() {
     let text = printed(&compared);
     let Document { tables, unread } = import::read(&compared.stdout);
     assert_eq!((tables.len(), unread), (3, Vec::new()), "{text}");
-    // The directory has no dmesg.
+    // The directory has no file `dmesg`.
     assert!(text.lines().any(|line| line.trim() == "- (no kernel log)"), "{text}");
     for (program, about) in PROGRAMS {
         let label = format!("Elapsed-{program}");
@@ -176,7 +176,7 @@ fn a_directory_is_imported_once_and_compared() {
         }
     }
     assert!(tables[0].rows.iter().all(|row| row.cells[2].value.is_none()), "{text}");
-    // By hand: 102, 105 and 108 s against nine tenths of that.
+    // Calculated by hand: 102, 105 and 108 s against nine tenths of that.
     let verdict = text.lines().find(|line| line.contains("improvement")).unwrap();
     assert!(verdict.contains("Elapsed-NUMA01") && verdict.contains("10.00 %"), "{text}");
     let scanned = tables[2].rows.iter().find(|row| row.label == "Kswapd pages scanned").unwrap();
@@ -187,7 +187,7 @@ fn a_directory_is_imported_once_and_compared() {
     assert!(words.join(" ").contains(failed), "{text}");
 }
 
-/// Rows with mmtests' names of one month, in each format, and with today's names.
+/// Compares in each format, with mmtests' names of one month and with today's.
 #[test]
 fn rows_are_called_as_mmtests_called_them() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,7 +210,7 @@ fn rows_are_called_as_mmtests_called_them() {
     }
     assert!(text.lines().any(|line| line.starts_with("Ops NUMA alloc hit ")), "{text}");
     assert!(!text.contains("System-NUMA01") && !text.contains("Elapsed-"), "{text}");
-    // The output can be imported again.
+    // What was printed can be imported again.
     let labels = |text: &str| -> Vec<String> {
         let tables = import::read(text.as_bytes()).tables.into_iter();
         tables.flat_map(|table| table.rows).map(|row| row.label).collect()
@@ -238,7 +238,7 @@ fn rows_are_called_as_mmtests_called_them() {
     }
 }
 
-/// One of the imports is killed.
+/// One import is killed while another runs.
 #[test]
 fn concurrent_imports_keep_each_boot_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn concurrent_imports_keep_each_boot_once() {
     imports.remove(0).wait().unwrap();
     for import in imports {
         let ended = import.wait_with_output().unwrap();
-        // The exit code is 3 if it kept the failed run.
+        // The exit code is 3 if it stored the failed run.
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{ended:?}");
     }
     let listed = faultline(&store, &["list"]);

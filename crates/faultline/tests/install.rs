@@ -1,4 +1,4 @@
-//! The program outside its build directory, the files that `make install` adds, and the pages in `docs/`.
+//! Tests the program outside of its build directory, the files that `make install` adds, and the pages in `docs/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// The error of a command that needs to boot, without the environment variables that name its files.
+/// The error of a command that has to boot, without the environment variables that name its files.
 fn said(program: &Path) -> String {
     let mut command = Command::new(program);
     command.env_remove("FAULTLINE_GUEST").args(["boot", "6.12", "--accel", "tcg"]);

@@ -1,4 +1,4 @@
-//! Memory needed to read files from strangers: a small file must not exhaust the machine.
+//! Checks how much memory it takes to read files from strangers: a small file must not use up the machine's.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// Runs the program to its end, and returns its peak memory in bytes, except for its last millisecond
-/// (`VmHWM`, proc_pid_status(5)).
+/// Runs the program to its end, and returns its peak memory in bytes, except for its last millisecond (`VmHWM`,
+/// proc_pid_status(5)).
 fn peak(args: &[&str], files: &[&Path]) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut child = command.args(args).args(files).stdout(Stdio::null()).spawn().unwrap();
@@ -30,7 +30,7 @@ fn peak(args: &[&str], files: &[&Path]) -> u64 {
     }
 }
 
-/// A directory of two runs of `stutter`. Each iteration has the largest allowed number of latencies.
+/// A directory with two runs of `stutter`. Each iteration has as many latencies as are allowed.
 fn many_latencies(log: &Path) {
     for run in ["a", "b"] {
         for iteration in 0..2 {

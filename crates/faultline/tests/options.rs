@@ -1,4 +1,4 @@
-//! Each option applies, or is refused before any boot.
+//! Checks that each option applies or is refused before any boot.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use model::{Boot, Outcome, Pinned};
 use tempfile::TempDir;
 
-/// A directory with an experiment's file, no store, and an empty cache.
+/// A directory with an experiment file, no store, and an empty cache.
 struct Setup {
     directory: TempDir,
     file: PathBuf,
@@ -205,7 +205,7 @@ fn a_plan_wants_kernels_that_there_are() {
     }
 }
 
-/// Empty files in place of the guest's programs, with their list of digests.
+/// Empty files as the guest's programs, with their list of digests.
 fn no_programs(guest: &Path) {
     let digest = kernels::digest(b"");
     let mut list = String::new();

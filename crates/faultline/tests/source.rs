@@ -118,7 +118,7 @@ fn a_dry_run_looks_into_sources() {
     assert!(code == 2 && said.contains("`v7`") && !said.contains("exact mode:"), "{said}");
     let (code, said) = plan("v1", "none.patch");
     assert!(code == 2 && said.contains("none.patch") && !said.contains("exact mode:"), "{said}");
-    // Nothing was built.
+    // The plan builds nothing.
     assert!(!setup.directory.path().join("cache/faultline/build/linux").exists());
 }
 
@@ -143,14 +143,14 @@ fn further_seeds_of_a_kernel_that_failed_are_left_out() {
     assert!(summary.contains(&left_out("4 boots")), "{summary}");
     assert_eq!(summary.matches("cannot be configured").count(), 1, "{summary}");
     assert!(summary.contains("): --keep-going makes them; see "), "{summary}");
-    // Nothing is made silently.
+    // The plan names what is left out, and so does a run that makes no boot.
     let (code, plan) = run(&["--dry-run"]);
     assert!(code == 0 && plan.contains("\n4 boots left out after a failure (v1, "), "{plan}");
     let (code, said) = run(&[]);
     assert_eq!(code, 3, "{said}");
     let before = "no boots done; 2 boots failed before: --retry-failed repeats them";
     assert!(said.contains(&format!("{before}{}", left_out("4 boots"))), "{said}");
-    // A repeated boot that fails again gives its kernel up again.
+    // If the repeated boot fails too, the kernel is given up again.
     let (_, said) = run(&["--retry-failed"]);
     assert!(said.contains("2 boots done, 2 of them failed"), "{said}");
     assert!(said.contains(&left_out("4 boots")), "{said}");

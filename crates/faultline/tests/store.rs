@@ -51,7 +51,7 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
     assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
     assert_eq!(faultline(&path, &["compare"]).0, Some(0));
 
-    // `Elapsed` becomes `Elepsed` in the boot that was kept last.
+    // In the boot that was kept last, `Elapsed` becomes `Elepsed`.
     let mut bytes = fs::read(&path).unwrap();
     let sample = b"\x07Elapsed\x06NUMA01";
     let at = bytes.windows(sample.len()).position(|window| window == sample).unwrap();
@@ -131,7 +131,7 @@ fn an_error_that_cannot_be_printed_has_its_exit_code() {
     assert_eq!(command.status().unwrap().code(), Some(2));
 }
 
-/// Text without the times at which experiments were stored.
+/// A text without the times at which experiments were stored.
 fn timeless(text: &str) -> String {
     let today = model::date(
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs(),
@@ -171,7 +171,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Each format of a comparison has the user's note, escaped.
+/// A comparison has the user's note, escaped, in every format.
 #[test]
 fn notes_are_in_every_comparison() {
     let (_directory, path) = namesakes();
@@ -263,12 +263,12 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
     let (directory, path) = namesakes();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    // Another user may execute the program from here.
+    // Another user can execute the program from here.
     let program = tempfile::tempdir().unwrap();
     fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let faultline = program.path().join("faultline");
-    // Another process makes the copy: this one would hold it open for writing in children of other tests,
-    // and it could not be executed then.
+    // Another process makes the copy. If this process did, children of other tests would hold it open for writing,
+    // and it could not be executed.
     let mut copy = Command::new("cp");
     copy.arg(env!("CARGO_BIN_EXE_faultline")).arg(&faultline);
     assert!(copy.status().unwrap().success());

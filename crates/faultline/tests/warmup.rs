@@ -1,4 +1,4 @@
-//! Which values of boots with warm-up count in `faultline compare`.
+//! Tests which values of boots with warm-up count in `faultline compare`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,13 +16,13 @@ const EXPERIMENT: &str = "name = \"warm\"\nboots = 4\n[machine]\ncpus = 2\nmemor
                           [[variant]]\nname = \"b\"\nkernel = \"debian:6.1\"\n\
                           [[workload]]\nmanifest = \"serve.toml\"\niterations = 1\nwarmup = 1\n";
 
-/// Values of warm-up iterations, of the first three samples of the others, and of the rest.
+/// The values of iterations in the warm-up, of the first three samples of the other iterations, and of the rest.
 const COLD: f64 = 90.0;
 const WARMING: f64 = 30.0;
 const WARM: f64 = 10.0;
 const SAMPLES: u32 = 40;
 
-/// A second, and when the samples that count begin, in nanoseconds of guest time.
+/// A second, and the time at which samples begin to count, in nanoseconds of guest time.
 const SECOND: u64 = 1_000_000_000;
 const BEGIN: u64 = 100 * SECOND;
 
@@ -68,7 +68,7 @@ fn boot(variant: &str, block: u32) -> Boot {
         let ended = Some(BEGIN + u64::from(at + 1) * SECOND / 4);
         Sample { ended, ..sample(1, level(at) + luck / 100.0) }
     });
-    // 1000 faults per second in the first three quarters of a second, the warm-up; then 100.
+    // There are 1000 faults per second in the warm-up, the first three quarters of a second; then 100.
     let faults = |second: u64| if second == 0 { 0 } else { 750 + 100 * second as i64 - 75 };
     let chunk = Chunk {
         workload: "serve".into(),
@@ -134,7 +134,7 @@ fn the_steady_state_is_what_counts() {
     assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
     assert!(is_near(value(&metrics, "Max", "Latency"), WARM));
     assert_eq!(value(&durations, "Amean", "Elapsed"), WARM);
-    // Of the 1675, those after second 1, the first reading after the warm-up.
+    // Of the 1675 faults, those after second 1 count. That is the first reading after the warm-up.
     assert_eq!(value(&counters, "Amean", "Major Faults"), 900.0);
     assert_eq!([&durations["part"], &counters["part"]], ["whole", "steady"]);
     let text = String::from_utf8(compare(&store, &["--full"])).unwrap();
@@ -166,7 +166,7 @@ fn warm_up_counts_if_requested() {
     assert!(!told.is_empty() && told.iter().all(|it| it["counted"] == true), "{told:?}");
 }
 
-/// Whichever of the two experiments is compared.
+/// Either of the two experiments can be compared.
 #[test]
 fn both_sides_of_a_cross_check_leave_out_warm_up() {
     let directory = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn both_sides_of_a_cross_check_leave_out_warm_up() {
     }
 }
 
-/// The page's plots, which are all of its drawings.
+/// The plots of a page. It has no other drawings.
 fn drawings(store: &Path, arguments: &[&str]) -> Vec<String> {
     let page = compare(store, &[&["--format", "html"], arguments].concat());
     let page = String::from_utf8(page).unwrap();
@@ -229,7 +229,7 @@ fn plots_count_what_tables_count() {
     assert_ne!(drawings(&asked, &[]), all);
 }
 
-/// The other tool's rows are defined over all samples.
+/// Rows of another tool are defined over all samples.
 #[test]
 fn imported_results_count_as_in_the_other_tool() {
     let directory = tempfile::tempdir().unwrap();

@@ -262,7 +262,7 @@ impl MailReader<'_> {
         }
     }
 
-    /// Whether at most [`MAX_ODD`](super::block::MAX_ODD) unreadable lines are between two rows.
+    /// Whether at most [`MAX_ODD`] unreadable lines are between two rows.
     fn is_next(&self, row: usize, next: usize) -> bool {
         next - row <= MAX_ODD + 1 && (row + 1..next).all(|place| self.is_odd(place, row))
     }

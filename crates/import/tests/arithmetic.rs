@@ -81,7 +81,7 @@ fn rounded_values_allow_an_interval() {
         let row = format!("Stddev ep.D 0.07 (0.00%) 0.05 ({percent}%)\n");
         import::check(&table(&row)).derived
     };
-    // 0.065 to 0.075 and 0.045 to 0.055: 15.38 to 40 % lower.
+    // From 0.065 to 0.075 against 0.045 to 0.055 is 15.38 to 40 % lower.
     assert_eq!(["15.37", "15.38", "24.41", "40.00", "40.02"].map(read), [1, 2, 2, 2, 1]);
 }
 
@@ -91,8 +91,8 @@ fn percentages_of_a_baseline_rounded_to_0_cannot_be_checked() {
     assert_eq!((check.printed, check.derived, check.untold), (3, 2, 1));
 }
 
-/// From 0.001 to 0.004 is 300 % more, and two decimals show none of it. If less is better, a value that
-/// rounds to nothing cannot be more than 100 % better.
+/// From 0.001 to 0.004 is 300 % more, although both print as 0.00. If less is better, a value that rounds to nothing
+/// cannot be more than 100 % better.
 #[test]
 fn digits_that_are_not_printed_explain_nearly_any_percentage() {
     let read = |row: &str| {
@@ -113,7 +113,7 @@ fn digits_that_are_not_printed_explain_nearly_any_percentage() {
     }
     assert_eq!(spreads("0.00"), (4, 0, vec![]));
     assert_eq!(spreads("101.00"), (3, 0, vec![(f64::NEG_INFINITY, 100.0)]));
-    // Nothing may be 0.004, but it is less than 5.
+    // The nothing may be 0.004, but it is less than 5.
     let more = "Stddev a 0.00 (0.00%) 5.00 (12.00%)\nStddev b 2.00 (0.00%) 1.00 (50.00%)\n";
     assert_eq!(read(more), (3, 0, vec![(f64::NEG_INFINITY, 0.0)]));
 }
@@ -242,7 +242,7 @@ fn one_truncated_percentage_among_rounded_ones_is_reported() {
     let rounded = CUT.replace("1.20", "1.25");
     let check = import::check(&table(&rounded));
     let clues: Vec<_> = check.findings.iter().map(|finding| finding.clue).collect();
-    // 1.2044 is neither, whether rounded or cut off.
+    // 1.2044 fits neither rounding nor truncation.
     assert_eq!(clues, [None, Some(Clue::CutOff)]);
     assert_eq!((check.derived, check.cut), (4, 0));
 }

@@ -12,7 +12,7 @@ fn read(name: &str) -> Document {
     import::read(&std::fs::read(path).unwrap())
 }
 
-/// What was found: for each table its place, its author, its columns and the ends of its rows.
+/// What was found: the place, author, columns and ends of rows of each table.
 fn found(name: &str) -> String {
     let document = read(name);
     let mut text = String::new();
@@ -66,7 +66,7 @@ fixtures! {
     rows_like_names_and_names_like_rows: "lookalikes.txt",
 }
 
-/// The tables of a text without their places and authors.
+/// The tables of a text, without their places and authors.
 fn content(bytes: &[u8]) -> Vec<Table> {
     let mut tables = import::read(bytes).tables;
     for table in &mut tables {
@@ -88,7 +88,7 @@ fn line_ends_and_quoting_change_nothing() {
         assert_eq!(content(text.replace('\n', "\r\n").as_bytes()), plain, "{name}");
         let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
         let quoted = content(quoted.as_bytes());
-        // Nothing is set apart in a quoted patch, so there may be more tables, but none is lost.
+        // Nothing is set apart in a quoted patch, so there may be more tables. None is lost.
         assert!(plain.iter().all(|table| quoted.contains(table)), "{name}");
     }
 }

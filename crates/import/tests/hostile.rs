@@ -1,10 +1,10 @@
-//! Any bytes are read with bounded work, and no figure is invented.
+//! Checks that any bytes are read with bounded work, and that no figure is invented.
 
 use import::{Document, Lines};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Properties of everything that is read.
+/// Checks the properties that hold for everything that is read.
 fn hold(bytes: &[u8]) {
     let document: Document = import::read(bytes);
     let lines = String::from_utf8_lossy(bytes).lines().count();
@@ -29,7 +29,7 @@ fn hold(bytes: &[u8]) {
     }
 }
 
-/// Pieces of which tables are made.
+/// Pieces from which tables are made.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         "\n",

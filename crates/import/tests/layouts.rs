@@ -102,7 +102,7 @@ fn tables_of_the_test_robot_have_their_labels_last() {
         let cells = row.cells.iter().flat_map(|cell| [&cell.value, &cell.spread, &cell.percent]);
         format!("{}: {}", row.label, cells.map(text).collect::<Vec<String>>().join(" "))
     };
-    // A difference of percents is no percentage of the other.
+    // A difference of percentages is no percentage of the other commit.
     assert_eq!(row(0), "fio.latency_100us%: 0.12 106% - 0.01 - -");
     assert_eq!(row(2), "fio.workload: 5.426e+08 5% - 2.337e+09 6% +330.6");
     let check = import::check(&table);

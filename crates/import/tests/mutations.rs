@@ -1,5 +1,5 @@
-//! Damaged tables: whatever happens to a line, each row is read with its values in the columns in which they
-//! are printed, or is listed as unread. No row is lost silently.
+//! Damages lines of tables. Each row must be read with its values in the columns in which they are printed, or be
+//! listed as unread. No row may be lost silently.
 
 #[path = "mutations/damage.rs"]
 mod damage;
@@ -10,7 +10,7 @@ use std::path::Path;
 use damage::{Damaged, damaged};
 use import::{Cell, Document, Table};
 
-/// A cell as it must be read.
+/// A cell as it must be read: the value and the percentage.
 type Printed = (Option<String>, Option<String>);
 
 fn printed(cell: &Cell) -> Printed {
@@ -30,7 +30,7 @@ fn rows(document: &Document) -> BTreeMap<usize, (Vec<String>, Vec<Printed>)> {
     document.tables.iter().flat_map(of_table).collect()
 }
 
-/// The error in what is read of a damaged text, if any.
+/// What is wrong in the tables of a damaged text, if anything.
 fn wrong(before: &Document, damaged: &Damaged) -> Option<String> {
     let after = import::read(damaged.text.as_bytes());
     let unread = |line: usize| {
@@ -47,7 +47,7 @@ fn wrong(before: &Document, damaged: &Damaged) -> Option<String> {
         let wanted = damaged.wanted.iter().filter(|(row, _)| *row == line);
         let wanted: Vec<_> = wanted.map(|(_, cells)| cells.clone()).collect();
         let right = if wanted.is_empty() { *found == cells } else { wanted.contains(found) };
-        // Of names on two lines one may be out of place now.
+        // If names are on two lines, one of them may be out of place now.
         let mut pairs = columns.iter().zip(names);
         let named = damaged.renames || pairs.all(|(before, name)| before.starts_with(name));
         (!right || !named).then(|| format!("line {line}: {names:?} {found:?}"))

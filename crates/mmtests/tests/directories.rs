@@ -21,7 +21,7 @@ impl Logs {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// The logs of one iteration.
+    /// The logs of a single iteration.
     fn one() -> Self {
         let logs = Self::new();
         logs.iteration("6.6.0", 0, 0);
@@ -40,8 +40,8 @@ impl Logs {
         fs::write(path, bytes).unwrap();
     }
 
-    /// An iteration of autonumabench in which the counter grows from `begin` in steps of a hundred: a
-    /// snapshot, three samples of the monitor, and a snapshot half a minute late.
+    /// An iteration of autonumabench in which the counter grows from `begin` in steps of a hundred: a snapshot, three
+    /// samples of the monitor, and a snapshot that is half a minute late.
     fn iteration(&self, run: &str, number: u32, faults: u64) {
         let begin = BEGIN + 1000 * u64::from(number);
         let place = |name: &str| format!("{run}/iter-{number}/{name}");
@@ -69,7 +69,7 @@ impl Logs {
         self.time(run, number, &format!("0:0{}.25elapsed 99%CPU", number + 1));
     }
 
-    /// The time of the only program of the benchmark.
+    /// Writes the time of the benchmark's only program.
     fn time(&self, run: &str, number: u32, elapsed: &str) {
         let text = format!("1.00user 0.50system {elapsed} (0avgtext+0avgdata 1maxresident)k\n");
         self.put(&format!("{run}/iter-{number}/autonumabench/logs/time-NUMA02-1"), &text);
@@ -120,7 +120,7 @@ fn a_run_is_a_boot_with_its_samples_times_and_series() {
     assert_eq!(vmstat.times, [10, 11, 12, 13, 70].map(|second| second * SECOND));
     assert_eq!(column(vmstat, "pgfault"), [5000, 5100, 5200, 5300, 5900]);
     assert_eq!(vmstat.difference("pgfault"), Some(900));
-    // What is missing and what comes late is said.
+    // The notes say what is missing and what came late.
     assert_eq!(boot.notes[0], Note::no_log());
     assert!(boot.notes[1].text.contains("span 30 s more"), "{:?}", boot.notes);
 }
@@ -169,7 +169,7 @@ fn iterations_after_a_reboot_are_another_boot() {
     assert_eq!(boots[1].chunks[0].times[0], 10 * SECOND);
 }
 
-/// A run that `spoil` has made useless must be a failed boot without figures.
+/// Checks that a run which `spoil` has made useless is a failed boot without figures. Returns the reason.
 fn refused(spoil: impl Fn(&Logs)) -> String {
     let logs = Logs::one();
     spoil(&logs);
@@ -273,7 +273,7 @@ fn unread_files_are_listed() {
         assert_eq!(unread.get(name), Some(&why), "{unread:?}");
     }
     assert_eq!(summary.runs[0].left_out.len(), 1, "{:?}", summary.runs[0].left_out);
-    // Places are told, of what belongs to one.
+    // What belongs to one iteration is told with its place.
     let places = |name: &str, why: &str| &summary.unread[&(name.to_owned(), why.to_owned())];
     assert!(places("elsewhere", "no run of mmtests").is_empty());
     let first = [("6.6.0".to_owned(), [0].into())].into();
@@ -282,8 +282,8 @@ fn unread_files_are_listed() {
     assert_eq!(places("loop", "no iteration"), &nowhere);
 }
 
-/// A run of three iterations of pgbench, in which `spoil` has changed something; then its notes, and what
-/// the summary lists as not read and as missing.
+/// A run of three iterations of pgbench, in which `spoil` has changed something. Returns its notes, and what the
+/// summary lists as unread and as missing.
 fn spoiled(spoil: impl Fn(&Logs)) -> (Vec<String>, [Told; 2]) {
     let logs = Logs::new();
     let log: String = (0..40).map(|second| format!("{} 100\n", BEGIN + second)).collect();
@@ -304,7 +304,7 @@ fn spoiled(spoil: impl Fn(&Logs)) -> (Vec<String>, [Told; 2]) {
     (notes.map(Note::to_string).collect(), [summary.unread, summary.missing])
 }
 
-/// What the summary tells of one iteration of the second run.
+/// What the summary says about one iteration of the second run.
 fn told(name: &str, text: &str) -> Told {
     let places = [("6.7.0".to_owned(), [1].into())].into();
     [((name.to_owned(), text.to_owned()), places)].into()
@@ -327,7 +327,7 @@ fn a_log_that_is_not_read_is_named_with_its_run_and_iteration() {
     let not_read = format!("not read: pgbench, iteration 1: pgbench-transactions-8.log: {why}");
     assert_eq!(notes, [not_read, format!("{missing}txn-8, {others}")]);
 
-    // A file that is passed over in the directory of the benchmark is a log as well.
+    // A file that is not read, in the directory of the benchmark, is a log as well.
     let (notes, [unread, _]) = spoiled(|logs| {
         fs::remove_file(logs.path().join(place)).unwrap();
         std::os::unix::fs::symlink("/dev/null", logs.path().join(place)).unwrap();
@@ -347,13 +347,13 @@ fn what_only_other_iterations_of_a_run_have_is_missing() {
     });
     assert_eq!((unread, missing), (Told::new(), told("pgbench", &format!("txn-4, {others}"))));
     assert_eq!(notes, [format!("missing: pgbench, iteration 1: txn-4, {others}")]);
-    // All of it, without a note of mmtests that it ran.
+    // All logs are missing, and no note of mmtests says that the benchmark ran.
     let (notes, _) = spoiled(|logs| {
         fs::remove_dir_all(logs.path().join(logs_of(1))).unwrap();
         fs::remove_file(logs.path().join("6.7.0/iter-1/tests-timestamp")).unwrap();
     });
     assert_eq!(notes, [format!("missing: pgbench, iteration 1: txn-1, txn-4, txn-8, {others}")]);
-    // No iteration of the run has it.
+    // No iteration of the run has the operation.
     let (notes, _) = spoiled(|logs| {
         for number in 0..3 {
             let place = logs_of(number) + "/logs/pgbench-transactions-4.log.gz";

@@ -31,7 +31,7 @@ const KEYS: [(&str, &str); 23] = [
     ("--compiler", "compiler in [build]"),
 ];
 
-/// The message for an option that stands beside an experiment file; none for other errors.
+/// The message for an option that cannot be used with an experiment file; `None` for other errors.
 pub fn beside_a_file(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::ArgumentConflict {
         return None;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    /// Options of `run` that apply to an experiment file too.
+    /// The options of `run` that apply to an experiment file too.
     const APPLY: [&str; 11] = [
         "--dry-run", "--jobs", "--keep-going", "--mode", "--profile", "--quiet", "--retry-failed",
         "--seeds", "--store", "--verbose", "--verify",

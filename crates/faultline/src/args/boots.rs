@@ -81,7 +81,7 @@ impl FromStr for BootsArg {
     }
 }
 
-/// The share that a percentage is: `5` or `5%`.
+/// The share that a percentage stands for: `5` or `5%`.
 pub fn percent(text: &str) -> Result<Share, String> {
     let number = text.trim().trim_end_matches('%');
     let share: Option<Share> = format!("{number}%").parse().ok();

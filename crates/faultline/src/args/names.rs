@@ -1,11 +1,11 @@
-//! Whose names rows have: the value of `--names`.
+//! The value of `--names`: which names rows have.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use benchmarks::names::Month;
 use model::date;
 
-/// `mmtests`, or `mmtests:2015-03`.
+/// Parses `mmtests` or `mmtests:2015-03`.
 pub fn names(text: &str) -> Result<Month, String> {
     match text.split_once(':') {
         None if text == "mmtests" => Ok(Month::LATEST),
@@ -17,7 +17,7 @@ pub fn names(text: &str) -> Result<Month, String> {
 /// The month of mmtests' first commit, b4a2bbb0.
 const BEGAN: &str = "2010-08";
 
-/// The month, if mmtests printed names then.
+/// The month, if mmtests existed and it is not in the future.
 fn past(month: Month) -> Result<Month, String> {
     let [first, now] = [BEGAN.parse()?, date(now())[..BEGAN.len()].parse()?];
     match (first..=now).contains(&month) {
@@ -29,7 +29,7 @@ fn past(month: Month) -> Result<Month, String> {
     }
 }
 
-/// Seconds since 1970.
+/// The time now, in seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -1,4 +1,4 @@
-//! `faultline try`: compares a program of the user's on several kernels.
+//! `faultline try`: compares a program of the user on several kernels.
 
 use std::env;
 use std::fs;
@@ -19,9 +19,9 @@ use crate::args::TryArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
-/// Seeds of each kernel before the first answer. With fewer hardly a change is told from luck.
+/// The number of seeds of each kernel before the first answer. With fewer, luck hides nearly any change.
 const FIRST: u32 = 3;
-/// Boots of a kernel that is alone.
+/// The number of boots of a kernel that is not compared.
 const ALONE: u32 = 1;
 
 pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
@@ -31,7 +31,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         (_, true) => Some(Mode::Measured),
         _ => None,
     };
-    // What is wrong is told before a store is made.
+    // Errors in the options are reported before a store is made.
     let mut experiment = experiment(args, &bundle, asked)?;
     if args.save.is_some() && experiment.variants.iter().any(|variant| variant.build.is_some()) {
         let message = "--save does not write how kernels are built from source: name packaged ones";
@@ -57,7 +57,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
-/// The experiment that options describe, without the program's files. While the mode is not known, it has one boot.
+/// The experiment that the options describe, without the program's files. It has one boot until the mode is known.
 fn experiment(
     args: &TryArgs,
     bundle: &ProgramBundle,
@@ -118,8 +118,8 @@ fn boots(
     Ok(())
 }
 
-/// Runs one boot of each kernel, in exact mode a few that give a first answer, and then the others. Ends when
-/// boots have failed: others would fail too.
+/// Runs one boot of each kernel, in exact mode then a few for a first answer, and then the others. Ends when boots
+/// have failed, since others would fail too.
 fn stages(
     lab: &mut Lab,
     whole: &Experiment,
@@ -178,7 +178,7 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     bundle::bundle(request).map_err(|error| usage(error.to_string()))
 }
 
-/// Measured mode where KVM works, else exact mode.
+/// Measured mode if KVM works, otherwise exact mode.
 fn usual_mode(
     args: &TryArgs,
     lab: &Lab,
@@ -200,7 +200,7 @@ fn run(
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
-    // After its first stages, a failure depends on the seed.
+    // In the last stage a failure depends on the seed.
     let options =
         RunOptions { retry_failed: args.retry_failed, keep_going: true, ..RunOptions::default() };
     let summary =
@@ -265,7 +265,7 @@ fn failures(lab: &Lab, id: ExperimentId, named: &str) -> Result<String, Failure>
     Ok(text)
 }
 
-/// What a shell printed of a missing command. The script may have gone on.
+/// The message of a shell about a missing command. The script may have continued.
 fn not_found(notes: &[Note]) -> Option<String> {
     let mut lines = notes.iter().map(|note| &note.text);
     let line =

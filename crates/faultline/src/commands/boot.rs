@@ -14,7 +14,7 @@ use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
 pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
-    // A guest does not notice the end of an input, and its shell would wait forever.
+    // A guest does not see the end of its input, so its shell would wait forever.
     if args.shell && !stdin().is_terminal() {
         return Err(Failure::Usage("--shell needs a terminal as standard input".into()));
     }

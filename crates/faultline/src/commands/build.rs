@@ -8,14 +8,15 @@ use lab::file::{Input, VariantForm, default_name};
 use crate::args::BuildArgs;
 use crate::failure::Failure;
 
-/// The message for options of sources without a source.
+/// The message if options are given that apply to sources, but no source is named.
 pub const NO_SOURCE: &str = "these options are for kernels that are built from source: name one as \
                              git:COMMIT, worktree, src:PATH or debian-source:6.12";
-/// The longest part of a name for what is changed.
+/// The longest name of a change, in characters.
 const LONGEST: usize = 40;
 
-/// The variants that options describe: each kernel, and after each source the same with its patches. With
-/// `each`, the patches are a series, and each step of it is a variant. `option` names the kernels.
+/// The variants that the options describe: each kernel, and after a source the same source with its patches. With
+/// `each`, the patches are a series and each of its steps is a variant. `option` is the name of the option with the
+/// kernels.
 pub fn variants(
     input: &mut Input,
     (option, kernels): (&str, &[String]),

@@ -9,7 +9,7 @@ use store::{Archive, ExperimentId, ExperimentRow};
 use crate::failure::Failure;
 use crate::list::moment;
 
-/// At most this many other experiments of a name are listed.
+/// The largest number of other experiments of a name that are listed.
 const MAX_OTHERS: usize = 4;
 
 /// The experiment of this name or number, or the latest one. If several have the name, prints on standard
@@ -43,7 +43,7 @@ fn latest(
     Ok(latest)
 }
 
-/// The message if there are several experiments of a name, most recent last.
+/// The message that says which of several experiments with a name is meant. `rows` are in order, the latest last.
 fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String> {
     let (taken, others) = rows.split_last()?;
     if others.is_empty() || taken.id != id {
@@ -61,7 +61,7 @@ fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String
     Some(escape(&format!("{named} means {taken}; others: {others}")))
 }
 
-/// The same for a command that needs results: the latest experiment is the latest with a complete boot.
+/// Like [`find`], for a command that needs results: without a name, the latest experiment with a complete boot.
 pub fn find_with_results(
     store: &dyn Archive,
     named: Option<&str>,
@@ -84,14 +84,14 @@ fn has_results(row: &ExperimentRow) -> bool {
     counts.iter().any(|&it| row.outcomes.contains_key(it))
 }
 
-/// Prints on standard error which experiment is used, because a later one has no complete boot.
+/// Prints on standard error which experiment is used, because the last one has no complete boot.
 fn say_is_used(last: ExperimentId, taken: &ExperimentRow) {
     let (id, name) = (taken.id, escape(&taken.name));
     eprintln!("experiment {last} has no complete boot: experiment {id} ({name}) is used");
 }
 
-/// The last of these experiments that has a complete boot; the last one if none has. If it is not the last
-/// one, prints on standard error which one is used.
+/// The last of these experiments with a complete boot, or the last one if none has any. If another than the last is
+/// chosen, prints on standard error which one.
 pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
     let last = rows.last()?;
     let taken = rows.iter().rfind(|row| has_results(row)).unwrap_or(last);

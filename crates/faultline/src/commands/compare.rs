@@ -100,7 +100,7 @@ fn question(args: &CompareArgs) -> Question {
     }
 }
 
-/// Which experiments are compared, and how far a comparison of several goes; empty for one.
+/// Says which experiments are compared, and what a comparison of several does not tell; empty for one.
 fn head(rows: &[ExperimentRow], mode: Mode) -> String {
     let mut text = String::new();
     if rows.len() < 2 {

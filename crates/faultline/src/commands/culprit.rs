@@ -20,7 +20,7 @@ use crate::args::{CulpritArgs, CulpritFormat, FigureArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
-/// Boots of each end before the search in exact mode.
+/// The number of boots of each end before the search, in exact mode.
 const SEEDS: u32 = 4;
 
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
@@ -92,7 +92,7 @@ fn proofs(lab: &Lab, found: &Findings) -> Result<Vec<Comparison>, Failure> {
     proofs.map(compared).collect()
 }
 
-/// The search of a file, or the one that options describe.
+/// The search that a file or the options describe.
 fn asked(args: &CulpritArgs) -> Result<Search, Failure> {
     let (input, mut form) = match &args.experiment {
         Some(path) => of_file(path)?,
@@ -105,7 +105,7 @@ fn asked(args: &CulpritArgs) -> Result<Search, Failure> {
     Ok(Search { prove: !args.no_proof, ..input.search(form)? })
 }
 
-/// The form that options describe, but for the ends.
+/// The form that the options describe, without the ends.
 fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
     let mut input = Input::default();
     if args.config.kconfig.is_some() && args.good_config.is_some() && args.bad_config.is_some() {
@@ -145,7 +145,7 @@ fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
     Ok((input, form))
 }
 
-/// The command as it was given.
+/// The command as the user typed it.
 fn command() -> String {
     let quoted = |word: OsString| match word.as_encoded_bytes() {
         [b'-', b'-', name @ ..] if !name.is_empty() => format!("--{}", report::shell_word(name)),
@@ -166,7 +166,7 @@ fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCo
         range.parting().map_or("", |_| ", the bad end's code with the good end's options");
     let reverted = if search.prove { ", one with the culprit reverted" } else { "" };
     let boots = search.experiment.boots;
-    // Without a store no boot is known.
+    // Without a store there are no earlier boots.
     let cost = lab::cost(search, range, existing_store(store).ok().as_deref(), &Cache::open()?)?;
     let text = format!(
         "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving{reverted}; \

@@ -28,7 +28,7 @@ pub fn event(command: &EventCommand) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Events by kind, those that the pattern selects.
+/// The events that the pattern selects, by kind.
 fn list(tracepoints: &[String], pattern: &str) -> String {
     let is_selected = |name: &&String| match pattern.contains('*') {
         true => matches(pattern, name),

@@ -1,4 +1,4 @@
-//! `faultline explain`: which functions hold the difference between two variants, by exact mode and by samples, and
+//! `faultline explain`: which functions cause the difference between two variants, by exact mode and by samples, and
 //! what a counter means.
 
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows of each ranking in the text.
+/// The number of rows of each ranking in the text.
 const TOP: usize = 10;
 
 fn explain_difference(
@@ -69,7 +69,7 @@ fn explain_difference(
     let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
     let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));
     let sampled = match (&exact, sampled) {
-        // They may have no such phase or workload.
+        // Experiments with samples may lack the phase or the workload.
         (Some(_), Some(Err(error))) if !matches!(error, AnalysisError::Store(_)) => None,
         (_, sampled) => sampled.transpose()?,
     };
@@ -78,7 +78,7 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Experiments with profiles, at least one.
+/// The experiments whose profiles are explained. There is at least one.
 struct Chosen {
     exact: Option<ExperimentId>,
     sampled: Option<ExperimentId>,
@@ -114,7 +114,7 @@ fn choose(
     }
 }
 
-/// Exact profiles, sampled ones, or both.
+/// The text, JSON or page for exact profiles, for samples, or for both.
 fn lay_out(
     exact: Option<&Explained>,
     sampled: Option<&SampledProfiles>,

@@ -40,7 +40,7 @@ pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Fai
     Ok(ExitCode::SUCCESS)
 }
 
-/// The format of tidy data; none for profiles.
+/// The format of samples or series; `None` for formats of profiles.
 fn tidy(format: ExportFormat) -> Option<Format> {
     match format {
         ExportFormat::Parquet => Some(Format::Parquet),
@@ -87,7 +87,7 @@ fn rows(
     }
 }
 
-/// Refuses unknown workloads and phases: nothing would be left to export.
+/// Refuses unknown workloads and phases, which would leave nothing to export.
 fn check_names(
     store: &dyn Archive,
     id: ExperimentId,
@@ -112,7 +112,7 @@ fn check_names(
         let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
         let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
         known.extend(own.map(|(_, phase)| phase));
-        // The first boot with it ends the search: reading all series takes long.
+        // The search ends at the first boot that has the name: reading all series takes long.
         if known.contains(asked) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     match known.contains(asked) {

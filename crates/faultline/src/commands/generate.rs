@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Fish, Shell::Zsh];
 
-/// The beginning of `docs/cli.md`. Options of all commands are in the first section only.
+/// The beginning of `docs/cli.md`. Only the first section has the options of all commands.
 const HEAD: &str = "# Command reference
 
 This page is what `--help` prints. All commands have the options `--store`, `--verbose` and `--help`.
@@ -42,8 +42,8 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A man page with the lists at the end of `--help` as lists: clap_mangen writes their lines as one paragraph.
-/// The head of each list becomes the head of a section.
+/// A man page in which the lists at the end of `--help` are lists; clap_mangen makes each a paragraph. The head of
+/// each list becomes the head of a section.
 fn lists(page: &str) -> String {
     let list = |line: &str| match (line.strip_suffix(':'), line.trim_start().split_once("  ")) {
         (Some(head), _) => format!(".SH {:?}\n", head.to_uppercase()),
@@ -66,7 +66,7 @@ fn lists(page: &str) -> String {
     text
 }
 
-/// Adds what `--help` prints, of a command and of those below it.
+/// Adds the `--help` of a command and of its subcommands.
 fn add_help(command: &mut Command, text: &mut String) {
     let name = command.get_bin_name().unwrap_or("faultline").to_owned();
     let help = command.render_help().to_string();

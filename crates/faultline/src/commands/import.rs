@@ -46,7 +46,7 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
             let (boot, series) = directory.boot(number, &mut summary);
             match store.keep(id, &boot, &series, Standing::Counts) {
-                // Another import added it meanwhile.
+                // Another import has added it since.
                 Err(store::Error::Store { trouble: Trouble::KeptAlready { .. }, .. }) => continue,
                 done => done?,
             };
@@ -97,13 +97,13 @@ fn text(summary: &Summary) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// All iterations of all runs.
+/// All iterations of all runs, which need not be named.
 fn everywhere(summary: &Summary) -> Places {
     let runs = summary.runs.iter();
     runs.map(|run| (run.name.clone(), run.boots.iter().flatten().copied().collect())).collect()
 }
 
-/// ` (6.6.0, iterations 0-2 4; 6.7.0, iteration 1)`
+/// The places where something holds: ` (6.6.0, iterations 0-2 4; 6.7.0, iteration 1)`.
 fn places(places: &Places, everywhere: &Places) -> String {
     if places.is_empty() {
         return String::new();
@@ -119,7 +119,7 @@ fn places(places: &Places, everywhere: &Places) -> String {
     format!(" ({})", runs.collect::<Vec<_>>().join("; "))
 }
 
-/// `0-2 4`
+/// Numbers with their ranges joined: `0-2 4`.
 fn ranges(numbers: &BTreeSet<u32>) -> String {
     let numbers: Vec<u32> = numbers.iter().copied().collect();
     let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
@@ -129,7 +129,7 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
     ranges.collect::<Vec<_>>().join(" ")
 }
 
-/// `run 6.6.0: 2023-11-14, kernel 6.6.0-rc1, 3 iterations`
+/// A line about a run: `run 6.6.0: 2023-11-14, kernel 6.6.0-rc1, 3 iterations`.
 fn run(run: &RunSummary) -> String {
     let RunSummary { name, kernel, started, boots, .. } = run;
     let started = started.map_or_else(|| "date not known".to_owned(), date);

@@ -43,7 +43,7 @@ fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
     named.map_or_else(::store::default_path, Ok)
 }
 
-/// The option `--store` for a command to be typed; empty for the default store.
+/// The option `--store` as a user would type it; empty for the default store.
 fn store_option(named: Option<&PathBuf>) -> String {
     let word = |path: &PathBuf| shell_word(path.as_os_str().as_bytes());
     named.map_or(String::new(), |path| format!(" --store {}", word(path)))
@@ -70,7 +70,7 @@ fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let message = format!("there is no store {}: `faultline run` creates it", path.display());
         return Err(Failure::Usage(message));
     }
-    // SQLite would treat it as a new database, and write to it.
+    // SQLite would treat such a file as a new database, and write to it.
     if fs::metadata(&path)?.len() < SHORTEST_STORE {
         let message = format!("{} is not a store, or it is truncated", path.display());
         return Err(Failure::Host(message));
@@ -84,7 +84,7 @@ fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     write_file(path, |file| Ok(file.write_all(visible(text).as_bytes())?))
 }
 
-/// Lets `fill` write a file, a pipe or a device. A file is replaced as a whole or not at all.
+/// Writes a file, a pipe or a device by `fill`. A file is replaced as a whole or not at all.
 fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -109,7 +109,7 @@ fn write_file(
     })
 }
 
-/// Whether a file is one of SQLite's.
+/// Whether a file belongs to a SQLite database.
 fn is_database(path: &Path) -> bool {
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut head = [0; MAGIC.len()];
@@ -147,7 +147,7 @@ fn replace(
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
-    // The usual permissions of a new file; the umask applies.
+    // These are the usual permissions of a new file; the umask applies.
     let builder = builder.permissions(fs::Permissions::from_mode(0o666));
     let mut new = builder.tempfile_in(directory.unwrap_or(Path::new("."))).map_err(without_path)?;
     fill(new.as_file_mut())?;
@@ -159,7 +159,7 @@ fn replace(
     Ok(())
 }
 
-/// The kernel's error only: `tempfile` adds the name of its temporary file.
+/// The kernel's error without the name of the temporary file, which `tempfile` adds.
 fn without_path(error: io::Error) -> io::Error {
     let text = error.to_string();
     let answer = text.split_once(" at path ").map_or(&*text, |(answer, _)| answer);

@@ -37,7 +37,7 @@ pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
     form
 }
 
-/// The workload that the option or argument `option` names, by its name or the file of its manifest, with the
+/// The workload that is named by the option or argument `option`, as a name or as the file of a manifest, with the
 /// parameters of `--set`.
 pub fn workload(
     input: &mut Input,
@@ -71,7 +71,7 @@ pub fn build(input: &mut Input, args: &ConfigArgs) -> BuildForm {
     form
 }
 
-/// Applies options of exact mode, and of profiles, to the form of a file or of other options.
+/// Adds the options of exact mode and of profiles to a form, which comes from a file or from other options.
 pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<FileForm, Failure> {
     let ExactArgs { mode, seeds, profile, verify, keep_going, jobs } = args;
     let mode = mode.map_or(form.mode, Mode::from);

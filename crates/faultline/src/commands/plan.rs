@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::list;
 use crate::progress::span;
 
-/// Names up to this width, in characters, have what they stand for beside them.
+/// The longest name, in characters, that is followed by its meaning on the same line.
 const WIDEST: usize = 30;
-/// Boots whose order is printed.
+/// The largest number of boots whose order is printed.
 const MOST: usize = 40;
 
 /// The plan: variants, the kernels that `cache` lacks, machine, workloads, boots in order, and an estimate of
@@ -147,8 +147,8 @@ pub fn plan(
     Ok(text)
 }
 
-/// A line for each variant whose source cannot be patched as asked, or one that this is not known while another
-/// process builds a kernel. A source that cannot be read is an error.
+/// A line for each variant whose source cannot be patched as asked. If another process is building a kernel, the line
+/// says that this is not known. A source that cannot be read is an error.
 fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
     let mut text = String::new();
     for (number, variant) in variants.iter().enumerate() {
@@ -192,7 +192,7 @@ fn changes(build: &Build) -> Vec<String> {
     reverts.chain(picks).chain(patches).collect()
 }
 
-/// The number of boots that were left out, and the failures that caused it, each reason once.
+/// The number of boots that were left out, and the failures that caused this, each reason once.
 pub fn left_out(given_up: &[GivenUp]) -> String {
     let boots = count(given_up.iter().map(|it| it.boots).sum(), "boot");
     let mut reasons: Vec<(&Outcome, Vec<String>)> = Vec::new();

@@ -41,7 +41,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         display.show(progress);
     });
     display.finish();
-    // Results from before an error are printed too.
+    // Results from before an error are printed as well.
     replayed.sort_by_key(|it| it.boot);
     let mut differ = Vec::new();
     for Replayed { boot, difference } in replayed {

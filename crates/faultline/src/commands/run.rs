@@ -81,7 +81,7 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
     error.into()
 }
 
-/// The laboratory with the named store, or the default one.
+/// The laboratory with the named store, or with the default one.
 pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
     let store = store::open(&path)?;
@@ -137,13 +137,13 @@ fn done(summary: &RunSummary) -> String {
     format!("{done}{before}{left_out}{same}{why}")
 }
 
-/// Boots of each kernel in measured mode without a file.
+/// The number of boots of each kernel in measured mode, without a file.
 const DEFAULT_BOOTS: u32 = 3;
 
 /// The directory for running boots, next to the store. It has the store's name, so two stores in one
 /// directory do not conflict.
 pub fn scratch(store: &Path) -> PathBuf {
-    // Every path to the store leads to the same directory, and so to the same lock.
+    // All paths to the store lead to the same directory, and so to the same lock.
     let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".running");
@@ -157,7 +157,7 @@ pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
     Ok(Input::file(path, text)?)
 }
 
-/// The experiment of a file or of options.
+/// The experiment that a file or the options describe.
 fn described(args: &RunArgs) -> Result<Experiment, Failure> {
     let (mut input, form) = match &args.experiment {
         Some(path) => of_file(path)?,
@@ -167,7 +167,7 @@ fn described(args: &RunArgs) -> Result<Experiment, Failure> {
     Ok(input.experiment(form)?)
 }
 
-/// The form that options describe.
+/// The form of the experiment that the options describe.
 fn without_file(args: &RunArgs) -> Result<(Input, FileForm), Failure> {
     let mut input = Input::default();
     if args.kernels.is_empty() {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// The experiment of these options, and the one that its file has.
+    /// The experiment of these options, and the experiment of the file that they are written to.
     fn both(options: &[&str]) -> [Experiment; 2] {
         let words = [&["faultline", "run"], options].concat();
         let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {

@@ -85,7 +85,7 @@ fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Fa
         variant,
         boots: halves[half].iter().map(KeptBoot::from).collect(),
     };
-    // The halves had no looks: the split is new.
+    // The experiment may have had looks, but its halves had none.
     let experiment = model::Experiment { sequential: None, ..experiment.clone() };
     Ok(test(&Results { experiment: &experiment, variants: vec![side(0), side(1)] }))
 }

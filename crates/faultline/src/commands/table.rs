@@ -13,7 +13,7 @@ use super::write_out;
 use crate::args::{BetterArg, TableArgs, TableFormat};
 use crate::failure::Failure;
 
-/// Standard input, pipes and devices are copied to the disk up to this size.
+/// How much of standard input, a pipe or a device is copied to the disk, in bytes.
 const MAX_COPY: u64 = 256 << 20;
 const STANDARD_INPUT: &str = "-";
 
@@ -61,7 +61,7 @@ fn add(file: &Path, args: &TableArgs, found: &mut Foreign) -> Result<(), Failure
     read().map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-/// The file. Standard input, pipes and devices cannot be read twice, so they are copied to the disk.
+/// Opens a file. Standard input, pipes and devices cannot be read twice, so they are copied to the disk.
 fn seekable(file: &Path) -> io::Result<File> {
     let source: Box<dyn Read> = match file == Path::new(STANDARD_INPUT) {
         true => Box::new(io::stdin().lock()),
@@ -83,7 +83,7 @@ fn seekable(file: &Path) -> io::Result<File> {
     Ok(copy)
 }
 
-/// Compares every table with its column of this name. It is an error if no table has one.
+/// Compares each table with its column of this name. Fails if no table has one.
 fn rebase(found: &mut Foreign, name: &str, better: Option<BetterArg>) -> Result<(), Failure> {
     let mut any = false;
     for it in &mut found.tables {

@@ -40,7 +40,7 @@ fn say(line: &str) {
     eprintln!("{}", report::escape(line));
 }
 
-/// The packages of all these workloads.
+/// The packages that all these workloads need together.
 fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
     let manifests = workloads.iter().map(|named| workloads::named(named).map_err(refused));
     let manifests = manifests.collect::<Result<Vec<_>, _>>()?;

@@ -21,7 +21,7 @@ use crate::progress::Display;
 
 /// The longest name of a new workload.
 const MOST_LETTERS: usize = 60;
-/// How many of the latest experiments tell how long a workload takes.
+/// From how many of the latest experiments the time of a workload is taken.
 const LATEST: usize = 3;
 
 pub fn command(store: Option<PathBuf>, command: WorkloadCommand) -> Result<ExitCode, Failure> {
@@ -38,7 +38,7 @@ pub fn command(store: Option<PathBuf>, command: WorkloadCommand) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long an iteration took in the latest experiments with this workload, a line each.
+/// How long an iteration took in the latest experiments with this workload, one line for each.
 fn times(store: Option<PathBuf>, workload: &str) -> Result<Vec<String>, Failure> {
     let path = store_path(store)?;
     if !path.exists() {
@@ -124,7 +124,7 @@ fn new(name: &str, language: Language) -> Result<String, Failure> {
     ))
 }
 
-/// Writes a file that did not exist. Scripts can be executed.
+/// Writes a file that must not exist yet. Scripts become executable.
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
     let failed = |error| Failure::Host(format!("{}: {error}", path.display()));
@@ -133,7 +133,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     file.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// Runs a workload once and prints what it yields. Nothing gets into the user's store.
+/// Runs a workload once and prints what it yields. The user's store does not change.
 fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
     let mut input = Input::default();
     let mut form = options::workload(&mut input, ("", &args.workload), &args.parameters)?;

@@ -4,7 +4,7 @@ use std::iter;
 
 use report::escape;
 
-/// The width of lines in characters. Only lines with longer words or many cells are wider.
+/// The width of lines in characters. Only lines with a longer word or with many cells are wider.
 pub const WIDTH: usize = 100;
 
 /// A number with this many decimals; `-` if it is not known.
@@ -17,8 +17,8 @@ pub fn seconds(number: f64, decimals: usize) -> String {
     if number.is_finite() { format!("{number:.decimals$} s") } else { "-".to_owned() }
 }
 
-/// Words in lines of at most [`WIDTH`] characters, unless a word is longer. `first` begins the first line,
-/// `indent` the others. The words are escaped; without any there is no line.
+/// Words in lines of at most [`WIDTH`] characters, unless a word is longer. `first` begins the first line, `indent`
+/// begins the others. The words are escaped. Without words there is no line.
 pub fn wrapped<'a>(first: &str, indent: &str, words: impl Iterator<Item = &'a str>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in words.map(escape) {
@@ -49,7 +49,7 @@ pub fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [Stri
     text
 }
 
-/// The same with lines below each row.
+/// Like [`columns`], with lines below each row.
 pub fn columns_above<const N: usize>(
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,

@@ -9,10 +9,10 @@ use stats::Summary;
 
 use super::layout::{columns, columns_above, figure, wrapped};
 
-/// Columns by which lines below a row are indented.
+/// How much lines below a row are indented.
 const INDENT: &str = "    ";
 
-/// All workloads, one line each, and below it what it does.
+/// All workloads: a row each, and below it what the workload does.
 pub fn workloads(all: &[Known]) -> String {
     let rows = all.iter().map(|known| {
         let file = known.file.as_ref().map(|file| file.display().to_string());
@@ -54,7 +54,7 @@ pub fn workload(manifest: &Manifest, times: &[String]) -> String {
     text + &columns(["METRIC", "UNIT", "BETTER", "VERDICTS"], rows)
 }
 
-/// The parameters, one line each, and below it meaning and values.
+/// The parameters: a row each, and below it meaning and values.
 fn parameters(manifest: &Manifest) -> String {
     let rows = manifest.parameters.iter().map(|(name, parameter)| {
         let default = if parameter.value.is_empty() { "\"\"" } else { &parameter.value };

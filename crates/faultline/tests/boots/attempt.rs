@@ -76,14 +76,14 @@ fn a_script_runs_a_dynamic_program_with_its_files() {
     assert_eq!(values(boot, "figure", "cosine-units"), [1.0]);
     assert_eq!(values(boot, "figure", "words-words"), [3.0]);
     assert_eq!(values(boot, "figure", "lines-lines"), [3.0]);
-    // The program wrote 8 MiB in base pages.
+    // The program writes 8 MiB in base pages.
     let [faults] = values(boot, "minor-faults", "")[..] else { panic!("not one value") };
     let [resident] = values(boot, "max-resident", "")[..] else { panic!("not one value") };
     assert!(faults > 100.0 && resident > 8192.0, "{faults} faults, {resident} KiB");
     assert!(boot.notes.iter().any(|note| note.text == "printed: from a file"), "{:?}", boot.notes);
     let shown = bench.faultline(&["show", "b1"]).expect(0).out;
     assert!(shown.contains("printed: from a file"), "{shown}");
-    // The saved experiment is the same one.
+    // The saved experiment is the same as the one that ran.
     let home = bench.path("saved");
     let options = ["--save", home.to_str().unwrap()];
     attempt(&bench, "6.1", &options, &["./test.sh", "data"]).expect(0);
@@ -130,7 +130,7 @@ fn programs_that_fail_are_told_with_their_output() {
     let bench = Bench::new();
     let tried = |name: &str, text: &str, options: &[&str]| {
         program(&bench, name, text);
-        // After one failed boot of each kernel no more are done.
+        // After one failed boot of each kernel there are no more boots.
         let kernels = if name == "status" { "6.1,6.12" } else { "6.1" };
         let said = attempt(&bench, kernels, options, &[&*format!("./{name}")]).expect(3);
         let boot = bench.boots().pop().unwrap();

@@ -92,7 +92,7 @@ fn stored_counters_agree_with_another_reader() {
     let bench = Bench::new();
     let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
     fs::copy(shell, bench.path("busybox")).unwrap();
-    // A second reader reads before and after, outside of two cuts, around the usual program.
+    // A second reader reads the counters before and after the program, outside of two cuts.
     let script = "look() { sed \"s/^/note $1 /\" /proc/vmstat | grep -e numa_ -e thp_fault_alloc \
                   >&$FAULTLINE_FD; }; \
                   cut() { echo phase $1 >&$FAULTLINE_FD; \
@@ -123,7 +123,7 @@ fn stored_counters_agree_with_another_reader() {
         let seen = after - before;
         let between_cuts = growth_in(boot, counter, &["inside", "NUMA01"]);
         assert!(between_cuts > 0, "{counter}");
-        // The shell has pages of its own, which fault and migrate meanwhile.
+        // The pages of the shell also fault and migrate.
         assert!(between_cuts <= seen && seen <= growth(boot, counter), "{counter}: {seen}");
         assert!(growth(boot, counter) - between_cuts <= between_cuts / 20 + 2048, "{counter}");
     }

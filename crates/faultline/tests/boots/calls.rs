@@ -1,5 +1,5 @@
-//! Checks call paths through jumps from one function to another: gcc makes a jump of a call at a function's end. The
-//! same kernel is built without such jumps, and must have the same paths. Runs in `make check-long`.
+//! Checks call paths through jumps from one function to another: gcc replaces a call at the end of a function by a
+//! jump. The same kernel is also built without such jumps, and must have the same paths. Runs in `make check-long`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use model::{Boot, Profile};
 use crate::common::Bench;
 use crate::planted::{BASE, functions, image, variant};
 
-/// The kernel without jumps to other functions.
+/// The name of the kernel without jumps to other functions.
 const CALLED: &str = "called";
-/// A function that jumps to another one in the kernel that has jumps, and the other one.
+/// A function that ends with a jump to another one in the kernel with jumps, and that other function.
 const JUMP: (&str, &str) = ("x64_sys_call", "__x64_sys_mprotect");
-/// Edges with at least this share of a phase's instructions in one kernel must be in both. Their numbers differ by luck,
-/// such as how often slabs are filled. If a jump were not followed, the kernel with jumps would not have the edge.
+/// An edge that has at least this share of a phase's instructions in one kernel must be in both. Smaller edges differ
+/// by luck, such as how often slabs are filled. If the plugin did not follow a jump, its edge would be missing.
 const SHARE: f64 = 0.01;
 
 /// A caller and its callee.
@@ -70,7 +70,7 @@ fn agree(jumps: &Profile, calls: &Profile) -> Vec<Edge> {
     edges.cloned().collect()
 }
 
-/// The instructions of each callee under its caller, its own callees included.
+/// The number of instructions of each callee under its caller, including what the callee calls.
 fn edges(profile: &Profile) -> BTreeMap<Edge, u64> {
     let mut edges = BTreeMap::new();
     for stack in &profile.stacks {

@@ -1,5 +1,5 @@
-//! A bench for one test: a store in a temporary directory, experiments as text, and the real program, run as
-//! users run it. Kernels come from the user's cache, and missing ones are fetched.
+//! A bench for one test: a store in a temporary directory, and the real program, which runs experiments as users do.
+//! Kernels come from the user's cache, and missing ones are fetched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Bench {
         self.said(self.command(args))
     }
 
-    /// Runs the experiment of this text.
+    /// Runs the experiment that this text describes.
     pub fn run(&self, text: &str) -> Said {
         let file = self.write("x.toml", text);
         self.faultline(&["run", file.to_str().unwrap()])
@@ -67,7 +67,7 @@ impl Bench {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// The boots of the latest experiment, without those that a busy host invalidated: they were repeated.
+    /// The boots of the latest experiment, except those that a busy host made invalid, which were repeated.
     pub fn boots(&self) -> Vec<Boot> {
         let mut boots = self.every_boot();
         boots.retain(|boot| !matches!(boot.outcome, Outcome::Invalid(_)));
@@ -81,7 +81,7 @@ impl Bench {
         store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
     }
 
-    /// Waits for the end of the QEMU in this bench: the kernel kills it once its parent is dead.
+    /// Waits until the QEMU of this bench has ended. The kernel kills it once its parent is dead.
     pub fn await_no_qemu(&self) {
         let start = Instant::now();
         while let Some(process) = self.qemu() {
@@ -90,7 +90,7 @@ impl Bench {
         }
     }
 
-    /// The process of the QEMU that runs in this bench, if one does.
+    /// The process ID of the QEMU that runs in this bench, if one does.
     pub fn qemu(&self) -> Option<i32> {
         let mine = self.directory.path().to_str().unwrap().to_owned();
         fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
@@ -118,7 +118,7 @@ impl Said {
         }
     }
 
-    /// Asserts the exit code, and shows the output if it is another.
+    /// Fails with the output if the exit code is another.
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
@@ -130,7 +130,7 @@ pub fn experiment(name: &str, rest: &str) -> String {
     format!("name = \"{name}\"\nboots = 1\n[machine]\ncpus = 4\nmemory = \"2G\"\nnodes = 2\n{rest}")
 }
 
-/// The word of a path that TOML takes.
+/// A path as a string of TOML.
 pub fn quoted(path: &Path) -> String {
     format!("{:?}", path.to_str().unwrap())
 }

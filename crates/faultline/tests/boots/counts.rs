@@ -1,6 +1,6 @@
-//! The plugin's counts compared with QEMU's own. QEMU tells how many instructions it has executed only while
-//! it records a machine of one CPU for a replay (`docs/system/replay.rst`). Faultline never does that, so
-//! this test starts QEMU itself.
+//! Compares the plugin's counts with QEMU's own. QEMU reports how many instructions it has executed only while it
+//! records a machine of one CPU for a replay (`docs/system/replay.rst`). Faultline never does that, so this test
+//! starts QEMU itself.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -41,7 +41,7 @@ fn the_plugin_counts_what_qemu_counts() {
     }
 }
 
-/// A guest that runs one program, which faults and shares memory, and powers off.
+/// A guest that runs one program, which causes faults and shares memory, and then powers off.
 fn initramfs() -> Vec<u8> {
     let guest = PathBuf::from(std::env::var_os("FAULTLINE_GUEST").unwrap());
     let words = "autonuma --programs NUMA02 --passes 1,1,20,1 --scale 1 --share 20 \
@@ -85,7 +85,7 @@ impl Recording {
             std::env::var_os("FAULTLINE_LIBRARIES").expect("`make check-long` names it");
         let plugin = Path::new(&libraries).join("libtcg.so");
         let file = |name: &str| bench.path(name).to_str().unwrap().to_owned();
-        // When the guest ends, in order or not, QEMU pauses, and the count is final.
+        // When the guest ends, with or without an error, QEMU pauses, and the count is final.
         let mut command = Command::new("qemu-system-x86_64");
         command
             .args("-nodefaults -no-user-config -display none -qmp stdio -smp 1 -m 512M".split(' '))
@@ -107,7 +107,7 @@ impl Recording {
             ))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        // A node without a CPU, so that there are two nodes.
+        // There is a node without a CPU, so that there are two nodes.
         for (node, cpus) in [(0, ",cpus=0"), (1, "")] {
             command
                 .args(["-object", &format!("memory-backend-ram,id=memory{node},size=256M")])
@@ -139,7 +139,7 @@ impl Recording {
         self.hear(|said| said.get("return").is_some())["return"].take()
     }
 
-    /// The next message for which `wanted` holds. Events may come at any time.
+    /// Waits for a message that `is_wanted` accepts. Events may come at any time.
     fn hear(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let lines = self.said.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
         lines.into_iter().find(is_wanted).expect("QEMU goes on")

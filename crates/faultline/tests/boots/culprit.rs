@@ -1,5 +1,5 @@
-//! Searches a commit with real boots. The repository stands in for a kernel's: its Makefile copies a packaged
-//! kernel, so building takes no time.
+//! Searches commits with real boots. A small repository replaces that of a kernel: its Makefile copies a packaged
+//! kernel, so a build takes no time.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,9 +13,9 @@ use store::Detail;
 
 use crate::common::{Bench, Said};
 
-/// A repository whose kernel is named by `mm/a.c`, or by `mm/slow` if CONFIG_SLOW is set. That depends on
-/// CONFIG_DEBUG. What `mm/level.c` and `mm/number.c` say replaces the builder's address in `/proc/version`.
-/// With aligned functions `mm/aligned.c` replaces `mm/level.c`.
+/// A repository whose kernel is named by `mm/a.c`, or by `mm/slow` if CONFIG_SLOW is set. CONFIG_SLOW depends on
+/// CONFIG_DEBUG. The texts of `mm/level.c` and `mm/number.c` replace the builder's address in `/proc/version`. If
+/// functions are aligned, `mm/aligned.c` is used instead of `mm/level.c`.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -78,7 +78,7 @@ fn searching(bench: &Bench, tree: &Tree, more: &[&str]) -> Command {
     command
 }
 
-/// A range of 8 commits, and the name of the one that changes everything.
+/// A range of 8 commits, and the hash of the one that changes everything.
 fn changed_once(bench: &Bench) -> (Tree, String) {
     let [old, new] = ["debian:6.1", "debian:6.12"].map(image);
     let tree = Tree::new(bench.directory.path());
@@ -114,12 +114,12 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     assert_eq!(found["culprits"][0]["commits"][0][0]["id"], culprit, "{}", said.out);
     assert_eq!((&found["commits"], &found["without_effect"]), (&8.into(), &4.into()));
     assert_eq!(tree.git(&["count-objects", "-v"]), before);
-    // The same command finds everything kept, and answers the same.
+    // The same command finds all boots in the store, and gives the same answer.
     let again: Value = serde_json::from_str(&search(&bench, &tree, &more).expect(0).out).unwrap();
     assert_eq!(again, found);
     tree.git(&["bisect", "replay", log.to_str().unwrap()]);
 
-    // A range without a change.
+    // Then the range has no change.
     tree.git(&["tag", "-f", "v1", "HEAD~1"]);
     let said = search(&bench, &tree, &["--phase", "protect"]).expect(0);
     assert!(said.out.starts_with("The ends do not differ beyond luck"), "{}", said.out);
@@ -131,7 +131,7 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
     assert!(said.err.contains("no row is called `nothing`; there are: "), "{}", said.err);
 }
 
-/// Removes everything that a search kept.
+/// Removes the results of earlier searches.
 fn forget(bench: &Bench) {
     fs::remove_dir_all(bench.path("cache")).unwrap();
     for entry in fs::read_dir(bench.directory.path()).unwrap().flatten() {
@@ -162,7 +162,7 @@ fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
     let more = ["--phase", "protect", "--format", "json"];
     let begun = Instant::now();
     let answer = search(&bench, &tree, &more).expect(0).out;
-    // From the first instants of a search to beyond a third of it.
+    // The search is killed at times from its first instants to beyond a third of it.
     let step = begun.elapsed() / 60;
     forget(&bench);
     let (mut kills, mut ends, mut kept) = (0, 0, 0);
@@ -188,14 +188,15 @@ fn a_search_that_is_killed_20_times_loses_nothing_and_gives_the_same_answer() {
     assert_eq!(search(&bench, &tree, &more).expect(0).out, answer);
 }
 
-/// A boot that the host spoils three times says nothing about a commit: the search ends, and the next one repeats it.
+/// A boot that the host spoils three times says nothing about a commit. The search ends, and the next one repeats the
+/// boot.
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn boots_that_the_host_spoilt_are_repeated_by_the_next_search() {
     let bench = Bench::new();
     let (tree, culprit) = changed_once(&bench);
     let more = ["--phase", "protect", "--no-proof", "--format", "json"];
-    // Only boots, and no queries of QEMU, have the option `-display`.
+    // Only boots have the option `-display`, not queries about QEMU.
     let killed = bench.path("killed");
     let script = format!(
         "#!/bin/sh\nreal=$(PATH=${{PATH#*:}} command -v qemu-system-x86_64)\n\
@@ -264,14 +265,14 @@ fn option_is_found(proves: bool) {
     let places = found["tried"].as_array().unwrap().iter().map(|tried| &tried["commit"]["place"]);
     assert_eq!(places.map(|place| place.as_u64().unwrap()).collect::<Vec<_>>(), [0, 9, 3, 6, 7, 8]);
     if proves {
-        // Setting it back takes the step back.
+        // The proof sets the option back, which takes the step back.
         let change = |change: &Value| change[1].as_f64().unwrap() - change[0].as_f64().unwrap();
         let reverted = change(&culprit["proof"]["reverted"]["Ok"]["levels"]);
         let back = -reverted / change(&culprit["levels"]);
         assert!((0.95..1.05).contains(&back), "{}", said.out);
     }
 
-    // Of one commit only the options are searched.
+    // If the ends are one commit, only options are searched.
     tree.git(&["tag", "-f", "v1", "main"]);
     let said = search(&bench, &tree, &[&ends[..], &["--dry-run"]].concat()).expect(0);
     assert!(said.out.starts_with("6 options from v1 with "), "{}", said.out);
@@ -283,7 +284,7 @@ fn option_is_found(proves: bool) {
     assert!(said.err.contains("--bisect-log cannot tell git of options"), "{}", said.err);
 }
 
-/// The level that `/proc/version` has, with noise whose standard deviation is 1.
+/// A workload that reports the level in `/proc/version`, plus noise whose standard deviation is 1.
 const NOISY: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -314,8 +315,7 @@ const SEARCH: &str = "name = \"noisy\"\nmode = \"measured\"\nboots = 10\ntree = 
     [[workload]]\nmanifest = \"noisy.toml\"\nprogram = \"noisy\"\n\
     [culprit]\ngood = \"v1\"\nbad = \"main\"\nconfidence = \"99.9%\"\n";
 
-/// Searches a step of 3 standard deviations among 16 commits, each with an image of its own. Returns its
-/// proof.
+/// Searches a step of 3 standard deviations among 16 commits, each with its own image. Returns the proof.
 fn measured([old, new]: [&str; 2], culprit: usize) -> Value {
     let bench = Bench::new();
     let source = bench.write("noisy.c", NOISY);

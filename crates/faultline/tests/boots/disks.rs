@@ -6,7 +6,7 @@ use std::fs;
 use crate::common::{Bench, experiment, quoted};
 use model::Boot;
 
-/// One disk of each kind, and so many raw ones that the kernel does not find them in order.
+/// One disk of each kind, and so many raw disks that the kernel does not find them in order.
 const DISKS: &str = r#"
 [[machine.disk]]
 kind = "pmem"
@@ -98,7 +98,7 @@ fn are_as_asked(boot: &Boot) {
     for option in ["rw", "noatime", "nodev", "errors=panic"] {
         assert!(options.contains(&option), "{options:?}");
     }
-    // File systems need some of their disks for themselves.
+    // File systems need some space for themselves.
     let sizes = boot.samples.iter().filter(|sample| sample.metric == "Size");
     let sizes: Vec<f64> = sizes.map(|sample| sample.value / 1024.0).collect();
     for (size, disk) in sizes.iter().zip([512.0, 320.0, 256.0, 128.0]) {
@@ -120,7 +120,7 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
     let expected = "/dev/disk0 cannot be mounted on /disk0 as ext4 with noatime,no-such (Invalid \
                     argument); the kernel's messages: [";
     assert!(outcome.contains(expected), "{outcome}");
-    // Other parts of the kernel may have logged meanwhile.
+    // Other parts of the kernel may have logged something too.
     assert!(outcome.contains("] ext4: Unknown parameter 'no-such'"), "{outcome}");
 }
 
@@ -132,7 +132,7 @@ fn a_file_system_that_cannot_be_made_is_reported_before_any_boot() {
         ("filesystem = \"xfs\"", "Filesystem must be larger than 300MB"),
     ] {
         let disk = format!("[[machine.disk]]\nsize = \"64M\"\n{format}\n");
-        // The kernel is not looked up before.
+        // The error comes before the kernel is looked up.
         let rest = "[[variant]]\nkernel = \"/nowhere\"\n[[workload]]\nname = \"fault\"\n";
         let file = bench.write("x.toml", &experiment("unmade", &format!("{disk}{rest}")));
         let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);

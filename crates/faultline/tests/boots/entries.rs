@@ -1,5 +1,5 @@
-//! Plants ten instructions at the entry of one function after the other, and checks that `explain` names each
-//! first: functions that are entered often or rarely, and inlined ones. Runs in `make check-long`.
+//! Plants ten instructions at the entry of one function after another, and checks that `explain` names each function
+//! first. Some are entered often, some rarely, and some are inlined. Runs in `make check-long`.
 
 use std::fmt::Write;
 
@@ -122,13 +122,13 @@ const FUNCTIONS: [(&str, &str, &str); 20] = [
     ),
 ];
 
-/// Gives `mm/` debug information, with which changes are followed to inlined functions. Thus the rest is compiled as for
-/// other tests.
+/// Gives `mm/` debug information, by which changes are followed into inlined functions. Everything else is compiled
+/// as for other tests.
 const DEBUG: &str = "--- a/mm/Makefile\n+++ b/mm/Makefile\n@@ -3,4 +3,5 @@\n # Makefile for the linux \
                      memory manager.\n #\n \n+ccflags-y += -g\n KASAN_SANITIZE_slab_common.o := n\n";
 
-/// A patch that plants ten instructions at the entry of a function. They change nothing. git finds the place by the
-/// source, not by the number of the line.
+/// A patch that plants ten instructions, which change nothing, at the entry of a function. git finds the place by the
+/// source, not by line numbers.
 fn patch(file: &str, source: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let mut patch = format!("--- a/mm/{file}\n+++ b/mm/{file}\n");

@@ -1,4 +1,4 @@
-//! Events that perf counts, against the kernel's own counters.
+//! Compares events that perf counts with the kernel's own counters.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use model::{Boot, Outcome};
 
 use crate::common::Bench;
 
-/// A workload whose phase `faults` starts 100 programs, and whose notes are what `look` prints.
+/// A workload whose phase `faults` starts 100 programs. Its notes are what `look` prints.
 pub fn faulting(bench: &Bench, look: &str) -> String {
     let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
     fs::copy(shell, bench.path("busybox")).unwrap();
@@ -38,8 +38,8 @@ fn growth(boot: &Boot, source: &str, counter: &str) -> Option<i64> {
     chunk.unwrap_or_else(|| panic!("no {source}")).difference(counter)
 }
 
-/// Two counts of the same thing. The kernel counts a few faults more: those that it resolves itself, such as for
-/// the arguments of a new program. And the agent runs between the readings of files and events.
+/// Whether two counts of the same thing are equal. The kernel also counts faults that it resolves itself, such as for
+/// the arguments of a new program. And the agent runs between the readings of files and of events.
 fn near(one: i64, other: i64) -> bool {
     (one - other).abs() <= 50 + one / 50
 }
@@ -89,7 +89,7 @@ fn an_event_that_one_kernel_lacks_is_absent_there() {
     let bench = Bench::new();
     let workload = faulting(&bench, "true");
     let variants = "[[variant]]\nkernel = \"5.10\"\n[[variant]]\nkernel = \"6.1\"\n";
-    // Since Linux 5.18.
+    // The second event exists since Linux 5.18.
     let events = ["tlb:tlb_flush", "migrate:set_migration_pte"];
     bench.run(&experiment(&events, &format!("{variants}{workload}"))).expect(0);
     let boots = bench.boots();
@@ -122,7 +122,7 @@ fn tracepoints_in_the_image_are_those_of_the_running_kernel() {
         assert!(running.len() > 500, "{}", boot.variant);
         let missing: Vec<_> = running.difference(&listed).collect();
         assert!(missing.is_empty(), "{}: {missing:?}", boot.variant);
-        // The image also has system calls that have no number.
+        // The image also has system calls without a number.
         let more = listed.difference(&running).filter(|it| !it.starts_with("syscalls:"));
         let more: Vec<_> = more.filter(|it| it.contains(':') && !it.ends_with(':')).collect();
         assert!(more.is_empty(), "{}: {more:?}", boot.variant);
@@ -143,7 +143,7 @@ fn a_kernel_from_source_has_what_events_need() {
     }
 }
 
-/// Without huge pages, NUMA balancing migrates one page a call, and each call is an event.
+/// Without huge pages, NUMA balancing migrates one page in each call, and each call is an event.
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn migrations_agree_with_the_kernels_counters() {
@@ -166,7 +166,7 @@ fn migrations_agree_with_the_kernels_counters() {
     assert!(success > 1000 && near(success + fail, events), "{events}, {success}, {fail}");
 }
 
-/// `perf stat` counts the same events beside the agent. It runs a script that cuts the phase itself.
+/// `perf stat` counts the same events at the same time. It runs a script that cuts the phase itself.
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn perf_stat_counts_the_same() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::Bench;
 
-/// An experiment in exact mode; `machine` is its shape, `rest` the rest of the file.
+/// An experiment in exact mode. `machine` is the shape of the machine, `rest` the rest of the file.
 fn exact(name: &str, seeds: u32, machine: &str, rest: &str) -> String {
     format!("name = \"{name}\"\nmode = \"exact\"\nseeds = {seeds}\n[machine]\n{machine}\n{rest}")
 }
@@ -84,7 +84,7 @@ fn adds_up(boot: &Boot) {
     accesses_add_up(boot, numa01);
 }
 
-/// Each function's own instructions, as counted by address.
+/// The instructions of each function itself, as counted by address.
 fn by_function(profile: &Profile) -> BTreeMap<&str, u64> {
     let mut sums = BTreeMap::new();
     for function in &profile.functions {
@@ -93,7 +93,7 @@ fn by_function(profile: &Profile) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// The same as counted by path.
+/// The instructions of each function itself, as counted by path.
 fn by_path(profile: &Profile) -> BTreeMap<&str, u64> {
     let mut sums = BTreeMap::new();
     for stack in &profile.stacks {
@@ -102,7 +102,7 @@ fn by_path(profile: &Profile) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// The last row of the accesses' series equals the profile.
+/// Checks that the last row of the series of accesses equals the profile.
 fn accesses_add_up(boot: &Boot, profile: &Profile) {
     let mut chunks = boot.chunks.iter();
     let chunk = chunks.find(|chunk| chunk.source == "accesses" && chunk.phase == profile.phase);
@@ -121,7 +121,7 @@ fn accesses_add_up(boot: &Boot, profile: &Profile) {
     assert!(last("user-") > 1_000_000);
 }
 
-/// The contributions in `explain` add up to the change of the total.
+/// Checks that the contributions in `explain` add up to the change of the total.
 fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     let said = bench.faultline(&["explain", "6.1", "newest", "--format", "json"]).expect(0);
     let explained: Value = serde_json::from_str(&said.out).unwrap();
@@ -141,7 +141,7 @@ fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     assert!(page.contains("class=\"flame\"") && page.contains("handle_mm_fault"));
 }
 
-/// The weights of the exported paths add up to the counts of the profile.
+/// Checks that the weights of the exported paths add up to the counts of the profile.
 fn export_adds_up(bench: &Bench, boot: &Boot) {
     let said = bench.faultline(&["export", "b1", "--format", "collapsed"]).expect(0);
     let weights = said.out.lines().map(|line| line.rsplit(' ').next().unwrap());
@@ -181,7 +181,7 @@ fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
     }
 }
 
-/// One node per CPU. With one CPU there is a second node with memory only, because the programs need two.
+/// One node for each CPU. With one CPU there is a second node with only memory, because the programs need two.
 fn topology(cpus: u32) -> Topology {
     let mut topology = Topology::even(cpus, Bytes::mib(1024), cpus).unwrap();
     if cpus == 1 {
@@ -194,7 +194,7 @@ fn topology(cpus: u32) -> Topology {
     topology
 }
 
-/// Boots the same without the plugin: the guest behaves the same.
+/// Boots the same without the plugin, and checks that the guest behaves the same.
 fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
     let with = bench.path(&format!("with-{cpus}"));
     bench.faultline(&["replay", boot, "--keep", with.to_str().unwrap()]).expect(0);

@@ -1,4 +1,4 @@
-//! Errors of guest, host and user are reported and lose no data.
+//! Errors of guest, host and user are reported, and no data is lost.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -65,7 +65,7 @@ fn samples_flow(bench: &Bench) -> bool {
     recordings.into_iter().any(|bytes| Frames::new(&bytes).any(is_sample))
 }
 
-/// Runs `fault sleep` and calls `strike` with the emulator's process once samples flow.
+/// Runs `fault sleep`, and calls `strike` with the process ID of QEMU once it has recorded samples.
 fn struck(bench: &Bench, strike: impl FnOnce(&mut std::process::Child, i32)) -> String {
     let text = experiment("struck", &fault("sleep 600"));
     let text = format!("{text}\n[machine.limits]\nrun = \"20s\"\n");
@@ -89,7 +89,7 @@ fn signal(name: &str, process: i32) {
 fn a_killed_emulator_keeps_what_was_recorded() {
     let bench = Bench::new();
     let said = struck(&bench, |_, qemu| signal("KILL", qemu));
-    // A boot prints when it begins and when it ends, not its phases.
+    // The output says when a boot begins and when it ends, and does not name its phases.
     assert!(said.contains("boot 1 of 1: 6.1: booting\n") && !said.contains(": fault"), "{said}");
     let boots = bench.every_boot();
     let killed =
@@ -104,7 +104,7 @@ fn a_killed_emulator_keeps_what_was_recorded() {
 #[test]
 fn a_boot_is_repeated_when_the_emulator_crashes() {
     let bench = Bench::new();
-    // The first boot crashes. Only boots, and no queries of QEMU, have the option `-display`.
+    // The first boot crashes. Only boots have the option `-display`, not queries about QEMU.
     let script = format!(
         "#!/bin/sh\nreal=$(PATH=${{PATH#*:}} command -v qemu-system-x86_64)\n\
          case \"$*\" in *-display*) mkdir {0} 2>/dev/null && kill -ABRT $$ ;; esac\n\
@@ -113,7 +113,7 @@ fn a_boot_is_repeated_when_the_emulator_crashes() {
     );
     let emulator = bench.write("qemu-system-x86_64", &script);
     fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
-    // Without a check whether KVM works: there the crash would be taken for a no.
+    // The check whether KVM works is left out: it would take the crash for a no.
     let rest = format!("accel = \"tcg\"\n{}", fault("exit"));
     let file = bench.write("x.toml", &experiment("crash", &rest));
     let mut command = bench.command(&["run", file.to_str().unwrap()]);
@@ -124,7 +124,7 @@ fn a_boot_is_repeated_when_the_emulator_crashes() {
     let boots = bench.every_boot();
     let (last, invalid) = boots.split_last().unwrap();
     assert!(matches!(&last.outcome, Outcome::Failed(_)), "{}", last.outcome);
-    // A busy host may spoil the second boot too, by its clock.
+    // On a busy host the clock may spoil the second boot too.
     assert!((1..=2).contains(&invalid.len()), "{}", invalid.len());
     for boot in invalid {
         assert!(matches!(&boot.outcome, Outcome::Invalid(_)), "{}", boot.outcome);
@@ -261,7 +261,7 @@ fn a_failed_workload_is_reported_and_the_others_count() {
     }
     let compared = bench.faultline(&["compare"]).expect(0).out;
     assert!(compared.contains("failed in part"), "{compared}");
-    // These boots count as done, and as failed.
+    // These boots are done, and have failed.
     bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
     assert_eq!(bench.boots().len(), boots.len());
 }

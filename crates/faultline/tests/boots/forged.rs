@@ -1,4 +1,4 @@
-//! A program that writes figures of Faultline's own, or marks the profile, changes no count.
+//! Checks that a program which forges Faultline's own figures or the profile's marks changes no count.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use model::{Boot, Note, Outcome, Sample};
 
 use crate::common::{Bench, experiment};
 
-/// Touches memory in a phase, and does what its argument says.
+/// A program that touches memory in a phase, and does what its argument says.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ fn a_workload_adds_nothing_to_what_is_counted() {
     let ([nothing], [marked]) = (&counted(boot, "nothing")[..], &counted(boot, "mark")[..]) else {
         panic!("{:?}", boot.samples)
     };
-    // The draws of a seed differ between workloads; a cut would leave the phase a part.
+    // The draws of a seed differ between workloads. A forged cut would leave only a part of the phase.
     assert!((marked / nothing - 1.0).abs() < 0.25, "{nothing} {marked}");
     let is_told = |note: &&Note| note.text.contains("(`forge`) executed a mark");
     assert_eq!(boot.notes.iter().filter(is_told).count(), 1, "{:?}", boot.notes);

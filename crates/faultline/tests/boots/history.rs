@@ -1,5 +1,5 @@
-//! Searches commits in a repository made of Debian's packaged source of 6.1, with planted culprits, commits that do
-//! not build or boot, and a merge. Runs in `make check-long`.
+//! Searches commits in a repository made from Debian's packaged source of 6.1. It has planted culprits, commits that
+//! do not build or boot, and a merge. Runs in `make check-long`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ const NO_DELAY: Change = ("mm: rmap: do not delay page_add_new_anon_rmap", "dela
 const WALK: Change = ("mm: look at the LRU in handle_mm_fault", "walk", &[]);
 const ACCESS: Change = ("mm: swap: look at the LRU once more", "access", &[]);
 
-/// A commit's subject, its planted patch, and options of `git apply`.
+/// The subject of a commit, its planted patch, and options of `git apply`.
 type Change = (&'static str, &'static str, &'static [&'static str]);
 
 /// A repository that is written by `git fast-import` (git-fast-import(1)).
@@ -36,7 +36,7 @@ struct Repository {
     commits: usize,
 }
 
-/// A branch under construction: its last commit, and the files in which it differs from the first commit.
+/// A branch that is being made: its last commit, and the files in which it differs from the first commit.
 #[derive(Clone)]
 struct Branch {
     tip: usize,
@@ -116,7 +116,8 @@ impl Repository {
         self.edit(branch, subject, path, apply);
     }
 
-    /// Commits that change no figure: documentation, a driver that is not built, comments, and code that never runs.
+    /// Commits that change no figure: they change documentation, a driver that is not built, comments, or code that
+    /// never runs.
     fn harmless(&mut self, branch: &mut Branch, commits: usize) {
         for _ in 0..commits {
             let number = self.commits;
@@ -134,7 +135,7 @@ impl Repository {
         }
     }
 
-    /// A merge of a branch that changed other files.
+    /// Merges a branch that changed other files.
     fn merge(&mut self, branch: &mut Branch, side: &Branch, fork: &Branch) {
         self.begin("Merge branch 'mm'", &[branch.tip, side.tip]);
         for (path, text) in side.files.iter().filter(|it| fork.files.get(it.0) != Some(it.1)) {
@@ -205,13 +206,14 @@ fn search([early, side, late]: [Option<Change>; 3], more: &[&str]) -> Value {
     println!("{}\n{}\n{} s", said.err, said.out, begun.elapsed().as_secs());
     let found: Value = serde_json::from_str(&said.out).unwrap();
     assert!(found["commits"].as_u64().unwrap() >= 64);
-    // The ends, and for each culprit as many as halve this history; the proofs are not among them.
+    // The search tries both ends, and for each culprit as many commits as it takes to halve this history. Proofs are
+    // not counted.
     let most = 2 + 8 * found["culprits"].as_array().unwrap().len().max(1);
     assert!(found["kernels"].as_u64().unwrap() <= most as u64, "{}", found["kernels"]);
     found
 }
 
-/// The culprits are those that were planted, in this order, and the proof of each holds.
+/// Checks that the culprits are the planted ones, in this order, and that the proof of each holds.
 fn are_proven(found: &Value, planted: &[(Change, &str)]) {
     let culprits = found["culprits"].as_array().unwrap();
     assert_eq!(culprits.len(), planted.len(), "{culprits:#?}");

@@ -7,7 +7,7 @@ use kernels::Cache;
 
 use crate::common::{Bench, experiment};
 
-/// A cache for this test that holds only a copy of an image, without modules.
+/// Boots a copy of an image, the only kernel in the cache of this test, without modules.
 #[test]
 fn a_user_kernel_is_added_used_and_removed() {
     let bench = Bench::new();
@@ -33,7 +33,7 @@ fn a_user_kernel_is_added_used_and_removed() {
     assert!(said.err.contains("mine"), "{}", said.err);
 }
 
-/// A small file system for one test, unmounted at its end.
+/// A small file system for one test. It is unmounted when this is dropped.
 struct SmallDisk(std::path::PathBuf);
 
 impl SmallDisk {

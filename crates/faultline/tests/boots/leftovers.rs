@@ -1,4 +1,4 @@
-//! What one workload leaves is not there for the next one.
+//! Checks that a workload does not find what an earlier one left.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use model::{Boot, NoteKind, Outcome, StatesFound};
 
 use crate::common::Bench;
 
-/// Leaves things, or prints what it finds.
+/// A program that leaves things or, as another workload, prints what it finds.
 const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-//! Variants of one kernel without a difference that matters get no verdict in exact mode.
+//! Checks that variants of one kernel which differ in nothing that matters get no verdict in exact mode.
 
 use serde_json::Value;
 
 use crate::common::Bench;
 
-/// A variant's name, and its difference from the others.
+/// The name of a variant, and how it differs from the others.
 type Harmless = (&'static str, &'static str);
 
 const PLAIN: Harmless = ("plain", "");
@@ -19,8 +19,8 @@ const TRUNCATE: &str = "[[machine.disk]]\nkind = \"pmem\"\nsize = \"128M\"\nfile
 const AUTONUMA: &str = "[[workload]]\nname = \"autonuma\"\n\
                         parameters = { programs = \"NUMA01\", scale = 0.05 }\n";
 
-/// Boots the variants with five seeds each, and compares each with the first: neither a regression nor an
-/// improvement, and almost nothing in the lists.
+/// Boots the variants with five seeds each, and compares each with the first. There must be neither a regression nor
+/// an improvement, and almost nothing in the lists.
 fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variants: &[Harmless]) {
     let bench = Bench::new();
     let variant = |(name, more): &Harmless| {
@@ -41,7 +41,7 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
     let verdicts: Vec<&str> = verdicts.filter_map(Value::as_str).collect();
     assert_eq!(verdicts.len(), variants.len() - 1, "{name}");
     assert!(verdicts.iter().all(|it| ["same", "undecided"].contains(it)), "{name}: {verdicts:?}");
-    // The seeds do differ.
+    // Boots with different seeds differ nevertheless.
     let luck = rows.iter().find(|row| row["statistic"] == "Luck").unwrap();
     assert!(luck["values"][1].as_f64().unwrap() > 0.0, "{name}");
     for (other, _) in &variants[1..] {

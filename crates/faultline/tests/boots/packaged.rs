@@ -1,5 +1,5 @@
-//! Workloads with the distribution's programs, on the newest kernel, and in long tests on the oldest: the tables
-//! have mmtests' rows, and the kernels' own counters agree with what the programs print.
+//! Workloads with programs of the distribution, on the newest kernel and, in long tests, on the oldest one. The
+//! tables have mmtests' rows, and the kernels' counters agree with what the programs print.
 
 use crate::common::{Bench, experiment};
 use model::{Boot, Chunk, Source};
@@ -52,11 +52,11 @@ parameters = { requests = 2000 }
 name = "kernbuild"
 parameters = { jobs = 2, files = 4 }
 "#;
-/// Files that fs_mark makes: 4 for each MiB.
+/// The number of files that fs_mark makes: 4 for each MiB.
 const FILES: f64 = 4.0 * 512.0;
-/// KiB of bonnie++'s file, 40 % of the memory in whole MiB.
+/// The size of bonnie++'s file in KiB: 40 % of the memory in whole MiB.
 const SIZE: f64 = 204.0 * 1024.0;
-/// KiB of tiobench's files, 20 % of the memory.
+/// The size of tiobench's files in KiB: 20 % of the memory.
 const FILES_SIZE: f64 = 512.0 * 1024.0 / 5.0;
 
 #[test]
@@ -96,7 +96,7 @@ fn counters_agree(kernel: &str) {
     }
 }
 
-/// All notes, a line each.
+/// The text of all notes, one line each.
 fn noted(boot: &Boot) -> String {
     boot.notes.iter().map(|note| format!("{note}\n")).collect()
 }
@@ -117,13 +117,13 @@ fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
 fn an_image_is_filled_and_repaired(boot: &Boot) {
     let rates = values(boot, "Files/sec", "fsmark");
     assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
-    // By the rates, the files were made within the elapsed time.
+    // By the rates, all files were made within the elapsed time.
     let seconds: f64 = rates.iter().map(|rate| FILES / 2.0 / rate).sum();
     let [elapsed] = values(boot, "Elapsed", "fsmark")[..] else { panic!("not one time") };
     assert!(seconds < elapsed, "{seconds} s of {elapsed} s");
-    // As in the report, which has 101073 buckets for 16 GiB.
+    // The report for 16 GiB has 101073 buckets; this is the same share of the memory.
     assert_eq!(values(boot, "CacheBuckets", "xfsrepair"), [3158.0]);
-    // What the cache holds was a miss before, and was read from the disk, with its inodes of 512 bytes.
+    // Everything in the cache was once missed, and then read from the disk with its inodes of 512 bytes.
     let [entries, misses] =
         ["CacheEntries", "CacheMisses"].map(|metric| values(boot, metric, "xfsrepair")[0]);
     assert!(entries > 0.0 && entries <= misses, "{entries} entries after {misses} misses");
@@ -152,7 +152,7 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
         .iter()
         .flat_map(|metric| values(boot, metric, ""))
         .collect();
-    // In KiB per second. The measured parts took no longer than the whole.
+    // Figures are in KiB per second. The parts that were measured took no longer than the whole.
     let usage = boot.usage.iter().find(|usage| usage.workload == "bonnie").unwrap();
     let seconds: f64 = rates.iter().map(|rate| SIZE / rate).sum();
     assert!(seconds < usage.elapsed, "{seconds} s of {} s", usage.elapsed);
@@ -194,7 +194,7 @@ fn the_server_counters_agree_with_pgbench() {
             words.split([' ', ':', ',']).filter_map(|word| word.parse().ok()).collect();
         let [done, counted] = numbers[..] else { panic!("{note}") };
         assert!(done > 0.0 && (done..=done * 1.01 + 100.0).contains(&counted), "{note}");
-        // Two windows of 2 seconds.
+        // There are two windows of 2 seconds.
         let samples = boot.samples.iter();
         let rates = samples.filter(|sample| sample.metric == "txn" && sample.label == label);
         let rates: Vec<f64> = rates.map(|sample| sample.value).collect();
@@ -214,7 +214,7 @@ fn kernel_counters_agree_with_stressors_a_server_and_a_compiler() {
         samples.map(|sample| sample.label.clone()).collect::<Vec<_>>()
     };
     assert_eq!(labels("Rate"), ["fork-2", "mmap-2"]);
-    // An operation of this stressor is a fork; stress-ng itself starts a few processes.
+    // An operation of this stressor is a fork. stress-ng itself starts a few processes too.
     let started = |phase: &str| {
         let mut stat = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Stat));
         stat.find(|chunk| chunk.phase == phase).unwrap().difference("processes").unwrap()
@@ -222,17 +222,17 @@ fn kernel_counters_agree_with_stressors_a_server_and_a_compiler() {
     assert!((40..60).contains(&started("fork-2")), "{} processes", started("fork-2"));
 
     assert_eq!(labels("Requests"), ["get", "set", "get-save", "set-save"]);
-    // In KiB. All keys are written to the disk.
+    // Figures are in KiB. All keys are written to the disk.
     let keys = 512.0 * 1024.0 / 10.0 * 1024.0 / (1024.0 + 120.0);
     let written = grown(boot, "keyvalue", "set-save", "pgpgout") / keys;
     assert!((0.99..1.2).contains(&written), "{written} times the keys");
-    // What the server says that it copied needed a fault for each page.
+    // Each page that the server copied took a fault.
     let copied = boot.samples.iter().filter(|sample| sample.metric == "Copied");
     let copied: Vec<f64> = copied.map(|sample| sample.value * 256.0).collect();
     let faults = grown(boot, "keyvalue", "set-save", "pgfault");
     assert!(copied[0] < copied[1] && copied[1] < faults, "{copied:?} pages, {faults} faults");
 
-    // For each of 4 files gcc, cc1 and as; make, and gcc and ld of all files.
+    // Each of 4 files starts gcc, cc1 and as. Then there are make, and gcc and ld for all files.
     assert!((15..40).contains(&started("build-2")), "{} processes", started("build-2"));
     assert_eq!(
         (labels("OOM"), labels("System")[2..].to_vec()),

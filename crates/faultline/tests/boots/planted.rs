@@ -19,10 +19,10 @@ struct Planted {
     /// The planted instruction, and how often each entry executes it.
     instruction: &'static str,
     count: usize,
-    /// Loads per entry.
+    /// The number of loads for each entry.
     loads: u64,
-    /// How far the instructions per entry may be from what was planted: by luck, the paths through the
-    /// function are taken slightly more or less often.
+    /// By how much the instructions per entry may differ from what was planted: luck varies how often the paths
+    /// through the function are taken.
     error: f64,
 }
 
@@ -110,7 +110,7 @@ fn exact_mode_finds_planted_instructions() {
         let explained = json(&bench, &["explain", BASE, planted.kernel, "--format", "json"]);
         is_explained(&explained["all"], planted);
     }
-    // One instruction more per entry is lost in the luck of the total.
+    // Luck of the total hides one more instruction per entry.
     for planted in [DELAY, WALK] {
         accesses_as_planted(&boots, &planted);
         assert_eq!(verdict(&compared, planted.kernel), "regression", "{}", planted.kernel);
@@ -201,7 +201,7 @@ fn verdict<'a>(compared: &'a Value, kernel: &str) -> &'a str {
     let column = names.position(|name| name == kernel).unwrap();
     let tables = compared["tables"].as_array().unwrap().iter();
     let mut rows = tables.flat_map(|table| table["rows"].as_array().unwrap());
-    // The row of equal entries has it if luck hides the change of the total.
+    // If luck hides the change of the total, the verdict is on the row of equal entries.
     let is_judged = |row: &&Value| {
         let metric = row["metric"].as_str().unwrap();
         metric.starts_with("instructions-kernel-NUMA01") && !row["verdicts"][column].is_null()
@@ -209,7 +209,7 @@ fn verdict<'a>(compared: &'a Value, kernel: &str) -> &'a str {
     rows.find(is_judged).unwrap()["verdicts"][column].as_str().unwrap()
 }
 
-/// The patched function is the first by instructions per entry, by the planted number.
+/// Checks that the patched function is the first by instructions per entry, with the planted number.
 fn is_explained(section: &Value, planted: &Planted) {
     let first = section["per_entry"][0].as_u64().unwrap() as usize;
     let first = &section["contributions"][first];
@@ -221,7 +221,7 @@ fn is_explained(section: &Value, planted: &Planted) {
     assert_eq!(section["exact_change"], section["exact_sum_of_changes"]);
 }
 
-/// The kernel's loads rise by the planted ones times the entries, as far as luck lets that be seen, and its
+/// Checks that the kernel's loads rise by those planted times the entries, if luck does not hide that, and that its
 /// stores do not rise.
 fn accesses_as_planted(boots: &[Boot], planted: &Planted) {
     let of = |kernel: &str, figure: &dyn Fn(&Boot) -> u64| {
@@ -241,7 +241,7 @@ fn accesses_as_planted(boots: &[Boot], planted: &Planted) {
     assert!(stores.abs() <= 2.0 * luck, "{}: {stores:+} stores", planted.kernel);
 }
 
-/// A figure of each seed.
+/// One figure of each seed.
 struct Seeds(Vec<f64>);
 
 impl Seeds {
@@ -260,7 +260,7 @@ fn entries(boot: &Boot, function: &str) -> u64 {
     functions.filter(|it| it.name == function).map(|it| it.total().entries).sum()
 }
 
-/// Loads and stores of the kernel.
+/// The kernel's loads and stores.
 fn accesses(boot: &Boot) -> (u64, u64) {
     let all = boot.profiles.iter().flat_map(|profile| &profile.accesses);
     let kernel = all.filter(|it| it.privilege == Privilege::Kernel);
@@ -281,7 +281,7 @@ pub fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
         }
     }
     for instructions in functions.values_mut() {
-        // Padding up to the next function belongs to neither.
+        // Padding up to the next function belongs to no function.
         let fills = |it: &String| it.contains("nop") || it == "int3" || it == "xchg %ax,%ax";
         while instructions.last().is_some_and(fills) {
             instructions.pop();
@@ -290,8 +290,8 @@ pub fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
     functions
 }
 
-/// An instruction without what changes when code before it grows: long numbers, which are addresses or
-/// distances to them.
+/// An instruction without what changes if code before it grows: long numbers, which are addresses or distances to
+/// them.
 fn without_addresses(text: &str) -> String {
     let is_digit = |c: char| c.is_ascii_hexdigit();
     let parts = text.split_inclusive(|c| !is_digit(c));
@@ -302,7 +302,7 @@ fn without_addresses(text: &str) -> String {
     parts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The kernels have the same instructions, except for the planted ones in one function.
+/// Checks that two kernels have the same instructions, except for those planted in one function.
 fn differs_by_what_was_planted(
     base: &BTreeMap<String, Vec<String>>,
     new: &BTreeMap<String, Vec<String>>,

@@ -107,7 +107,7 @@ fn samples_are_of_what_ran() {
     let said = bench.faultline(&["import", "perf", &never, &always]).expect(0).out;
     assert!(said.contains("samples of cpu-clock"), "{said}");
     let imported = totals(&["explain", "never", "always", "perf"]);
-    // Own samples are those of the measured phases.
+    // The exported samples include phases that are not measured.
     assert!(imported[0] >= own[0] && imported[1] >= own[1], "{own:?} {imported:?}");
 }
 
@@ -149,7 +149,7 @@ fn samples_that_a_full_buffer_loses_are_counted() {
 }
 
 /// A loop of 3000 loads in this function, which every fault on an anonymous page enters once. The instructions of
-/// `scripts/planted` are too few, or emulated by nothing, for samples to show them.
+/// `scripts/planted` are too few for samples, or take no time under emulation.
 const PLANTED: &str = "page_add_new_anon_rmap";
 const SLOW: &str = "\
 --- a/mm/rmap.c
@@ -164,7 +164,8 @@ const SLOW: &str = "\
  }
 ";
 
-/// Samples rank functions as counted instructions do: emulation takes about as long for each instruction.
+/// Samples rank functions as counted instructions do, since each instruction takes about the same time under
+/// emulation.
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn samples_rank_functions_as_exact_mode_does() {

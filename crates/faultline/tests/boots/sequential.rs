@@ -7,8 +7,7 @@ use kernels::Cache;
 
 use crate::common::{Bench, quoted};
 
-/// A workload that takes longer if the command line has the word `slow`, and a kernel with and without that
-/// word.
+/// A workload that takes longer if the command line has the word `slow`, on a kernel with and without that word.
 fn experiment(bench: &Bench) -> String {
     fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
     let script = "read -r line </proc/cmdline; \
@@ -82,7 +81,7 @@ fn a_kernel_is_tested_against_itself() {
     {
         assert!(said.out.contains(expected), "{expected}\n{}", said.out);
     }
-    // All boots are kept, so a second self-test boots nothing.
+    // All boots are stored, so a second self-test boots nothing.
     let again = bench.faultline(&[&args[..], &["--format", "json"]].concat()).expect(0);
     assert_eq!(bench.boots().len(), 6);
     let found: serde_json::Value = serde_json::from_str(&again.out).unwrap();
@@ -91,7 +90,7 @@ fn a_kernel_is_tested_against_itself() {
     assert_eq!(drawn.count(), 1);
 }
 
-/// A workload of forty samples. Each of the first five starts twenty processes, the others one.
+/// A workload with forty samples. Each of the first five starts twenty processes, each of the others one.
 fn cold(bench: &Bench) -> String {
     fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
     let script = "i=0; while [ $i -lt 40 ]; do n=1; [ $i -lt 5 ] && n=20; \
@@ -113,7 +112,7 @@ fn cold(bench: &Bench) -> String {
     )
 }
 
-/// Page faults, as the kernel counts them: each new process causes some.
+/// Compares page faults, as the kernel counts them. Each new process causes some.
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn counters_cover_the_steady_part() {
@@ -133,7 +132,7 @@ fn counters_cover_the_steady_part() {
     assert_eq!(part, "steady");
     let (part, all) = faults(&["--warmup", "include"]);
     assert!(part.is_null());
-    // The steady part has 35 x 2 of 5 x 21 + 35 x 2 processes, within the precision of two clocks of 10 ms.
+    // The steady part has 35 x 2 of 5 x 21 + 35 x 2 processes. The two clocks have a resolution of 10 ms.
     let share = steady / all;
     println!("{steady} of {all} page faults are of the steady part: {:.1} %", 100.0 * share);
     assert!((0.3..0.5).contains(&share), "{steady} of {all}");

@@ -28,7 +28,7 @@ fn kernels_from_5_10_to_the_newest_are_built_and_run_workloads_in_both_modes() {
         for boot in boots {
             assert_eq!(boot.outcome, Outcome::Complete, "{}", boot.variant);
             assert_eq!(boot.problems, [], "{}", boot.variant);
-            // Without BTF, the build itself tells where a task's name is.
+            // Without BTF, the build itself says where a task's name is.
             let mut names = boot.profiles.iter().flat_map(|it| &it.processes);
             let is_named = names.any(|it| it.name == "workloads");
             assert_eq!(is_named, !boot.profiles.is_empty(), "{}", boot.variant);

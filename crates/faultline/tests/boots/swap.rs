@@ -1,11 +1,11 @@
-//! Swap space and memory cgroups, on the oldest and the newest kernel: memory that does not fit is swapped out,
-//! and files are reclaimed.
+//! Swap space and memory cgroups, on the oldest and the newest kernel: memory that does not fit is swapped out, and
+//! files are reclaimed.
 
 use model::{Boot, Chunk, Source};
 
 use crate::common::Bench;
 
-/// A process that needs most of the memory, besides what the machine itself needs.
+/// A process that needs most of the memory that the machine itself does not need.
 const EXPERIMENT: &str = r#"
 [[machine.disk]]
 size = "512M"
@@ -39,7 +39,7 @@ fn memory_that_does_not_fit_is_swapped_to_zram() {
 fn is_swapped_out(kind: &str) {
     let bench = Bench::new();
     let swap = format!("kind = \"{kind}\", size = \"256M\"");
-    // With several CPUs in threads, emulation hangs in one of some hundred boots.
+    // With several CPUs, each a thread, emulation hangs in one of several hundred boots.
     let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
     let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
     let run = bench.run(&text);
@@ -58,7 +58,7 @@ fn is_swapped_out(kind: &str) {
     files_are_reclaimed(new);
 }
 
-/// The processes use 40 % of the memory, and may use 30 %.
+/// The processes use 40 % of the memory, and are allowed 30 %.
 fn what_exceeds_the_limit_is_swapped(boot: &Boot) {
     let of_usemem = |chunk: &&Chunk| chunk.workload == "usemem" && chunk.phase == "fill-1";
     let mut chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
@@ -67,7 +67,7 @@ fn what_exceeds_the_limit_is_swapped(boot: &Boot) {
     assert!((0.8..2.0).contains(&(out / exceeding)), "{out} pages of {exceeding}");
 }
 
-/// 80 % of a file that takes a quarter of the memory.
+/// The workload reclaims 80 % of a file that takes a quarter of the memory.
 fn files_are_reclaimed(boot: &Boot) {
     let asked = 0.8 * 0.25 * boot.facts.memory as f64 / f64::from(1 << 20);
     let reclaimed = boot.samples.iter().filter(|sample| sample.metric == "Reclaimed");

@@ -1,12 +1,12 @@
-//! The workloads on reclaim, huge pages, memory cgroups, tiers and vmalloc, on the oldest and the newest kernel: the
-//! kernels' own counters agree with what they report, and what a kernel lacks is said.
+//! The workloads on reclaim, huge pages, memory cgroups, tiers and vmalloc, on the oldest and the newest kernel. The
+//! kernels' counters agree with what they report, and messages say what a kernel lacks.
 
 use model::{Boot, NoteKind, Source};
 
 use crate::common::Bench;
 use crate::workloads::{grown, phase};
 
-/// Two nodes with CPUs and one with memory alone. Small, so that all take seconds.
+/// The machine has two nodes with CPUs and one with only memory. The workloads are small, so that all take seconds.
 const EXPERIMENT: &str = r#"
 name = "today"
 boots = 1
@@ -48,7 +48,7 @@ name = "tier"
 "#;
 /// The memory of the machine, in pages.
 const MEMORY: f64 = 768.0 * PAGES;
-/// Pages of a MiB, and of a huge page.
+/// The number of pages of a MiB, and of a huge page.
 const PAGES: f64 = 256.0;
 const HUGE: f64 = 512.0;
 
@@ -103,7 +103,7 @@ fn counted(boot: &Boot, workload: &str, name: &str, counters: &[&str]) -> f64 {
     chunks.into_iter().map(of_chunk).sum()
 }
 
-/// Pages that were allocated.
+/// The number of pages that were allocated.
 fn allocated(boot: &Boot, workload: &str, name: &str) -> f64 {
     let zones = ["dma", "dma32", "normal", "movable"].map(|zone| format!("pgalloc_{zone}"));
     counted(boot, workload, name, &zones.each_ref().map(String::as_str))
@@ -118,14 +118,14 @@ fn near(found: f64, expected: f64, most: f64) {
 fn mapped_files_are_reclaimed(boot: &Boot) {
     // Pages that were read ahead may be reclaimed before they are touched.
     near(allocated(boot, "filemap", "sequential-2"), 0.3 * MEMORY, 2.0);
-    // As many pages stay as the limit allows.
+    // As many pages stay in memory as the limit allows.
     let stays = counted(boot, "filemap", "sequential-2", &["nr_file_pages"]) / (0.1 * MEMORY);
     assert!((0.7..1.05).contains(&stays), "{stays} of the limit");
     let rates = values(boot, "Throughput", "sequential-2");
     assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
 }
 
-/// Pages of the memory that `thp` touches, whole huge pages.
+/// The number of pages of the memory that `thp` touches, which are whole huge pages.
 fn touched() -> f64 {
     (0.05 * MEMORY / HUGE).floor() * HUGE
 }
@@ -134,7 +134,8 @@ fn huge_pages_are_touched_and_split(boot: &Boot) {
     near(counted(boot, "thp", "touch-4K", &["pgfault"]), touched(), 1.1);
     let huge = counted(boot, "thp", "touch-2M", &["thp_fault_alloc"]);
     assert_eq!(huge, touched() / HUGE);
-    // The kernel counts a page that it cannot split because something else holds it (`split_huge_page_to_list`).
+    // The kernel counts also pages that it cannot split because something else holds them
+    // (`split_huge_page_to_list`).
     let tried = counted(boot, "thp", "split", &["thp_split_page", "thp_split_page_failed"]);
     assert_eq!(tried, huge);
     assert_eq!(values(boot, "split", "").len(), 1);
@@ -145,7 +146,7 @@ fn folios_are_smaller_and_collapse(boot: &Boot) {
     assert_eq!(counted(boot, "thp", "collapse", &["thp_collapse_alloc"]), touched() / HUGE);
 }
 
-/// What the cgroup counts and the whole machine counts is the same.
+/// Checks that the cgroup and the machine count the same.
 fn working_sets_come_back(boot: &Boot, lru: &str) {
     for set in [80.0, 150.0] {
         let label = format!("{lru}-cyclic-{set}");
@@ -163,7 +164,7 @@ fn tasks_of_a_memcg_switch_and_fault(boot: &Boot) {
         let name = format!("switch-{nodes}");
         let mut stat = chunks.clone().filter(|it| it.workload == "memcg");
         let switches = grown(stat.find(|it| it.phase == name).unwrap(), "ctxt");
-        // To and fro, two times.
+        // Each of two samples passes bytes to and fro.
         near(switches, 2.0 * 2.0 * 2000.0, 2.0);
         near(
             counted(boot, "memcg", &format!("fault-{nodes}"), &["pgfault"]),

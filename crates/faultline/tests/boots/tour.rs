@@ -9,13 +9,13 @@ use crate::common::Bench;
 
 const TOUR: &str = include_str!("../../../../docs/tour.md");
 
-/// A command of the page, and the lines that it shows after it.
+/// A command on the page, and the lines that the page shows after it.
 struct Step {
     command: String,
     shown: Vec<String>,
 }
 
-/// In indented blocks `$ ` begins a command, and `> ` continues it.
+/// The commands in the indented blocks of a page. `$ ` begins a command, and `> ` continues it.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut is_open = false;
@@ -37,7 +37,7 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The words of a line, without figures.
+/// The words of a line, with those that have digits masked.
 fn masked(line: &str) -> String {
     let mask = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "#" } else { word };
     line.split_whitespace().map(mask).collect::<Vec<_>>().join(" ")

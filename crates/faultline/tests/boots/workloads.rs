@@ -1,12 +1,12 @@
-//! Workloads without packages, on the oldest and the newest kernel: the tables have mmtests' rows, and the
-//! kernels' own counters agree with what the workloads report.
+//! Workloads without packages, on the oldest and the newest kernel. The tables have mmtests' rows, and the kernels'
+//! counters agree with what the workloads report.
 
 use std::process::Command;
 
 use crate::common::{Bench, experiment};
 use model::{Boot, Chunk, Source};
 
-/// Small, so that all take seconds.
+/// The workloads are small, so that all take seconds.
 const EXPERIMENT: &str = r#"
 [[machine.disk]]
 size = "1G"
@@ -94,7 +94,7 @@ fn truncation_clears_shadow_entries(boot: &Boot) {
     let [fills, truncations] = ["fill", "truncate"].map(|name| phase(boot, "truncate", name));
     assert_eq!((fills.len(), truncations.len()), (2, 2));
     for (fill, truncation) in fills.into_iter().zip(truncations) {
-        // A CPU holds back up to 18 of this counter.
+        // A CPU holds back up to 18 counts of this counter.
         assert!(grown(fill, "workingset_nodes") > 0.75 * nodes, "of {nodes}");
         assert!(grown(truncation, "workingset_nodes") < -0.75 * nodes, "of {nodes}");
     }
@@ -107,7 +107,7 @@ fn readers_read_from_the_disk(boot: &Boot) {
         let name = readers.to_string();
         let times = values(boot, "Elapsd", &name);
         assert!(times.len() == readers && times.iter().all(|time| *time > 0.0), "{times:?}");
-        // In KiB. The file is read from the disk once, by any number of readers.
+        // Figures are in KiB. The file is read from the disk once, by any number of readers.
         let read = grown(phase(boot, "paralleldd", &name)[0], "pgpgin") / (0.2 * MEMORY * KIB);
         assert!((0.99..1.5).contains(&read), "{read} times the file");
     }
@@ -118,7 +118,7 @@ fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
     assert!(grown(copy, "pgpgout") > 0.99 * 0.2 * MEMORY * KIB);
     let times = values(boot, "mmap", "");
     assert!(times.len() > 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
-    // Each mapping touched 8 MiB, unless with huge pages.
+    // Each mapping touches 8 MiB, which is one fault for each page without huge pages.
     let faults = grown(copy, "pgfault");
     assert!(faults > times.len() as f64 * 4.0, "{faults} faults for {} maps", times.len());
     let hog = grown(phase(boot, "stutter", "fill")[0], "nr_anon_pages");
@@ -126,7 +126,7 @@ fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
 }
 
 fn pages_are_allocated_and_freed(boot: &Boot) {
-    // The pages of a round: 1024, or one batch if that is larger.
+    // The number of pages of a round: 1024, or one batch if that is larger.
     for (name, pages) in [
         ("odr0-1", 1024.0),
         ("odr0-64", 1024.0),
@@ -138,7 +138,7 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
         let zones = ["dma", "dma32", "normal", "movable"];
         let counters = zones.map(|zone| format!("pgalloc_{zone}"));
         let allocated: f64 = counters.iter().map(|counter| grown(chunk, counter)).sum();
-        // Other processes allocate a few.
+        // Other processes allocate a few pages.
         for counted in [allocated, grown(chunk, "pgfree")] {
             assert!((1.0..1.5).contains(&(counted / (3.0 * pages))), "{name}: {counted}");
         }
@@ -153,7 +153,7 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
     assert!(boot.problems.is_empty(), "{:?}", boot.problems);
 }
 
-/// What an NPB program prints at its end if its name is `cg.S.x`; with another name it is not verified.
+/// The end of the output of an NPB program called `cg.S.x`. With another name the program does not verify its result.
 const NPB: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,14 +199,14 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
 }
 
 fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
-    // 65536 keys of 4 bytes, twice; at least half of the largest possible number of elements.
+    // IS has 65536 keys of 4 bytes twice. CG has at least half of the largest possible number of elements.
     for (name, bytes) in [("is.S", 2.0 * 65536.0 * 4.0), ("cg.S", 1400.0 * 32.0 * 12.0)] {
         assert!(values(boot, name, "").iter().all(|time| *time > 0.0));
         assert_eq!(values(boot, name, "").len(), 1);
         let [fill, steady] = ["fill", "steady"].map(|stage| format!("{name}-{stage}"));
         let touched = |name| grown(phase(boot, "nas", name)[0], "nr_anon_pages");
         let pages = bytes / 4096.0;
-        // Each CPU holds back a dozen pages of this counter, and other processes take and free some.
+        // Each CPU holds back a dozen counts of this counter, and other processes take and free some pages.
         assert!(touched(&fill) > 0.6 * pages, "{name}: {} of {pages} pages", touched(&fill));
         assert!(touched(&steady) < 0.5 * pages, "{name}: {} more pages", touched(&steady));
     }
@@ -215,13 +215,13 @@ fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
 }
 
 fn tasks_fault_and_start(boot: &Boot) {
-    // Every page is touched once in each round. A task's start and end take some faults too.
+    // Every page is touched once in each round. The start and the end of a task take some faults too.
     let pages = (0.02 * MEMORY * KIB / 4.0).floor() * 2.0;
     for name in ["private-processes-2", "shared-threads-2"] {
         let faults = grown(phase(boot, "pagefault", name)[0], "pgfault") / pages;
         assert!((0.99..1.15).contains(&faults), "{name}: {faults} of {pages}");
     }
-    // An operation writes a page that the one before it dropped.
+    // Each operation writes a page that the previous one dropped.
     let faults = grown(phase(boot, "mmap", "madvise-threads-2")[0], "pgfault");
     assert!((1000.0..1200.0).contains(&faults), "{faults} faults");
     assert!(phase(boot, "mmap", "brk-threads-2").is_empty());

@@ -17,10 +17,10 @@ const MANY: NonZeroU32 = NonZeroU32::new(500_000).unwrap();
 const DOCUMENTATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/export/read.py");
 const STARTED: u64 = 1_772_884_800;
-/// More rows than a group of a Parquet file holds.
+/// This is more rows than a group of a Parquet file has.
 const LONG: u64 = 40_000;
 
-/// A label for each way in which a reader may misinterpret text.
+/// One label for each way in which a reader may misinterpret text.
 const ODD: [&str; 15] = [
     "", "p99", "6.10", "NA", "null", "true", "1e5", " lead, \"quoted\"", "two\nlines",
     "caf\u{e9} \u{1f980}", "2026-03-07", "=1+1", "-1.5", "'@a", r"a\n\",
@@ -173,7 +173,7 @@ fn python() -> PathBuf {
     path
 }
 
-/// Writes the files of the documentation by its own commands.
+/// Writes files by the commands that the documentation shows.
 fn export_as_documented(store: &Path) {
     let documentation = std::fs::read_to_string(DOCUMENTATION).unwrap();
     let commands = documentation.lines().filter_map(|line| line.strip_prefix("faultline export "));
@@ -271,7 +271,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
     rows
 }
 
-/// Of each series of each boot: name, rows, values, sum, first and last time.
+/// For each series of each boot: name, rows, values, sum, first and last time.
 fn expected_series(kept: &[Kept]) -> Vec<Value> {
     let mut series = Vec::new();
     for Kept { id, boot, .. } in kept {
@@ -296,7 +296,7 @@ fn expected_series(kept: &[Kept]) -> Vec<Value> {
     series
 }
 
-/// Whether two documents are the same. A whole number equals the same value as a fraction.
+/// Whether two documents are equal. A whole number equals the same value with a fraction.
 fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The runs, and how much slower than the first one each is.
+/// The runs, and the time that each takes relative to the first.
 pub const RUNS: [(&str, f64); 3] = [("6.6.0-base", 1.0), ("6.6.0-fix", 0.93), ("5.10.0-old", 1.15)];
 
 /// Logs of one form.
 pub struct Form {
-    /// Its name in these tests.
+    /// The name of the form in these tests.
     pub name: &'static str,
-    /// The benchmark's directory.
+    /// The name of the benchmark's directory.
     pub benchmark: &'static str,
-    /// Iterations of a run.
+    /// The number of iterations of a run.
     pub iterations: u32,
     files: fn(&mut Maker),
 }
@@ -50,7 +50,7 @@ pub const FORMS: [Form; 17] = [
 ];
 
 impl Form {
-    /// The files of one iteration of a run, by their names.
+    /// The files of one iteration of a run, by name.
     pub fn logs(&self, run: usize, iteration: u32) -> BTreeMap<String, Vec<u8>> {
         let mut maker = Maker {
             state: (run as u64) << 32 | u64::from(iteration),
@@ -77,13 +77,13 @@ impl Maker {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// About this long in this run: up to a tenth more, and sometimes much more.
+    /// A time of about this length in this run: up to a tenth more, and sometimes much more.
     fn about(&mut self, time: f64) -> f64 {
         let outlier = if self.chance() < 0.05 { 1.6 } else { 1.0 };
         time * self.slower * (1.0 + 0.1 * self.chance()) * outlier
     }
 
-    /// About this rate in this run.
+    /// A rate of about this much in this run.
     fn rate(&mut self, rate: f64) -> f64 {
         1.0 / self.about(1.0 / rate)
     }
@@ -92,7 +92,7 @@ impl Maker {
         self.files.entry(name.into()).or_default().push_str(text.as_ref());
     }
 
-    /// What GNU `time` writes of about this many seconds.
+    /// What GNU `time` prints for about this many seconds.
     fn time(&mut self, user: f64, system: f64, elapsed: f64) -> String {
         let [user, system, elapsed] = [user, system, elapsed].map(|time| self.about(time));
         let cpu = (100.0 * (user + system) / elapsed) as u64;
@@ -206,7 +206,7 @@ fn pagealloc(maker: &mut Maker) {
                 let line =
                     format!("order {order:2} batch {batch:6} alloc {alloc:.0} free {free:.0}\n");
                 maker.add("pagealloc.log", line);
-                // mmtests splits the log; it takes the orders from the names of the parts.
+                // mmtests splits the log, and takes the orders from the names of the parts.
                 maker.add(format!("alloc-{order}"), format!("{batch} {alloc:.0}\n"));
             }
         }
@@ -233,7 +233,7 @@ fn pgbench(maker: &mut Maker) {
         maker.add(format!("pgbench-{clients}.log"), "pgbench\n");
         let mut seconds = 1_700_000_000;
         for line in 0..61 {
-            // Simulates a machine that was too busy to write a line in time.
+            // The machine was too busy to write a line in time.
             seconds += if line == 30 { 3 } else { 1 };
             let transactions = maker.rate(1000.0 * f64::from(clients)) as u64;
             let line = format!("{seconds} {transactions} 4658400 4710160000 300 9000\n");
@@ -242,7 +242,7 @@ fn pgbench(maker: &mut Maker) {
     }
 }
 
-/// The layout until May 2019: other names, and with two threads the transactions of each.
+/// The layout until May 2019: it has other names and, with two threads, one log for each.
 fn pgbench_2018(maker: &mut Maker) {
     for clients in [1, 4, 12] {
         let time = maker.time(1.2, 2.3, 130.0);
@@ -261,7 +261,7 @@ fn pgbench_2018(maker: &mut Maker) {
     }
 }
 
-/// Latencies, most of them short ones with a common line.
+/// Latencies. Most are short and share a line.
 fn latencies(maker: &mut Maker, name: &str, milliseconds: f64) {
     for _ in 0..400 {
         let latency = (maker.about(milliseconds) * 1e6) as u64;
@@ -335,7 +335,7 @@ fn xfsrepair(maker: &mut Maker) {
     }
 }
 
-/// It takes more than an hour.
+/// The repair takes more than an hour.
 const REPAIR: (&str, [f64; 3]) = ("xfsrepair", [9000.0, 519.0, 5008.0]);
 
 fn xfsrepair_2015(maker: &mut Maker) {

@@ -1,5 +1,5 @@
-//! Compares tables of synthetic logs with those of mmtests, cell by cell. `expected` holds the output of
-//! mmtests; `record` made it.
+//! Compares tables of synthetic logs with those of mmtests, cell by cell. `expected` has the output of mmtests, which
+//! `record` made.
 
 mod logs;
 
@@ -15,7 +15,7 @@ use logs::{FORMS, Form, RUNS};
 
 const WORKLOAD: &str = "benchmark";
 
-/// Reads all runs of a form, and compares them, with mmtests' names of rows of `month`.
+/// Reads all runs of a form and compares them. Rows have the names of mmtests in `month`.
 fn compared(form: &Form, month: &str) -> Comparison {
     let mut metrics = Vec::new();
     let boots: Vec<Boot> = (0..RUNS.len())
@@ -55,7 +55,7 @@ fn variant(name: &str) -> Variant {
 fn experiment(benchmark: &str, metrics: Vec<model::Metric>) -> Experiment {
     let manifest = Manifest {
         name: WORKLOAD.into(),
-        // As in a workload of our own.
+        // A workload of our own has such a command too.
         command: vec![String::new(), benchmark.to_owned()],
         metrics,
         ..Manifest::default()
@@ -77,7 +77,7 @@ struct Printed {
     cells: Vec<[String; 2]>,
 }
 
-/// The rows of a table that mmtests printed. Marks of significance are left out: they mean nothing.
+/// The rows of a table that mmtests printed. Marks of significance are left out, because they mean nothing.
 fn recorded(text: &str) -> Vec<Printed> {
     let rows = text.lines().skip(2).map(|line| {
         let (statistic, line) = line.split_once(' ').unwrap();
@@ -110,8 +110,8 @@ fn printed(row: &Row) -> Printed {
     }
 }
 
-/// Checks that mmtests printed each row that we print, in the same order. `renamed` gives our name for a row
-/// of mmtests, or false for one that we do not print.
+/// Checks that mmtests printed each row that we print, in the same order. `renamed` gives a row of mmtests our name,
+/// and is false for a row that we do not print.
 fn check(form: &str, month: &str, text: &str, renamed: impl Fn(&mut Printed) -> bool) {
     let comparison = compared(FORMS.iter().find(|known| known.name == form).unwrap(), month);
     let ours: Vec<Printed> = comparison.tables[0].rows.iter().map(printed).collect();
@@ -129,7 +129,7 @@ fn check(form: &str, month: &str, text: &str, renamed: impl Fn(&mut Printed) -> 
         let own = own.unwrap_or_else(|| panic!("{form}: no row {row:?}"));
         for (own, cell) in own.cells.iter().zip(&row.cells) {
             let [value, gain] = cell.each_ref().map(|text| text.parse::<f64>().unwrap());
-            // What does not exist is 0 in their tables, and a percentage of 0 is -99 or 100.
+            // A missing value is 0 in mmtests' tables, and a percentage of 0 is -99 or 100.
             let absent = own == &["-", "-"] && (value, gain) == (0.0, 0.0);
             let of_nothing = own[0] == cell[0] && own[1] == "-" && [-99.0, 100.0].contains(&gain);
             assert!(own == cell || absent || of_nothing, "{form}: {row:?}, not {own:?}");
@@ -143,12 +143,12 @@ fn check(form: &str, month: &str, text: &str, renamed: impl Fn(&mut Printed) -> 
     assert!(ours.len() >= theirs.len());
 }
 
-/// All rows, under their own names.
+/// Keeps all rows and their names.
 fn all(_: &mut Printed) -> bool {
     true
 }
 
-/// Rows of mmtests before 2026, which had the means of the best 50 and 99 % too.
+/// Drops the means of the best 50 % and 99 %, which mmtests had before 2026.
 fn older(row: &mut Printed) -> bool {
     row.statistic = row.statistic.replace("mean-95", "mean.95");
     !["-50", "-99"].iter().any(|suffix| row.statistic.ends_with(suffix))
@@ -158,7 +158,7 @@ fn older(row: &mut Printed) -> bool {
 fn autonumabench() {
     check("autonumabench", "2026-06", include_str!("expected/autonumabench.txt"), all);
     check("autonumabench-2019", "2020-01", include_str!("expected/autonumabench-2019.txt"), older);
-    // One value, which is its own mean.
+    // There is one value, which is its own mean.
     check(
         "autonumabench-2012",
         "2019-05",
@@ -166,9 +166,9 @@ fn autonumabench() {
         |row| {
             assert_eq!(row.statistic, "Time");
             row.statistic = "Amean".into();
-            // The name of the test as its script had it then; our logs have it without its slip.
+            // mmtests' script had a slip in the name of the test, which our logs do not have.
             row.operation = row.operation.replace("THREADLOCAL", "THEADLOCAL");
-            // They call a higher share of processor time worse.
+            // mmtests takes a higher share of processor time for worse.
             !row.operation.starts_with("CPU")
         },
     );
@@ -176,7 +176,7 @@ fn autonumabench() {
 
 #[test]
 fn bonniepp() {
-    // Their means of random subsets differ from one print to the next.
+    // The means of random subsets differ from one print to the next.
     let certain = |row: &mut Printed| !row.statistic.starts_with("Sub");
     check("bonniepp", "2026-06", include_str!("expected/bonniepp.txt"), certain);
     check("bonniepp", "2026-06", include_str!("expected/bonniepp-tput.txt"), certain);
@@ -214,7 +214,7 @@ fn stutter() {
 
 #[test]
 fn tiobench() {
-    // Until 2024 the spread was that about the arithmetic mean.
+    // Until 2024 the spread was taken about the arithmetic mean.
     check("tiobench", "2019-04", include_str!("expected/tiobench.txt"), |row| {
         older(row) && !["Stddev", "CoeffVar"].contains(&&*row.statistic)
     });

@@ -14,10 +14,10 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recomputed/rec
 const WORKLOAD: &str = "bench";
 const BLOCKS: u32 = 3;
 const ITERATIONS: u32 = 2;
-/// Phases in their order; some occur again.
+/// The phases in order. Some occur several times.
 const PHASES: [&str; 7] = ["", "fill", "run", "", "run", "rest", ""];
-/// Counters, their approximate growth between two readings, and how many percent faster they grow in the
-/// second variant.
+/// Counters, about how much they grow between two readings, and how many percent faster they grow in the second
+/// variant.
 const COUNTERS: [(&str, u64, u64); 12] = [
     ("pgfault", 100_000, 3),
     ("pgmajfault", 300, 0),
@@ -33,11 +33,11 @@ const COUNTERS: [(&str, u64, u64); 12] = [
     ("numa_pages_migrated", 700, 0),
 ];
 
-/// Pseudorandom numbers, the same each time (SplitMix64).
+/// Pseudorandom numbers that are the same in each run (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
-    /// Below `end`.
+    /// A number below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -45,7 +45,7 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// From 1 to `most`.
+    /// A number from 1 to `most`.
     fn factor(&mut self, most: f64) -> f64 {
         1.0 + (most - 1.0) * self.below(1 << 53) as f64 / (1u64 << 53) as f64
     }
@@ -81,8 +81,8 @@ fn experiment() -> Experiment {
     }
 }
 
-/// A boot of the first or the second variant. Some differences of the second variant are certain, some
-/// doubtful, so that there are verdicts of every kind.
+/// A boot of the first or the second variant. Some differences of the second variant are certain, others are
+/// doubtful, so that verdicts of every kind occur.
 fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     let changed = |factor: f64| if variant == 1 { factor } else { 1.0 };
     let operations = [
@@ -128,7 +128,7 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     boot
 }
 
-/// A span of a phase, which begins at the end of the one before it.
+/// A span of a phase. It begins at the end of the previous one.
 fn chunk(
     variant: usize,
     iteration: u32,

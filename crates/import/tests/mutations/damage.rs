@@ -27,7 +27,7 @@ pub struct Damaged {
 /// Where a cell stands on its line.
 struct Spot {
     value: Range<usize>,
-    /// With brackets or stars.
+    /// The place of the percentage, including brackets or stars.
     percent: Option<Range<usize>>,
     printed: Printed,
 }
@@ -38,7 +38,7 @@ impl Spot {
     }
 }
 
-/// The cells of a row on its line; none if some are missing or stand on another line.
+/// The cells of a row, if all of them are on its line.
 fn spots(line: &str, row: &Row) -> Option<Vec<Spot>> {
     let mut end = line.len();
     let mut spots = Vec::new();
@@ -66,7 +66,7 @@ fn spots(line: &str, row: &Row) -> Option<Vec<Spot>> {
     Some(spots)
 }
 
-/// All damage to the rows and the headers of a text's tables, one at a time.
+/// All damages to the rows and headers of a text's tables, one at a time.
 pub fn damaged(text: &str, before: &Document) -> Vec<Damaged> {
     let lines: Vec<&str> = text.lines().collect();
     let rows: Vec<usize> =
@@ -159,7 +159,7 @@ fn of_row(line: &str, spots: &[Spot]) -> Vec<OfRow> {
         if let Some(next) = spots.get(column + 1) {
             let (end, start) = (spot.all().end, next.value.start);
             let joined = format!("{}{}", &line[..end], &line[start..]);
-            // Whole numbers that have run together can't be told apart.
+            // Whole numbers that have run together cannot be told apart.
             if !joined[spot.value.start..].split(' ').next().is_some_and(is_whole) {
                 push(format!("joined {number}"), vec![joined], vec![whole.clone()]);
             }
@@ -199,8 +199,8 @@ fn is_whole(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The columns of the cells if one was cut out and those after it moved left, by the places at which columns
-/// end. None if a value is in no column.
+/// The columns of the cells if cell `gone` was cut out and those after it moved left, by the places where columns
+/// end. `None` if a value is in no column.
 fn by_place(spots: &[Spot], gone: usize) -> Vec<Vec<Printed>> {
     let by = spots[gone].all().len() + 1;
     let mut cells = vec![(None, None); spots.len()];
@@ -215,7 +215,7 @@ fn by_place(spots: &[Spot], gone: usize) -> Vec<Vec<Printed>> {
     vec![cells]
 }
 
-/// Tabs where eight letters end with two blanks or more.
+/// Tabs where eight letters end with at least two blanks.
 fn tabbed(line: &str) -> String {
     if line.contains('\t') || line.starts_with('>') || !line.is_ascii() {
         return line.to_owned();
@@ -231,7 +231,7 @@ fn tabbed(line: &str) -> String {
     text
 }
 
-/// The line wrapped at the margin; none if it is short.
+/// The line wrapped at the margin; `None` if it is too short.
 fn wrapped(line: &str) -> Option<Vec<String>> {
     let quote = &line[..line.len() - line.trim_start_matches(['>', ' ']).len()];
     let quote = if quote.contains('>') { quote } else { "" };
@@ -241,7 +241,7 @@ fn wrapped(line: &str) -> Option<Vec<String>> {
     usable.then(|| vec![first.trim_end().to_owned(), format!("{quote}{}", rest.trim_start())])
 }
 
-/// A header's line dropped, and its names swapped.
+/// Drops a line of a header, and swaps its names.
 fn of_header(lines: &[&str], rows: &[usize], header: usize) -> Vec<Damaged> {
     let line = lines[header - 1];
     let words: Vec<&str> = line.split(' ').collect();

@@ -1,4 +1,4 @@
-//! `faultline import perf`: makes an experiment of what `perf script` or `perf data convert --to-json` wrote.
+//! `faultline import perf`: makes an experiment of files that `perf script` or `perf data convert --to-json` wrote.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -18,7 +18,7 @@ use crate::args::ImportPerfArgs;
 use crate::commands::{print, store_option, store_path};
 use crate::failure::Failure;
 
-/// The tool, and the name of the workload.
+/// The name of the tool, and of the workload.
 const TOOL: &str = "perf";
 
 pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode, Failure> {
@@ -77,7 +77,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails when two files are the same, as they would count as independent boots, or have samples of different events.
+/// Fails if two files are the same, which would count as independent boots, or have samples of different events.
 fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Failure> {
     let shown = |path: &Path| escape(&path.display().to_string());
     let event = |samples: &PerfSamples| samples.profile.sampled.as_ref().map(|it| it.event.clone());
@@ -107,7 +107,8 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether two files have the same samples in the same time. Text has microseconds, JSON has nanoseconds.
+/// Whether two files have the same samples in the same period. Times in text have microseconds, those in JSON
+/// nanoseconds.
 fn is_same_recording(one: &PerfSamples, other: &PerfSamples) -> bool {
     let microseconds = |it: &PerfSamples| {
         it.profile.sampled.as_ref().map(|sampled| [sampled.begun / 1000, sampled.ended / 1000])
@@ -117,7 +118,7 @@ fn is_same_recording(one: &PerfSamples, other: &PerfSamples) -> bool {
         && one.profile.instructions() == other.profile.instructions()
 }
 
-/// Reads a file. Fails when it has no samples of the event.
+/// Reads a file. Fails if it has no samples of the event.
 fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failure> {
     let shown = || escape(&path.display().to_string());
     let wrong = |why: &str| Failure::Usage(format!("{}: {why}", shown()));
@@ -180,7 +181,7 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
     Ok((digest, samples))
 }
 
-/// A file and the digest of the bytes read so far.
+/// A file, and the digest of the bytes that were read.
 struct Hashed {
     input: Take<File>,
     hash: Sha256,
@@ -254,7 +255,7 @@ fn experiment(name: &str, variants: &[&str], boots: u32, imported: Imported) -> 
     }
 }
 
-/// A file as a boot with one iteration. Each is in a block of its own, because nothing pairs files.
+/// Makes a boot with one iteration of a file. Each boot is in a block of its own, because nothing pairs files.
 fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, samples: PerfSamples) -> Boot {
     Boot {
         variant: variant.to_owned(),

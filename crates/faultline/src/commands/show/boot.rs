@@ -9,14 +9,14 @@ use report::escape;
 
 use crate::list::{figure, wrapped};
 
-/// The source of series that a workload reports itself.
+/// The source of the series that a workload reports itself.
 const WORKLOAD: &str = "workload";
-/// Columns of the names in the head.
+/// The width of names in the head, in characters.
 const NAME: usize = 14;
-/// Such series are kept in millionths.
+/// The store keeps such series in millionths.
 const MILLION: f64 = 1e6;
 
-/// The whole boot.
+/// All of a boot.
 pub fn text(kept: &Kept) -> String {
     let boot = &kept.boot;
     let mut lines = head(kept);
@@ -37,7 +37,7 @@ pub fn text(kept: &Kept) -> String {
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// The boot's workloads, each once, in order.
+/// The workloads of the boot, each once, in order.
 fn workloads(boot: &Boot) -> impl Iterator<Item = &str> {
     let mut seen = BTreeSet::new();
     let names = boot.profiles.iter().map(|profile| &*profile.workload);
@@ -73,7 +73,7 @@ fn head(kept: &Kept) -> Vec<String> {
         line("command line", &facts.cmdline),
         line("machine", &machine),
     ];
-    // Unknown for imported boots.
+    // It is unknown for imported boots.
     if let Some(execution) = facts.provenance.execution {
         let by = format!("{} ({})", facts.provenance.emulator, execution.name());
         head.push(line("executed by", &by));
@@ -94,7 +94,7 @@ fn head(kept: &Kept) -> Vec<String> {
     head
 }
 
-/// The states that the workloads found; those of workloads that found the same together.
+/// The states that the workloads found. Workloads that found the same share a line.
 fn states(boot: &Boot) -> Vec<String> {
     let mut groups: Vec<(Vec<&str>, StatesFound<'_>)> = Vec::new();
     for found in boot.notes.iter().filter_map(StatesFound::of_note) {
@@ -118,7 +118,7 @@ fn line(name: &str, value: &str) -> String {
     format!("{name:<NAME$}{}", escape(value.trim()))
 }
 
-/// The host and the digests of our programs, as far as they are known.
+/// The host and the digests of Faultline's programs, if they are known.
 fn made(Provenance { host, programs, .. }: &Provenance) -> Vec<String> {
     let mut lines = Vec::new();
     if *host != Host::default() {
@@ -182,7 +182,7 @@ fn series(chunk: &Chunk) -> String {
     format!("  {place:<36} {source:<14} {times:>6} x {counters}")
 }
 
-/// The course of each series that the workload reported in a phase, such as of its convergence.
+/// For each series that the workload reported in a phase, such as its convergence, the values over time.
 fn course(chunk: &Chunk) -> Vec<String> {
     if chunk.source != WORKLOAD {
         return Vec::new();
@@ -191,7 +191,7 @@ fn course(chunk: &Chunk) -> Vec<String> {
     chunk.columns.iter().filter_map(|column| course_of(&place, column)).collect()
 }
 
-/// None for a series without points.
+/// The values of one series over time; `None` without points.
 fn course_of(place: &str, column: &Column) -> Option<String> {
     let points: Vec<i64> = column.values.iter().copied().flatten().collect();
     let figures = [
