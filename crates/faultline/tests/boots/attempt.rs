@@ -3,11 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use model::{Boot, Outcome};
 
-use crate::common::{Bench, Said};
+use crate::common::{Bench, Said, values};
 
 /// Uses memory, and prints figures.
 const PROGRAM: &str = r#"
@@ -28,27 +27,12 @@ fn program(bench: &Bench, name: &str, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Compiles a program that is linked dynamically.
-fn compile(bench: &Bench, name: &str, text: &str) {
-    let source = bench.write(&format!("{name}.c"), text);
-    let mut compiler = Command::new("cc");
-    compiler.arg("-o").arg(bench.path(name)).arg(source).arg("-lm");
-    assert!(compiler.status().unwrap().success());
-}
-
 /// Tries a command in the bench's directory, in exact mode.
 fn attempt(bench: &Bench, kernels: &str, options: &[&str], command: &[&str]) -> Said {
     let arguments = [&["try", kernels, "--exact", "--memory", "512M"], options, &["--"], command];
     let mut faultline = bench.command(&arguments.concat());
     faultline.current_dir(bench.directory.path());
     bench.said(faultline)
-}
-
-/// The values of a row.
-fn values(boot: &Boot, metric: &str, label: &str) -> Vec<f64> {
-    let samples = boot.samples.iter();
-    let wanted = samples.filter(|sample| sample.metric == metric && sample.label == label);
-    wanted.map(|sample| sample.value).collect()
 }
 
 fn failure(boot: &Boot) -> &str {
@@ -61,7 +45,7 @@ fn failure(boot: &Boot) -> &str {
 #[test]
 fn a_script_runs_a_dynamic_program_with_its_files() {
     let bench = Bench::new();
-    compile(&bench, "program", PROGRAM);
+    bench.compile("program", PROGRAM, &["-lm"]);
     bench.write("data", "from a file\n");
     let script = "#!/bin/sh\nset -e\n./program \"$(cat \"$1\")\" '{cpus}' | tee out\n\
                   echo lines $(wc -l <out) lines\n";
@@ -96,7 +80,7 @@ fn a_script_runs_a_dynamic_program_with_its_files() {
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn two_kernels_are_compared() {
     let bench = Bench::new();
-    compile(&bench, "program", PROGRAM);
+    bench.compile("program", PROGRAM, &["-lm"]);
     let said = attempt(&bench, "6.1,6.12", &["--seeds", "4"], &["./program", "x"]).expect(0);
     for part in [
         "First answer, from 3 seeds of each kernel, before 1 seed more:\n",

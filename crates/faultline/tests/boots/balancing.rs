@@ -75,8 +75,7 @@ fn prints(bench: &Bench) {
         bench.faultline(&["compare", "balancing", "--full", "--baseline", "off"]).expect(0).out;
     assert!(text.contains("Amean") && text.contains("Elapsed-NUMA01"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100 && line.is_ascii()), "{text}");
-    let json = bench.faultline(&["compare", "--format", "json"]).expect(0).out;
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = bench.json(&["compare"]);
     assert_eq!(json["schema"], 1);
     assert_eq!(json["baseline"], "on");
     let emulated =

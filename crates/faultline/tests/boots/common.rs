@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use model::{Boot, Outcome};
+use model::{Boot, Chunk, Outcome, Sample, Source};
+use serde_json::Value;
 use store::Detail;
 use tempfile::TempDir;
 
@@ -61,6 +62,20 @@ impl Bench {
     pub fn run(&self, text: &str) -> Said {
         let file = self.write("x.toml", text);
         self.faultline(&["run", file.to_str().unwrap()])
+    }
+
+    /// The JSON that a command prints.
+    pub fn json(&self, args: &[&str]) -> Value {
+        let args = [args, &["--format", "json"]].concat();
+        serde_json::from_str(&self.faultline(&args).expect(0).out).unwrap()
+    }
+
+    /// Compiles a program of C with these options of the compiler.
+    pub fn compile(&self, name: &str, text: &str, options: &[&str]) {
+        let source = self.write(&format!("{name}.c"), text);
+        let mut compiler = Command::new("cc");
+        compiler.arg("-o").arg(self.path(name)).arg(source).args(options);
+        assert!(compiler.status().unwrap().success());
     }
 
     pub fn start(&self, args: &[&str]) -> Child {
@@ -123,6 +138,40 @@ impl Said {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
+}
+
+/// The values of a metric with a label.
+pub fn values(boot: &Boot, metric: &str, label: &str) -> Vec<f64> {
+    let is_wanted = |it: &&Sample| it.metric == metric && it.label == label;
+    boot.samples.iter().filter(is_wanted).map(|it| it.value).collect()
+}
+
+/// The values of a metric in a phase.
+pub fn values_in(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
+    let is_wanted = |it: &&Sample| it.metric == metric && it.phase == phase;
+    boot.samples.iter().filter(is_wanted).map(|it| it.value).collect()
+}
+
+/// The chunks of `/proc/vmstat` of a phase.
+pub fn phase<'a>(boot: &'a Boot, workload: &str, phase: &str) -> Vec<&'a Chunk> {
+    let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
+    chunks.filter(|chunk| chunk.workload == workload && chunk.phase == phase).collect()
+}
+
+/// How much a counter grew in a chunk.
+pub fn grown(chunk: &Chunk, counter: &str) -> f64 {
+    chunk.difference(counter).unwrap() as f64
+}
+
+/// Variants with the oldest and the newest kernel.
+pub const OLDEST_AND_NEWEST: &str =
+    "[[variant]]\nkernel = \"5.10\"\n[[variant]]\nkernel = \"newest\"\n";
+
+/// The text of an experiment on 4 CPUs and 512 MiB.
+pub fn small_experiment(name: &str, rest: &str) -> String {
+    format!(
+        "name = \"{name}\"\nboots = 1\n[machine]\ncpus = 4\nmemory = \"512M\"\nnodes = 1\n{rest}"
+    )
 }
 
 /// The text of an experiment on 4 CPUs and 2 nodes.

@@ -3,8 +3,6 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use crate::common::{Bench, quoted};
 
 /// Functions of `mm/`: the file, the name, and the source up to the body's first line.
@@ -169,8 +167,7 @@ fn each_planted_function_is_named_first() {
         .expect(0);
     let mut missed = Vec::new();
     for (_, function, _) in FUNCTIONS {
-        let explained = bench.faultline(&["explain", "base", function, "--format", "json"]);
-        let explained: Value = serde_json::from_str(&explained.expect(0).out).unwrap();
+        let explained = bench.json(&["explain", "base", function]);
         let section = &explained["all"];
         let first = &section["contributions"][section["per_entry"][0].as_u64().unwrap() as usize];
         let (name, inlined) = (&first["name"], &first["inlined"]);

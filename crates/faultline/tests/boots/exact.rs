@@ -123,8 +123,7 @@ fn accesses_add_up(boot: &Boot, profile: &Profile) {
 
 /// Checks that the contributions in `explain` add up to the change of the total.
 fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
-    let said = bench.faultline(&["explain", "6.1", "newest", "--format", "json"]).expect(0);
-    let explained: Value = serde_json::from_str(&said.out).unwrap();
+    let explained = bench.json(&["explain", "6.1", "newest"]);
     let all = &explained["all"];
     let contributions = all["contributions"].as_array().unwrap();
     assert!(contributions.len() > 100);
@@ -260,8 +259,7 @@ fn balancing_makes_accesses_more_local() {
     );
     let text = exact("local", 1, "cpus = 4\nmemory = \"1G\"\nnodes = 2", &rest);
     bench.run(&text).expect(0);
-    let compared = bench.faultline(&["compare", "--format", "json"]).expect(0).out;
-    let compared: Value = serde_json::from_str(&compared).unwrap();
+    let compared = bench.json(&["compare"]);
     let tables = compared["tables"].as_array().unwrap();
     let rows: Vec<&Value> =
         tables.iter().flat_map(|table| table["rows"].as_array().unwrap()).collect();

@@ -1,7 +1,5 @@
 //! Checks that a program which forges Faultline's own figures or the profile's marks changes no count.
 
-use std::process::Command;
-
 use model::{Boot, Note, Outcome, Sample};
 
 use crate::common::{Bench, experiment};
@@ -40,10 +38,7 @@ fn counted(boot: &Boot, workload: &str) -> Vec<f64> {
 #[test]
 fn a_workload_adds_nothing_to_what_is_counted() {
     let bench = Bench::new();
-    let source = bench.write("forge.c", PROGRAM);
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-static", "-o"]).arg(bench.path("forge")).arg(source);
-    assert!(compiler.status().unwrap().success());
+    bench.compile("forge", PROGRAM, &["-O2", "-static"]);
     let mut text = "[[variant]]\nname = \"k\"\nkernel = \"6.12\"\n".to_owned();
     for name in ["nothing", "mark", "sample"] {
         let manifest = format!(

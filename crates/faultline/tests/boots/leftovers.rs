@@ -1,7 +1,5 @@
 //! Checks that a workload does not find what an earlier one left.
 
-use std::process::Command;
-
 use model::{Boot, NoteKind, Outcome, StatesFound};
 
 use crate::common::Bench;
@@ -91,10 +89,7 @@ fn value(boot: &Boot, workload: &str, label: &str) -> f64 {
 #[test]
 fn a_workload_finds_nothing_of_the_one_before() {
     let bench = Bench::new();
-    let source = bench.write("program.c", PROGRAM);
-    let mut compiler = Command::new("cc");
-    compiler.args(["-static", "-o"]).arg(bench.path("program")).arg(source);
-    assert!(compiler.status().unwrap().success());
+    bench.compile("program", PROGRAM, &["-static"]);
     let mut workloads = String::new();
     for (name, word) in [("before", "look"), ("leave", "leave"), ("after", "look")] {
         let manifest = format!(

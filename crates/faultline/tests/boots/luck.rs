@@ -31,10 +31,7 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
         "name = \"{name}\"\nmode = \"exact\"\n[machine]\n{machine}\n{variants_text}{workload}"
     );
     bench.run(&text).expect(0);
-    let json = |args: &[&str]| -> Value {
-        serde_json::from_str(&bench.faultline(args).expect(0).out).unwrap()
-    };
-    let compared = json(&["compare", "--margin", "0", "--format", "json"]);
+    let compared = bench.json(&["compare", "--margin", "0"]);
     let tables = compared["tables"].as_array().unwrap().iter();
     let rows: Vec<&Value> = tables.flat_map(|it| it["rows"].as_array().unwrap()).collect();
     let verdicts = rows.iter().flat_map(|row| row["verdicts"].as_array().unwrap());
@@ -45,7 +42,7 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
     let luck = rows.iter().find(|row| row["statistic"] == "Luck").unwrap();
     assert!(luck["values"][1].as_f64().unwrap() > 0.0, "{name}");
     for (other, _) in &variants[1..] {
-        let explained = json(&["explain", variants[0].0, other, "--format", "json"]);
+        let explained = bench.json(&["explain", variants[0].0, other]);
         for list in ["per_entry", "contributions", "counters"] {
             let [rows, beyond] = ["rows", "beyond_luck"]
                 .map(|key| explained["all"]["compared"][list][key].as_u64().unwrap());

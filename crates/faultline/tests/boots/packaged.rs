@@ -1,8 +1,9 @@
 //! Workloads with programs of the distribution, on the newest kernel and, in long tests, on the oldest one. The
 //! tables have mmtests' rows, and the kernels' counters agree with what the programs print.
 
-use crate::common::{Bench, experiment};
-use model::{Boot, Chunk, Source};
+use model::{Boot, Source};
+
+use crate::common::{self, Bench, small_experiment, values_in};
 
 /// Small, so that each takes less than a minute.
 const EXPERIMENT: &str = r#"
@@ -72,9 +73,8 @@ fn the_oldest_kernels_counters_agree_with_packaged_programs() {
 
 fn counters_agree(kernel: &str) {
     let bench = Bench::new();
-    let text = experiment("packaged", &EXPERIMENT.replace("\"6.1\"", &format!("\"{kernel}\"")));
-    let text = text.replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    bench.run(&text).expect(0);
+    let rest = EXPERIMENT.replace("\"6.1\"", &format!("\"{kernel}\""));
+    bench.run(&small_experiment("packaged", &rest)).expect(0);
     let boots = bench.boots();
     let [boot] = &boots[..] else { panic!("{} boots", boots.len()) };
     an_image_is_filled_and_repaired(boot);
@@ -103,29 +103,21 @@ fn noted(boot: &Boot) -> String {
 
 /// How much a counter of `/proc/vmstat` grew in a phase.
 fn grown(boot: &Boot, workload: &str, phase: &str, counter: &str) -> f64 {
-    let is_it = |chunk: &&Chunk| chunk.workload == workload && chunk.phase == phase;
-    let chunk = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat)).find(is_it);
-    chunk.unwrap().difference(counter).unwrap() as f64
-}
-
-fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
-    let samples = boot.samples.iter();
-    let wanted = samples.filter(|sample| sample.metric == metric && sample.phase == phase);
-    wanted.map(|sample| sample.value).collect()
+    common::grown(common::phase(boot, workload, phase)[0], counter)
 }
 
 fn an_image_is_filled_and_repaired(boot: &Boot) {
-    let rates = values(boot, "Files/sec", "fsmark");
+    let rates = values_in(boot, "Files/sec", "fsmark");
     assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
     // By the rates, all files were made within the elapsed time.
     let seconds: f64 = rates.iter().map(|rate| FILES / 2.0 / rate).sum();
-    let [elapsed] = values(boot, "Elapsed", "fsmark")[..] else { panic!("not one time") };
+    let [elapsed] = values_in(boot, "Elapsed", "fsmark")[..] else { panic!("not one time") };
     assert!(seconds < elapsed, "{seconds} s of {elapsed} s");
     // The report for 16 GiB has 101073 buckets; this is the same share of the memory.
-    assert_eq!(values(boot, "CacheBuckets", "xfsrepair"), [3158.0]);
+    assert_eq!(values_in(boot, "CacheBuckets", "xfsrepair"), [3158.0]);
     // Everything in the cache was once missed, and then read from the disk with its inodes of 512 bytes.
     let [entries, misses] =
-        ["CacheEntries", "CacheMisses"].map(|metric| values(boot, metric, "xfsrepair")[0]);
+        ["CacheEntries", "CacheMisses"].map(|metric| values_in(boot, metric, "xfsrepair")[0]);
     assert!(entries > 0.0 && entries <= misses, "{entries} entries after {misses} misses");
     let read = grown(boot, "xfsrepair", "xfsrepair", "pgpgin");
     assert!(read > FILES / 2.0, "{read} KiB for {FILES} inodes");
@@ -150,7 +142,7 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
     assert!((1.9..3.0).contains(&written), "{written} times the file");
     let rates: Vec<f64> = ["SeqOut block", "SeqOut rewrite"]
         .iter()
-        .flat_map(|metric| values(boot, metric, ""))
+        .flat_map(|metric| values_in(boot, metric, ""))
         .collect();
     // Figures are in KiB per second. The parts that were measured took no longer than the whole.
     let usage = boot.usage.iter().find(|usage| usage.workload == "bonnie").unwrap();
@@ -183,8 +175,7 @@ fn files_are_written_once_and_read_from_memory(boot: &Boot) {
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn the_server_counters_agree_with_pgbench() {
     let bench = Bench::new();
-    let text = experiment("pgbench", PGBENCH).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    bench.run(&text).expect(0);
+    bench.run(&small_experiment("pgbench", PGBENCH)).expect(0);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(boot.notes.len(), 2, "{:?}", boot.notes);
     for ((note, label), clients) in boot.notes.iter().zip(["1", "2"]).zip(["1 client", "2 clients"])
@@ -206,8 +197,7 @@ fn the_server_counters_agree_with_pgbench() {
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn kernel_counters_agree_with_stressors_a_server_and_a_compiler() {
     let bench = Bench::new();
-    let text = experiment("stress", STRESS).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    bench.run(&text).expect(0);
+    bench.run(&small_experiment("stress", STRESS)).expect(0);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     let labels = |metric: &str| {
         let samples = boot.samples.iter().filter(|sample| sample.metric == metric);

@@ -81,10 +81,6 @@ pub fn image(kernel: &str) -> PathBuf {
     cache.build(&SOURCE.parse().unwrap(), &build, &|_| ()).unwrap().unwrap().image
 }
 
-fn json(bench: &Bench, args: &[&str]) -> Value {
-    serde_json::from_str(&bench.faultline(args).expect(0).out).unwrap()
-}
-
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
 fn exact_mode_finds_planted_instructions() {
@@ -103,11 +99,11 @@ fn exact_mode_finds_planted_instructions() {
             variants.concat()
         ))
         .expect(0);
-    let compared = json(&bench, &["compare", "--format", "json"]);
+    let compared = bench.json(&["compare"]);
     let boots = bench.boots();
     for planted in &planted {
         println!("{}", bench.faultline(&["explain", BASE, planted.kernel]).out);
-        let explained = json(&bench, &["explain", BASE, planted.kernel, "--format", "json"]);
+        let explained = bench.json(&["explain", BASE, planted.kernel]);
         is_explained(&explained["all"], planted);
     }
     // Luck of the total hides one more instruction per entry.
@@ -126,7 +122,7 @@ fn planted_functions_differ_and_no_others() {
     let lines = ("harmless", vec![("planted_room", "new", 5001), ("planted_line", "new", 4)]);
     for (kernel, expected) in changed.into_iter().chain([lines, ("moved", vec![])]) {
         let images = [BASE, kernel].map(|kernel| image(kernel).display().to_string());
-        let found = json(&bench, &["diff", &images[0], &images[1], "--format", "json"]);
+        let found = bench.json(&["diff", &images[0], &images[1]]);
         let found = found["functions"].as_array().unwrap().iter();
         let found = found.map(|it| {
             assert_eq!(it["removed"], 0, "{kernel}: {it}");
@@ -154,7 +150,7 @@ fn a_series_is_walked_patch_by_patch() {
         .expect(0);
     let steps = ["6.1", "6.1+1", "6.1+1..2", "6.1+1..3"];
     for (step, planted) in steps.windows(2).zip(&planted) {
-        let explained = json(&bench, &["explain", step[0], step[1], "--format", "json"]);
+        let explained = bench.json(&["explain", step[0], step[1]]);
         is_explained(&explained["all"], planted);
     }
 }
@@ -172,7 +168,7 @@ fn kernels_that_only_moved_are_the_same() {
             variants.concat()
         ))
         .expect(0);
-    let compared = json(&bench, &["compare", "--margin", "0", "--format", "json"]);
+    let compared = bench.json(&["compare", "--margin", "0"]);
     for kernel in &kernels[1..] {
         let verdict = verdict(&compared, kernel);
         assert!(["same", "undecided"].contains(&verdict), "{kernel}: {verdict}");

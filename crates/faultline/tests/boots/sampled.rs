@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use model::{Boot, Note, NoteKind, Outcome, Process, Profile};
-use serde_json::Value;
 
 use crate::common::{Bench, quoted};
 use crate::events::faulting;
@@ -99,8 +98,7 @@ fn samples_are_of_what_ran() {
         format!("{name}={path}")
     });
     let totals = |args: &[&str]| {
-        let text = bench.faultline(&[args, &["--format", "json"]].concat()).expect(0).out;
-        let json: Value = serde_json::from_str(&text).unwrap();
+        let json = bench.json(args);
         ["base", "new"].map(|side| json[side]["samples"].as_u64().unwrap())
     };
     let own = totals(&["explain", "never", "always"]);
@@ -179,8 +177,7 @@ fn samples_rank_functions_as_exact_mode_does() {
     let sampling = experiment(6, &kernels, FAULTS);
     bench.run(&sampling).expect(0);
     let sampled = bench.boots();
-    let json = bench.faultline(&["explain", BASE, "slow", "--format", "json"]).expect(0).out;
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = bench.json(&["explain", BASE, "slow"]);
     let first = &json["functions"][0];
     assert_eq!(first["name"], PLANTED);
     assert_eq!(first["share"]["differs"], true);

@@ -82,9 +82,8 @@ fn a_kernel_is_tested_against_itself() {
         assert!(said.out.contains(expected), "{expected}\n{}", said.out);
     }
     // All boots are stored, so a second self-test boots nothing.
-    let again = bench.faultline(&[&args[..], &["--format", "json"]].concat()).expect(0);
+    let found = bench.json(&args);
     assert_eq!(bench.boots().len(), 6);
-    let found: serde_json::Value = serde_json::from_str(&again.out).unwrap();
     assert_eq!(found["boots"], serde_json::json!([3, 3]));
     let drawn = found["metrics"].as_array().unwrap().iter().filter(|it| it["primary"] == true);
     assert_eq!(drawn.count(), 1);
@@ -119,9 +118,7 @@ fn counters_cover_the_steady_part() {
     let bench = Bench::new();
     bench.run(&cold(&bench)).expect(0);
     let faults = |arguments: &[&str]| {
-        let text =
-            bench.faultline(&[&["compare", "--format", "json"], arguments].concat()).expect(0);
-        let document: serde_json::Value = serde_json::from_str(&text.out).unwrap();
+        let document = bench.json(&[&["compare"], arguments].concat());
         let tables = document["tables"].as_array().unwrap();
         let counters = tables.iter().find(|table| table["kind"] == "counters").unwrap();
         let mut rows = counters["rows"].as_array().unwrap().iter();

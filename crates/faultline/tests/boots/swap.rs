@@ -1,19 +1,15 @@
 //! Swap space and memory cgroups, on the oldest and the newest kernel: memory that does not fit is swapped out, and
 //! files are reclaimed.
 
-use model::{Boot, Chunk, Source};
+use model::{Boot, Source};
 
-use crate::common::Bench;
+use crate::common::{Bench, OLDEST_AND_NEWEST, grown, phase};
 
 /// A process that needs most of the memory that the machine itself does not need.
 const EXPERIMENT: &str = r#"
 [[machine.disk]]
 size = "512M"
 filesystem = "ext4"
-[[variant]]
-kernel = "5.10"
-[[variant]]
-kernel = "newest"
 [[workload]]
 name = "stutter"
 parameters = { hog = 90, file = 5, probe = 4 }
@@ -42,7 +38,7 @@ fn is_swapped_out(kind: &str) {
     // With several CPUs, each a thread, emulation hangs in one of several hundred boots.
     let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
     let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
-    let run = bench.run(&text);
+    let run = bench.run(&(text + OLDEST_AND_NEWEST));
     let boots = bench.boots();
     assert_eq!(boots.len(), 2, "{}", run.err);
     for boot in &boots {
@@ -60,9 +56,7 @@ fn is_swapped_out(kind: &str) {
 
 /// The processes use 40 % of the memory, and are allowed 30 %.
 fn what_exceeds_the_limit_is_swapped(boot: &Boot) {
-    let of_usemem = |chunk: &&Chunk| chunk.workload == "usemem" && chunk.phase == "fill-1";
-    let mut chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
-    let out = chunks.find(of_usemem).unwrap().difference("pswpout").unwrap() as f64;
+    let out = grown(phase(boot, "usemem", "fill-1")[0], "pswpout");
     let exceeding = 0.1 * boot.facts.memory as f64 / 4096.0;
     assert!((0.8..2.0).contains(&(out / exceeding)), "{out} pages of {exceeding}");
 }

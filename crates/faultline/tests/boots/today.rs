@@ -3,8 +3,7 @@
 
 use model::{Boot, NoteKind, Source};
 
-use crate::common::Bench;
-use crate::workloads::{grown, phase};
+use crate::common::{Bench, OLDEST_AND_NEWEST, grown, phase, values};
 
 /// The machine has two nodes with CPUs and one with only memory. The workloads are small, so that all take seconds.
 const EXPERIMENT: &str = r#"
@@ -21,10 +20,6 @@ memory = "256M"
 [[machine.disk]]
 size = "256M"
 filesystem = "ext4"
-[[variant]]
-kernel = "5.10"
-[[variant]]
-kernel = "newest"
 [[workload]]
 name = "filemap"
 parameters = { tasks = 2, share = 30, limit = 10 }
@@ -55,7 +50,7 @@ const HUGE: f64 = 512.0;
 #[test]
 fn kernel_counters_agree_with_workloads_of_today() {
     let bench = Bench::new();
-    let run = bench.run(EXPERIMENT);
+    let run = bench.run(&[EXPERIMENT, OLDEST_AND_NEWEST].concat());
     let boots = bench.boots();
     let [old, new] = &boots[..] else { panic!("{}", run.err) };
     for boot in &boots {
@@ -86,13 +81,6 @@ fn kernel_counters_agree_with_workloads_of_today() {
         "{:?}",
         new.notes
     );
-}
-
-/// The values of a metric with a label.
-fn values(boot: &Boot, metric: &str, label: &str) -> Vec<f64> {
-    let samples = boot.samples.iter();
-    let wanted = samples.filter(|sample| sample.metric == metric && sample.label == label);
-    wanted.map(|sample| sample.value).collect()
 }
 
 /// How much counters of `/proc/vmstat` grew together in all phases with this name.

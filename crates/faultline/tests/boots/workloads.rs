@@ -3,18 +3,17 @@
 
 use std::process::Command;
 
-use crate::common::{Bench, experiment};
-use model::{Boot, Chunk, Source};
+use model::{Boot, Source};
+
+use crate::common::{
+    Bench, OLDEST_AND_NEWEST, experiment, grown, phase, small_experiment, values_in,
+};
 
 /// The workloads are small, so that all take seconds.
 const EXPERIMENT: &str = r#"
 [[machine.disk]]
 size = "1G"
 filesystem = "ext4"
-[[variant]]
-kernel = "5.10"
-[[variant]]
-kernel = "newest"
 [[workload]]
 name = "truncate"
 parameters = { files = 4, share = 10, rounds = 2 }
@@ -47,8 +46,7 @@ const KIB: f64 = 1024.0;
 #[test]
 fn kernel_counters_agree_with_workloads() {
     let bench = Bench::new();
-    let text = experiment("io", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    bench.run(&text).expect(0);
+    bench.run(&(small_experiment("io", EXPERIMENT) + OLDEST_AND_NEWEST)).expect(0);
     let boots = bench.boots();
     assert_eq!(boots.len(), 2);
     for boot in &boots {
@@ -72,22 +70,6 @@ fn kernel_counters_agree_with_workloads() {
     }
 }
 
-/// The chunks of `/proc/vmstat` of a phase.
-pub fn phase<'a>(boot: &'a Boot, workload: &str, phase: &str) -> Vec<&'a Chunk> {
-    let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
-    chunks.filter(|chunk| chunk.workload == workload && chunk.phase == phase).collect()
-}
-
-pub fn grown(chunk: &Chunk, counter: &str) -> f64 {
-    chunk.difference(counter).unwrap() as f64
-}
-
-fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
-    let samples = boot.samples.iter();
-    let wanted = samples.filter(|sample| sample.metric == metric && sample.phase == phase);
-    wanted.map(|sample| sample.value).collect()
-}
-
 fn truncation_clears_shadow_entries(boot: &Boot) {
     // A node of the tree has 64 entries.
     let nodes = MEMORY * 0.1 * KIB / 4.0 / 64.0;
@@ -98,14 +80,14 @@ fn truncation_clears_shadow_entries(boot: &Boot) {
         assert!(grown(fill, "workingset_nodes") > 0.75 * nodes, "of {nodes}");
         assert!(grown(truncation, "workingset_nodes") < -0.75 * nodes, "of {nodes}");
     }
-    let times = values(boot, "Elapsed", "truncate");
+    let times = values_in(boot, "Elapsed", "truncate");
     assert!(times.len() == 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
 }
 
 fn readers_read_from_the_disk(boot: &Boot) {
     for readers in [1, 2] {
         let name = readers.to_string();
-        let times = values(boot, "Elapsd", &name);
+        let times = values_in(boot, "Elapsd", &name);
         assert!(times.len() == readers && times.iter().all(|time| *time > 0.0), "{times:?}");
         // Figures are in KiB. The file is read from the disk once, by any number of readers.
         let read = grown(phase(boot, "paralleldd", &name)[0], "pgpgin") / (0.2 * MEMORY * KIB);
@@ -116,7 +98,7 @@ fn readers_read_from_the_disk(boot: &Boot) {
 fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
     let copy = phase(boot, "stutter", "copy")[0];
     assert!(grown(copy, "pgpgout") > 0.99 * 0.2 * MEMORY * KIB);
-    let times = values(boot, "mmap", "");
+    let times = values_in(boot, "mmap", "");
     assert!(times.len() > 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
     // Each mapping touches 8 MiB, which is one fault for each page without huge pages.
     let faults = grown(copy, "pgfault");
@@ -143,7 +125,7 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
             assert!((1.0..1.5).contains(&(counted / (3.0 * pages))), "{name}: {counted}");
         }
         for metric in ["alloc", "free", "total"] {
-            let times = values(boot, metric, name);
+            let times = values_in(boot, metric, name);
             assert!(times.len() == 3 && times.iter().all(|time| *time > 0.0), "{times:?}");
         }
     }
@@ -187,8 +169,8 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
     assert!(refused.err.contains("bin has no program is.S.x"), "{}", refused.err);
     bench.run(&text).expect(0);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
-    assert_eq!(values(boot, "cg.S", ""), [4.25]);
-    assert_eq!(values(boot, "ft.S", ""), [0.0; 0]);
+    assert_eq!(values_in(boot, "cg.S", ""), [4.25]);
+    assert_eq!(values_in(boot, "ft.S", ""), [0.0; 0]);
     let notes: String = boot.notes.iter().map(|note| format!("{note}\n")).collect();
     assert!(
         notes.contains("ft.S.x cannot be used: it did not verify its result: UNSUCC"),
@@ -201,8 +183,8 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
 fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
     // IS has 65536 keys of 4 bytes twice. CG has at least half of the largest possible number of elements.
     for (name, bytes) in [("is.S", 2.0 * 65536.0 * 4.0), ("cg.S", 1400.0 * 32.0 * 12.0)] {
-        assert!(values(boot, name, "").iter().all(|time| *time > 0.0));
-        assert_eq!(values(boot, name, "").len(), 1);
+        assert!(values_in(boot, name, "").iter().all(|time| *time > 0.0));
+        assert_eq!(values_in(boot, name, "").len(), 1);
         let [fill, steady] = ["fill", "steady"].map(|stage| format!("{name}-{stage}"));
         let touched = |name| grown(phase(boot, "nas", name)[0], "nr_anon_pages");
         let pages = bytes / 4096.0;
@@ -232,7 +214,7 @@ fn tasks_fault_and_start(boot: &Boot) {
         assert!((40.0..50.0).contains(&started), "{name}: {started}");
     }
     for (metric, rates) in [("private", 4), ("shared", 4), ("map", 2), ("brk", 1), ("fork", 2)] {
-        let found = values(boot, metric, "");
+        let found = values_in(boot, metric, "");
         assert!(found.len() == rates && found.iter().all(|rate| *rate > 0.0), "{found:?}");
     }
 }
