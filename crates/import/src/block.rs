@@ -28,8 +28,15 @@ pub struct Fixed {
     pub last: usize,
     /// The headings over the figures.
     pub columns: Vec<String>,
-    /// The place of each row, its label, and its figures.
-    pub rows: Vec<(usize, String, Vec<Cell>)>,
+    pub rows: Vec<FixedRow>,
+}
+
+/// A row of such a table.
+#[derive(Debug, PartialEq)]
+pub struct FixedRow {
+    pub place: usize,
+    pub label: String,
+    pub cells: Vec<Cell>,
 }
 
 /// Consecutive rows of one layout.
@@ -181,30 +188,41 @@ pub fn section<'a>(lines: &[Lined<'a>], place: usize) -> Option<&'a str> {
     let plain = text
         .split(' ')
         .all(|word| word.starts_with(char::is_alphabetic) && word.chars().all(char::is_alphabetic));
-    (line.role == Role::Text && words && plain && below.0 == line.depth).then_some(text)
+    (line.role == Role::Text && words && plain && below.depth == line.depth).then_some(text)
 }
 
-/// The layout of a row: its depth, whether it has percentages, and whether it has a single value.
-fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
+/// What the rows of a block have in common.
+#[derive(Clone, Copy, PartialEq)]
+struct Layout {
+    /// The depth of quoting.
+    depth: usize,
+    /// Whether they have percentages.
+    percent: bool,
+    /// Whether they have a single value.
+    single: bool,
+}
+
+/// The layout of a row; `None` if the line is not one.
+fn layout(lined: &Lined<'_>) -> Option<Layout> {
     let Shape::Row(cells) = &lined.shape else {
         return None;
     };
     let percent = cells.iter().any(|placed| placed.cell.percent.is_some());
-    Some((lined.line.depth, percent, cells.len() == 1))
+    Some(Layout { depth: lined.line.depth, percent, single: cells.len() == 1 })
 }
 
 /// All candidates. Headings of parts, rules and dots between rows do not end a candidate; another depth of quoting or
 /// another layout does.
 pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
     let mut blocks = Vec::<Block>::new();
-    let mut open: Option<(usize, bool, bool)> = None;
+    let mut open: Option<Layout> = None;
     for (place, lined) in lines.iter().enumerate() {
         let depth = lined.line.depth;
         match &lined.shape {
             Shape::Row(cells) => {
                 let layout = layout(lined);
                 if open != layout {
-                    let percent = layout.is_some_and(|(_, percent, _)| percent);
+                    let percent = layout.is_some_and(|it| it.percent);
                     blocks.push(Block { rows: Vec::new(), percent });
                     open = layout;
                 }
@@ -212,7 +230,7 @@ pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
                     block.rows.push((place, cells.clone()));
                 }
             }
-            Shape::Rule | Shape::Ellipsis if open.is_some_and(|(open, ..)| open == depth) => {}
+            Shape::Rule | Shape::Ellipsis if open.is_some_and(|it| it.depth == depth) => {}
             Shape::Other
                 if section(lines, place).is_some() && open == layout(&lines[place + 1]) => {}
             _ => open = None,

@@ -6,6 +6,8 @@ use std::iter::Peekable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::table::Lines;
+
 /// A line joined with its continuation lines and decoded, and the number of the last of these lines. Only `is_mark`,
 /// which tells separators of parts, ends a continued line.
 pub fn quoted_printable<'a>(
@@ -83,8 +85,11 @@ pub fn unencoded(value: &str) -> String {
     decoded().unwrap_or_else(|| value.to_owned())
 }
 
-/// A decoded line, after the numbers of the first and last line of the file that it comes from.
-pub type Decoded = (usize, usize, String);
+/// A decoded line, and the lines of the file that it comes from.
+pub struct Decoded {
+    pub lines: Lines,
+    pub text: String,
+}
 
 /// Decodes a base64 part that begins with `line`, and returns its first lines, at most `most`. The part ends before
 /// the first line that cannot belong to it, at the latest on line `last` of the file. If the lines are not base64,
@@ -124,9 +129,9 @@ pub fn base64<'a>(
     let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(most).map(|line| {
         let end = start + line.len();
         let text = decoded(line).trim_end_matches(['\r', '\n']).to_owned();
-        let decoded = (at(start), at(end - 1), text);
+        let lines = Lines { first: at(start), last: at(end - 1) };
         start = end;
-        decoded
+        Decoded { lines, text }
     });
     Ok(lines.collect())
 }

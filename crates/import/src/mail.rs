@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::iter::Peekable;
 
-use crate::encoding::{base64, decoded, quoted_printable, unencoded};
+use crate::encoding::{Decoded, base64, decoded, quoted_printable, unencoded};
 use crate::quoting;
 use crate::table::Lines;
 
@@ -201,12 +201,12 @@ impl Unfolder {
         let most = MAX_LINES + 1 - self.mail.lines.len();
         match base64(number, line, most, self.last, following) {
             Ok(lines) => {
-                for (first, last, line) in lines {
-                    if self.is_full(first) {
+                for Decoded { lines, text } in lines {
+                    if self.is_full(lines.first) {
                         break;
                     }
-                    if !self.hunk(first, &line) {
-                        self.body(first, last, &line);
+                    if !self.hunk(lines.first, &text) {
+                        self.body(lines.first, lines.last, &text);
                     }
                 }
                 self.inside = Inside::Body;

@@ -8,7 +8,9 @@ use std::io::{self, BufRead, Seek};
 
 use self::candidates::{Candidate, candidates};
 use self::finish::{finish, fold_differences};
-use crate::block::{Block, Fixed, Lined, MAX_ODD, line_up, notes, section, take_numbered};
+use crate::block::{
+    Block, Fixed, FixedRow, Lined, MAX_ODD, line_up, notes, section, take_numbered,
+};
 use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
@@ -139,8 +141,15 @@ struct MailReader<'a> {
     document: Document,
     /// Lines that belong to a table, or are listed as unread.
     used: Vec<bool>,
-    /// The end of the previous table, its depth of quoting, and its names.
-    before: Option<(usize, usize, Vec<String>)>,
+    before: Option<TableBefore>,
+}
+
+/// What the next table may continue or inherit.
+struct TableBefore {
+    last: usize,
+    /// The depth of quoting.
+    depth: usize,
+    columns: Vec<String>,
 }
 
 impl MailReader<'_> {
@@ -195,7 +204,8 @@ impl MailReader<'_> {
             signs: None,
             rows,
         };
-        self.before = Some((block.last(), line.depth, table.columns.clone()));
+        let (last, columns) = (block.last(), table.columns.clone());
+        self.before = Some(TableBefore { last, depth: line.depth, columns });
         for place in first..block.first() {
             let title = header::is_ruled_title(self.lines, place, 0);
             let text = &self.lines[place].line.text;
@@ -212,7 +222,7 @@ impl MailReader<'_> {
     }
 
     fn fixed(&mut self, fixed: Fixed) {
-        let row = |(place, label, cells): (usize, String, Vec<Cell>)| Row {
+        let row = |FixedRow { place, label, cells }| Row {
             line: self.lines[place].line.lines.first,
             section: String::new(),
             statistic: String::new(),
@@ -239,8 +249,7 @@ impl MailReader<'_> {
     /// Whether rows continue the table that ends on the line before. Rows without percentages may follow rows with
     /// percentages, and the reverse.
     fn goes_on(&self, block: &Block, rows: &[Row]) -> bool {
-        let (Some((last, depth, _)), Some(table)) = (&self.before, self.document.tables.last())
-        else {
+        let (Some(before), Some(table)) = (&self.before, self.document.tables.last()) else {
             return false;
         };
         let columns = &table.columns;
@@ -248,14 +257,14 @@ impl MailReader<'_> {
         let alike = !matches!(kind, Kind::Duration | Kind::Counters | Kind::Times);
         let wide = columns.len() > 1 && rows.iter().all(|row| row.cells.len() == columns.len());
         let line = self.lines[block.first()].line;
-        self.is_next(*last, block.first()) && line.depth == *depth && alike && wide
+        self.is_next(before.last, block.first()) && line.depth == before.depth && alike && wide
     }
 
     fn append(&mut self, block: &Block, rows: Vec<Row>) {
         let last = self.span(block.first(), block.last()).last;
         self.used[block.first()..=block.last()].fill(true);
         if let (Some(before), Some(table)) = (&mut self.before, self.document.tables.last_mut()) {
-            before.0 = block.last();
+            before.last = block.last();
             table.lines.last = last;
             table.rows.extend(rows);
             finish(table, false);
@@ -291,7 +300,7 @@ impl MailReader<'_> {
 
     /// The names of the previous table, if only blanks, rules and titles between rules are between the two tables.
     fn names_before(&self, block: &Block, width: usize) -> Option<Vec<String>> {
-        let (last, depth, columns) = self.before.as_ref()?;
+        let TableBefore { last, depth, columns } = self.before.as_ref()?;
         let first = block.first();
         let parts = |place: usize| match self.lines[place].shape {
             Shape::Blank | Shape::Rule => false,

@@ -1,7 +1,7 @@
 //! Tables of the kernel test robot. A row has a figure for each commit, with its spread and change, and its name at
 //! the end of the line.
 
-use crate::block::{Fixed, Lined};
+use crate::block::{Fixed, FixedRow, Lined};
 use crate::figure::figure;
 use crate::mail::Role;
 use crate::row::{MAX_CELLS, Shape};
@@ -35,7 +35,7 @@ fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Fixed> {
             Some(row) if line.role == Role::Text => row,
             _ => break,
         };
-        rows.push((at, label, cells));
+        rows.push(FixedRow { place: at, label, cells });
         last = at;
     }
     if rows.is_empty() {

@@ -57,18 +57,18 @@ impl Reader {
         let is_comment = line.starts_with('#');
         if line.trim().is_empty() {
             self.end();
-        } else if let Some((mut sample, event, rest)) = head(line) {
+        } else if let Some(Head { mut sample, event, rest }) = head(line) {
             // A first line can be indented too, and a command such as `cc1` looks like an address.
             self.end();
             // Without call chains, the function is on the same line.
-            if let Some((is_kernel, name, object)) = frame(rest) {
-                sample.add(is_kernel, name, object);
+            if let Some(frame) = frame(rest) {
+                frame.add_to(&mut sample);
             }
             self.sample = Some((sample, shortened(event)));
-        } else if let (true, Some((sample, _)), Some((is_kernel, name, object))) =
+        } else if let (true, Some((sample, _)), Some(frame)) =
             (is_indented, &mut self.sample, frame(line))
         {
-            sample.add(is_kernel, name, object);
+            frame.add_to(sample);
         } else if !is_comment {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
@@ -86,9 +86,16 @@ impl Reader {
     }
 }
 
-/// The first line of a sample, its event, and what follows the event:
-/// `command PID[/TID] [CPU] SECONDS.FRACTION: [PERIOD] EVENT:`. Commands can have spaces.
-fn head(line: &str) -> Option<(Sample, &str, &str)> {
+/// The first line of a sample.
+struct Head<'a> {
+    sample: Sample,
+    event: &'a str,
+    /// What follows the event.
+    rest: &'a str,
+}
+
+/// Parses `command PID[/TID] [CPU] SECONDS.FRACTION: [PERIOD] EVENT:`. Commands can have spaces.
+fn head(line: &str) -> Option<Head<'_>> {
     let (place, nanoseconds) =
         words(line).find_map(|(place, word)| Some((place, nanoseconds(word)?)))?;
     let mut before = line[..place].trim_end();
@@ -106,8 +113,11 @@ fn head(line: &str) -> Option<(Sample, &str, &str)> {
     let rest = &after[at + event.len()..];
     let command = command.trim();
     let event = event.trim_end_matches(':');
-    (!command.is_empty() && !event.is_empty())
-        .then(|| (Sample::new(command, id, nanoseconds), event, rest))
+    (!command.is_empty() && !event.is_empty()).then(|| Head {
+        sample: Sample::new(command, id, nanoseconds),
+        event,
+        rest,
+    })
 }
 
 /// Nanoseconds of a time such as `SECONDS.FRACTION:`.
@@ -124,8 +134,21 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_ascii_whitespace().map(|word| (word.as_ptr().addr() - line.as_ptr().addr(), word))
 }
 
-/// A function of a call chain, whether it is one of the kernel, and its object: `ADDRESS NAME[+OFFSET] (OBJECT)`.
-fn frame(line: &str) -> Option<(bool, &str, &str)> {
+/// A function of a call chain.
+struct Frame<'a> {
+    is_kernel: bool,
+    name: &'a str,
+    object: &'a str,
+}
+
+impl Frame<'_> {
+    fn add_to(&self, sample: &mut Sample) {
+        sample.add(self.is_kernel, self.name, self.object);
+    }
+}
+
+/// Parses `ADDRESS NAME[+OFFSET] (OBJECT)`.
+fn frame(line: &str) -> Option<Frame<'_>> {
     let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
     // The object of a deleted file is printed as `(/bin/a (deleted))`.
@@ -137,7 +160,8 @@ fn frame(line: &str) -> Option<(bool, &str, &str)> {
         _ => name,
     };
     let is_kernel = address >= KERNEL || object.starts_with("[kernel");
-    Some((is_kernel, if name.trim().is_empty() { UNKNOWN } else { name.trim() }, object))
+    let name = if name.trim().is_empty() { UNKNOWN } else { name.trim() };
+    Some(Frame { is_kernel, name, object })
 }
 
 #[cfg(test)]
