@@ -35,6 +35,7 @@ const SNAPSHOTS: [(&str, Source); 5] = [
 /// What was read of the files of monitors.
 #[derive(Debug, Default)]
 pub struct Watched {
+    pub series: Vec<Series>,
     /// By monitor, the number of its files and the number of its samples.
     pub monitors: BTreeMap<String, (usize, usize)>,
     /// Files that were not read to the end, each with the iteration and the reason.
@@ -57,8 +58,8 @@ pub struct BootHeader<'a> {
     pub status: Option<i64>,
 }
 
-/// Makes a boot from the iterations that ran in it. Its series are returned separately.
-pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
+/// Makes a boot from the iterations that ran in it, without its series, and reads what monitors saw.
+pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Watched) {
     let started = iterations.iter().filter_map(|it| it.started).min();
     let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
     let budget = Budget::new(MAX_VALUES);
@@ -78,9 +79,8 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     boot.facts.kernel_origin = header.origin.to_owned();
     let mut watched = Watched::default();
     let mut overflowed = false;
-    let mut series = Vec::new();
     for (iteration, read) in iterations.iter().zip(read) {
-        series.extend(read.series);
+        watched.series.extend(read.series);
         overflowed |= read.overflowed;
         watched.unread.extend(read.unread.into_iter().map(|what| (iteration.number, what)));
         for (name, samples) in read.monitors {
@@ -104,7 +104,7 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     }
     boot.notes.extend(spans(iterations).into_iter().map(|it| NoteKind::Remark.note(it)));
     boot.outcome = outcome(&boot, header, iterations);
-    (boot, series, watched)
+    (boot, watched)
 }
 
 /// The earliest time that is recorded, for iterations whose beginning is not.

@@ -203,7 +203,7 @@ impl Directory {
             status: run.status,
         };
         let iterations: Vec<&Iteration> = run.iterations[iterations.clone()].iter().collect();
-        let (boot, series, watched) = boot::boot(header, &iterations);
+        let (boot, watched) = boot::boot(header, &iterations);
         for (name, (files, samples)) in watched.monitors {
             let known = summary.monitors.entry(name).or_default();
             *known = (known.0 + files, known.1 + samples);
@@ -211,7 +211,7 @@ impl Directory {
         for (number, what) in watched.unread {
             tell(&mut summary.unread, what, run, number);
         }
-        (boot, series)
+        (boot, watched.series)
     }
 
     /// What was read so far, without the monitors.
