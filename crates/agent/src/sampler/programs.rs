@@ -54,8 +54,15 @@ struct Mapping {
     code: Arc<Code>,
 }
 
-/// Device, inode, size, time of the last change, and its nanoseconds.
-type FileId = (u64, u64, u64, i64, i64);
+/// What tells a file from others, and from itself after a change.
+#[derive(PartialEq, Eq, Hash)]
+struct FileId {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// The time of the last change: seconds since 1970, and nanoseconds.
+    changed: (i64, i64),
+}
 
 /// The functions of a file.
 #[derive(Debug, Default, PartialEq)]
@@ -162,7 +169,12 @@ impl Programs {
 fn regular(file: &File) -> std::io::Result<FileId> {
     let it = file.metadata()?;
     match it.is_file() {
-        true => Ok((it.dev(), it.ino(), it.size(), it.mtime(), it.mtime_nsec())),
+        true => Ok(FileId {
+            device: it.dev(),
+            inode: it.ino(),
+            size: it.size(),
+            changed: (it.mtime(), it.mtime_nsec()),
+        }),
         false => Err(std::io::ErrorKind::InvalidInput.into()),
     }
 }
