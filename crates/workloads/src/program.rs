@@ -136,11 +136,12 @@ impl Program {
     pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();
-        let (child, mut text, mut said) = match start_with_pipes(self.command, self.together) {
+        let mut started = match Started::new(self.command, self.together) {
             Ok(started) => started,
             Err(error) => return Err(ProgramError::Start { program, error }),
         };
-        let attended = attend(&child, (&mut text, &mut said), start, self.limit);
+        let attended = started.attend(start, self.limit);
+        let Started { child, text, said } = started;
         if !matches!(attended, Ok(ProgramEnding::Itself)) {
             // This fails if no process is left, which is the goal.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -166,18 +167,11 @@ impl Program {
     }
 }
 
-/// Starts a program, with pipes for its standard output and its standard error.
-fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, Pipe, Pipe)> {
-    let both = together.then(io::pipe).transpose()?;
-    if let Some((_, writer)) = &both {
-        command.stdout(writer.try_clone()?).stderr(writer.try_clone()?);
-    }
-    let mut child = command.spawn()?;
-    let (text, said) = match both {
-        Some((reader, _)) => (Some(reader.into()), None),
-        None => (child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)),
-    };
-    Ok((child, Pipe::of(text), Pipe::of(said)))
+/// A program that runs, with pipes for its standard output and its standard error.
+struct Started {
+    child: Child,
+    text: Pipe,
+    said: Pipe,
 }
 
 /// How a program ended.
@@ -188,31 +182,42 @@ enum ProgramEnding {
     TooMuch,
 }
 
-/// Reads a program's output until it ends, or exceeds a limit.
-fn attend(
-    child: &Child,
-    (text, said): (&mut Pipe, &mut Pipe),
-    start: Instant,
-    limit: Duration,
-) -> io::Result<ProgramEnding> {
-    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    text.unblock()?;
-    said.unblock()?;
-    loop {
-        let left = limit.saturating_sub(start.elapsed());
-        // If the program ended before the last read, the pipes are empty now.
-        let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
-        text.take_up()?;
-        said.take_up()?;
-        said.keep_last(SAID);
-        if text.bytes.len() > OUTPUT {
-            return Ok(ProgramEnding::TooMuch);
+impl Started {
+    fn new(mut command: Command, together: bool) -> io::Result<Self> {
+        let both = together.then(io::pipe).transpose()?;
+        if let Some((_, writer)) = &both {
+            command.stdout(writer.try_clone()?).stderr(writer.try_clone()?);
         }
-        if over {
-            return Ok(ProgramEnding::Itself);
-        }
-        if left.is_zero() {
-            return Ok(ProgramEnding::Timeout);
+        let mut child = command.spawn()?;
+        let (text, said) = match both {
+            Some((reader, _)) => (Some(reader.into()), None),
+            None => (child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)),
+        };
+        Ok(Self { child, text: Pipe::of(text), said: Pipe::of(said) })
+    }
+
+    /// Reads the program's output until it ends, or exceeds a limit.
+    fn attend(&mut self, start: Instant, limit: Duration) -> io::Result<ProgramEnding> {
+        let Self { child, text, said } = self;
+        let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        text.unblock()?;
+        said.unblock()?;
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            // If the program ended before the last read, the pipes are empty now.
+            let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
+            text.take_up()?;
+            said.take_up()?;
+            said.keep_last(SAID);
+            if text.bytes.len() > OUTPUT {
+                return Ok(ProgramEnding::TooMuch);
+            }
+            if over {
+                return Ok(ProgramEnding::Itself);
+            }
+            if left.is_zero() {
+                return Ok(ProgramEnding::Timeout);
+            }
         }
     }
 }

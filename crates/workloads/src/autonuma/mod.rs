@@ -38,8 +38,8 @@ pub struct Options {
     /// The programs that first touch their memory on the first node.
     bound: Vec<Program>,
     interval: NonZeroU64,
-    /// The number of CPUs of the machine's definition. The kernel's figures would differ between kernels, which
-    /// reserve different amounts of memory, and so would the work.
+    /// The CPUs and the memory of the machine's definition. What kernels report differs, since they reserve different
+    /// amounts of memory; the work must not.
     cpus: usize,
     memory: u64,
 }

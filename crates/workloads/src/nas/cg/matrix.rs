@@ -25,7 +25,7 @@ pub struct Matrix {
     values: Words,
     columns: HalfWords,
     /// The start and end of each row in `values`. The rows of a thread are consecutive. Free space follows them,
-    /// because products that share a place are only known when they are added up.
+    /// because how many products share a place is known only after they are added up.
     starts: HalfWords,
     ends: HalfWords,
     /// The space of each thread.
