@@ -24,23 +24,23 @@ const TOOL: &str = "perf";
 pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode, Failure> {
     lab::file::check_name(&args.name).map_err(Failure::Usage)?;
     let named = store_option(store.as_ref());
-    let mut texts = Vec::new();
+    let mut files = Vec::new();
     for (variant, path) in &args.files {
         lab::file::check_name(variant).map_err(Failure::Usage)?;
         let (digest, samples) = read(path, args.event.as_deref())?;
         describe(path, &samples)?;
-        texts.push((variant.as_str(), path.as_path(), digest, samples));
+        files.push(PerfFile { variant, path, digest, samples });
     }
-    check_together(&texts)?;
+    check_together(&files)?;
     let mut variants: Vec<&str> = Vec::new();
-    for (variant, ..) in &texts {
+    for PerfFile { variant, .. } in &files {
         if !variants.contains(variant) {
             variants.push(variant);
         }
     }
-    let digests: Vec<u8> = texts.iter().flat_map(|(_, _, digest, _)| digest.bytes()).collect();
+    let digests: Vec<u8> = files.iter().flat_map(|file| file.digest.bytes()).collect();
     let directory = args.files.first().and_then(|(_, path)| path.parent()).unwrap_or(Path::new(""));
-    let boots = variants.iter().map(|name| texts.iter().filter(|it| it.0 == *name).count());
+    let boots = variants.iter().map(|name| files.iter().filter(|it| it.variant == *name).count());
     let boots = boots.max().unwrap_or(0) as u32;
     let imported = Imported {
         tool: TOOL.to_owned(),
@@ -53,7 +53,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     let done = store.done(id)?;
     let mut replicates = vec![0; variants.len()];
     let mut kept = 0;
-    for (block, (variant, path, _, samples)) in (0..).zip(texts) {
+    for (block, PerfFile { variant, path, samples, .. }) in (0..).zip(files) {
         let place = variants.iter().position(|name| *name == variant).unwrap_or(0);
         let replicate = replicates[place];
         replicates[place] += 1;
@@ -77,12 +77,21 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
+/// A file that perf wrote.
+struct PerfFile<'a> {
+    variant: &'a str,
+    path: &'a Path,
+    /// The digest of its bytes.
+    digest: String,
+    samples: PerfSamples,
+}
+
 /// Fails if two files are the same, which would count as independent boots, or have samples of different events.
-fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Failure> {
+fn check_together(files: &[PerfFile<'_>]) -> Result<(), Failure> {
     let shown = |path: &Path| escape(&path.display().to_string());
     let event = |samples: &PerfSamples| samples.profile.sampled.as_ref().map(|it| it.event.clone());
-    for (place, (_, path, _, samples)) in texts.iter().enumerate() {
-        let (_, first, _, of_first) = &texts[0];
+    for (place, PerfFile { path, samples, .. }) in files.iter().enumerate() {
+        let PerfFile { path: first, samples: of_first, .. } = &files[0];
         if event(samples) != event(of_first) {
             let of = |samples| escape(&event(samples).unwrap_or_default());
             let message = format!(
@@ -94,11 +103,11 @@ fn check_together(texts: &[(&str, &Path, String, PerfSamples)]) -> Result<(), Fa
             );
             return Err(Failure::Usage(message));
         }
-        let mut before = texts[..place].iter();
-        if let Some((_, same, ..)) = before.find(|it| is_same_recording(&it.3, samples)) {
+        let mut before = files[..place].iter();
+        if let Some(same) = before.find(|it| is_same_recording(&it.samples, samples)) {
             let message = format!(
                 "{} and {} are the same: give a file for each boot",
-                shown(same),
+                shown(same.path),
                 shown(path)
             );
             return Err(Failure::Usage(message));
