@@ -258,6 +258,19 @@ mod tests {
         carry_out(script, 60_000, true, false)
     }
 
+    fn workload(command: &[&str]) -> Workload {
+        Workload {
+            name: "script".into(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            iterations: 1,
+            timeout: Millis(60_000),
+            metrics: false,
+            userspace: false,
+            plain: false,
+            directory: String::new(),
+        }
+    }
+
     fn carry_out(
         script: &str,
         timeout: u64,
@@ -267,16 +280,8 @@ mod tests {
         let log = Log::new(1 << 20);
         let root = tempfile::tempdir().unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
-        let workload = Workload {
-            name: "script".into(),
-            command: ["/bin/sh", "-c", script].map(String::from).into(),
-            iterations: 1,
-            timeout: Millis(timeout),
-            metrics,
-            userspace: false,
-            plain: false,
-            directory: String::new(),
-        };
+        let workload =
+            Workload { timeout: Millis(timeout), metrics, ..workload(&["/bin/sh", "-c", script]) };
         let result = run(&watch, 7, &workload, 2, exact).map_err(|error| error.to_string());
         let kernel_log = |event: &Event| matches!(event, Event::Log(_));
         (log.events().into_iter().filter(|event| !kernel_log(event)).collect(), result)
@@ -333,16 +338,7 @@ mod tests {
         watch.open(&wanted, None).unwrap();
         let script =
             "echo phase p >&$FAULTLINE_FD; read ok <&$FAULTLINE_ACK_FD; echo after > \"$0\"";
-        let workload = Workload {
-            name: "script".into(),
-            command: ["/bin/sh", "-c", script, file.to_str().unwrap()].map(String::from).into(),
-            iterations: 1,
-            timeout: Millis(60_000),
-            metrics: false,
-            userspace: false,
-            plain: false,
-            directory: String::new(),
-        };
+        let workload = workload(&["/bin/sh", "-c", script, file.to_str().unwrap()]);
         run(&watch, 0, &workload, 0, false).unwrap();
         let entries = log.entries();
         let at_phase = entries.iter().position(|e| matches!(e, Entry::Event(_, Event::Phase(_))));
@@ -382,14 +378,10 @@ mod tests {
         let watch = Watch::new(log.recorder.clone(), root.path());
         let run_plain = |script: &str| {
             let workload = Workload {
-                name: "plain".into(),
-                command: ["/bin/sh", "-c", script].map(String::from).into(),
-                iterations: 1,
-                timeout: Millis(60_000),
                 metrics: true,
-                userspace: false,
                 plain: true,
                 directory: "/usr".into(),
+                ..workload(&["/bin/sh", "-c", script])
             };
             let result = run(&watch, 0, &workload, 0, true).map_err(|error| error.to_string());
             let before = log.events().iter().rposition(|it| matches!(it, Event::Begin { .. }));
@@ -489,16 +481,7 @@ mod tests {
     fn a_missing_program_is_named() {
         let log = Log::new(1 << 20);
         let watch = Watch::new(log.recorder.clone(), std::path::Path::new("/nonexistent"));
-        let workload = Workload {
-            name: "none".into(),
-            command: vec!["/nonexistent/program".into()],
-            iterations: 1,
-            timeout: Millis(1000),
-            metrics: false,
-            userspace: false,
-            plain: false,
-            directory: String::new(),
-        };
+        let workload = workload(&["/nonexistent/program"]);
         let error = run(&watch, 0, &workload, 0, false).unwrap_err().to_string();
         assert_eq!(error, "/nonexistent/program cannot be started (No such file or directory)");
     }
