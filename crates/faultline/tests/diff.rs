@@ -1,10 +1,14 @@
 //! `faultline diff` of small kernels made by the compiler.
 
+mod said;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use model::{Boot, Count, Function, Outcome, Profile};
+
+use said::Said;
 
 /// A file like `vmlinux`, compiled from C.
 fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
@@ -21,12 +25,10 @@ fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
     file
 }
 
-/// Exit code, standard output and standard error.
-fn diff(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn faultline(directory: &Path, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
     command.current_dir(directory).env("XDG_CACHE_HOME", directory.join("cache"));
-    let Output { status, stdout, stderr } = command.arg("diff").args(arguments).output().unwrap();
-    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    Said::of(command.args(arguments))
 }
 
 #[test]
@@ -39,7 +41,7 @@ fn a_function_that_differs_is_named() {
     let harmless = format!("/* A comment. */\nint first(void) {{ return limit; }}\n{source}");
     kernel(place.path(), "moved", &harmless.replace("int first", "int limit; int first"));
     kernel(place.path(), "changed", &source.replace("n + limit", "n - limit"));
-    let said = |new: &str| diff(place.path(), &["base", new]).1;
+    let said = |new: &str| faultline(place.path(), &["diff", "base", new]).out;
     assert_eq!(said("base"), "From base to base no function differs (3 functions compared).\n");
     insta::assert_snapshot!(said("moved"), @r"
     From base to moved: 0 functions changed, 1 new, 0 gone, 3 the same.
@@ -55,10 +57,11 @@ fn a_function_that_differs_is_named() {
          base      new  removed    added  instructions of
             3        3        1        1  next
     ");
-    let (code, said, error) = diff(place.path(), &["base", "changed", "--disassemble", "next"]);
-    assert_eq!((code, &*error), (Some(0), ""));
-    assert!(said.starts_with("next of base  "), "{said}");
-    assert!(said.contains(" limit,%"), "{said}");
+    let next = ["diff", "base", "changed", "--disassemble", "next"];
+    let Said { out, err, .. } = faultline(place.path(), &next).expect(0);
+    assert_eq!(err, "");
+    assert!(out.starts_with("next of base  "), "{out}");
+    assert!(out.contains(" limit,%"), "{out}");
 }
 
 #[test]
@@ -86,13 +89,8 @@ fn changed_functions_are_found_in_stored_profiles() {
     let boot = Boot { variant: "old".into(), outcome, profiles: vec![profile], ..Boot::default() };
     store.keep_boot(id, &boot).unwrap();
     drop(store);
-    let said = Command::new(env!("CARGO_BIN_EXE_faultline"))
-        .current_dir(place.path())
-        .env("XDG_CACHE_HOME", place.path().join("cache"))
-        .args(["--store", "store.db", "cover", "base", "changed"])
-        .output()
-        .unwrap();
-    insta::assert_snapshot!(String::from_utf8(said.stdout).unwrap(), @r"
+    let cover = ["--store", "store.db", "cover", "base", "changed"];
+    insta::assert_snapshot!(faultline(place.path(), &cover).out, @r"
     From base to changed the code of 2 functions differs. The profiles of 1 exact boot enter 1.
 
     Workloads, by what each adds to those above it:
@@ -130,10 +128,10 @@ fn what_is_no_kernel_is_refused() {
         ("stripped", "it has no symbol table"),
         ("mine", "`mine` is not a kernel: use debian:6.1"),
     ] {
-        let (code, said, error) = diff(place.path(), &["base", new]);
-        assert_eq!((code, &*said), (Some(2), ""), "{new}: {error}");
-        assert!(error.contains(why), "{new}: {error}");
+        let Said { out, err, .. } = faultline(place.path(), &["diff", "base", new]).expect(2);
+        assert!(out.is_empty() && err.contains(why), "{new}: {out}{err}");
     }
-    let (code, _, error) = diff(place.path(), &["base", "base", "--disassemble", "none"]);
-    assert_eq!((code, &*error), (Some(2), "faultline: neither kernel has a function `none`\n"));
+    let none = ["diff", "base", "base", "--disassemble", "none"];
+    let told = "faultline: neither kernel has a function `none`\n";
+    assert_eq!(faultline(place.path(), &none).expect(2).err, told);
 }

@@ -1,11 +1,15 @@
 //! Checks that each option applies or is refused before any boot.
 
+mod said;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use model::{Boot, Outcome, Pinned};
 use tempfile::TempDir;
+
+use said::Said;
 
 /// A directory with an experiment file, no store, and an empty cache.
 struct Setup {
@@ -35,18 +39,16 @@ impl Setup {
         command
     }
 
-    /// Exit code, standard output and standard error.
-    fn faultline(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
-        let Output { status, stdout, stderr } = self.command(arguments).output().unwrap();
-        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    fn faultline(&self, arguments: &[&str]) -> Said {
+        Said::of(&mut self.command(arguments))
     }
 
     /// The error of a command that is refused.
     fn refused(&self, arguments: &[&str]) -> String {
-        let (code, said, error) = self.faultline(arguments);
-        assert_eq!((code, said.as_str()), (Some(2), ""), "{arguments:?}: {error}");
+        let Said { code, out, err } = self.faultline(arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
         assert!(!self.directory.path().join("store.db").exists(), "{arguments:?}");
-        error
+        err
     }
 }
 
@@ -138,9 +140,8 @@ fn options_that_contradict_each_other_are_refused() {
 #[test]
 fn a_plan_is_printed_and_nothing_is_booted() {
     let setup = Setup::new("boots = 2");
-    let (code, said, error) = setup.faultline(&["run", text(&setup.file), "--dry-run"]);
-    assert_eq!(code, Some(0), "{error}");
-    insta::assert_snapshot!(said, @r"
+    let said = setup.faultline(&["run", text(&setup.file), "--dry-run"]).expect(0);
+    insta::assert_snapshot!(said.out, @r"
     x, measured mode: 2 variants x 2 boots
       old  kernel debian:6.1 (not in the cache: a run fetches it), cmdline quiet
       new  kernel debian:6.12 (not in the cache: a run fetches it), vm.swappiness = 10
@@ -153,8 +154,7 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     ");
     assert!(!setup.directory.path().join("store.db").exists());
     let options = ["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "5", "--dry-run"];
-    let (code, said, error) = setup.faultline(&options);
-    assert_eq!(code, Some(0), "{error}");
+    let said = setup.faultline(&options).expect(0).out;
     assert!(said.contains("2 variants x at most "), "{said}");
 }
 
@@ -177,8 +177,7 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
     drop(store);
     let plan = |options: &[&str]| {
         let options = [&["run", text(&setup.file), "--dry-run"], options].concat();
-        let output = setup.command(&options).env("FAULTLINE_GUEST", "/none").output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        Said::of(setup.command(&options).env("FAULTLINE_GUEST", "/none")).out
     };
     assert!(plan(&[]).contains("\ndone: 2 boots\n"), "{}", plan(&[]));
     assert!(plan(&["--retry-failed"]).contains("\ndone: 1 boot\n"));
@@ -194,13 +193,12 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
 #[test]
 fn a_plan_wants_kernels_that_there_are() {
     let setup = Setup::new("boots = 2");
-    for (kernel, code, why) in [
-        ("mine", 2, "`mine` is not a kernel: use debian:6.1"),
-        ("/none/x.deb", 2, "/none/x.deb: cannot be read: No such file"),
+    for (kernel, why) in [
+        ("mine", "`mine` is not a kernel: use debian:6.1"),
+        ("/none/x.deb", "/none/x.deb: cannot be read: No such file"),
     ] {
         let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
-        let (told, said, error) = setup.faultline(&options);
-        assert_eq!((told, said.as_str()), (Some(code), ""), "{error}");
+        let error = setup.refused(&options);
         assert!(error.contains(why), "{error}");
     }
 }
@@ -224,9 +222,8 @@ fn programs_of_a_guest_that_have_changed_are_refused() {
         for command in
             [&["run", "--kernels", "6.1", "--workload", "mprotect"][..], &["boot", "6.1"]]
         {
-            let output = setup.command(command).env("FAULTLINE_GUEST", guest).output().unwrap();
-            let error = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{error}");
+            let said = Said::of(setup.command(command).env("FAULTLINE_GUEST", guest));
+            let error = said.expect(1).err;
             let expected = format!("faultline: {}: {problem}", guest.join(place).display());
             assert!(error.starts_with(&expected) && error.contains("`make`"), "{error}");
         }
@@ -253,9 +250,8 @@ fn a_machine_larger_than_the_host_is_refused() {
     no_programs(guest);
     let run = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
     for options in [&run[..], &["boot", "6.1", "--memory", "100T"]] {
-        let output = setup.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{error}");
+        let said = Said::of(setup.command(options).env("FAULTLINE_GUEST", guest));
+        let error = said.expect(1).err;
         let wants = "faultline: the machine needs 100T of memory, but this host has only";
         assert!(error.starts_with(wants), "{error}");
     }
@@ -278,10 +274,8 @@ fn help_that_cannot_be_printed_is_an_error() {
 fn a_shell_needs_a_terminal() {
     let setup = Setup::new("boots = 2");
     for input in [Stdio::null(), Stdio::piped()] {
-        let output = setup.command(&["boot", "6.1", "--shell"]).stdin(input).output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        assert_eq!(error, "faultline: --shell needs a terminal as standard input\n");
+        let said = Said::of(setup.command(&["boot", "6.1", "--shell"]).stdin(input)).expect(2);
+        assert_eq!(said.err, "faultline: --shell needs a terminal as standard input\n");
     }
 }
 
@@ -299,7 +293,7 @@ fn numbers_are_no_names_of_experiments() {
 #[test]
 fn environment_variables_are_documented() {
     let setup = Setup::new("boots = 2");
-    let (_, help, _) = setup.faultline(&["--help"]);
+    let help = setup.faultline(&["--help"]).out;
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
     for text in [help, fs::read_to_string(page).unwrap()] {
         let (_, section) = text.split_once("Environment").unwrap();

@@ -1,11 +1,15 @@
 //! Tests of stores: damage, notes, names, removal, read-only stores, several experiments.
 
+mod said;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use model::{Boot, Execution, Experiment, Outcome, Sample};
 use tempfile::TempDir;
+
+use said::Said;
 
 const EXPERIMENT: &str = "name = \"numa\"\nboots = 1\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
                           [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\n\
@@ -30,11 +34,16 @@ fn boot(variant: &str, value: f64) -> Boot {
     boot
 }
 
-fn faultline(store: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn faultline(store: &Path, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-    let Output { status, stdout, stderr } =
-        command.arg("--store").arg(store).args(arguments).output().unwrap();
-    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    Said::of(command.arg("--store").arg(store).args(arguments))
+}
+
+/// Checks that a store with one experiment has no damage.
+fn is_whole(store: &Path) {
+    let Said { out, err, .. } = faultline(store, &["store", "check"]).expect(0);
+    let whole = "1 experiment, 2 boots, 2 samples and 0 series: no damage found\n";
+    assert_eq!((&*out, &*err), (whole, ""));
 }
 
 #[test]
@@ -47,9 +56,8 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
         store.keep_boot(id, &boot(variant, value)).unwrap();
     }
     drop(store);
-    let whole = "1 experiment, 2 boots, 2 samples and 0 series: no damage found\n";
-    assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
-    assert_eq!(faultline(&path, &["compare"]).0, Some(0));
+    is_whole(&path);
+    faultline(&path, &["compare"]).expect(0);
 
     // In the boot that was kept last, `Elapsed` becomes `Elepsed`.
     let mut bytes = fs::read(&path).unwrap();
@@ -57,22 +65,21 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
     let at = bytes.windows(sample.len()).position(|window| window == sample).unwrap();
     bytes[at + 3] ^= 4;
     fs::write(&path, bytes).unwrap();
-    let (code, out, error) = faultline(&path, &["store", "check"]);
-    assert_eq!(code, Some(1));
-    insta::assert_snapshot!(out, @r"
+    let said = faultline(&path, &["store", "check"]).expect(1);
+    insta::assert_snapshot!(said.out, @r"
     EXPERIMENT  VARIANT  BOOT  DAMAGED
     numa        new      b2    the samples of boot b2: the checksum does not match
     ");
-    assert!(error.contains("results.db: 1 part damaged: restore"), "{error}");
+    assert!(said.err.contains("results.db: 1 part damaged: restore"), "{}", said.err);
     for arguments in
         [&["compare"][..], &["show"], &["show", "b2"], &["export", "numa", "--format", "csv"]]
     {
-        let (code, out, error) = faultline(&path, arguments);
-        assert_eq!((code, out.contains("0.71")), (Some(1), false), "{arguments:?}: {out}{error}");
-        assert!(error.contains("damage in the samples of boot b2"), "{arguments:?}: {error}");
+        let Said { out, err, .. } = faultline(&path, arguments).expect(1);
+        assert!(!out.contains("0.71"), "{arguments:?}: {out}");
+        assert!(err.contains("damage in the samples of boot b2"), "{arguments:?}: {err}");
     }
-    assert_eq!(faultline(&path, &["show", "b1"]).0, Some(0));
-    assert_eq!(faultline(&path, &["list"]).0, Some(0));
+    faultline(&path, &["show", "b1"]).expect(0);
+    faultline(&path, &["list"]).expect(0);
 }
 
 /// A store with two experiments of one name, each with two boots, in a directory.
@@ -101,13 +108,13 @@ fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
     drop(store);
     let said = "experiment 3 has no complete boot: experiment 2 (numa) is used\n";
     for arguments in [&["compare"][..], &["export", "--format", "csv"]] {
-        let (code, out, error) = faultline(&path, arguments);
-        assert_eq!((code, &*error), (Some(0), said), "{arguments:?}");
+        let Said { out, err, .. } = faultline(&path, arguments).expect(0);
+        assert_eq!(err, said, "{arguments:?}");
         assert!(out.contains("0.71"), "{arguments:?}: {out}");
     }
-    let (_, out, error) = faultline(&path, &["show"]);
-    assert!(out.starts_with("experiment 3: empty\n") && error.is_empty(), "{out}{error}");
-    assert!(faultline(&path, &["list"]).1.lines().last().unwrap().contains("empty"));
+    let Said { out, err, .. } = faultline(&path, &["show"]);
+    assert!(out.starts_with("experiment 3: empty\n") && err.is_empty(), "{out}{err}");
+    assert!(faultline(&path, &["list"]).out.lines().last().unwrap().contains("empty"));
 }
 
 #[test]
@@ -117,8 +124,8 @@ fn output_does_not_replace_the_store() {
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     for output in [&path, &link] {
-        let (code, _, error) = faultline(&path, &["compare", "-o", output.to_str().unwrap()]);
-        assert_eq!((code, error.contains("is a database")), (Some(2), true), "{error}");
+        let said = faultline(&path, &["compare", "-o", output.to_str().unwrap()]).expect(2);
+        assert!(said.err.contains("is a database"), "{}", said.err);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
 }
@@ -148,21 +155,18 @@ fn timeless(text: &str) -> String {
 #[test]
 fn experiments_of_one_name_are_distinguished() {
     let (_directory, path) = namesakes();
-    let (code, out, error) = faultline(&path, &["list"]);
-    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let Said { out, err, .. } = faultline(&path, &["list"]).expect(0);
+    assert_eq!(err, "");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     insta::assert_snapshot!(timeless(&out));
-    let (code, out, error) = faultline(&path, &["compare", "numa"]);
-    assert_eq!(code, Some(0), "{error}");
+    let Said { out, err, .. } = faultline(&path, &["compare", "numa"]).expect(0);
     assert!(out.contains("compare 2 --full"), "{out}");
-    insta::assert_snapshot!(timeless(&error), @"numa means number 2, created DAY HH:MM UTC; others: numa~2 (number 1, DAY HH:MM UTC)");
+    insta::assert_snapshot!(timeless(&err), @"numa means number 2, created DAY HH:MM UTC; others: numa~2 (number 1, DAY HH:MM UTC)");
     for named in ["numa~2", "1"] {
-        let (code, out, error) = faultline(&path, &["show", named]);
-        assert_eq!((code, error.as_str()), (Some(0), ""));
-        assert!(out.starts_with("experiment 1: numa\n"), "{out}");
+        let Said { out, err, .. } = faultline(&path, &["show", named]).expect(0);
+        assert!(out.starts_with("experiment 1: numa\n") && err.is_empty(), "{out}{err}");
     }
-    let (code, _, error) = faultline(&path, &["show", "numa~3"]);
-    assert_eq!(code, Some(2));
+    let error = faultline(&path, &["show", "numa~3"]).expect(2).err;
     assert!(error.contains("existing names: numa (2 of that name)"), "{error}");
 }
 
@@ -176,11 +180,7 @@ fn words(text: &str) -> String {
 fn notes_are_in_every_comparison() {
     let (_directory, path) = namesakes();
     let note = "<script>alert(1)</script>\u{202e}&amp; caf\u{e9}";
-    let said = |arguments: &[&str]| {
-        let (code, out, error) = faultline(&path, arguments);
-        assert_eq!(code, Some(0), "{arguments:?}: {error}");
-        out
-    };
+    let said = |arguments: &[&str]| faultline(&path, arguments).expect(0).out;
     said(&["note", "1", note]);
     let format = |format| said(&["compare", "1", "--format", format]);
     let shown = report::escape(note);
@@ -200,11 +200,7 @@ fn notes_are_in_every_comparison() {
 #[test]
 fn experiments_are_renamed_and_get_notes() {
     let (_directory, path) = namesakes();
-    let said = |arguments: &[&str]| {
-        let (code, out, error) = faultline(&path, arguments);
-        assert_eq!(code, Some(0), "{arguments:?}: {error}");
-        out
-    };
+    let said = |arguments: &[&str]| faultline(&path, arguments).expect(0).out;
     said(&["rename", "1", "before"]);
     said(&["note", "before", "  without the patch\u{202e} "]);
     for arguments in [&["list"][..], &["show", "before"], &["compare", "before"]] {
@@ -223,36 +219,32 @@ fn experiments_are_renamed_and_get_notes() {
         &["note", "before", "two\nlines"],
         &["note", "before", &"x".repeat(1001)],
     ] {
-        assert_eq!(faultline(&path, arguments).0, Some(2), "{arguments:?}");
+        faultline(&path, arguments).expect(2);
     }
     said(&["rename", "numa", "after"]);
-    assert_eq!(faultline(&path, &["show", "numa"]).0, Some(2));
+    faultline(&path, &["show", "numa"]).expect(2);
 }
 
 #[test]
 fn experiments_are_removed_after_consent_and_not_during_a_run() {
     let (directory, path) = namesakes();
     let before = fs::read(&path).unwrap();
-    let (code, out, error) = faultline(&path, &["rm", "numa~2", "numa"]);
-    assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(
-        error.contains("confirm with --yes") && error.contains("experiment 1 (numa) with 2 boots")
-    );
-    assert_eq!(faultline(&path, &["rm", "1", "none", "--yes"]).0, Some(2));
+    let Said { out, err, .. } = faultline(&path, &["rm", "numa~2", "numa"]).expect(2);
+    assert_eq!(out, "");
+    assert!(err.contains("confirm with --yes") && err.contains("experiment 1 (numa) with 2 boots"));
+    faultline(&path, &["rm", "1", "none", "--yes"]).expect(2);
     let running = lab::lock_scratch(&directory.path().join("results.db.running")).unwrap();
     for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"]] {
-        let (code, _, error) = faultline(&path, arguments);
-        assert_eq!(code, Some(1));
+        let error = faultline(&path, arguments).expect(1).err;
         assert!(error.contains("another run is under way"), "{error}");
     }
     drop(running);
     assert!(fs::read(&path).unwrap() == before);
-    let (code, out, _) = faultline(&path, &["rm", "1", "numa~2", "--yes"]);
-    assert_eq!((code, out.as_str()), (Some(0), "removed experiment 1 (numa) with 2 boots\n"));
-    assert_eq!(faultline(&path, &["show", "b1"]).0, Some(2));
-    assert_eq!(faultline(&path, &["show", "numa"]).0, Some(0));
-    let whole = "1 experiment, 2 boots, 2 samples and 0 series: no damage found\n";
-    assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
+    let removed = faultline(&path, &["rm", "1", "numa~2", "--yes"]).expect(0).out;
+    assert_eq!(removed, "removed experiment 1 (numa) with 2 boots\n");
+    faultline(&path, &["show", "b1"]).expect(2);
+    faultline(&path, &["show", "numa"]).expect(0);
+    is_whole(&path);
 }
 
 /// Root may write everything, so the test reads as another user.
@@ -277,8 +269,7 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
         if is_root() {
             command.uid(65534);
         }
-        let output = command.arg("--store").arg(&path).args(arguments).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        Said::of(command.arg("--store").arg(&path).args(arguments))
     };
     let frozen = format!(
         "{} is read-only and is read without locks: do not write to it meanwhile\n",
@@ -292,13 +283,12 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
         &["export", "1", "--format", "csv"],
         &["store", "check"],
     ] {
-        assert_eq!(run(arguments), (Some(0), frozen.clone()), "{arguments:?}");
+        assert_eq!(run(arguments).expect(0).err, frozen, "{arguments:?}");
     }
     for mode in [0o555, 0o777] {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
         for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"], &["note", "1", "x"]] {
-            let (code, error) = run(arguments);
-            assert_eq!(code, Some(1), "{arguments:?}");
+            let error = run(arguments).expect(1).err;
             let expected = format!("faultline: {}: it cannot be written: make", path.display());
             assert!(error.starts_with(&expected), "{error}");
         }
@@ -324,21 +314,20 @@ fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
     }
     store.note_experiment(id, "with the patch").unwrap();
     drop(store);
-    let (code, out, error) = faultline(&path, &["compare", "1", "later", "--full"]);
-    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let Said { out, err, .. } = faultline(&path, &["compare", "1", "later", "--full"]).expect(0);
+    assert_eq!(err, "");
     insta::assert_snapshot!(timeless(&out));
     let names = ["compare", "1", "later", "--names", "mmtests:2023-05"];
-    let (_, out, _) = faultline(&path, &names);
+    let out = faultline(&path, &names).out;
     assert!(out.contains("elsp-NUMA01") && !out.contains("Elapsed-NUMA01"), "{out}");
     assert!(out.contains(&format!("--store {} compare 1 3 --full", path.display())), "{out}");
-    let (code, out, error) = faultline(&path, &["compare", "1", "2"]);
-    assert_eq!((code, out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(error);
+    let Said { out, err, .. } = faultline(&path, &["compare", "1", "2"]).expect(2);
+    assert_eq!(out, "");
+    insta::assert_snapshot!(err);
     for arguments in [&["compare", "1", "1"][..], &["compare", "1", "3", "--format", "mail"]] {
-        assert_eq!(faultline(&path, arguments).0, Some(2), "{arguments:?}");
+        faultline(&path, arguments).expect(2);
     }
     let baseline = ["compare", "1", "3", "--baseline", "newer", "--format", "json"];
-    let (code, out, error) = faultline(&path, &baseline);
-    assert_eq!(code, Some(0), "{error}");
-    assert!(error.contains("form no pairs") && out.contains("old@1"), "{error}");
+    let Said { out, err, .. } = faultline(&path, &baseline).expect(0);
+    assert!(err.contains("form no pairs") && out.contains("old@1"), "{err}");
 }

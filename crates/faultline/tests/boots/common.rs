@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use model::{Boot, Chunk, Outcome, Sample, Source};
 use serde_json::Value;
 use store::Detail;
 use tempfile::TempDir;
+
+pub use crate::said::Said;
 
 /// Boots disturb each other, so tests that boot take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -51,7 +53,7 @@ impl Bench {
     }
 
     pub fn said(&self, mut command: Command) -> Said {
-        Said::of(command.output().unwrap())
+        Said::of(&mut command)
     }
 
     pub fn faultline(&self, args: &[&str]) -> Said {
@@ -115,28 +117,6 @@ impl Bench {
             let is_qemu = said.split('\0').next()?.ends_with("qemu-system-x86_64");
             (is_qemu && said.contains(&mine)).then_some(pid)
         })
-    }
-}
-
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-impl Said {
-    fn of(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// Fails with the output if the exit code is another.
-    pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
-        self
     }
 }
 

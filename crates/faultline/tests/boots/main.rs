@@ -19,6 +19,8 @@ mod long;
 mod luck;
 mod packaged;
 mod planted;
+#[path = "../said/mod.rs"]
+mod said;
 mod sampled;
 mod sequential;
 mod skeletons;
