@@ -10,14 +10,14 @@ use crate::common::Bench;
 const TOUR: &str = include_str!("../../../../docs/tour.md");
 
 /// A command on the page, and the lines that the page shows after it.
-struct Step {
+struct ShownCommand {
     command: String,
     shown: Vec<String>,
 }
 
 /// The commands in the indented blocks of a page. `$ ` begins a command, and `> ` continues it.
-fn steps(page: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn shown_commands(page: &str) -> Vec<ShownCommand> {
+    let mut all: Vec<ShownCommand> = Vec::new();
     let mut is_open = false;
     for line in page.lines() {
         let Some(line) = line.strip_prefix("    ") else {
@@ -25,16 +25,16 @@ fn steps(page: &str) -> Vec<Step> {
             continue;
         };
         if let Some(command) = line.strip_prefix("$ ") {
-            steps.push(Step { command: command.into(), shown: Vec::new() });
+            all.push(ShownCommand { command: command.into(), shown: Vec::new() });
             is_open = true;
-        } else if let Some(step) = steps.last_mut().filter(|_| is_open) {
+        } else if let Some(it) = all.last_mut().filter(|_| is_open) {
             match line.strip_prefix("> ").or((line == ">").then_some("")) {
-                Some(more) if step.shown.is_empty() => step.command += &format!("\n{more}"),
-                _ => step.shown.push(line.into()),
+                Some(more) if it.shown.is_empty() => it.command += &format!("\n{more}"),
+                _ => it.shown.push(line.into()),
             }
         }
     }
-    steps
+    all
 }
 
 /// The words of a line, with those that have digits masked.
@@ -49,9 +49,9 @@ fn the_tour_is_what_the_commands_print() {
     let bench = Bench::new();
     let program = Path::new(env!("CARGO_BIN_EXE_faultline")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
-    let steps = steps(TOUR);
-    assert!(steps.len() > 10);
-    for Step { command, shown } in steps {
+    let all = shown_commands(TOUR);
+    assert!(all.len() > 10);
+    for ShownCommand { command, shown } in all {
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).current_dir(bench.directory.path());
         shell.env("PATH", &path).env("FAULTLINE_STORE", bench.store_path());
@@ -67,9 +67,9 @@ fn the_tour_is_what_the_commands_print() {
 #[test]
 fn the_page_is_read() {
     let page = "Text.\n\n    $ cat > x <<E\n    > a\n    >\n    > E\n    $ cat x\n    a 1.5 %\n\n    ...\nEnd.\n\n    no command\n";
-    let steps = steps(page);
-    let commands: Vec<&str> = steps.iter().map(|step| &*step.command).collect();
+    let all = shown_commands(page);
+    let commands: Vec<&str> = all.iter().map(|it| &*it.command).collect();
     assert_eq!(commands, ["cat > x <<E\na\n\nE", "cat x"]);
-    assert_eq!(steps[1].shown, ["a 1.5 %", "..."]);
+    assert_eq!(all[1].shown, ["a 1.5 %", "..."]);
     assert_eq!(masked("  a   1.5 % b-2"), "a # % #");
 }
