@@ -126,7 +126,7 @@ impl Bench {
 /// The kernel's instructions in a phase.
 fn instructions(boot: &Boot, phase: &str) -> f64 {
     let profiles = boot.profiles.iter().filter(|profile| profile.phase == phase);
-    profiles.flat_map(|it| &it.cpus).map(|cpu| cpu.kernel as f64).sum()
+    profiles.map(|it| it.totals().kernel as f64).sum()
 }
 
 /// The mean time per page in a phase.

@@ -59,12 +59,12 @@ fn dearer(kept: &Kept) -> Kept {
     let more = |count: u64| count + (REAL * count as f64).round() as u64;
     let mut boot: Boot = kept.boot.clone();
     for profile in &mut boot.profiles {
-        let counts = profile.functions.iter_mut().flat_map(|it| &mut it.counts);
-        counts.for_each(|count| count.instructions = more(count.instructions));
-        profile.cpus.iter_mut().for_each(|cpu| {
-            cpu.kernel = more(cpu.kernel);
-            cpu.user = more(cpu.user);
-        });
+        let instructions = profile.costs.number(INSTRUCTIONS);
+        profile.costs =
+            profile.costs.with_values(|_, cell| match Some(cell.cost) == instructions {
+                true => more(cell.value),
+                false => cell.value,
+            });
     }
     for sample in boot.samples.iter_mut().filter(|sample| sample.metric == INSTRUCTIONS) {
         sample.value += (REAL * sample.value).round();
@@ -105,7 +105,7 @@ impl Judged {
             self.floor(row);
         }
         for used in &experiment.workloads {
-            let explanation = explain(base, new, used, experiment.boots);
+            let explanation = explain(base, new, used, experiment.boots, INSTRUCTIONS);
             for section in explanation.phases.iter().filter(|it| is_measured(used, it)) {
                 self.section(section);
             }

@@ -3,8 +3,8 @@
 
 use compare::{Judging, Results, VariantBoots, Verdict, compare};
 use model::{
-    Boot, BootId, Count, Experiment, Function, INSTRUCTIONS, Instructions, Kept, Manifest, Millis,
-    Mode, Outcome, Profile, Sample, Variant, WorkloadUse,
+    Boot, BootId, CostTable, ENTRIES, Experiment, INSTRUCTIONS, Kept, Manifest, Millis, Mode,
+    Outcome, Place, Privilege, Profile, Sample, Variant, WorkloadUse,
 };
 use rayon::prelude::*;
 
@@ -212,23 +212,23 @@ fn boot(kind: &Kind, phases: usize, change: Change, chance: &mut Chance) -> Boot
     let mut boot = Boot { outcome: Outcome::Complete, ..Boot::default() };
     for phase in 0..phases {
         let phase = format!("phase{phase}");
-        let functions = functions(kind, change, chance);
-        let kernel = functions.iter().flat_map(|it| &it.counts).map(|it| it.instructions).sum();
+        let (costs, kernel) = costs(kind, change, chance);
         let sample = Sample::new(WORKLOAD, INSTRUCTIONS, kernel as f64);
         boot.samples.push(Sample { phase: phase.clone(), label: "kernel".into(), ..sample });
         boot.profiles.push(Profile {
             workload: WORKLOAD.into(),
             phase,
-            cpus: vec![Instructions { kernel, ..Instructions::default() }],
-            functions,
+            costs,
             ..Profile::default()
         });
     }
     boot
 }
 
-fn functions(kind: &Kind, change: Change, chance: &mut Chance) -> Vec<Function> {
-    let mut functions = Vec::new();
+/// The costs of a phase, and its instructions.
+fn costs(kind: &Kind, change: Change, chance: &mut Chance) -> (CostTable, u64) {
+    let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(model::Cost::new));
+    let mut kernel = 0;
     for (group, alike) in COMMON.iter().chain(kind.functions).enumerate() {
         for number in 0..alike.count {
             if !chance.happens(alike.present) {
@@ -245,12 +245,12 @@ fn functions(kind: &Kind, change: Change, chance: &mut Chance) -> Vec<Function> 
                 _ => cost,
             };
             let instructions = (entries * cost).round() as u64;
-            functions.push(Function {
-                name: format!("{group}_{number}"),
-                counts: vec![Count { instructions, entries: entries as u64 }],
-                ..Function::default()
-            });
+            let name = format!("{group}_{number}");
+            let function = Place::Function { name, module: String::new() };
+            costs.push(function, [(0, 0, instructions), (1, 0, entries as u64)]);
+            kernel += instructions;
         }
     }
-    functions
+    costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+    (costs, kernel)
 }

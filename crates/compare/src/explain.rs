@@ -22,7 +22,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use model::{Boot, Profile, WorkloadUse};
+use model::{Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
 use crate::VariantBoots;
@@ -39,6 +39,8 @@ pub(crate) use tally::{Executed, Identity, Tally};
 pub struct Explanation {
     /// The workload's name.
     pub workload: String,
+    /// The cost that is attributed.
+    pub cost: Cost,
     /// The baseline.
     pub base: Side,
     /// The other variant.
@@ -101,6 +103,7 @@ pub fn explain(
     new: &VariantBoots<'_>,
     used: &WorkloadUse,
     wanted: u32,
+    cost: &str,
 ) -> Explanation {
     let seeds = [seeds(base, used), seeds(new, used)];
     let complete = seeds.each_ref().map(|boots| is_complete(boots, wanted));
@@ -112,7 +115,7 @@ pub fn explain(
     let (base, new) = (side(0, base), side(1, new));
     let sides = Sides { seeds, complete: complete == [true; 2] };
     let section = |span: Span<'_>| {
-        let tallies = sides.map(|boot| Tally::of(profiles(boot, used, span)));
+        let tallies = sides.map(|boot| Tally::of(profiles(boot, used, span), cost));
         let counters = sides.map(|boot| counters::growth(boot, used, span));
         section::section(span.phase(), &tallies, &counters)
     };
@@ -130,8 +133,12 @@ pub fn explain(
     let denominator = sides.denominator();
     let names = phases.iter().filter_map(|section| section.phase.clone());
     let preparation = names.filter(|phase| used.manifest.prepares(phase)).collect();
+    let known = sides.iter().flat_map(|boot| profiles(boot, used, Span::All));
+    let mut known = known.flat_map(|profile| profile.costs.costs());
+    let cost = known.find(|it| it.name == cost).cloned().unwrap_or_else(|| Cost::new(cost));
     Explanation {
         workload,
+        cost,
         base,
         new,
         wanted,

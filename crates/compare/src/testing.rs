@@ -1,9 +1,11 @@
 //! Boots and manifests for tests.
 
+use std::collections::BTreeMap;
+
 use model::{
-    Accesses, Better, Boot, BootId, Bytes, Chunk, Column, Count, Experiment, Function,
-    Instructions, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile,
-    Sample, Target, Topology, Variant, WorkloadUse,
+    Better, Boot, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES, Experiment, INSTRUCTIONS,
+    LOADS, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Place, Privilege, Profile,
+    STORES, Sample, Target, Topology, Variant, WorkloadUse,
 };
 
 use crate::figures::BootFigures;
@@ -53,18 +55,20 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
 
 /// The profile of a phase of the workload with these numbers of accesses. Half of them are loads.
 pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, u64)]) -> Profile {
-    let accesses = |&(cpu, privilege, target, number)| Accesses {
-        cpu,
-        privilege,
-        target,
-        loads: number / 2,
-        stores: number - number / 2,
-    };
+    let mut memory = BTreeMap::<Place, Vec<(u16, u16, u64)>>::new();
+    for &(cpu, privilege, target, number) in counts {
+        let values = [(0, cpu as u16, number / 2), (1, cpu as u16, number - number / 2)];
+        memory.entry(Place::Memory(privilege, target)).or_default().extend(values);
+    }
+    let mut costs = CostTable::new([LOADS, STORES].map(Cost::new));
+    memory.into_iter().for_each(|(place, values)| {
+        costs.push(place, values);
+    });
     Profile {
         workload: "autonuma".into(),
         iteration,
         phase: phase.into(),
-        accesses: counts.iter().map(accesses).collect(),
+        costs,
         ..Profile::default()
     }
 }
@@ -74,18 +78,19 @@ pub type Executed<'a> = (&'a str, &'a str, u64, u64);
 
 /// The profile of a phase of the workload whose kernel instructions are those of its functions.
 pub fn executing(iteration: u32, phase: &str, executed: &[Executed<'_>]) -> Profile {
-    let function = |&(name, module, entries, instructions): &Executed<'_>| Function {
-        name: name.into(),
-        module: module.into(),
-        counts: vec![Count { instructions, entries }],
-    };
-    let kernel = executed.iter().map(|&(.., instructions)| instructions).sum();
+    let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+    let mut kernel = 0;
+    for &(name, module, entries, instructions) in executed {
+        let function = Place::Function { name: name.into(), module: module.into() };
+        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
+        kernel += instructions;
+    }
+    costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
     Profile {
         workload: "autonuma".into(),
         iteration,
         phase: phase.into(),
-        cpus: vec![Instructions { kernel, ..Instructions::default() }],
-        functions: executed.iter().map(function).collect(),
+        costs,
         ..Profile::default()
     }
 }

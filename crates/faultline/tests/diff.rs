@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Count, Function, Outcome, Profile};
+use model::{Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Outcome, Place, Profile};
 
 use said::Said;
 
@@ -78,13 +78,10 @@ fn changed_functions_are_found_in_stored_profiles() {
     let experiment = lab::file::parse(Path::new("x.toml"), file, None).unwrap();
     let mut store = store::open(&place.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&experiment).unwrap();
-    let next = Function {
-        name: "next".into(),
-        module: String::new(),
-        counts: vec![Count { instructions: 90, entries: 30 }],
-    };
-    let profile =
-        Profile { workload: "mprotect".into(), functions: vec![next], ..Profile::default() };
+    let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+    let next = Place::Function { name: "next".into(), module: String::new() };
+    costs.push(next, [(0, 0, 90), (1, 0, 30)]);
+    let profile = Profile { workload: "mprotect".into(), costs, ..Profile::default() };
     let outcome = Outcome::Complete;
     let boot = Boot { variant: "old".into(), outcome, profiles: vec![profile], ..Boot::default() };
     store.keep_boot(id, &boot).unwrap();

@@ -7,7 +7,7 @@ mod script;
 
 use std::collections::BTreeMap;
 
-use model::{Process, Profile, Sampled, Slice, Stack};
+use model::{Place, Profile, Sampled, Slice};
 
 pub use json::perf_json;
 pub use script::perf_script;
@@ -131,22 +131,14 @@ impl Collector {
     /// The samples, all of one event.
     fn samples(self, event: &str) -> PerfSamples {
         let (begun, ended) = self.times.unwrap_or_default();
-        let stack = |(functions, instructions)| Stack { functions, instructions };
-        let process = |((name, functions), (id, samples))| Process {
-            id,
-            name,
-            instructions: vec![samples],
-            functions,
-        };
-        let stacks: Vec<Stack> = self.stacks.into_iter().map(stack).collect();
-        let processes: Vec<Process> = self.processes.into_iter().map(process).collect();
-        let user = processes.iter().flat_map(|it| it.instructions.iter().copied());
-        let counts = stacks.iter().map(|it| it.instructions).chain(user);
-        let samples = (0..).zip(counts.map(|count| count.try_into().unwrap_or(u32::MAX)));
-        let slices = vec![Slice { ended, samples: samples.collect() }];
-        let mut profile = Profile {
-            stacks,
-            processes,
+        let paths = self.stacks.into_iter().map(|(path, samples)| (Place::Path(path), samples));
+        let process =
+            |((name, functions), (id, samples))| (Place::Process { id, name, functions }, samples);
+        let taken: Vec<_> = paths.chain(self.processes.into_iter().map(process)).collect();
+        let counts = taken.iter().map(|(_, samples)| (*samples).try_into().unwrap_or(u32::MAX));
+        let slices = vec![Slice { ended, samples: (0..).zip(counts).collect() }];
+        let profile = Profile {
+            costs: Profile::sampled_costs(taken, |_| String::new()),
             sampled: Some(Sampled {
                 event: shortened(event),
                 begun,
@@ -157,7 +149,6 @@ impl Collector {
             }),
             ..Profile::default()
         };
-        profile.sum_up(|_| String::new());
         let (idle, dropped, nowhere) = (self.idle, self.dropped, self.nowhere);
         PerfSamples { profile, idle, dropped, nowhere, ..PerfSamples::default() }
     }
@@ -170,4 +161,20 @@ fn process(id: i64) -> u32 {
 
 fn shortened(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
+}
+
+/// Call paths and processes with their samples, as text.
+#[cfg(test)]
+fn taken(profile: &Profile) -> Vec<String> {
+    let rows = profile.costs.rows().filter_map(|row| {
+        let path = match row.place {
+            Place::Path(functions) => functions.join(";"),
+            Place::Process { id, name, functions } => {
+                format!("{id} {name} {}", functions.join(";"))
+            }
+            _ => return None,
+        };
+        Some(format!("{path}: {}", row.sum(Some(0))))
+    });
+    rows.collect()
 }

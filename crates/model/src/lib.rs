@@ -6,6 +6,7 @@ mod named;
 
 mod boot;
 mod build;
+mod costs;
 mod directory;
 mod disk;
 mod event;
@@ -30,6 +31,10 @@ pub use boot::{
     TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use build::{Build, Compiler, TaskLayout};
+pub use costs::{
+    ALL_CPUS, Cell, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Place, Privilege,
+    SAMPLES, STORES, Target, USER, program_frames,
+};
 pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use event::{MAX_EVENT_NAME, MAX_EVENTS, PerfEvent};
@@ -43,9 +48,8 @@ pub use note::{Note, NoteKind};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, EQUAL_ENTRIES, FREQUENCY, Function,
-    INSTRUCTIONS, Instructions, MAX_FREQUENCY, NO_PHASE, Privilege, Process, Profile, Profiling,
-    RESERVED_METRICS, Sampled, Slice, Stack, Target, USER, is_reserved, is_reserved_phase,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, EQUAL_ENTRIES, FREQUENCY, MAX_FREQUENCY, NO_PHASE, Profile,
+    Profiling, RESERVED_METRICS, Sampled, Slice, Totals, is_reserved, is_reserved_phase,
 };
 pub use provenance::{Execution, Host, Programs, Provenance};
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Process, Profile, USER};
+use model::{Place, Profile, USER, program_frames};
 
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
@@ -72,10 +72,11 @@ fn print_samples(profile: &Profile, text: &mut String) {
     let paths = kernel_paths(profile).into_iter();
     let mut all: Vec<Sample> =
         paths.map(|(frames, _)| Sample { who: KERNEL.to_owned(), id: 0, frames }).collect();
-    all.extend(profile.processes.iter().map(|process| Sample {
-        who: process_frame(&process.name),
-        id: process.id,
-        frames: user_path(process),
+    all.extend(profile.costs.places().iter().filter_map(|place| match place {
+        Place::Process { id, name, functions } => {
+            Some(Sample { who: process_frame(name), id: *id, frames: user_path(functions) })
+        }
+        _ => None,
     }));
     let all_samples = sampled.slices.iter().flat_map(|slice| &slice.samples);
     let is_short = all_samples.map(|(_, samples)| u64::from(*samples)).sum::<u64>() <= MOST_SAMPLES;
@@ -129,18 +130,20 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
         }
     };
     for profile in profiles {
-        let all = profile.instructions();
+        let all = profile.totals();
         let mut kernel = u128::from(all.kernel);
         for (path, instructions) in kernel_paths(profile) {
-            kernel = kernel.saturating_sub(instructions.into());
-            add(KERNEL, 0, path, instructions.into());
+            kernel = kernel.saturating_sub(instructions);
+            add(KERNEL, 0, path, instructions);
         }
         add(KERNEL, 0, vec!["[other_functions]".into()], kernel);
         let mut user = u128::from(all.user);
-        for process in &profile.processes {
-            let instructions = process.instructions.iter().copied().map(u128::from).sum();
-            user = user.saturating_sub(instructions);
-            add(&process_frame(&process.name), process.id, user_path(process), instructions);
+        let cost = profile.costs.number(profile.main_cost());
+        for row in profile.costs.rows() {
+            let Place::Process { id, name, functions } = row.place else { continue };
+            let sum = row.sum(cost);
+            user = user.saturating_sub(sum);
+            add(&process_frame(name), *id, user_path(functions), sum);
         }
         add(OTHER_PROCESSES, 0, vec![USER.into()], user);
         add(FIRMWARE, 0, vec!["[firmware]".into()], all.firmware.into());
@@ -149,16 +152,19 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
 }
 
 /// Paths in the kernel, the outermost function first; single functions where calls were not followed.
-fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
-    if profile.stacks.is_empty() {
-        let functions = profile.functions.iter();
-        return functions.map(|it| (vec![frame(&it.name)], it.total().instructions)).collect();
-    }
-    let path = |names: &[String]| {
-        let frames: Vec<String> = names.iter().map(|name| frame(name)).collect();
-        if frames.is_empty() { vec![frame("")] } else { frames }
-    };
-    profile.stacks.iter().map(|stack| (path(&stack.functions), stack.instructions)).collect()
+fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u128)> {
+    let cost = profile.costs.number(profile.main_cost());
+    let has_paths = profile.costs.places().iter().any(|it| matches!(it, Place::Path(_)));
+    let paths = profile.costs.rows().filter_map(|row| {
+        let path = match row.place {
+            Place::Path(names) if names.is_empty() => vec![frame("")],
+            Place::Path(names) => names.iter().map(|name| frame(name)).collect(),
+            Place::Function { name, .. } if !has_paths => vec![frame(name)],
+            _ => return None,
+        };
+        Some((path, row.sum(cost)))
+    });
+    paths.collect()
 }
 
 /// The outermost frame of a process. A program can be called `kernel`.
@@ -170,8 +176,8 @@ fn process_frame(name: &str) -> String {
 }
 
 /// A path in user mode, the outermost function first.
-fn user_path(process: &Process) -> Vec<String> {
-    process.frames().map(frame).collect()
+fn user_path(functions: &[String]) -> Vec<String> {
+    program_frames(functions).map(frame).collect()
 }
 
 /// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, everything else as `_`, because tools use
@@ -192,7 +198,7 @@ pub(crate) fn frame(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Count, Function, Instructions, Sampled, Slice, Stack};
+    use model::{ALL_CPUS, Cost, CostTable, INSTRUCTIONS, Privilege, Sampled, Slice};
     use proptest::prelude::*;
 
     use super::*;
@@ -203,42 +209,28 @@ mod tests {
         processes: &[(&str, u32, u64)],
         functions: &[(&str, u64)],
     ) -> Profile {
-        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let claimed = |counts: &mut dyn Iterator<Item = u64>| counts.fold(3, u64::saturating_add);
-        Profile {
-            cpus: vec![Instructions {
-                user: claimed(&mut processes.iter().map(|it| it.2)),
-                kernel: claimed(
-                    &mut stacks.iter().map(|it| it.1).chain(functions.iter().map(|it| it.1)),
-                ),
-                firmware: 3,
-            }],
-            functions: functions
-                .iter()
-                .map(|&(name, instructions)| Function {
-                    name: name.into(),
-                    module: String::new(),
-                    counts: vec![Count { instructions, entries: 1 }],
-                })
-                .collect(),
-            processes: processes
-                .iter()
-                .map(|&(name, id, count)| Process {
-                    id,
-                    name: name.into(),
-                    instructions: vec![count],
-                    functions: Vec::new(),
-                })
-                .collect(),
-            stacks: stacks
-                .iter()
-                .map(|&(functions, instructions)| Stack {
-                    functions: names(functions),
-                    instructions,
-                })
-                .collect(),
-            ..Profile::default()
+        let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
+        let [mut user, mut kernel] = [3_u64; 2];
+        for &(functions, instructions) in stacks {
+            let path = functions.iter().map(|&name| name.to_owned()).collect();
+            costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
+            kernel = kernel.saturating_add(instructions);
         }
+        for &(name, id, instructions) in processes {
+            let process = Place::Process { id, name: name.into(), functions: Vec::new() };
+            costs.push(process, [(0, 0, instructions)]);
+            user = user.saturating_add(instructions);
+        }
+        for &(name, instructions) in functions {
+            let function = Place::Function { name: name.into(), module: String::new() };
+            costs.push(function, [(0, 0, instructions)]);
+            kernel = kernel.saturating_add(instructions);
+        }
+        let all = [Privilege::User, Privilege::Kernel, Privilege::Firmware].map(Place::All);
+        for (place, instructions) in all.into_iter().zip([user, kernel, 3]) {
+            costs.push(place, [(0, 0, instructions)]);
+        }
+        Profile { costs, ..Profile::default() }
     }
 
     /// The collapsed stacks of a perf script, in order, read as its own collapsers read it: a sample is a
@@ -303,8 +295,16 @@ mod tests {
     #[test]
     fn a_sample_is_printed_as_perf_does() {
         let processes = [("numa01", 77, 5), ("numa01", 78, 6)];
-        let mut profiles = [profile(&[(&["a", "b"], 4_000_000_000)], &processes, &[])];
-        profiles[0].processes[1].functions = vec!["main".into(), "touch<T>".into()];
+        let unknown = profile(&[(&["a", "b"], 4_000_000_000)], &processes, &[]);
+        let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
+        for row in unknown.costs.rows() {
+            let mut place = row.place.clone();
+            if let Place::Process { id: 78, functions, .. } = &mut place {
+                *functions = vec!["main".into(), "touch<T>".into()];
+            }
+            costs.push(place, row.cells.iter().map(|cell| (cell.cost, cell.cpu, cell.value)));
+        }
+        let profiles = [Profile { costs, ..unknown }];
         let script = perf_script(&profiles);
         let expected = "\
 kernel     0 [000] 0.000000009: 4000000000 instructions:
@@ -324,7 +324,11 @@ numa01    78 [000] 4.000000014:          6 instructions:
 
     #[test]
     fn a_sampled_profile_is_printed_sample_by_sample() {
-        let mut sampled = profile(&[(&["a", "b"], 3), (&["c"], 1)], &[("numa01", 77, 1)], &[]);
+        let path = |names: &[&str]| Place::Path(names.iter().map(|&it| it.into()).collect());
+        let process = Place::Process { id: 77, name: "numa01".into(), functions: Vec::new() };
+        let taken = [(path(&["a", "b"]), 3), (path(&["c"]), 1), (process, 1)];
+        let costs = Profile::sampled_costs(taken, |_| String::new());
+        let mut sampled = Profile { costs, ..Profile::default() };
         sampled.sampled = Some(Sampled {
             event: "cpu-clock".into(),
             frequency: 100,
@@ -336,7 +340,6 @@ numa01    78 [000] 4.000000014:          6 instructions:
             ],
             ..Sampled::default()
         });
-        sampled.sum_up(|_| String::new());
         let script = perf_script([&sampled]);
         let heads: Vec<&str> = script.lines().filter(|line| line.contains("cpu-clock:")).collect();
         assert_eq!(
@@ -395,7 +398,7 @@ numa01    78 [000] 4.000000014:          6 instructions:
                 .lines()
                 .map(|line| line.rsplit(' ').next().unwrap().parse::<u128>().unwrap())
                 .sum();
-            prop_assert_eq!(counted, u128::from(profiles[0].instructions().total()));
+            prop_assert_eq!(counted, u128::from(profiles[0].totals().total()));
         }
     }
 }

@@ -7,7 +7,10 @@ use common::{
     series, spend, variant, words,
 };
 use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
-use model::{Accesses, Boot, Chunk, Column, Execution, Mode, Outcome, Privilege, Profile, Target};
+use model::{
+    Boot, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
+    Profile, STORES, Target,
+};
 use serde_json::json;
 
 /// The luck of seeds 0 to 4, in parts of 10000 of a figure.
@@ -48,25 +51,15 @@ fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
 }
 
 fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
-    let made = |cpu, privilege, node, number: f64| Accesses {
-        cpu,
-        privilege,
-        target: Target::Node(node),
-        loads: number as u64,
-        stores: (number / 3.0) as u64,
-    };
-    Profile {
-        workload: "autonuma".into(),
-        phase: phase.into(),
-        accesses: vec![
-            made(0, Privilege::User, 0, 4.1e9 * luck),
-            made(2, Privilege::User, 0, 1.3e9 * scale),
-            made(3, Privilege::User, 1, 2.2e9 * luck),
-            made(1, Privilege::Kernel, 0, 5.1e7),
-            made(1, Privilege::Kernel, 1, 1.2e7 * luck),
-        ],
-        ..Profile::default()
-    }
+    let made = |cpu, number: f64| [(0, cpu, number as u64), (1, cpu, (number / 3.0) as u64)];
+    let mut costs = CostTable::new([LOADS, STORES].map(Cost::new));
+    let memory = |privilege, node| Place::Memory(privilege, Target::Node(node));
+    let user = [made(0, 4.1e9 * luck), made(2, 1.3e9 * scale)].concat();
+    costs.push(memory(Privilege::User, 0), user);
+    costs.push(memory(Privilege::User, 1), made(3, 2.2e9 * luck));
+    costs.push(memory(Privilege::Kernel, 0), made(1, 5.1e7));
+    costs.push(memory(Privilege::Kernel, 1), made(1, 1.2e7 * luck));
+    Profile { workload: "autonuma".into(), phase: phase.into(), costs, ..Profile::default() }
 }
 
 /// Compares columns in exact mode; `wanted` is the number of seeds wanted of each.

@@ -228,9 +228,7 @@ pub fn add(boot: &mut Boot, part: &Part, bytes: &[u8], detail: Detail) -> std::i
         }
         Kind::Profile => {
             let profile = match detail {
-                Detail::Ends(_) => {
-                    Profile { accesses: profile::decode_accesses(bytes)?, ..Profile::default() }
-                }
+                Detail::Ends(_) => profile::decode_accesses(bytes)?,
                 _ => profile::decode(bytes)?,
             };
             let Label { workload, iteration, phase, .. } = part.of.clone();

@@ -1,5 +1,7 @@
 //! Which functions hold the changes of a comparison, in exact mode.
 
+use model::INSTRUCTIONS;
+
 use crate::{Comparison, Headline, Results, Verdict, explain, headlines, paths};
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -30,9 +32,10 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
             if !verdicts.any(|(table, _, it)| table.workload == *workload && is_change(it)) {
                 continue;
             }
-            let explanation = explain(base, new, used, results.experiment.boots);
-            let mut headlines =
-                headlines(&explanation, used, |phase| paths(base, new, used, Some(phase)));
+            let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);
+            let mut headlines = headlines(&explanation, used, |phase| {
+                paths(base, new, used, (Some(phase), INSTRUCTIONS))
+            });
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
             all.push(Explained { workload, variant, headlines });

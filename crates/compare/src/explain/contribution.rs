@@ -138,7 +138,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
 
 /// A function's contribution; none if a side has no seed.
 pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Drawn> {
-    let instructions = sides.map(|it| it.instructions);
+    let instructions = sides.map(|it| it.cost);
     let whole = sides.map(|it| it.entries);
     let parts = sides.map(|it| it.part_entries);
     let mut entries = whole.clone();

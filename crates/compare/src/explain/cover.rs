@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use code::{Change, CodeDifference, Piece, Symbol};
-use model::Boot;
+use model::{Boot, ENTRIES, Place};
 use serde::Serialize;
 
 /// Collects the entries of functions that differ, boot by boot.
@@ -78,11 +78,14 @@ impl<'a> CoverageBuilder<'a> {
         let mut own = BTreeMap::<&str, BTreeMap<usize, u64>>::new();
         for profile in &boot.profiles {
             let entered = own.entry(&profile.workload).or_default();
-            let functions = profile.functions.iter().filter(|it| it.module.is_empty());
-            for (function, count) in functions.map(|it| (it, it.total())) {
-                let symbol = Symbol::of(&function.name);
-                let Some(&place) = self.places.get(symbol.name) else { continue };
-                let entries = if symbol.piece == Piece::Cold { 0 } else { count.entries };
+            let entries = profile.costs.number(ENTRIES);
+            for row in profile.costs.rows() {
+                let Place::Function { name, module } = row.place else { continue };
+                let symbol = Symbol::of(name);
+                let place = self.places.get(symbol.name).filter(|_| module.is_empty());
+                let Some(&place) = place else { continue };
+                let count = u64::try_from(row.sum(entries)).unwrap_or(u64::MAX);
+                let entries = if symbol.piece == Piece::Cold { 0 } else { count };
                 let sum = entered.entry(place).or_default();
                 *sum = sum.saturating_add(entries);
             }
@@ -133,7 +136,7 @@ impl<'a> CoverageBuilder<'a> {
 #[cfg(test)]
 mod tests {
     use code::{Function, Size};
-    use model::{Count, Outcome, Profile};
+    use model::{Cost, CostTable, INSTRUCTIONS, Outcome, Profile};
 
     use super::*;
 
@@ -155,14 +158,11 @@ mod tests {
 
     /// A boot in which workloads enter functions: workload, symbol, module, entries.
     fn boot(entered: &[(&str, &str, &str, u64)]) -> Boot {
-        let profile = |&(workload, name, module, entries): &(&str, &str, &str, u64)| Profile {
-            workload: workload.into(),
-            functions: vec![model::Function {
-                name: name.into(),
-                module: module.into(),
-                counts: vec![Count { instructions: 9, entries }],
-            }],
-            ..Profile::default()
+        let profile = |&(workload, name, module, entries): &(&str, &str, &str, u64)| {
+            let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+            let function = Place::Function { name: name.into(), module: module.into() };
+            costs.push(function, [(0, 0, 9), (1, 0, entries)]);
+            Profile { workload: workload.into(), costs, ..Profile::default() }
         };
         let profiles = entered.iter().map(profile).collect();
         Boot { outcome: Outcome::Complete, profiles, ..Boot::default() }

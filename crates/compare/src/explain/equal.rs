@@ -25,7 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, WorkloadUse};
+use model::{Boot, INSTRUCTIONS, WorkloadUse};
 
 use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
@@ -98,7 +98,7 @@ impl<'a> Counted<'a> {
         };
         let iterations: BTreeSet<u32> = profiles().map(|profile| profile.iteration).collect();
         let iterations = iterations.len().max(1) as u32;
-        Self { seed: boot.replicate, tally: Tally::of(profiles()), iterations }
+        Self { seed: boot.replicate, tally: Tally::of(profiles(), INSTRUCTIONS), iterations }
     }
 }
 
@@ -115,17 +115,17 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
         || entered == [0, 0]
         || entered == seeds && differ_in_entries(&entries);
     if cannot_be_equal {
-        return each(executed, |it| it.instructions as f64);
+        return each(executed, |it| it.cost as f64);
     }
     let mean = |[base, new]: &[Vec<f64>; 2]| -> f64 {
         (mean(base).unwrap_or(0.0) + mean(new).unwrap_or(0.0)) / 2.0
     };
     let standard = mean(&entries);
-    let sum = all().fold((0, 0), |sum, it| (sum.0 + it.instructions, sum.1 + it.entries));
+    let sum = all().fold((0, 0), |sum, it| (sum.0 + it.cost, sum.1 + it.entries));
     let shares = executed.each_ref().map(|side| {
         let cost = side.iter().map(|it| match it.entries {
             0 => sum.0 as f64 / sum.1 as f64,
-            entries => it.instructions as f64 / entries as f64,
+            entries => it.cost as f64 / entries as f64,
         });
         cost.map(|cost| cost * standard).collect::<Vec<f64>>()
     });

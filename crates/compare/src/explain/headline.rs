@@ -23,8 +23,10 @@ const NOTABLE: f64 = 0.1;
 pub struct Headline {
     /// The phase.
     pub phase: String,
-    /// The kernel's instructions; at equal entries where luck hides the change of the total.
+    /// The kernel's cost; at equal entries where luck hides the change of the total.
     pub kernel: Difference,
+    /// The unit of the cost.
+    pub unit: String,
     /// The function that holds the change; none where luck explains it, or no function does.
     pub function: Option<Holder>,
     /// Whether these are the instructions at equal entries.
@@ -114,7 +116,8 @@ pub fn headlines(
         let says = |it: &Holder| it.entries.is_some() || !at_equal_entries;
         let function = paths.and_then(holder).filter(says);
         let phase = phase.to_owned();
-        Headline { phase, kernel, function, at_equal_entries, followed, listed }
+        let unit = explanation.cost.unit.clone();
+        Headline { phase, kernel, unit, function, at_equal_entries, followed, listed }
     };
     measured.map(headline).collect()
 }

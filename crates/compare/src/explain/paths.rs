@@ -1,15 +1,15 @@
-//! Instructions by path of calls, on both sides.
+//! A cost by path of calls, on both sides.
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Profile, USER, WorkloadUse};
+use model::{Boot, Place, Profile, USER, WorkloadUse, program_frames};
 
 use super::tally::Tally;
 use super::{Span, profiles, seeds};
 use crate::VariantBoots;
 use code::{Piece, Symbol};
 
-/// The instructions of two variants by path.
+/// A cost of two variants by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paths {
     /// Whether calls were followed on both sides. If not, a kernel path is a single function.
@@ -18,12 +18,12 @@ pub struct Paths {
     pub paths: Vec<Path>,
 }
 
-/// A path of calls with its instructions: means over the seeds.
+/// A path of calls with its cost: means over the seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Who executes (`kernel`, a process, `firmware`), then the functions, the outermost first.
     pub frames: Vec<String>,
-    /// Own instructions of the last frame on this path, in the baseline.
+    /// Own cost of the last frame on this path, in the baseline.
     pub base: f64,
     /// The same in the other variant.
     pub new: f64,
@@ -35,20 +35,20 @@ pub fn paths(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
     used: &WorkloadUse,
-    phase: Option<&str>,
+    (phase, cost): (Option<&str>, &str),
 ) -> Paths {
     let all = [seeds(base, used), seeds(new, used)];
     let measured = || Span::measured(all.iter().flatten().copied(), used);
     let span = phase.map_or_else(measured, Span::Phase);
     let with_stacks = all.each_ref().map(|boots| {
-        let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(has_stacks);
+        let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(|it| has_paths(it, cost));
         boots.iter().copied().filter(followed).collect::<Vec<_>>()
     });
     let followed = with_stacks.iter().all(|boots| !boots.is_empty());
     let sides = if followed { with_stacks } else { all };
     let mut means = BTreeMap::<Vec<&str>, [f64; 2]>::new();
     for (side, boots) in sides.iter().enumerate() {
-        for (frames, sum) in sums(boots, used, span, followed) {
+        for (frames, sum) in sums(boots, used, (span, cost), followed) {
             means.entry(frames).or_default()[side] = sum as f64 / boots.len() as f64;
         }
     }
@@ -65,25 +65,29 @@ pub fn paths(
 fn sums<'a>(
     boots: &[&'a Boot],
     used: &WorkloadUse,
-    span: Span<'_>,
+    (span, cost): (Span<'_>, &str),
     followed: bool,
 ) -> BTreeMap<Vec<&'a str>, i128> {
     let mut sums = BTreeMap::new();
-    let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
+    let mut add = |frames, sum: i128| *sums.entry(frames).or_default() += sum;
     let all = boots.iter().flat_map(|boot| profiles(boot, used, span));
     for profile in all.filter(|_| followed) {
-        for stack in &profile.stacks {
-            add(frames(&stack.functions), stack.instructions.into());
-        }
-        for process in &profile.processes {
-            let instructions = process.instructions.iter().copied().map(i128::from).sum();
-            add(std::iter::once(&*process.name).chain(process.frames()).collect(), instructions);
+        let number = profile.costs.number(cost);
+        for row in profile.costs.rows() {
+            let sum = row.sum(number).cast_signed();
+            match row.place {
+                Place::Path(functions) => add(frames(functions), sum),
+                Place::Process { name, functions, .. } => {
+                    add(std::iter::once(&**name).chain(program_frames(functions)).collect(), sum);
+                }
+                _ => {}
+            }
         }
     }
-    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, span))) {
+    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, span), cost)) {
         if !followed {
             let functions = tally.functions.iter();
-            functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
+            functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.cost));
             tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));
         }
         add(vec![FIRMWARE], tally.firmware);
@@ -95,8 +99,12 @@ fn sums<'a>(
 pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 
-fn has_stacks(profile: &Profile) -> bool {
-    !profile.stacks.is_empty()
+/// Whether a profile has the cost by path.
+fn has_paths(profile: &Profile, cost: &str) -> bool {
+    let number = profile.costs.number(cost);
+    let is_main = cost == profile.main_cost();
+    let is_path = |place: &Place| matches!(place, Place::Path(_));
+    profile.costs.rows().any(|row| is_path(row.place) && (is_main || row.sum(number) > 0))
 }
 
 /// The frames of a kernel path. A part of a function does not count as a call.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, BootId, Mode, Profile, WORKLOAD_SOURCE, WorkloadUse};
+use model::{Boot, BootId, Mode, Profile, SAMPLES, WORKLOAD_SOURCE, WorkloadUse};
 use serde::Serialize;
 use stats::least_p;
 
@@ -223,7 +223,7 @@ impl<'a> SampledBoot<'a> {
     fn of(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Self {
         let own = || profiles(boot, used, span).filter(|it| it.sampled.is_some());
         let iterations: BTreeSet<u32> = own().map(|profile| profile.iteration).collect();
-        let tally = Tally::of(own());
+        let tally = Tally::of(own(), SAMPLES);
         let mut side = SampledSide { samples: count(tally.total()), ..SampledSide::default() };
         for sampled in own().filter_map(|profile| profile.sampled.as_ref()) {
             side.lost += u128::from(sampled.lost) + u128::from(sampled.dropped);
@@ -268,7 +268,7 @@ fn rows(taken: &[Vec<SampledBoot<'_>>; 2], judging: &Judging) -> Vec<SampledRow>
     let functions = functions.into_iter().map(|identity| {
         let Identity { name, module } = identity;
         let subject = Subject::Function { name: name.to_owned(), module: module.to_owned() };
-        row(Some(subject), taken, |tally| tally.executed(identity).instructions, judging)
+        row(Some(subject), taken, |tally| tally.executed(identity).cost, judging)
     });
     let processes = processes.into_iter().map(|name| {
         let own = |tally: &Tally<'_>| tally.processes.get(name).copied().unwrap_or_default();
@@ -330,7 +330,7 @@ fn adjust(rows: &mut [SampledRow], figure: impl Fn(&mut SampledRow) -> &mut Samp
 
 #[cfg(test)]
 mod tests {
-    use model::{Process, Sampled, Slice, Stack};
+    use model::{Place, Sampled, Slice};
 
     use super::*;
     use crate::testing::{boot, columns, manifest, sample, used, variant};
@@ -346,21 +346,17 @@ mod tests {
                 samples: kernel.chain([(samples.len() as u32, user)]).collect(),
             }
         };
-        let stack = |(name, counts): &(&str, [u32; 4])| Stack {
-            functions: vec!["entry".into(), (*name).to_owned()],
-            instructions: counts.iter().copied().map(u64::from).sum(),
+        let path = |(name, counts): &(&str, [u32; 4])| {
+            let path = Place::Path(vec!["entry".into(), (*name).to_owned()]);
+            (path, counts.iter().copied().map(u64::from).sum())
         };
-        let mut profile = Profile {
+        let process = Place::Process { id: 7, name: "numa01".into(), functions: Vec::new() };
+        let taken = samples.iter().map(path).chain([(process, 4 * u64::from(user))]);
+        Profile {
             workload: "autonuma".into(),
             iteration,
             phase: phase.into(),
-            stacks: samples.iter().map(stack).collect(),
-            processes: vec![Process {
-                id: 7,
-                name: "numa01".into(),
-                instructions: vec![4 * u64::from(user)],
-                ..Process::default()
-            }],
+            costs: Profile::sampled_costs(taken, |_| String::new()),
             sampled: Some(Sampled {
                 event: "cpu-clock".into(),
                 frequency: 99,
@@ -370,10 +366,7 @@ mod tests {
                 dropped: 1,
                 slices: (0..4).map(of_second).collect(),
             }),
-            ..Profile::default()
-        };
-        profile.sum_up(|_| String::new());
-        profile
+        }
     }
 
     fn compared(base: &[Boot], new: &[Boot], phase: Option<&str>) -> SampledDifference {
@@ -476,8 +469,9 @@ mod tests {
         let (profiles, part) = steady_profiles(&columns, &used(manifest()), &Judging::default());
         assert_eq!((profiles.len(), part), (4, Some(Part::Steady)));
         let own = |profile: &Profile| {
-            let functions = profile.functions.iter();
-            functions.map(|it| it.total().instructions).collect::<Vec<_>>()
+            let is_function = |place: &Place| matches!(place, Place::Function { .. });
+            let functions = profile.costs.rows().filter(|row| is_function(row.place));
+            functions.map(|row| row.sum(Some(0))).collect::<Vec<_>>()
         };
         assert_eq!(own(&profiles[0].1[0]), [0, 10]);
     }

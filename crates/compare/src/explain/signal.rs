@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{Experiment, Kept, Mode, WorkloadUse};
+use model::{Experiment, INSTRUCTIONS, Kept, Mode, WorkloadUse};
 
 use crate::explain::{
     Contribution, Explanation, Identity, Section, Span, Subject, Tally, profiles,
@@ -44,7 +44,7 @@ impl Signal {
         let used = experiment.workloads.first()?;
         let tally = |phase: &Option<String>| {
             let span = phase.as_deref().map_or(Span::Measured, Span::Phase);
-            Tally::of(profiles(&kept.boot, used, span))
+            Tally::of(profiles(&kept.boot, used, span), INSTRUCTIONS)
         };
         match self {
             Self::Row(name) => {
@@ -57,7 +57,7 @@ impl Signal {
             Self::Function(name, phase) => {
                 let executed = tally(phase).executed(Identity { name, module: "" });
                 let entries = executed.entries as f64;
-                (entries > 0.0).then(|| executed.instructions as f64 / entries)
+                (entries > 0.0).then(|| executed.cost as f64 / entries)
             }
         }
     }
@@ -201,7 +201,8 @@ mod tests {
                 functions: change.into_iter().map(differs).collect(),
                 same: same.into_iter().collect(),
             };
-            let explanation = explain(&columns[0], &columns[1], &used, 5).with_code(Ok(code));
+            let explanation =
+                explain(&columns[0], &columns[1], &used, 5, INSTRUCTIONS).with_code(Ok(code));
             assert_eq!(explanation.phases[0].totals.kernel.beyond_luck(), Some(false));
             Signal::of_explanation(&explanation, &used)
         };

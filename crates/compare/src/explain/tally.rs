@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Profile;
+use model::{ENTRIES, Place, Privilege, Profile};
 
 use code::{Piece, Symbol};
 
@@ -18,34 +18,34 @@ pub struct Identity<'a> {
 /// Counts of a function. Sums are i128, because a guest may claim any count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Instructions, those of its parts included.
-    pub instructions: i128,
+    /// The cost, that of its parts included.
+    pub cost: i128,
     /// Entries of the function itself.
     pub entries: i128,
     /// Entries of its parts; cold code is not a part.
     pub part_entries: i128,
 }
 
-/// Sums over the profiles of one boot.
+/// Sums of one cost over the profiles of one boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally<'a> {
-    /// Instructions in user mode.
+    /// That of programs in user mode.
     pub user: i128,
-    /// Instructions of the kernel.
+    /// That of the kernel.
     pub kernel: i128,
-    /// Instructions of firmware.
+    /// That of firmware.
     pub firmware: i128,
-    /// Kernel instructions by function.
+    /// That of the kernel by function.
     pub functions: BTreeMap<Identity<'a>, Executed>,
-    /// User instructions by the process's name.
+    /// That of user mode by the process's name.
     pub processes: BTreeMap<&'a str, i128>,
 }
 
 impl<'a> Tally<'a> {
-    /// Adds up profiles.
-    pub fn of(profiles: impl Iterator<Item = &'a Profile>) -> Self {
+    /// Adds up a cost of profiles. Profiles without the cost count as 0.
+    pub fn of(profiles: impl Iterator<Item = &'a Profile>, cost: &str) -> Self {
         let mut tally = Self::default();
-        profiles.for_each(|profile| tally.add(profile));
+        profiles.for_each(|profile| tally.add(profile, cost));
         tally
     }
 
@@ -59,39 +59,49 @@ impl<'a> Tally<'a> {
         self.functions.get(&function).copied().unwrap_or_default()
     }
 
-    /// By how much the CPUs' kernel instructions exceed those of functions.
+    /// By how much the kernel's cost exceeds that of its functions.
     pub fn in_no_function(&self) -> i128 {
-        self.kernel - self.functions.values().map(|it| it.instructions).sum::<i128>()
+        self.kernel - self.functions.values().map(|it| it.cost).sum::<i128>()
     }
 
-    /// User instructions attributed to no process.
+    /// That of user mode attributed to no process.
     pub fn of_no_process(&self) -> i128 {
         self.user - self.processes.values().sum::<i128>()
     }
 
-    fn add(&mut self, profile: &'a Profile) {
-        for cpu in &profile.cpus {
-            self.user += i128::from(cpu.user);
-            self.kernel += i128::from(cpu.kernel);
-            self.firmware += i128::from(cpu.firmware);
-        }
-        for function in &profile.functions {
-            let symbol = Symbol::of(&function.name);
-            let identity = Identity { name: symbol.name, module: &function.module };
-            let executed = self.functions.entry(identity).or_default();
-            for count in &function.counts {
-                executed.instructions += i128::from(count.instructions);
-                let entries = i128::from(count.entries);
-                match symbol.piece {
-                    Piece::Whole => executed.entries += entries,
-                    Piece::Part => executed.part_entries += entries,
-                    Piece::Cold => {}
-                }
+    fn add(&mut self, profile: &'a Profile, cost: &str) {
+        // Entries have no cost an entry.
+        let entries = profile.costs.number(ENTRIES).filter(|_| cost != ENTRIES);
+        let cost = profile.costs.number(cost);
+        // A cost that is not counted by privilege is that of the functions and processes.
+        let is_all = |place: &Place| matches!(place, Place::All(_));
+        let has_totals = profile.costs.rows().any(|it| is_all(it.place) && it.sum(cost) > 0);
+        for row in profile.costs.rows() {
+            let sum = row.sum(cost).cast_signed();
+            match row.place {
+                Place::Function { .. } if !has_totals => self.kernel += sum,
+                Place::Process { .. } if !has_totals => self.user += sum,
+                _ => {}
             }
-        }
-        for process in &profile.processes {
-            let instructions: i128 = process.instructions.iter().copied().map(i128::from).sum();
-            *self.processes.entry(&process.name).or_default() += instructions;
+            match row.place {
+                Place::All(Privilege::User) => self.user += sum,
+                Place::All(Privilege::Kernel) => self.kernel += sum,
+                Place::All(Privilege::Firmware) => self.firmware += sum,
+                Place::Function { name, module } => {
+                    let symbol = Symbol::of(name);
+                    let identity = Identity { name: symbol.name, module };
+                    let executed = self.functions.entry(identity).or_default();
+                    executed.cost += sum;
+                    let entries = row.sum(entries).cast_signed();
+                    match symbol.piece {
+                        Piece::Whole => executed.entries += entries,
+                        Piece::Part => executed.part_entries += entries,
+                        Piece::Cold => {}
+                    }
+                }
+                Place::Process { name, .. } => *self.processes.entry(name).or_default() += sum,
+                Place::Memory(..) | Place::Path(_) => {}
+            }
         }
     }
 }

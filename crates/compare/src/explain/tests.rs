@@ -1,6 +1,6 @@
 mod properties;
 
-use model::{Boot, Process, Profile, Stack};
+use model::{ALL_CPUS, Boot, Cost, CostTable, INSTRUCTIONS, Place, Privilege, Profile};
 
 use super::*;
 use crate::testing::{Executed, boot, chunk, columns, executing, failed, manifest, used, variant};
@@ -30,7 +30,7 @@ pub fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
 fn wanting(wanted: u32, boots: [&[Boot]; 2]) -> Explanation {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &boots);
-    explain(&columns[0], &columns[1], &used(manifest()), wanted)
+    explain(&columns[0], &columns[1], &used(manifest()), wanted, INSTRUCTIONS)
 }
 
 /// The sections of two variants' boots.
@@ -62,12 +62,15 @@ fn iterations_of_warm_up_are_left_out() {
     let columns = columns(&variants, &[&base, &new]);
     let warmed = WorkloadUse { warmup: 1, ..used(manifest()) };
     let change = |used: &WorkloadUse| {
-        let explanation = explain(&columns[0], &columns[1], used, 1);
+        let explanation = explain(&columns[0], &columns[1], used, 1, INSTRUCTIONS);
         explanation.all.unwrap().totals.kernel.change()
     };
     assert_eq!((change(&used(manifest())), change(&warmed)), (4002.0, 2.0));
-    let own: f64 =
-        paths(&columns[0], &columns[1], &warmed, None).paths.iter().map(|it| it.new).sum();
+    let own: f64 = paths(&columns[0], &columns[1], &warmed, (None, INSTRUCTIONS))
+        .paths
+        .iter()
+        .map(|it| it.new)
+        .sum();
     assert_eq!(own, 12.0);
 }
 
@@ -234,9 +237,10 @@ fn a_beginning_that_is_inlined_here_and_there_counts_no_entries() {
 #[test]
 fn instructions_in_no_function_are_an_error_of_the_profile() {
     let boot = |kernel: u64| {
-        let mut boot = executed(&[("f", "", 1, 100)]);
-        boot.profiles[0].cpus[0].kernel = kernel;
-        boot
+        let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
+        costs.push(Place::Function { name: "f".into(), module: String::new() }, [(0, 0, 100)]);
+        costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+        seed(vec![Profile { costs, ..executing(0, "run", &[]) }])
     };
     let remainder = |base: &[Boot], new: &[Boot]| {
         let all = all(base, new);
@@ -422,15 +426,18 @@ fn counters_beyond_luck_come_first() {
 fn paths_of_parts_are_those_of_their_functions() {
     let boot = |symbols: &[&str], instructions| {
         let mut boot = executed(&[("f", "", 1, 1)]);
-        let functions = symbols.iter().map(|&symbol| symbol.to_owned()).collect();
-        boot.profiles[0].stacks = vec![Stack { functions, instructions }];
-        let process = |id, instructions, functions: &[&str]| Process {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let process = |id, functions: &[&str]| Place::Process {
             id,
             name: "numa01".into(),
-            instructions: vec![instructions],
-            functions: functions.iter().map(|&name| name.to_owned()).collect(),
+            functions: owned(functions),
         };
-        boot.profiles[0].processes = vec![process(7, 5, &["main"]), process(8, 6, &[])];
+        let costs = &mut boot.profiles[0].costs;
+        if !symbols.is_empty() {
+            costs.push(Place::Path(owned(symbols)), [(0, ALL_CPUS, instructions)]);
+        }
+        costs.push(process(7, &["main"]), [(0, 0, 5)]);
+        costs.push(process(8, &[]), [(0, 0, 6)]);
         boot
     };
     let base = [boot(&["a", "f.isra.0"], 10), boot(&["a", "f", "f.cold"], 20)];
@@ -438,7 +445,7 @@ fn paths_of_parts_are_those_of_their_functions() {
     let variants = ["6.1", "6.12"].map(variant);
     let of = |base: &[Boot], new: &[Boot]| {
         let columns = columns(&variants, &[base, new]);
-        paths(&columns[0], &columns[1], &used(manifest()), None)
+        paths(&columns[0], &columns[1], &used(manifest()), (None, INSTRUCTIONS))
     };
     let path = |frames: &[&str], base, new| Path {
         frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
@@ -451,9 +458,7 @@ fn paths_of_parts_are_those_of_their_functions() {
     assert_eq!(followed.paths[0], path(&["kernel", "a", "f"], 15.0, 18.0));
     assert_eq!(followed.paths[1..], user);
 
-    let mut flat = new;
-    flat[0].profiles[0].stacks.clear();
-    let flat = of(&base, &flat);
+    let flat = of(&base, &[boot(&[], 0)]);
     assert!(!flat.followed);
     let user = path(&["numa01", "[user]"], 11.0, 11.0);
     assert_eq!(flat.paths, [path(&["kernel", "f"], 1.0, 1.0), user]);

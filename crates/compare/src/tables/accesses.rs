@@ -49,7 +49,7 @@ pub struct Accesses<'a> {
 pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<Accesses<'a>> {
     let profiles = boot.profiles.iter();
     profiles
-        .filter(|profile| profile.workload == workload && !profile.accesses.is_empty())
+        .filter(|profile| profile.workload == workload && profile.memory().next().is_some())
         .map(|profile| Accesses {
             iteration: profile.iteration,
             phase: &profile.phase,
@@ -62,14 +62,14 @@ pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<
 /// Accesses to devices, accesses to memory of no node, and accesses by CPUs of no node are neither local nor
 /// remote.
 fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split {
-    let made = profile.accesses.iter().filter(|accesses| accesses.privilege == privilege);
-    let splits = made.filter_map(|accesses| {
-        let Target::Node(target) = accesses.target else { return None };
-        let home = home(accesses.cpu, topology)?;
-        let number = accesses.loads.saturating_add(accesses.stores);
+    let made = profile.memory().filter(|(by, ..)| *by == privilege);
+    let cells = made.flat_map(|(_, target, row)| row.cells.iter().map(move |cell| (target, cell)));
+    let splits = cells.filter_map(|(target, cell)| {
+        let Target::Node(target) = target else { return None };
+        let home = home(cell.cpu.into(), topology)?;
         Some(match home == usize::from(target) {
-            true => Split { local: number, remote: 0 },
-            false => Split { local: 0, remote: number },
+            true => Split { local: cell.value, remote: 0 },
+            false => Split { local: 0, remote: cell.value },
         })
     });
     splits.fold(Split::default(), Add::add)

@@ -128,12 +128,16 @@ pub struct ExplainArgs {
     /// Explain this phase only [default: the measured phases together]
     #[arg(long)]
     pub phase: Option<String>,
+    /// Explain this cost: another that the boots have, such as `entries` [default: instructions, and
+    /// samples of measured mode]
+    #[arg(long, value_name = "NAME")]
+    pub cost: Option<String>,
     /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how
     /// to read it; needs no store
     #[arg(
         long,
         value_name = "NAME",
-        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "top", "format", "output"]
+        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "cost", "top", "format", "output"]
     )]
     pub counter: Option<String>,
     /// Rows of each ranking in text output [default: 10]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use benchmarks::names::others;
 use lab::explanation::ExplanationQuestion;
 use lab::{AnalysisError, Explained, SampledProfiles};
-use model::{Experiment, Mode};
+use model::{ENTRIES, Experiment, INSTRUCTIONS, Mode, SAMPLES};
 use store::{Archive, ExperimentId};
 
 use super::{chosen, existing_store, print, write_out};
@@ -60,11 +60,23 @@ fn explain_difference(
     }
     let store = existing_store(store)?;
     let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
+    let (exact, sampled) = match args.cost.as_deref() {
+        None => (exact, sampled),
+        Some(SAMPLES) => (None, sampled),
+        Some(_) => (exact, None),
+    };
+    if exact.is_none() && sampled.is_none() {
+        let asked = args.cost.as_deref().unwrap_or_default();
+        return Err(Failure::Usage(format!(
+            "--cost {asked}: measured mode has `{SAMPLES}`, exact mode `{INSTRUCTIONS}` and `{ENTRIES}`"
+        )));
+    }
     let asked = |experiment| ExplanationQuestion {
         experiment,
         variants: [base, new].map(str::to_owned),
         workload: args.workload.clone(),
         phase: args.phase.clone(),
+        cost: args.cost.clone(),
     };
     let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
     let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));

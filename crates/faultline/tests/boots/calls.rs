@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Boot, Profile};
+use model::{Boot, INSTRUCTIONS, Place, Profile};
 
 use crate::common::Bench;
 use crate::planted::{BASE, functions, image, variant};
@@ -58,7 +58,7 @@ fn phases<'a>(boots: &'a [Boot], kernel: &str) -> BTreeMap<&'a str, &'a Profile>
 
 /// Checks that two profiles have the same edges, and returns them.
 fn agree(jumps: &Profile, calls: &Profile) -> Vec<Edge> {
-    let all = [jumps, calls].map(|profile| profile.instructions().kernel as f64);
+    let all = [jumps, calls].map(|profile| profile.totals().kernel as f64);
     let [jumps, calls] = [jumps, calls].map(edges);
     let edges: BTreeSet<&Edge> = jumps.keys().chain(calls.keys()).collect();
     let edges = edges.into_iter().filter(|edge| {
@@ -73,11 +73,13 @@ fn agree(jumps: &Profile, calls: &Profile) -> Vec<Edge> {
 /// The number of instructions of each callee under its caller, including what the callee calls.
 fn edges(profile: &Profile) -> BTreeMap<Edge, u64> {
     let mut edges = BTreeMap::new();
-    for stack in &profile.stacks {
-        let pairs = stack.functions.windows(2);
+    let cost = profile.costs.number(INSTRUCTIONS);
+    for row in profile.costs.rows() {
+        let Place::Path(functions) = row.place else { continue };
+        let pairs = functions.windows(2);
         let of: BTreeSet<Edge> = pairs.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
         for edge in of {
-            *edges.entry(edge).or_default() += stack.instructions;
+            *edges.entry(edge).or_default() += row.sum(cost) as u64;
         }
     }
     edges

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use kernels::Cache;
 use machine::{CONSOLE_FILE, Emulator, Engine, Exact, Vm};
-use model::{Boot, Bytes, CpuSet, Execution, Limits, Node, Profile, Topology};
+use model::{
+    Boot, Bytes, CpuSet, ENTRIES, Execution, INSTRUCTIONS, Limits, Node, Place, Profile, Topology,
+};
 use serde_json::Value;
 
 use crate::common::Bench;
@@ -48,6 +50,9 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     assert!(bench.faultline(&both_kept).expect(2).err.contains("--keep works with one boot"));
 }
 
+/// A function that a workload enters often.
+const FAULT: &str = "handle_mm_fault";
+
 /// Checks the figures of one boot, each counted in several ways.
 fn adds_up(boot: &Boot) {
     assert_eq!(boot.facts.provenance.execution, Some(Execution::Tcg));
@@ -55,14 +60,13 @@ fn adds_up(boot: &Boot) {
     let phases: Vec<&str> = boot.profiles.iter().map(|profile| &*profile.phase).collect();
     assert_eq!(phases, ["", "NUMA01"]);
     for profile in &boot.profiles {
-        let sum = profile.instructions();
-        let functions: u64 =
-            profile.functions.iter().map(|function| function.total().instructions).sum();
-        let paths: u64 = profile.stacks.iter().map(|stack| stack.instructions).sum();
+        let sum = profile.totals();
+        let of = |wanted: fn(&Place) -> bool| profile.costs.sum(INSTRUCTIONS, wanted) as u64;
+        let functions = of(|place| matches!(place, Place::Function { .. }));
+        let paths = of(|place| matches!(place, Place::Path(_)));
         assert_eq!((functions, paths), (sum.kernel, sum.kernel));
         assert_eq!(by_path(profile), by_function(profile));
-        let processes = profile.processes.iter().flat_map(|process| &process.instructions);
-        assert_eq!(processes.sum::<u64>(), sum.user);
+        assert_eq!(of(|place| matches!(place, Place::Process { .. })), sum.user);
         let sampled = |label| {
             let mut samples = boot.samples.iter().filter(|sample| sample.phase == profile.phase);
             samples.find(|sample| sample.metric == "instructions" && sample.label == label)
@@ -71,33 +75,46 @@ fn adds_up(boot: &Boot) {
         assert_eq!(sampled("kernel").unwrap().value as u64, sum.kernel);
     }
     let numa01 = &boot.profiles[1];
-    let entries = |name: &str| {
-        let mut functions = numa01.functions.iter();
-        functions.find(|function| function.name == name).map_or(0, |it| it.total().entries)
-    };
-    assert!(entries("handle_mm_fault") > 100, "{}", entries("handle_mm_fault"));
-    assert!(numa01.stacks.iter().any(|stack| {
-        let mut functions = stack.functions.iter();
-        functions.any(|name| name == "handle_mm_fault") && functions.len() > 1
+    let is_fault = |place: &Place| matches!(place, Place::Function { name, .. } if name == FAULT);
+    let entries = numa01.costs.sum(ENTRIES, is_fault);
+    assert!(entries > 100, "{entries}");
+    assert!(numa01.costs.places().iter().any(|place| match place {
+        Place::Path(functions) => {
+            let mut functions = functions.iter();
+            functions.any(|name| name == FAULT) && functions.len() > 1
+        }
+        _ => false,
     }));
-    assert!(numa01.processes.iter().any(|process| process.name == "workloads"));
+    let is_workload =
+        |place: &Place| matches!(place, Place::Process { name, .. } if name == "workloads");
+    assert!(numa01.costs.places().iter().any(is_workload));
     accesses_add_up(boot, numa01);
 }
 
 /// The instructions of each function itself, as counted by address.
-fn by_function(profile: &Profile) -> BTreeMap<&str, u64> {
-    let mut sums = BTreeMap::new();
-    for function in &profile.functions {
-        *sums.entry(&*function.name).or_default() += function.total().instructions;
-    }
-    sums
+fn by_function(profile: &Profile) -> BTreeMap<&str, u128> {
+    instructions(profile, |place| match place {
+        Place::Function { name, .. } => Some(name),
+        _ => None,
+    })
 }
 
 /// The instructions of each function itself, as counted by path.
-fn by_path(profile: &Profile) -> BTreeMap<&str, u64> {
+fn by_path(profile: &Profile) -> BTreeMap<&str, u128> {
+    instructions(profile, |place| match place {
+        Place::Path(functions) => functions.last().map(String::as_str),
+        _ => None,
+    })
+}
+
+/// Instructions by the names of places.
+fn instructions(profile: &Profile, name: fn(&Place) -> Option<&str>) -> BTreeMap<&str, u128> {
+    let cost = profile.costs.number(INSTRUCTIONS);
     let mut sums = BTreeMap::new();
-    for stack in &profile.stacks {
-        *sums.entry(&**stack.functions.last().unwrap()).or_default() += stack.instructions;
+    for row in profile.costs.rows() {
+        if let Some(name) = name(row.place) {
+            *sums.entry(name).or_default() += row.sum(cost);
+        }
     }
     sums
 }
@@ -112,9 +129,9 @@ fn accesses_add_up(boot: &Boot, profile: &Profile) {
         of.map(|column| column.values.last().unwrap().unwrap()).sum()
     };
     let counted = |privilege| -> u64 {
-        let rows = profile.accesses.iter().filter(|row| row.privilege == privilege);
-        let rows = rows.filter(|row| matches!(row.target, model::Target::Node(_)));
-        rows.map(|row| row.loads + row.stores).sum()
+        let rows = profile.memory().filter(|(by, ..)| *by == privilege);
+        let rows = rows.filter(|(_, target, _)| matches!(target, model::Target::Node(_)));
+        rows.flat_map(|(_, _, row)| row.cells).map(|cell| cell.value).sum()
     };
     assert_eq!(last("user-").cast_unsigned(), counted(model::Privilege::User));
     assert_eq!(last("kernel-").cast_unsigned(), counted(model::Privilege::Kernel));
@@ -129,7 +146,7 @@ fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     assert!(contributions.len() > 100);
     let changes = contributions.iter().map(|row| row["exact_change"].as_i64().unwrap());
     let totals = [&boots[0], &boots[1]].map(|boot| {
-        let phases = boot.profiles.iter().map(|profile| profile.instructions().total());
+        let phases = boot.profiles.iter().map(|profile| profile.totals().total());
         phases.sum::<u64>().cast_signed()
     });
     assert_eq!(changes.sum::<i64>(), totals[1] - totals[0]);
@@ -145,7 +162,7 @@ fn export_adds_up(bench: &Bench, boot: &Boot) {
     let said = bench.faultline(&["export", "b1", "--format", "collapsed"]).expect(0);
     let weights = said.out.lines().map(|line| line.rsplit(' ').next().unwrap());
     let sum: u64 = weights.map(|weight| weight.parse::<u64>().unwrap()).sum();
-    let counted = boot.profiles.iter().map(|profile| profile.instructions().total());
+    let counted = boot.profiles.iter().map(|profile| profile.totals().total());
     assert_eq!(sum, counted.sum::<u64>());
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernels::Cache;
-use model::{Boot, Build, Privilege};
+use model::{Boot, Build, ENTRIES, LOADS, Place, Privilege, STORES};
 use serde_json::Value;
 
 use crate::balancing::growth;
@@ -252,15 +252,15 @@ impl Seeds {
 }
 
 fn entries(boot: &Boot, function: &str) -> u64 {
-    let functions = boot.profiles.iter().flat_map(|profile| &profile.functions);
-    functions.filter(|it| it.name == function).map(|it| it.total().entries).sum()
+    let is_it = |place: &Place| matches!(place, Place::Function { name, .. } if name == function);
+    boot.profiles.iter().map(|profile| profile.costs.sum(ENTRIES, is_it) as u64).sum()
 }
 
 /// The kernel's loads and stores.
 fn accesses(boot: &Boot) -> (u64, u64) {
-    let all = boot.profiles.iter().flat_map(|profile| &profile.accesses);
-    let kernel = all.filter(|it| it.privilege == Privilege::Kernel);
-    kernel.fold((0, 0), |(loads, stores), it| (loads + it.loads, stores + it.stores))
+    let is_kernel = |place: &Place| matches!(place, Place::Memory(Privilege::Kernel, _));
+    let of = |cost| boot.profiles.iter().map(|it| it.costs.sum(cost, is_kernel) as u64).sum();
+    (of(LOADS), of(STORES))
 }
 
 /// The instructions of each function of a kernel, as `objdump` prints them, without addresses.

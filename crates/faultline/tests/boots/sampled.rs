@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Note, NoteKind, Outcome, Process, Profile};
+use model::{Boot, Note, NoteKind, Outcome, Place, Profile, SAMPLES};
 
 use crate::common::{Bench, quoted};
 use crate::events::faulting;
@@ -30,8 +30,10 @@ fn huge(name: &str, value: &str) -> String {
 /// Samples in the kernel by function, over all measured phases.
 fn functions(boot: &Boot) -> BTreeMap<&str, u64> {
     let mut functions = BTreeMap::new();
-    for function in boot.profiles.iter().flat_map(|profile| &profile.functions) {
-        *functions.entry(&*function.name).or_default() += function.total().instructions;
+    for row in boot.profiles.iter().flat_map(|profile| profile.costs.rows()) {
+        if let Place::Function { name, .. } = row.place {
+            *functions.entry(&**name).or_default() += row.sum(Some(0)) as u64;
+        }
     }
     functions
 }
@@ -53,7 +55,7 @@ fn samples_are_of_what_ran() {
             let sampled = profile.sampled.as_ref().unwrap();
             // Emulated processors count no cycles.
             assert_eq!((&*sampled.event, sampled.frequency), ("cpu-clock", 99));
-            samples += profile.instructions().total() as f64;
+            samples += profile.totals().total() as f64;
             longest += 2.0 * 99.0 * seconds(profile);
             assert_eq!(profile.since(0).as_ref(), Some(profile));
         }
@@ -68,21 +70,31 @@ fn samples_are_of_what_ran() {
         let all: u64 = functions.values().sum();
         let unknown = functions.get("[unknown]").copied().unwrap_or(0);
         assert!(20 * unknown <= all, "{unknown} of {all} have no name");
-        let faults = boot.profiles.iter().flat_map(|profile| &profile.stacks).filter(|stack| {
-            stack.functions.first().is_some_and(|first| first == "asm_exc_page_fault")
-        });
-        assert!(faults.map(|stack| stack.instructions).sum::<u64>() > all / 4);
-        let programs = boot.profiles.iter().flat_map(|profile| &profile.processes);
-        let alive: Vec<&Process> = programs.filter(|it| it.name != "[ended]").collect();
-        let known = alive.iter().filter(|it| !it.functions.is_empty()).count();
+        let is_fault = |place: &Place| match place {
+            Place::Path(path) => path.first().is_some_and(|first| first == "asm_exc_page_fault"),
+            _ => false,
+        };
+        let faults = boot.profiles.iter().map(|profile| profile.costs.sum(SAMPLES, is_fault));
+        assert!(faults.sum::<u128>() as u64 > all / 4);
+        let places = boot.profiles.iter().flat_map(|profile| profile.costs.places());
+        let alive: Vec<&Vec<String>> = places
+            .filter_map(|place| match place {
+                Place::Process { name, functions, .. } if name != "[ended]" => Some(functions),
+                _ => None,
+            })
+            .collect();
+        let known = alive.iter().filter(|functions| !functions.is_empty()).count();
         assert!(known > 0 && 2 * known >= alive.len(), "{alive:?}");
     }
     let text = bench.faultline(&["explain", "never", "always"]).expect(0).out;
     println!("{text}");
     assert!(text.contains("cpu-clock at 99 Hz"), "{text}");
     let clears_huge = |boot: &Boot| {
-        let mut stacks = boot.profiles.iter().flat_map(|profile| &profile.stacks);
-        stacks.any(|stack| stack.functions.iter().any(|name| name == "clear_huge_page"))
+        let mut places = boot.profiles.iter().flat_map(|profile| profile.costs.places());
+        places.any(|place| match place {
+            Place::Path(path) => path.iter().any(|name| name == "clear_huge_page"),
+            _ => false,
+        })
     };
     for boot in bench.boots() {
         assert_eq!(clears_huge(&boot), boot.variant == "always", "{}", boot.variant);

@@ -6,7 +6,7 @@ use ::culprit::{Contracted, Exact, History, Measured, SearchEnding, exact, level
 use compare::{Signal, VariantBoots, explain};
 use fixedbitset::FixedBitSet;
 use kernels::ChangedFile;
-use model::Mode;
+use model::{INSTRUCTIONS, Mode};
 
 use super::trial::Trials;
 use crate::boot::code::code_difference;
@@ -414,7 +414,8 @@ impl<'a> Seeker<'a> {
         let [good, bad] = [0, 1].map(|end| VariantBoots::of(&experiment.variants[end], &kept));
         let kernels = [0, 1].map(|end| &experiment.variants[end].kernel);
         let code = code_difference(&self.trials.lab.cache, kernels);
-        let explanation = explain(&good, &bad, used, experiment.boots).with_code(code);
+        let explanation =
+            explain(&good, &bad, used, experiment.boots, INSTRUCTIONS).with_code(code);
         let mut signals = Signal::of_explanation(&explanation, used);
         if self.trials.search.all {
             // One function does not have every step of the phase.

@@ -7,8 +7,8 @@ use std::iter;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Chunk, Column, Count, Function, INSTRUCTIONS,
-    Instructions, Process, Profile, Sample, Stack,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Chunk, Column, Cost, CostTable, ENTRIES,
+    INSTRUCTIONS, LOADS, Place, Privilege, Profile, STORES, Sample,
 };
 
 use crate::record::span::{PhaseId, Span};
@@ -23,8 +23,16 @@ const BEYOND: &str = "[beyond]";
 /// The largest number of functions in all paths of a boot. Half a million is usual.
 const MAX_PATHS: usize = 1 << 22;
 
-/// A function's name and module.
-type Name = (String, String);
+/// What is counted, in the order of a table's costs. The last two are only in the table if they were counted.
+const COSTS: [&str; 4] = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
+/// The numbers of these costs.
+const INSTRUCTIONS_COST: u16 = 0;
+const ENTRIES_COST: u16 = 1;
+const LOADS_COST: u16 = 2;
+const STORES_COST: u16 = 3;
+
+/// Values by cost and CPU.
+type Values = Vec<(u16, u16, u64)>;
 
 /// The profile of each phase of each iteration. `None` if the plugin counted other cuts than the agent
 /// recorded: counts cannot be assigned to phases then.
@@ -35,7 +43,13 @@ pub fn profiles(
 ) -> Option<Vec<Profile>> {
     let mut paths = Paths::new(counted, symbols);
     let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
-        Some(profile(span.phase.as_ref()?, phase?, symbols, &mut paths))
+        Some(Profile {
+            workload: span.phase.as_ref()?.workload.clone(),
+            iteration: span.phase.as_ref()?.iteration,
+            phase: span.phase.as_ref()?.phase.clone(),
+            costs: costs(phase?, counted.scope.nodes > 0, symbols, &mut paths),
+            sampled: None,
+        })
     });
     Some(phases.collect())
 }
@@ -111,7 +125,7 @@ fn local_and_remote<'a>(
 /// The instructions of each phase as samples of a metric.
 pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     let samples = profiles.iter().flat_map(|profile| {
-        let sum = profile.instructions();
+        let sum = profile.totals();
         [("total", sum.total()), ("user", sum.user), ("kernel", sum.kernel)].map(
             |(label, count)| Sample {
                 iteration: profile.iteration,
@@ -124,94 +138,97 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     samples.collect()
 }
 
-fn profile(
-    id: &PhaseId,
+/// The costs of a phase.
+fn costs(
     phase: &counted::Phase,
+    has_accesses: bool,
     symbols: &Symbols,
     paths: &mut Paths<'_>,
-) -> Profile {
-    let cpus = phase.cpus.iter().map(|cpu| Instructions {
-        user: cpu.totals.user,
-        kernel: cpu.instructions(counted::Privilege::Kernel),
-        firmware: cpu.totals.firmware,
-    });
-    Profile {
-        workload: id.workload.clone(),
-        iteration: id.iteration,
-        phase: id.phase.clone(),
-        cpus: cpus.collect(),
-        functions: functions(phase, symbols),
-        processes: processes(phase),
-        accesses: accesses(phase),
-        stacks: paths.stacks(phase),
-        sampled: None,
+) -> CostTable {
+    let known = if has_accesses { &COSTS[..] } else { &COSTS[..2] };
+    let mut table = CostTable::new(known.iter().map(|name| Cost::new(name)));
+    for (place, values) in memory(phase) {
+        table.push(place, values);
     }
+    for (path, instructions) in paths.paths(phase) {
+        table.push(Place::Path(path), [(INSTRUCTIONS_COST, ALL_CPUS, instructions)]);
+    }
+    for (process, values) in processes(phase) {
+        let name = name_of_process(process);
+        table.push(Place::Process { id: process.id, name, functions: Vec::new() }, values);
+    }
+    for ((name, module), values) in functions(phase, symbols) {
+        table.push(Place::Function { name: name.to_owned(), module: module.to_owned() }, values);
+    }
+    for privilege in Privilege::ALL {
+        let values = by_cpu(phase)
+            .map(|(number, cpu)| (INSTRUCTIONS_COST, number, cpu.instructions(privilege)));
+        table.push(Place::All(privilege), values);
+    }
+    table
 }
 
-fn functions(phase: &counted::Phase, symbols: &Symbols) -> Vec<Function> {
-    let mut functions: BTreeMap<Name, Vec<Count>> = BTreeMap::new();
-    let cpus = phase.cpus.len();
-    let mut add = |name: Name, cpu: usize, instructions: u64, entries: u64| {
-        let count = &mut functions.entry(name).or_insert_with(|| vec![Count::default(); cpus])[cpu];
-        count.instructions = count.instructions.saturating_add(instructions);
-        count.entries = count.entries.saturating_add(entries);
+/// The counts of each CPU, with its number.
+fn by_cpu(phase: &counted::Phase) -> impl Iterator<Item = (u16, &counted::Cpu)> {
+    (0..).zip(&phase.cpus)
+}
+
+fn memory(phase: &counted::Phase) -> BTreeMap<Place, Values> {
+    let mut memory = BTreeMap::<Place, Values>::new();
+    for (number, cpu) in by_cpu(phase) {
+        for row in &cpu.accesses {
+            let place = Place::Memory(row.privilege, row.target);
+            let counts = [(LOADS_COST, number, row.loads), (STORES_COST, number, row.stores)];
+            memory.entry(place).or_default().extend(counts);
+        }
+    }
+    memory
+}
+
+/// Functions by name and module.
+fn functions<'a>(
+    phase: &'a counted::Phase,
+    symbols: &'a Symbols,
+) -> BTreeMap<(&'a str, &'a str), Values> {
+    let mut functions = BTreeMap::<_, BTreeMap<(u16, u16), u64>>::new();
+    let mut add = |name: (&'a str, &'a str), cost: u16, cpu: u16, count: u64| {
+        let sum = functions.entry(name).or_default().entry((cost, cpu)).or_default();
+        *sum = sum.saturating_add(count);
     };
-    for (number, cpu) in phase.cpus.iter().enumerate() {
+    for (number, cpu) in by_cpu(phase) {
         for executed in &cpu.kernel {
             let symbol = symbols.find(executed.address);
-            let entered = symbol.is_some_and(|symbol| symbol.address == executed.address);
-            let entries = if entered { executed.count } else { 0 };
-            add(name_of(symbol), number, executed.count, entries);
+            let name = symbol.map_or((UNKNOWN, ""), |it| (&it.name, &it.module));
+            add(name, INSTRUCTIONS_COST, number, executed.count);
+            if symbol.is_some_and(|symbol| symbol.address == executed.address) {
+                add(name, ENTRIES_COST, number, executed.count);
+            }
         }
         if cpu.totals.kernel_other > 0 {
-            add((OTHER.to_owned(), String::new()), number, cpu.totals.kernel_other, 0);
+            add((OTHER, ""), INSTRUCTIONS_COST, number, cpu.totals.kernel_other);
         }
     }
-    let functions = functions.into_iter();
-    functions.map(|((name, module), counts)| Function { name, module, counts }).collect()
+    let values = |sums: BTreeMap<(u16, u16), u64>| {
+        sums.into_iter().map(|((cost, cpu), sum)| (cost, cpu, sum)).collect()
+    };
+    functions.into_iter().map(|(name, sums)| (name, values(sums))).collect()
 }
 
-fn name_of(symbol: Option<&kernelfiles::kallsyms::Symbol>) -> Name {
-    match symbol {
-        Some(symbol) => (symbol.name.clone(), symbol.module.clone()),
-        None => (UNKNOWN.to_owned(), String::new()),
-    }
-}
-
-fn processes(phase: &counted::Phase) -> Vec<Process> {
-    let cpus = phase.cpus.len();
-    let mut processes: BTreeMap<&counted::Process, Vec<u64>> = BTreeMap::new();
-    for (number, cpu) in phase.cpus.iter().enumerate() {
+fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Values> {
+    let mut processes = BTreeMap::<_, Values>::new();
+    for (number, cpu) in by_cpu(phase) {
         for (process, instructions) in &cpu.processes {
-            let counts = processes.entry(process).or_insert_with(|| vec![0; cpus]);
-            counts[number] = counts[number].saturating_add(*instructions);
+            let values = processes.entry(process).or_default();
+            values.push((INSTRUCTIONS_COST, number, *instructions));
         }
     }
-    let processes = processes.into_iter().map(|(process, instructions)| {
-        let (id, name) = (process.id, name_of_process(process));
-        Process { id, name, instructions, functions: Vec::new() }
-    });
-    processes.collect()
+    processes
 }
 
 /// The name of a process, which may have any characters.
 pub fn name_of_process(process: &counted::Process) -> String {
     let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn accesses(phase: &counted::Phase) -> Vec<Accesses> {
-    let cpus = phase.cpus.iter().enumerate();
-    let accesses = cpus.flat_map(|(number, cpu)| {
-        cpu.accesses.iter().map(move |row| Accesses {
-            cpu: number as u32,
-            privilege: row.privilege,
-            target: row.target,
-            loads: row.loads,
-            stores: row.stores,
-        })
-    });
-    accesses.collect()
 }
 
 /// Translates the paths of counts into paths of functions.
@@ -228,26 +245,21 @@ impl<'a> Paths<'a> {
     }
 
     /// The instructions of a phase by call path, sorted by path.
-    fn stacks(&mut self, phase: &counted::Phase) -> Vec<Stack> {
-        let mut stacks: HashMap<Vec<&str>, u64> = HashMap::new();
+    fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<String>, u64> {
+        let mut sums: HashMap<Vec<&str>, u64> = HashMap::new();
         for (node, address, count) in &phase.stacks {
             let mut path = self.path(*node, *address);
-            if !stacks.contains_key(&path) {
+            if !sums.contains_key(&path) {
                 match self.room.checked_sub(path.len()) {
                     Some(room) => self.room = room,
                     None => path = vec![BEYOND],
                 }
             }
-            let sum = stacks.entry(path).or_default();
+            let sum = sums.entry(path).or_default();
             *sum = sum.saturating_add(*count);
         }
-        let stacks = stacks.into_iter().map(|(path, instructions)| Stack {
-            functions: path.into_iter().map(str::to_owned).collect(),
-            instructions,
-        });
-        let mut stacks: Vec<Stack> = stacks.collect();
-        stacks.sort_by(|a, b| a.functions.cmp(&b.functions));
-        stacks
+        let owned = |path: Vec<&str>| path.into_iter().map(str::to_owned).collect();
+        sums.into_iter().map(|(path, sum)| (owned(path), sum)).collect()
     }
 
     /// The functions of a path, outermost first: the callers, then the function that contains the address.

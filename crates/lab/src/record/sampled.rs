@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_USER_PATHS, Samples, UserPath};
 use kernelfiles::kallsyms::Symbols;
-use model::{Process, Profile, Sampled, Slice, Stack};
+use model::{Place, Profile, Sampled, Slice};
 
 use crate::record::profile::UNKNOWN;
 use crate::record::span::Span;
@@ -94,13 +94,13 @@ impl Sampling {
             taken.iter().flat_map(move |(_, samples)| counts(samples))
         };
         // Paths of functions with several names can be the same.
-        let mut stacks: BTreeMap<&[&str], u64> = BTreeMap::new();
+        let mut kernel: BTreeMap<&[&str], u64> = BTreeMap::new();
         let mut beyond: u64 = 0;
         for (number, samples) in places(|it| &it.kernel) {
             let path = paths.get(*number as usize).filter(|path| !path.is_empty());
             let Some(path) = path else { continue };
-            if stacks.contains_key(&**path) || take(room, path.len()) {
-                let sum = stacks.entry(path).or_default();
+            if kernel.contains_key(&**path) || reserve(room, path.len()) {
+                let sum = kernel.entry(path).or_default();
                 *sum = sum.saturating_add((*samples).into());
             } else {
                 beyond = beyond.saturating_add((*samples).into());
@@ -109,15 +109,15 @@ impl Sampling {
         let mut processes: BTreeMap<u32, u64> = BTreeMap::new();
         for (number, samples) in places(|it| &it.user) {
             let Some(path) = self.processes.get(*number as usize) else { continue };
-            if processes.contains_key(number) || take(room, 1 + path.functions.len()) {
+            if processes.contains_key(number) || reserve(room, 1 + path.functions.len()) {
                 let sum = processes.entry(*number).or_default();
                 *sum = sum.saturating_add((*samples).into());
             } else {
                 beyond = beyond.saturating_add((*samples).into());
             }
         }
-        let place_of: BTreeMap<&[&str], u32> = stacks.keys().copied().zip(0..).collect();
-        let first_process = stacks.len() as u32;
+        let place_of: BTreeMap<&[&str], u32> = kernel.keys().copied().zip(0..).collect();
+        let first_process = kernel.len() as u32;
         let process_of: BTreeMap<u32, u32> =
             processes.keys().copied().zip(first_process..).collect();
         let slices = taken.iter().map(|(time, samples)| {
@@ -132,21 +132,17 @@ impl Sampling {
         let sum = |of: fn(&Samples) -> u64| {
             taken.iter().fold(0, |sum: u64, (_, samples)| sum.saturating_add(of(samples)))
         };
-        let mut profile = Profile {
+        let owned = |path: &[&str]| path.iter().map(|&name| name.to_owned()).collect();
+        let kernel = kernel.iter().map(|(path, samples)| (Place::Path(owned(path)), *samples));
+        let user = processes.iter();
+        let user =
+            user.map(|(it, samples)| (self.process(&self.processes[*it as usize]), *samples));
+        let module = |name: &str| modules.get(name).map_or(String::new(), |&it| it.to_owned());
+        Some(Profile {
             workload: id.workload.clone(),
             iteration: id.iteration,
             phase: id.phase.clone(),
-            processes: processes
-                .iter()
-                .map(|(number, samples)| self.process(&self.processes[*number as usize], *samples))
-                .collect(),
-            stacks: stacks
-                .iter()
-                .map(|(path, samples)| Stack {
-                    functions: path.iter().map(|&name| name.to_owned()).collect(),
-                    instructions: *samples,
-                })
-                .collect(),
+            costs: Profile::sampled_costs(kernel.chain(user), module),
             sampled: Some(Sampled {
                 event: self.event.clone(),
                 frequency: self.frequency,
@@ -156,18 +152,14 @@ impl Sampling {
                 dropped: sum(|it| it.dropped).saturating_add(beyond),
                 slices: slices.collect(),
             }),
-            ..Profile::default()
-        };
-        profile.sum_up(|name| modules.get(name).map_or(String::new(), |&module| module.to_owned()));
-        Some(profile)
+        })
     }
 
-    fn process(&self, path: &UserPath, samples: u64) -> Process {
+    fn process(&self, path: &UserPath) -> Place {
         let name = |number: &u32| self.functions.get(*number as usize);
-        Process {
+        Place::Process {
             id: path.id,
             name: path.name.clone(),
-            instructions: vec![samples],
             functions: path.functions.iter().filter_map(name).cloned().collect(),
         }
     }
@@ -192,8 +184,8 @@ impl fmt::Write for Short {
     }
 }
 
-/// Takes room for so many names; false if there is not enough.
-fn take(room: &mut usize, names: usize) -> bool {
+/// Reserves room for so many names; false if there is not enough.
+fn reserve(room: &mut usize, names: usize) -> bool {
     let left = room.checked_sub(names);
     *room = left.unwrap_or(*room);
     left.is_some()
@@ -201,7 +193,7 @@ fn take(room: &mut usize, names: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::Instructions;
+    use model::Totals;
     use proptest::prelude::*;
 
     use super::*;
@@ -246,16 +238,27 @@ mod tests {
         assert!(sampling.add(2, 300, later));
         let profiles = sampling.profiles(&spans(&["a", "b"]), &symbols());
         let [a, b] = &profiles[..] else { panic!("{profiles:?}") };
-        assert_eq!(a.instructions(), Instructions { user: 4, kernel: 5, firmware: 0 });
-        let own = a.functions.iter().map(|it| (&*it.name, &*it.module, it.total().instructions));
-        assert_eq!(own.collect::<Vec<_>>(), [("[unknown]", "", 1), ("f", "", 1), ("g", "m", 3)]);
+        assert_eq!(a.totals(), Totals { user: 4, kernel: 5, firmware: 0 });
+        let rows = |of: fn(&Place) -> Option<String>| {
+            let rows = a.costs.rows().filter_map(|row| Some((of(row.place)?, row.sum(Some(0)))));
+            rows.map(|(name, samples)| format!("{name} {samples}")).collect::<Vec<_>>()
+        };
+        let functions = rows(|place| match place {
+            Place::Function { name, module } => Some(format!("{name} [{module}]")),
+            _ => None,
+        });
+        assert_eq!(functions, ["[unknown] [] 1", "f [] 1", "g [m] 3"]);
         let sampled = a.sampled.as_ref().unwrap();
         assert_eq!((sampled.lost, sampled.dropped, sampled.seconds()), (5, 6, 100e-9));
-        assert_eq!(a.since(150).unwrap().instructions().kernel, 2);
-        let programs = a.processes.iter().map(|it| (it.id, &*it.name, it.functions.join(";")));
-        let expected = [(7, "p", "main;guest::touch".to_owned()), (8, "q", String::new())];
-        assert_eq!(programs.collect::<Vec<_>>(), expected);
-        assert_eq!((&*b.phase, b.instructions().kernel, b.processes.len()), ("b", 2, 0));
+        assert_eq!(a.since(150).unwrap().totals().kernel, 2);
+        let programs = rows(|place| match place {
+            Place::Process { id, name, functions } => {
+                Some(format!("{id} {name} {}", functions.join(";")))
+            }
+            _ => None,
+        });
+        assert_eq!(programs, ["7 p main;guest::touch 3", "8 q  1"]);
+        assert_eq!((&*b.phase, b.totals()), ("b", Totals { kernel: 2, ..Totals::default() }));
     }
 
     #[test]
@@ -290,7 +293,7 @@ mod tests {
         let paths = [vec!["f"; 2], vec!["g"; 3]];
         let spans = spans(&["a"]);
         let profile = sampling.profile((1, &spans[1]), &paths, &BTreeMap::new(), &mut 4).unwrap();
-        assert_eq!(profile.instructions().total(), 5);
+        assert_eq!(profile.totals().total(), 5);
         assert_eq!(profile.sampled.as_ref().unwrap().dropped, 8);
         assert_eq!(profile.since(0).as_ref(), Some(&profile));
     }

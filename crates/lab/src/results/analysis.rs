@@ -117,6 +117,14 @@ pub enum AnalysisError {
         /// The experiment.
         experiment: ExperimentId,
     },
+    /// The boots do not have the cost that was asked for.
+    #[error("these boots have no `{asked}` by function; they have: {}", known.join(", "))]
+    NoCost {
+        /// The cost that was asked for.
+        asked: String,
+        /// Those that functions have.
+        known: Vec<String>,
+    },
     /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
     Different {

@@ -1,9 +1,11 @@
 //! Explains the difference between two stored variants of exact mode. Text, page and JSON are made from the
 //! result.
 
+use std::collections::BTreeSet;
+
 use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
 use kernels::Cache;
-use model::{Experiment, Kept, Point, Source, WorkloadUse};
+use model::{CostRow, Experiment, INSTRUCTIONS, Kept, Place, Point, Source, WorkloadUse};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::boot::code::code_difference;
@@ -23,6 +25,8 @@ pub struct ExplanationQuestion {
     pub workload: Option<String>,
     /// The phase; `None` for the measured phases together.
     pub phase: Option<String>,
+    /// The name of the cost; `None` for instructions.
+    pub cost: Option<String>,
 }
 
 /// The explanation of a difference, and the boots that it is of.
@@ -41,15 +45,18 @@ impl Explained {
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
         let phase = asked.phase.clone();
+        let cost = asked.cost.clone();
         let Found { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
         }
+        let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
+        check_cost(cost, &used, &kept)?;
         let [base, new] = sides(&experiment, places, &kept);
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
         let code = cache.and_then(|cache| code_difference(&cache, kernels));
-        let explanation = explain(&base, &new, &used, experiment.boots).with_code(code);
+        let explanation = explain(&base, &new, &used, experiment.boots, cost).with_code(code);
         check(&explanation, id, phase.as_deref())?;
         Ok(Self { explanation, phase, used, experiment, places, kept })
     }
@@ -66,7 +73,7 @@ impl Explained {
 
     fn of_phase(&self, phase: Option<&str>) -> Paths {
         let [base, new] = sides(&self.experiment, self.places, &self.kept);
-        paths(&base, &new, &self.used, phase)
+        paths(&base, &new, &self.used, (phase, &self.explanation.cost.name))
     }
 }
 
@@ -117,6 +124,26 @@ fn used<'a>(
         asked: asked.map(str::to_owned),
         known: known(),
     })
+}
+
+/// Checks that boots have this cost by function.
+fn check_cost(asked: &str, used: &WorkloadUse, kept: &[Kept]) -> Result<(), AnalysisError> {
+    let mut known = BTreeSet::new();
+    for profile in kept.iter().flat_map(|kept| &kept.boot.profiles) {
+        let is_function = |row: &CostRow<'_>| matches!(row.place, Place::Function { .. });
+        if profile.workload == used.manifest.name {
+            let rows = profile.costs.rows().filter(is_function);
+            let cells = rows.flat_map(|row| row.cells);
+            known.extend(cells.map(|it| &*profile.costs.costs()[usize::from(it.cost)].name));
+        }
+    }
+    match known.is_empty() || known.contains(asked) {
+        true => Ok(()),
+        false => Err(AnalysisError::NoCost {
+            asked: asked.to_owned(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
+    }
 }
 
 /// Checks that there is something to show.
@@ -186,7 +213,8 @@ mod tests {
         ] {
             let variants = ["old", new].map(str::to_owned);
             let workload = workload.map(str::to_owned);
-            let asked = ExplanationQuestion { experiment, variants, workload, phase: None };
+            let asked =
+                ExplanationQuestion { experiment, variants, workload, phase: None, cost: None };
             let error = Explained::of(&*store, asked).err().unwrap().to_string();
             assert!(error.starts_with(told), "{error}");
         }

@@ -3,7 +3,7 @@
 use compare::{
     Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
 };
-use model::{Experiment, Kept, WorkloadUse};
+use model::{Experiment, Kept, SAMPLES, WorkloadUse};
 use store::Archive;
 
 use crate::results::analysis::AnalysisError;
@@ -48,6 +48,6 @@ impl SampledProfiles {
     /// The call paths of the phase that was asked for, with the samples of a boot.
     pub fn paths(&self) -> Paths {
         let [base, new]: [VariantBoots<'_>; 2] = sides(&self.experiment, self.places, &self.kept);
-        paths(&base, &new, &self.used, self.difference.phase.as_deref())
+        paths(&base, &new, &self.used, (self.difference.phase.as_deref(), SAMPLES))
     }
 }

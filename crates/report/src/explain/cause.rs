@@ -12,7 +12,7 @@ const MAX_CAUSES: usize = 5;
 
 /// Which executed functions' code differs, by their part of the change: first those that differ beyond luck, where
 /// that is known. `None` where the code is not known.
-pub fn causes(section: &Section) -> Option<String> {
+pub fn causes(section: &Section, unit: &str) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     // Contributions are in order of size.
     let (sure, others): (Vec<_>, Vec<_>) =
@@ -23,7 +23,7 @@ pub fn causes(section: &Section) -> Option<String> {
         (0, _) => None,
         (_, 0) => Some(format!("The code of none {of} differs.")),
         (_, number) => Some(format!(
-            "The code of {} {of} differs; own instructions: {}.",
+            "The code of {} {of} differs; own {unit}: {}.",
             grouped(&number.to_string()),
             few(MAX_CAUSES, causes).join(", ")
         )),

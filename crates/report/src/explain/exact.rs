@@ -76,7 +76,9 @@ fn blocks(
     let Some(section) = explanation.section(phase) else {
         return Err(view::no_phase(explanation, phase.unwrap_or_default()));
     };
-    let found = headline::headlines(headlines, phase).into_iter().chain(cause::causes(section));
+    let found = headline::headlines(headlines, phase)
+        .into_iter()
+        .chain(cause::causes(section, &explanation.cost.unit));
     let found = found.map(lead).chain(view::unjudged(explanation, phase).map(note)).collect();
     let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };
     let drawn = paths.map(|paths| {
@@ -113,9 +115,9 @@ fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> 
     let [base, new] = names(explanation);
     let drawing = waterfall(explanation, section)?;
     Some(Block::Drawing(html! {
-        h2 { "From " (base) " to " (new) " in " (covered(explanation, section)) ": instructions by function" }
+        h2 { "From " (base) " to " (new) " in " (covered(explanation, section)) ": " (explanation.cost.unit) " by function" }
         p class="note" {
-            "A bar is the change of a function's own instructions, without those of what it \
+            "A bar is the change of a function's own " (explanation.cost.unit) ", without those of what it \
              calls. Where work moved from a function into others, its bar points back and \
              theirs point forward. Hollow: only one side executes the function; it may be \
              new, gone, renamed, inlined or split off. Pale: the change may be luck."
@@ -148,7 +150,7 @@ fn graphs(
             covered(explanation, section)
         ),
         names: names(explanation),
-        unit: "instructions",
+        unit: &explanation.cost.unit,
         moved: ": to another call path of the same function, between a function and its callees, or \
                 between callees of which one is new or gone",
         least: section.totals.kernel.floor.unwrap_or(0.0),

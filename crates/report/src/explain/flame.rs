@@ -77,7 +77,7 @@ pub struct Graphs<'a> {
     /// The two sides.
     pub names: [String; 2],
     /// What is counted.
-    pub unit: &'static str,
+    pub unit: &'a str,
     /// Where what only moved went, in words.
     pub moved: &'static str,
     /// The smallest change with the deepest colour, so that luck looks pale.

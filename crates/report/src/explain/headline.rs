@@ -40,19 +40,19 @@ fn parts(it: &Headline) -> String {
         (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
     let all: Vec<String> = named.chain(left).collect();
     let per_entry = if entries.is_some() { " per entry of it" } else { " in it" };
-    format!(" Own instructions{per_entry}: {}.", all.join(", "))
+    format!(" Own {}{per_entry}: {}.", it.unit, all.join(", "))
 }
 
 /// What happened in a phase, and the function that holds the change.
 pub fn headline(it: &Headline) -> String {
-    let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
+    let (kernel, phase, unit) = (&it.kernel, phase_name(&it.phase), &it.unit);
     let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
         None => "-".to_owned(),
-        Some("0.00 %") => "kernel instructions the same within 0.01 %".to_owned(),
+        Some("0.00 %") => format!("kernel {unit} the same within 0.01 %"),
         Some(change) if it.at_equal_entries => {
-            format!("{change} kernel instructions at equal entries")
+            format!("{change} kernel {unit} at equal entries")
         }
-        Some(change) => format!("{change} kernel instructions"),
+        Some(change) => format!("{change} kernel {unit}"),
     };
     let change = format!("Phase {phase}: {change}");
     let Some(holder) = &it.function else {

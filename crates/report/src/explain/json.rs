@@ -4,6 +4,7 @@ use compare::{
     Calls, Code, Contribution, Counter, Difference, Explanation, Only, SampledDifference, Section,
     Side,
 };
+use model::Cost;
 use serde::Serialize;
 
 use super::sampled;
@@ -21,6 +22,7 @@ struct Document<'a> {
     base: &'a Side,
     new: &'a Side,
     wanted_seeds: u32,
+    cost: &'a Cost,
     denominator: i128,
     not_modelled: [&'static str; 4],
     code_unknown: Option<&'a str>,
@@ -103,7 +105,8 @@ struct CounterDocument<'a> {
 }
 
 /// The attribution of the difference as one JSON object: figures in full precision, every row of every
-/// phase, names as the guest gave them. Keys with `exact` hold a whole number over `denominator`;
+/// phase, names as the guest gave them. `cost` is what is attributed; keys called
+/// `instructions` have it. Keys with `exact` hold a whole number over `denominator`;
 /// `per_entry` lists indices into `contributions`, and `sampled` has the sampled profiles of the same variants. No explanation causes an error.
 pub fn explain_json(
     explanation: &Explanation,
@@ -115,6 +118,7 @@ pub fn explain_json(
         base: &explanation.base,
         new: &explanation.new,
         wanted_seeds: explanation.wanted,
+        cost: &explanation.cost,
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
         code_unknown: explanation.unmarked.as_deref(),

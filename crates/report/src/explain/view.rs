@@ -43,8 +43,9 @@ pub fn title(explanation: &Explanation) -> String {
         format!("{} ({seeds})", excerpt(&side.name))
     };
     format!(
-        "{}, instructions: base {}, new {}; means over seeds",
+        "{}, {}: base {}, new {}; means over seeds",
         excerpt(&explanation.workload),
+        explanation.cost.unit,
         side(&explanation.base),
         side(&explanation.new),
     )
@@ -116,7 +117,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
                  cost as much. In parts: entered at its beginning and at a `.part`, so not \
                  compared per entry.";
     let code = match &explanation.unmarked {
-        None if explanation.all.iter().any(|all| causes(all).is_some()) => {
+        None if explanation.all.iter().any(|all| causes(all, "").is_some()) => {
             "Code differs: the function's own machine code differs (`faultline diff`), so it can be \
              a cause. Code same: its change is luck or a consequence of others."
                 .to_owned()
@@ -124,7 +125,10 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
         None => String::new(),
         Some(why) => format!("Functions are not marked by their code: {}.", excerpt(why)),
     };
-    let cuts = "Left out: instructions at the cuts between phases, which are the sampler's own.";
+    let cuts = format!(
+        "Left out: {} at the cuts between phases, which are the sampler's own.",
+        explanation.cost.unit
+    );
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
     let notes = [luck, words.to_owned(), code, format!("{cuts} {limits}")];
     notes.into_iter().filter(|note| !note.is_empty()).collect()
@@ -159,7 +163,7 @@ pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
             expected(counter),
         )
     });
-    error(section).into_iter().chain(compared).collect()
+    error(section, &explanation.cost.unit).into_iter().chain(compared).collect()
 }
 
 /// How many functions per entry, contributions and counters are beyond luck.
@@ -176,13 +180,13 @@ pub fn beyond(section: &Section) -> [usize; 3] {
 }
 
 /// Errors in the profiles of a section.
-fn error(section: &Section) -> Option<String> {
+fn error(section: &Section, unit: &str) -> Option<String> {
     let number = section.in_no_function;
     let size = grouped(&number.unsigned_abs().to_string());
     let what = match number.signum() {
         0 => return None,
-        1 => format!("{size} instructions of the kernel are in no function"),
-        _ => format!("the kernel's functions have {size} instructions more than the CPUs counted"),
+        1 => format!("{size} {unit} of the kernel are in no function"),
+        _ => format!("the kernel's functions have {size} {unit} more than the CPUs counted"),
     };
     Some(format!("ERROR{}: the profile of a seed is wrong: {what}.", within(section)))
 }
@@ -236,7 +240,8 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
         true => ", code that differs first",
         false => "",
     };
-    let title = format!("Own instructions per entry{}: {ranked}{first}", within(section));
+    let title =
+        format!("Own {} per entry{}: {ranked}{first}", explanation.cost.unit, within(section));
     let heads = ["base", "new", "change", "floor", "entries", "by cost", "function"];
     ranking(&title, &heads, rows, foot)
 }

@@ -63,12 +63,13 @@ pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup>
 
 /// The bars, from the baseline's total to that of the other variant.
 fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
+    let unit = &explanation.cost.unit;
     let total = |name: &str, value: f64| Bar {
         name: excerpt(name),
         ends: [0.0, value],
         class: TOTAL.to_owned(),
         figure: figure(&view::figure(value)),
-        title: format!("{}: {} instructions", excerpt(name), words::figure(value, 0)),
+        title: format!("{}: {} {unit}", excerpt(name), words::figure(value, 0)),
     };
     let mut bars = vec![total(&explanation.base.name, section.totals.all.base)];
     let mut sum = section.totals.all.base;
@@ -84,7 +85,7 @@ fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
     bars.extend(shown.clone().map(|it| {
         let name = excerpt(&it.subject.to_string());
         let title = format!(
-            "{name}{}: {} to {} instructions of its own",
+            "{name}{}: {} to {} {unit} of its own",
             note(it),
             words::figure(it.instructions.base, 0),
             words::figure(it.instructions.new, 0)

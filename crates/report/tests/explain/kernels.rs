@@ -1,7 +1,10 @@
 //! Synthetic exact profiles of two kernels: 200 functions whose numbers of entries vary by luck, and one
 //! function of the new kernel that executes 40 instructions more per entry.
 
-use model::{Boot, Chunk, Column, Count, Function, Instructions, Process, Profile, Stack};
+use model::{
+    ALL_CPUS, Boot, Chunk, Column, Cost, CostTable, ENTRIES, INSTRUCTIONS, Place, Privilege,
+    Profile,
+};
 
 use super::common::boot;
 
@@ -53,7 +56,14 @@ pub fn new() -> Vec<Boot> {
 
 /// The same boots without paths.
 pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
-    boots.iter_mut().flat_map(|boot| &mut boot.profiles).for_each(|it| it.stacks.clear());
+    for profile in boots.iter_mut().flat_map(|boot| &mut boot.profiles) {
+        let mut costs = CostTable::new(profile.costs.costs().to_vec());
+        for row in profile.costs.rows().filter(|row| !matches!(row.place, Place::Path(_))) {
+            let values = row.cells.iter().map(|cell| (cell.cost, cell.cpu, cell.value));
+            costs.push(row.place.clone(), values);
+        }
+        profile.costs = costs;
+    }
     boots
 }
 
@@ -126,12 +136,7 @@ fn profile(
     length: u64,
     luck: &mut Luck,
 ) -> Profile {
-    let mut profile = Profile {
-        workload: "autonuma".into(),
-        iteration,
-        phase: phase.into(),
-        ..Profile::default()
-    };
+    let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
     let mut kernel = 0;
     for (number, KernelFunction { path, entries, cost }) in functions.iter().enumerate() {
         // Helper 61 is another function in each kernel.
@@ -143,22 +148,27 @@ fn profile(
         let instructions = luck.about(entries * cost, cost_luck);
         kernel += instructions;
         let name = path[path.len() - 1].clone();
-        profile.functions.push(Function {
-            name,
-            module: String::new(),
-            counts: vec![Count { instructions, entries }],
-        });
-        profile.stacks.push(Stack { functions: path.clone(), instructions });
+        let function = Place::Function { name, module: String::new() };
+        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
+        costs.push(Place::Path(path.clone()), [(0, ALL_CPUS, instructions)]);
     }
     let user = luck.about(90_000_000 * length, 800);
-    let named = user / 100 * 98;
-    profile.processes = vec![process(211, "numa01", named), process(1, "agent", user / 100)];
-    profile.cpus = vec![Instructions { user, kernel, firmware: 1200 }];
-    profile
-}
-
-fn process(id: u32, name: &str, instructions: u64) -> Process {
-    Process { id, name: name.into(), instructions: vec![instructions], ..Process::default() }
+    for (id, name, instructions) in [(211, "numa01", user / 100 * 98), (1, "agent", user / 100)] {
+        let process = Place::Process { id, name: name.into(), functions: Vec::new() };
+        costs.push(process, [(0, 0, instructions)]);
+    }
+    for (privilege, instructions) in
+        [(Privilege::User, user), (Privilege::Kernel, kernel), (Privilege::Firmware, 1200)]
+    {
+        costs.push(Place::All(privilege), [(0, 0, instructions)]);
+    }
+    Profile {
+        workload: "autonuma".into(),
+        iteration,
+        phase: phase.into(),
+        costs,
+        ..Profile::default()
+    }
 }
 
 fn chunk(iteration: u32, phase: &str, length: u64, new: bool, luck: &mut Luck) -> Chunk {

@@ -8,18 +8,27 @@ mod sampled;
 
 use common::{boot, columns, variant, words};
 use compare::{Callee, Difference, Explanation, Headline, Holder, Paths};
-use model::{Boot, Count, Function, Instructions, Millis, Process, Profile, Stack, WorkloadUse};
+use model::{
+    ALL_CPUS, Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege, Profile,
+    WorkloadUse,
+};
 
 const WORKLOAD: &str = "autonuma";
 
 /// Explains boots. The longer side has all wanted seeds.
 fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
+    explained_cost(base, new, INSTRUCTIONS)
+}
+
+/// Explains a cost.
+fn explained_cost(base: &[Boot], new: &[Boot], cost: &str) -> (Explanation, Paths) {
+    let wanted = base.len().max(new.len()) as u32;
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &[base, new]);
     let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     (
-        compare::explain(&columns[0], &columns[1], &used, base.len().max(new.len()) as u32),
-        compare::paths(&columns[0], &columns[1], &used, None),
+        compare::explain(&columns[0], &columns[1], &used, wanted, cost),
+        compare::paths(&columns[0], &columns[1], &used, (None, cost)),
     )
 }
 
@@ -69,22 +78,27 @@ fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
     let columns = columns(&variants, &[&old, &new]);
     let mut used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     used.manifest.preparation = vec!["".into(), "steady".into(), "none".into()];
-    let explanation = compare::explain(&columns[0], &columns[1], &used, old.len() as u32);
+    let explanation =
+        compare::explain(&columns[0], &columns[1], &used, old.len() as u32, INSTRUCTIONS);
     let said = "ranks one that only prepares: ";
     let all = words(&text(&explanation, None));
     assert!(all.contains(&format!("{said}(no phase), steady.")), "{all}");
     assert!(!words(&text(&explanation, Some("steady"))).contains(said));
-    let paths = compare::paths(&columns[0], &columns[1], &used, None);
+    let paths = compare::paths(&columns[0], &columns[1], &used, (None, INSTRUCTIONS));
     let page = report::explain_html(&explanation, &[], &paths, None, None);
     assert!(page.contains(said) && page.contains("in the measured phases"));
     // One phase is measured.
     let [measured, fill] = [None, Some("fill")].map(|phase| explanation.section(phase).unwrap());
     assert_eq!(measured.contributions, fill.contributions);
-    assert_eq!(paths, compare::paths(&columns[0], &columns[1], &used, Some("fill")));
+    assert_eq!(
+        paths,
+        compare::paths(&columns[0], &columns[1], &used, (Some("fill"), INSTRUCTIONS))
+    );
     let change = |phase| column(&text(&explanation, phase), "Contributions", "by all");
     assert_eq!(change(None), change(Some("fill")));
     used.manifest.preparation.push("fill".into());
-    let explanation = compare::explain(&columns[0], &columns[1], &used, old.len() as u32);
+    let explanation =
+        compare::explain(&columns[0], &columns[1], &used, old.len() as u32, INSTRUCTIONS);
     assert_eq!(
         (explanation.section(None), &explanation.measured),
         (explanation.all.as_ref(), &None)
@@ -144,7 +158,11 @@ fn every_table_has_one_figure_by_cost() {
 #[test]
 fn instructions_in_no_function_are_reported_as_an_error() {
     let mut new = kernels::new();
-    new[1].profiles[2].cpus[0].kernel += 77;
+    let costs = &mut new[1].profiles[2].costs;
+    *costs = costs.with_values(|place, cell| match place {
+        Place::All(Privilege::Kernel) => cell.value + 77,
+        _ => cell.value,
+    });
     let (explanation, paths) = explained(&kernels::old(), &new);
     let error =
         "ERROR: the profile of a seed is wrong: 77 instructions of the kernel are in no function";
@@ -192,6 +210,7 @@ fn the_headline_comes_first() {
         phase: phase.into(),
         kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
         function,
+        unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
         listed: true,
@@ -270,6 +289,7 @@ fn a_kernel_threads_function_has_totals() {
             phase: "merge".into(),
             kernel: Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) },
             function: Some(Holder { callee, ..holder.clone() }),
+            unit: "instructions".into(),
             at_equal_entries: false,
             followed: true,
             listed: true,
@@ -312,28 +332,21 @@ fn nothing_to_explain() {
 fn hostile(more: u64) -> Boot {
     let names =
         ["<script>alert(1)</script>", "\"'&]]>", "a;b 7 8", "\x1b[2J\r\n\0", "\u{202e}x", ""];
-    let function = |name: &str| Function {
-        name: name.into(),
-        module: "<b>\n".into(),
-        counts: vec![Count { instructions: 100 + more, entries: 2 }],
-    };
-    let stack = |name: &str| Stack {
-        functions: vec!["--></svg>".into(), name.into()],
-        instructions: 100 + more,
-    };
-    let process = |name: &str| Process {
-        id: 1,
-        name: name.into(),
-        instructions: vec![u64::MAX],
-        ..Process::default()
-    };
+    let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+    for name in names {
+        let path = vec!["--></svg>".into(), name.into()];
+        costs.push(Place::Path(path), [(0, ALL_CPUS, 100 + more)]);
+        let process = Place::Process { id: 1, name: name.into(), functions: Vec::new() };
+        costs.push(process, [(0, 0, u64::MAX)]);
+        let function = Place::Function { name: name.into(), module: "<b>\n".into() };
+        costs.push(function, [(0, 0, 100 + more), (1, 0, 2)]);
+    }
+    costs.push(Place::All(Privilege::User), [(0, 0, u64::MAX), (0, 1, u64::MAX)]);
+    costs.push(Place::All(Privilege::Firmware), [(0, 0, 7), (0, 1, 7)]);
     let profile = Profile {
         workload: WORKLOAD.into(),
         phase: "</style><img src=x onerror=alert(1)>".into(),
-        cpus: vec![Instructions { user: u64::MAX, kernel: 0, firmware: 7 }; 2],
-        functions: names.map(function).into(),
-        processes: names.map(process).into(),
-        stacks: names.map(stack).into(),
+        costs,
         ..Profile::default()
     };
     Boot { profiles: vec![profile], ..boot(0) }
@@ -433,17 +446,14 @@ fn without_paths_the_graph_is_flat_and_says_so() {
 fn frames_of_one_path_stay_together() {
     // As texts, `clone3;b` comes between `clone` and `clone;a`.
     let with = |paths: &[(&[&str], u64)]| {
-        let stacks = paths.iter().map(|&(path, instructions)| Stack {
-            functions: path.iter().map(|&name| name.to_owned()).collect(),
-            instructions,
-        });
+        let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
+        for &(path, instructions) in paths {
+            let path = path.iter().map(|&name| name.to_owned()).collect();
+            costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
+        }
         let kernel = paths.iter().map(|path| path.1).sum();
-        let profile = Profile {
-            workload: WORKLOAD.into(),
-            cpus: vec![Instructions { kernel, ..Instructions::default() }],
-            stacks: stacks.collect(),
-            ..Profile::default()
-        };
+        costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+        let profile = Profile { workload: WORKLOAD.into(), costs, ..Profile::default() };
         Boot { profiles: vec![profile], ..boot(0) }
     };
     let boot = with(&[(&["clone"], 5), (&["clone", "a"], 7), (&["clone3", "b"], 2)]);
@@ -458,16 +468,16 @@ fn frames_of_one_path_stay_together() {
 #[test]
 fn the_json_document() {
     let simple = |seed, entries, instructions| {
-        let function = Function {
-            name: "do_anonymous_page.isra.0".into(),
-            module: String::new(),
-            counts: vec![Count { instructions, entries }],
-        };
+        let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+        let name = "do_anonymous_page.isra.0".into();
+        let function = Place::Function { name, module: String::new() };
+        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
+        costs.push(Place::All(Privilege::User), [(0, 0, 5)]);
+        costs.push(Place::All(Privilege::Kernel), [(0, 0, instructions)]);
         let profile = Profile {
             workload: WORKLOAD.into(),
             phase: "fill".into(),
-            cpus: vec![Instructions { user: 5, kernel: instructions, firmware: 0 }],
-            functions: vec![function],
+            costs,
             ..Profile::default()
         };
         let mut boot = Boot { profiles: vec![profile], ..boot(seed) };
@@ -479,4 +489,45 @@ fn the_json_document() {
         &[simple(0, 11, 150), simple(1, 11, 150)],
     );
     insta::assert_snapshot!(report::explain_json(&explanation, None).unwrap());
+}
+
+/// Four seeds in which `f` misses the cache for every entry, more often in the new kernel.
+#[test]
+fn any_cost_is_explained_in_its_own_words() {
+    let seeds = |misses: u64| {
+        let boot = |seed: u32| {
+            let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES, "misses"].map(Cost::new));
+            let luck = u64::from(seed % 2);
+            for (name, misses) in [("f", 100 * misses + luck), ("g", 70 + luck)] {
+                let path = Place::Path(vec!["entry".into(), name.into()]);
+                costs.push(path, [(0, ALL_CPUS, 5000), (2, ALL_CPUS, misses)]);
+                let function = Place::Function { name: name.into(), module: String::new() };
+                costs.push(function, [(0, 0, 5000), (1, 0, 100), (2, 0, misses)]);
+            }
+            let (phase, workload) = ("run".into(), WORKLOAD.into());
+            let profile = Profile { workload, phase, costs, ..Profile::default() };
+            Boot { profiles: vec![profile], ..boot(seed) }
+        };
+        (0..4).map(boot).collect::<Vec<_>>()
+    };
+    let (base, new) = (seeds(2), seeds(3));
+    let (explanation, paths) = explained_cost(&base, &new, "misses");
+    let variants = ["6.1", "6.12"].map(variant);
+    let columns = columns(&variants, &[&base, &new]);
+    let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
+    let headlines = compare::headlines(&explanation, &used, |phase| {
+        compare::paths(&columns[0], &columns[1], &used, (Some(phase), "misses"))
+    });
+    insta::assert_snapshot!(report::explain(&explanation, &headlines, None, 10));
+    let page = report::explain_html(&explanation, &headlines, &paths, None, None);
+    assert!(page.contains("misses by function") && page.contains("more kernel misses"), "{page}");
+    // Entries have no cost an entry.
+    let (entries, _) = explained_cost(&base, &new, ENTRIES);
+    let all = entries.all.as_ref().unwrap();
+    assert_eq!(
+        (all.totals.kernel.base, all.totals.kernel.new, all.in_no_function),
+        (200.0, 200.0, 0)
+    );
+    assert!(all.contributions.iter().all(|it| it.calls.as_ref().unwrap().per_entry.is_none()));
+    assert_eq!(explained(&base, &new).0.all.unwrap().change, 0);
 }

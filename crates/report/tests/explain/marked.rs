@@ -2,7 +2,7 @@
 
 use code::{Change, CodeDifference, Function, Size};
 use compare::{Explanation, Subject};
-use model::Boot;
+use model::{Boot, Place};
 
 use super::{explained, kernels, text};
 
@@ -50,12 +50,11 @@ fn causes_are_named_first() {
 #[test]
 fn causes_are_ranked_by_their_part_of_the_change() {
     let mut new = kernels::new();
-    let profiles = new.iter_mut().flat_map(|boot| &mut boot.profiles);
-    let functions = profiles.flat_map(|profile| &mut profile.functions);
-    let often = functions.filter(|function| function.name == "vmstat_update");
-    for count in often.flat_map(|function| &mut function.counts) {
-        count.entries *= 100;
-        count.instructions *= 100;
+    for profile in new.iter_mut().flat_map(|boot| &mut boot.profiles) {
+        profile.costs = profile.costs.with_values(|place, cell| match place {
+            Place::Function { name, .. } if name == "vmstat_update" => 100 * cell.value,
+            _ => cell.value,
+        });
     }
     let said = text(&marked_in(&new, &["vmstat_update", kernels::PLANTED]), None);
     let said = said.replace('\n', " ");

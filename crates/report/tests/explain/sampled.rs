@@ -1,7 +1,7 @@
 //! Prints the comparison of sampled profiles.
 
 use compare::{Judging, Part, Paths, SampledDifference};
-use model::{Boot, Millis, Process, Profile, Sampled, Stack, WorkloadUse};
+use model::{Boot, Millis, Place, Profile, SAMPLES, Sampled, WorkloadUse};
 use report::{sampled, sampled_html, sampled_json};
 
 use super::common::{self, boot, columns, variant, words};
@@ -10,24 +10,20 @@ use super::{WORKLOAD, explained, kernels};
 /// A boot with a phase of 10 seconds.
 fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
     let luck = [0, 3, 1, 4][number as usize];
-    let stack = |functions: &[&str], instructions| Stack {
-        functions: functions.iter().map(|&name| name.to_owned()).collect(),
-        instructions,
+    let path = |functions: &[&str], samples| {
+        (Place::Path(functions.iter().map(|&name| name.to_owned()).collect()), samples)
     };
-    let mut profile = Profile {
+    let process = Place::Process { id: 7, name: "numa\x1b01".into(), functions: Vec::new() };
+    let taken = [
+        path(&["asm_exc_page_fault", "handle_mm_fault", "clear_page_erms"], 400 + 2 * luck),
+        path(&["asm_exc_page_fault", "handle_mm_fault", "planted<b>"], planted + luck),
+        path(&["asm_exc_page_fault", "rare"], 1),
+        (process, 100),
+    ];
+    let profile = Profile {
         workload: WORKLOAD.into(),
         phase: "steady".into(),
-        stacks: vec![
-            stack(&["asm_exc_page_fault", "handle_mm_fault", "clear_page_erms"], 400 + 2 * luck),
-            stack(&["asm_exc_page_fault", "handle_mm_fault", "planted<b>"], planted + luck),
-            stack(&["asm_exc_page_fault", "rare"], 1),
-        ],
-        processes: vec![Process {
-            id: 7,
-            name: "numa\x1b01".into(),
-            instructions: vec![100],
-            ..Process::default()
-        }],
+        costs: Profile::sampled_costs(taken, |_| String::new()),
         sampled: Some(Sampled {
             event: "cpu-clock".into(),
             frequency: 99,
@@ -38,7 +34,6 @@ fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
         }),
         ..Profile::default()
     };
-    profile.sum_up(|_| String::new());
     Boot { block: number, profiles: vec![profile], ..boot(number) }
 }
 
@@ -53,7 +48,7 @@ fn compared(base: &[Boot], new: &[Boot]) -> (SampledDifference, Paths) {
     let sides = [&columns[0], &columns[1]];
     (
         compare::sampled(sides, &used, None, &Judging::default()),
-        compare::paths(&columns[0], &columns[1], &used, None),
+        compare::paths(&columns[0], &columns[1], &used, (None, SAMPLES)),
     )
 }
 

@@ -219,6 +219,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             parts: Vec::new(),
             callee: None,
         }),
+        unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
         listed: true,

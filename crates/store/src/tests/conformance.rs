@@ -2,7 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use model::{Boot, Experiment, Manifest, Mode, Outcome, Profile, Sequential, UserspaceLock};
+use model::{
+    Boot, Experiment, Manifest, Mode, Outcome, Privilege, Profile, Sequential, Target,
+    UserspaceLock,
+};
 
 use super::{as_kept, boot, experiment};
 use crate::{Archive, Detail, Error, ExperimentId, ExperimentRow, Standing, Trouble};
@@ -107,15 +110,14 @@ pub fn ends_of_series_give_their_differences(place: &dyn Place) {
     let read =
         |store: &dyn Archive| store.boots(id, Detail::Ends(&["vmstat"])).unwrap().remove(0).boot;
     let ends = read(&*store);
-    let accesses = |profile: &Profile| Profile {
-        workload: profile.workload.clone(),
-        iteration: profile.iteration,
-        phase: profile.phase.clone(),
-        accesses: profile.accesses.clone(),
-        ..Profile::default()
-    };
-    assert_eq!(ends.profiles, whole.profiles.iter().map(accesses).collect::<Vec<_>>());
-    assert!(ends.profiles.iter().all(|profile| !profile.accesses.is_empty()));
+    assert_eq!(ends.profiles.len(), whole.profiles.len());
+    for (own, whole) in ends.profiles.iter().zip(&whole.profiles) {
+        let id = |it: &Profile| (it.workload.clone(), it.iteration, it.phase.clone());
+        assert_eq!(id(own), id(whole));
+        assert_eq!(own.costs.costs(), whole.costs.costs());
+        assert_eq!(own.costs.places(), [model::Place::Memory(Privilege::User, Target::Node(1))]);
+        assert_eq!(own.costs.cells(), &whole.costs.cells()[..2]);
+    }
     let chunks: Vec<_> = whole.chunks.iter().filter(|it| it.source == "vmstat").collect();
     assert_eq!(ends.chunks.len(), chunks.len());
     for (ends, whole) in ends.chunks.iter().zip(chunks) {

@@ -14,10 +14,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use model::{
-    Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Execution, Experiment,
-    Function, HostLoad, Instructions, Kept, Machine, Manifest, Metric, Millis, Outcome, Privilege,
-    Problem, ProblemKind, Profile, Provenance, Sample, Setting, Stack, Target, Topology, Usage,
-    Variant, WorkloadUse,
+    ALL_CPUS, Accel, Boot, BootFacts, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES,
+    Execution, Experiment, HostLoad, INSTRUCTIONS, Kept, LOADS, Machine, Manifest, Metric, Millis,
+    Outcome, Place, Privilege, Problem, ProblemKind, Profile, Provenance, STORES, Sample, Setting,
+    Target, Topology, Usage, Variant, WorkloadUse,
 };
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tempfile::TempDir;
@@ -249,25 +249,25 @@ fn facts(variant: &str) -> BootFacts {
 }
 
 fn profile(phase: &str) -> Profile {
-    let function = |name: &str, module: &str| Function {
-        name: name.into(),
-        module: module.into(),
-        counts: vec![Count { instructions: u64::MAX, entries: 1 }, Count::default()],
-    };
+    let names = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
+    let mut costs = CostTable::new(names.map(Cost::new));
+    let name = || "do_anonymous_page".to_owned();
+    let function =
+        |name: &str, module: &str| Place::Function { name: name.into(), module: module.into() };
+    costs.push(Place::Memory(Privilege::User, Target::Node(1)), [(2, 1, 5), (3, 1, 3)]);
+    costs.push(Place::Path(vec![name(), name()]), [(0, ALL_CPUS, 9)]);
+    for function in [function(&name(), ""), function("ext4_da_map", "ext4")] {
+        costs.push(function, [(0, 0, u64::MAX), (1, 0, 1)]);
+    }
+    let all = [(Privilege::Kernel, 2), (Privilege::User, 1), (Privilege::Firmware, 3)];
+    for (privilege, instructions) in all {
+        costs.push(Place::All(privilege), [(0, 0, instructions), (0, 1, instructions)]);
+    }
     Profile {
         workload: "autonuma".into(),
         iteration: 1,
         phase: phase.into(),
-        cpus: vec![Instructions { user: 1, kernel: 2, firmware: 3 }; 2],
-        functions: vec![function("do_anonymous_page", ""), function("ext4_da_map", "ext4")],
-        accesses: vec![Accesses {
-            cpu: 1,
-            privilege: Privilege::User,
-            target: Target::Node(1),
-            loads: 5,
-            stores: 3,
-        }],
-        stacks: vec![Stack { functions: vec!["do_anonymous_page".into(); 2], instructions: 9 }],
+        costs,
         ..Profile::default()
     }
 }

@@ -1,6 +1,6 @@
 //! Properties of the explanations of any boots.
 
-use model::{Boot, Count, Function, Instructions, Process, Profile};
+use model::{Boot, Cell, Cost, CostTable, ENTRIES, Privilege, Profile};
 use proptest::prelude::*;
 
 use super::*;
@@ -8,37 +8,28 @@ use super::*;
 /// Any profile of any phase, its sums consistent or not.
 fn any_profile() -> impl Strategy<Value = Profile> {
     let number = || prop_oneof![4 => 0..1000u64, 1 => any::<u64>()];
-    let count =
-        (number(), 0..50u64).prop_map(|(instructions, entries)| Count { instructions, entries });
-    let function = (
-        "[a-c](\\.(part|isra)\\.0)?(\\.cold)?|\\PC{0,3}",
-        "(nfs)?",
-        prop::collection::vec(count, 0..3),
-    )
-        .prop_map(|(name, module, counts)| Function { name, module, counts });
-    let process = (0..3u32, "[a-b]|\\PC{0,3}", prop::collection::vec(number(), 0..3)).prop_map(
-        |(id, name, instructions)| Process { id, name, instructions, ..Process::default() },
-    );
-    let cpu = (number(), number(), number()).prop_map(|(user, kernel, firmware)| Instructions {
-        user,
-        kernel,
-        firmware,
+    let values = |costs: u16| prop::collection::vec((0..costs, 0..3u16, number()), 0..5);
+    let function = ("[a-c](\\.(part|isra)\\.0)?(\\.cold)?|\\PC{0,3}", "(nfs)?")
+        .prop_map(|(name, module)| Place::Function { name, module });
+    let process = (0..3u32, "[a-b]|\\PC{0,3}").prop_map(|(id, name)| Place::Process {
+        id,
+        name,
+        functions: Vec::new(),
     });
+    let privilege = prop::sample::select(&Privilege::ALL[..]).prop_map(Place::All);
     let parts = (
         0..2u32,
         "(fill|run)?",
-        prop::collection::vec(cpu, 0..3),
-        prop::collection::vec(function, 0..6),
-        prop::collection::vec(process, 0..4),
+        prop::collection::vec((function, values(2)), 0..6),
+        prop::collection::vec((process, values(1)), 0..4),
+        prop::collection::vec((privilege, values(1)), 0..4),
     );
-    parts.prop_map(|(iteration, phase, cpus, functions, processes)| Profile {
-        workload: WORKLOAD.into(),
-        iteration,
-        phase,
-        cpus,
-        functions,
-        processes,
-        ..Profile::default()
+    parts.prop_map(|(iteration, phase, functions, processes, all)| {
+        let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
+        for (place, values) in functions.into_iter().chain(processes).chain(all) {
+            costs.push(place, values);
+        }
+        Profile { workload: WORKLOAD.into(), iteration, phase, costs, sampled: None }
     })
 }
 
@@ -54,9 +45,13 @@ fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
 fn turned(boots: &[Boot]) -> Vec<Boot> {
     let turned = boots.iter().rev().cloned().map(|mut boot| {
         for profile in &mut boot.profiles {
-            profile.cpus.reverse();
-            profile.functions.reverse();
-            profile.processes.reverse();
+            let mut turned = CostTable::new(profile.costs.costs().to_vec());
+            let rows: Vec<_> = profile.costs.rows().collect();
+            for row in rows.into_iter().rev() {
+                let value = |cell: &Cell| (cell.cost, 2 - cell.cpu, cell.value);
+                turned.push(row.place.clone(), row.cells.iter().map(value));
+            }
+            profile.costs = turned;
         }
         boot
     });
@@ -68,11 +63,15 @@ fn in_no_function(boots: &[Boot], phase: Option<&str>) -> i128 {
     let profiles = boots.iter().flat_map(|boot| &boot.profiles);
     let own = profiles.filter(|it| phase.is_none_or(|phase| it.phase == phase));
     let excess = own.map(|profile| {
-        let kernel: i128 = profile.cpus.iter().map(|it| i128::from(it.kernel)).sum();
-        let counts = profile.functions.iter().flat_map(|it| &it.counts);
-        kernel - counts.map(|it| i128::from(it.instructions)).sum::<i128>()
+        let is_function = |place: &Place| matches!(place, Place::Function { .. });
+        sum(profile, |place| *place == Place::All(Privilege::Kernel)) - sum(profile, is_function)
     });
     excess.sum()
+}
+
+/// Instructions of some places.
+fn sum(profile: &Profile, wanted: impl Fn(&Place) -> bool) -> i128 {
+    profile.costs.sum(INSTRUCTIONS, wanted).cast_signed()
 }
 
 proptest! {
@@ -97,8 +96,8 @@ proptest! {
         let phases: i128 = explanation.phases.iter().map(|section| section.change).sum();
         prop_assert_eq!(phases, all.change);
         let total = |boots: &[Boot]| -> i128 {
-            let cpus = boots.iter().flat_map(|boot| &boot.profiles).flat_map(|it| &it.cpus);
-            cpus.map(|it| i128::from(it.user) + i128::from(it.kernel) + i128::from(it.firmware)).sum()
+            let profiles = boots.iter().flat_map(|boot| &boot.profiles);
+            profiles.map(|it| sum(it, |place| matches!(place, Place::All(_)))).sum()
         };
         let change = total(&new) * base.len() as i128 - total(&base) * new.len() as i128;
         let both = (base.len() * new.len()) as i128;

@@ -350,7 +350,7 @@ fn equal_entries_are_those_of_the_explanation() {
     let dear = entering([2400, 1400, 900, 2900, 1400], 200);
     let variants = ["base", "new", "dear"].map(variant);
     let columns = columns(&variants, &[&base, &new, &dear]);
-    let explanation = crate::explain(&columns[0], &columns[1], &used(manifest()), 5);
+    let explanation = crate::explain(&columns[0], &columns[1], &used(manifest()), 5, INSTRUCTIONS);
     let explained = explanation.section(Some("run")).unwrap().totals.equal.unwrap();
     let equal = |columns: &[VariantBoots<'_>]| {
         let table = table(&used(manifest()), columns, Some(5), &Judging::default());

@@ -9,7 +9,7 @@ use ::import::{MAX_PERF, PerfSamples, perf_json, perf_script};
 use kernels::digest;
 use model::{
     Boot, BootFacts, Experiment, HostLoad, Imported, Limits, Machine, Manifest, Millis, Outcome,
-    Profile, Profiling, Sampler, Topology, Variant, WorkloadUse, count,
+    Place, Profile, Profiling, Sampler, Topology, Variant, WorkloadUse, count,
 };
 use report::escape;
 use sha2::{Digest, Sha256};
@@ -122,9 +122,12 @@ fn is_same_recording(one: &PerfSamples, other: &PerfSamples) -> bool {
     let microseconds = |it: &PerfSamples| {
         it.profile.sampled.as_ref().map(|sampled| [sampled.begun / 1000, sampled.ended / 1000])
     };
-    microseconds(one) == microseconds(other)
-        && one.profile.functions == other.profile.functions
-        && one.profile.instructions() == other.profile.instructions()
+    let functions = |it: &PerfSamples| {
+        let rows = it.profile.costs.rows();
+        let rows = rows.filter(|it| matches!(it.place, Place::Function { .. } | Place::All(_)));
+        rows.map(|row| (row.place.clone(), row.sum(Some(0)))).collect::<Vec<_>>()
+    };
+    microseconds(one) == microseconds(other) && functions(one) == functions(other)
 }
 
 /// Reads a file. Fails if it has no samples of the event.
@@ -163,14 +166,14 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
     let others = || samples.others.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let found = match event {
         Some(event) if event != of => Some(of.to_owned()),
-        Some(_) if samples.profile.instructions().total() == 0 => Some(others()),
+        Some(_) if samples.profile.totals().total() == 0 => Some(others()),
         _ => None,
     };
     if let Some(found) = found.filter(|found| !found.is_empty()) {
         let message = format!("{}: its samples are of {}: change --event", shown(), escape(&found));
         return Err(Failure::Usage(message));
     }
-    let total = samples.profile.instructions().total();
+    let total = samples.profile.totals().total();
     if total > 0 && samples.nowhere == total {
         let message = format!(
             "{}: no sample has a function, so nothing tells the kernel from programs: print the fields `ip`, `sym` and \
@@ -208,7 +211,7 @@ impl Read for Hashed {
 fn describe(path: &Path, samples: &PerfSamples) -> Result<(), Failure> {
     let PerfSamples { profile, others, idle, dropped, nowhere, unread } = samples;
     let event = profile.sampled.as_ref().map_or("", |it| &it.event);
-    let samples = profile.instructions().total() as usize;
+    let samples = profile.totals().total() as usize;
     let mut text = format!(
         "{}: {} of {}\n",
         escape(&path.display().to_string()),

@@ -1,0 +1,276 @@
+//! A table of named costs: what was counted, where, on which CPU.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Better;
+
+/// The cost of executed instructions. Exact mode adds a metric of this name to every workload, with the labels `total`,
+/// `user` and `kernel`, in the unit of the same name.
+pub const INSTRUCTIONS: &str = "instructions";
+/// The cost of entries: executions of a function's first instruction.
+pub const ENTRIES: &str = "entries";
+/// The cost of loads from memory.
+pub const LOADS: &str = "loads";
+/// The cost of stores to memory.
+pub const STORES: &str = "stores";
+/// The cost of a sampled profile: samples of what was running.
+pub const SAMPLES: &str = "samples";
+
+/// The CPU of a cell that stands for all CPUs together.
+pub const ALL_CPUS: u16 = u16::MAX;
+
+/// Stands for the functions of a program if they are not known.
+pub const USER: &str = "[user]";
+
+/// Privilege level of executed code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privilege {
+    /// The kernel, in the upper half of the address space.
+    Kernel,
+    /// Programs in user mode.
+    User,
+    /// Privileged, in the lower half of the address space: firmware, and the kernel's first
+    /// instructions on each CPU.
+    Firmware,
+}
+
+impl Privilege {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Kernel, Self::User, Self::Firmware];
+}
+
+/// The target of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// Memory of a NUMA node.
+    Node(u16),
+    /// A device's registers.
+    Device,
+    /// Memory of no node: that of devices, such as the recorder's.
+    Elsewhere,
+}
+
+/// What is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cost {
+    /// Its name, unique in a table.
+    pub name: String,
+    /// The unit of its values, in the plural.
+    pub unit: String,
+    /// Which direction is good; none if neither is.
+    pub better: Option<Better>,
+}
+
+impl Cost {
+    /// A cost whose unit has its name, and of which less is better.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), unit: name.to_owned(), better: Some(Better::Lower) }
+    }
+}
+
+/// Where something is counted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Place {
+    /// The memory that instructions of this privilege access, without page walks and instruction fetches. A
+    /// read-modify-write counts as a load and a store.
+    Memory(Privilege, Target),
+    /// A call path in the kernel: its functions, outermost first. The costs are those of the last one itself.
+    Path(Vec<String>),
+    /// A process in user mode: all threads of one thread group.
+    Process {
+        /// The thread group's id.
+        id: u32,
+        /// The name of the thread that ran.
+        name: String,
+        /// The functions of the program on the call path, outermost first; none if they are not known.
+        functions: Vec<String>,
+    },
+    /// A kernel function, without its callees. Functions of the same name are counted together.
+    Function {
+        /// The kernel's symbol, with compiler suffixes such as `.isra.0`.
+        name: String,
+        /// Its module; empty for the kernel itself.
+        module: String,
+    },
+    /// Everything with a privilege.
+    All(Privilege),
+}
+
+/// The frames of a process's call path, outermost first: its functions, or [`USER`] if they are not known.
+pub fn program_frames(functions: &[String]) -> impl Iterator<Item = &str> {
+    let unknown = functions.is_empty().then_some(USER);
+    functions.iter().map(String::as_str).chain(unknown)
+}
+
+/// A value that is not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// The place, as an index into [`CostTable::places`].
+    pub place: u32,
+    /// The cost, as an index into [`CostTable::costs`].
+    pub cost: u16,
+    /// The CPU's number, or [`ALL_CPUS`].
+    pub cpu: u16,
+    /// The value in the unit of the cost.
+    pub value: u64,
+}
+
+/// Costs by place and CPU. It is sparse: what is not in a cell is 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostTable {
+    costs: Vec<Cost>,
+    places: Vec<Place>,
+    cells: Vec<Cell>,
+}
+
+/// A place and its cells, sorted by cost and CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct CostRow<'a> {
+    /// The place.
+    pub place: &'a Place,
+    /// Its cells.
+    pub cells: &'a [Cell],
+}
+
+impl CostRow<'_> {
+    /// The sum of a cost over all CPUs; 0 for a cost that the table does not have.
+    pub fn sum(&self, cost: Option<u16>) -> u128 {
+        let own = self.cells.iter().filter(|cell| Some(cell.cost) == cost);
+        own.map(|cell| u128::from(cell.value)).sum()
+    }
+}
+
+impl CostTable {
+    /// A table of these costs without places.
+    pub fn new(costs: impl IntoIterator<Item = Cost>) -> Self {
+        Self { costs: costs.into_iter().collect(), ..Self::default() }
+    }
+
+    /// A table from its parts. `None` if cells are not sorted by place, cost and CPU, if two are of the same place, cost
+    /// and CPU, or if one is 0 or refers to a cost or place that is missing.
+    pub fn of(costs: Vec<Cost>, places: Vec<Place>, cells: Vec<Cell>) -> Option<Self> {
+        let order = |cell: &Cell| (cell.place, cell.cost, cell.cpu);
+        let is_sorted = cells.is_sorted_by(|one, other| order(one) < order(other));
+        let is_known = |cell: &Cell| {
+            (cell.place as usize) < places.len()
+                && usize::from(cell.cost) < costs.len()
+                && cell.value > 0
+        };
+        (is_sorted && cells.iter().all(is_known)).then_some(Self { costs, places, cells })
+    }
+
+    /// Adds a place with values by cost and CPU, and returns the place's number. Values of the same cost and CPU are
+    /// added up.
+    ///
+    /// # Panics
+    /// If the table does not have a cost.
+    pub fn push(&mut self, place: Place, values: impl IntoIterator<Item = (u16, u16, u64)>) -> u32 {
+        let number = self.places.len() as u32;
+        self.places.push(place);
+        let first = self.cells.len();
+        let mut values: Vec<_> = values.into_iter().filter(|(_, _, value)| *value > 0).collect();
+        values.sort_unstable();
+        for (cost, cpu, value) in values {
+            assert!(usize::from(cost) < self.costs.len(), "the table has no cost {cost}");
+            match self.cells[first..].last_mut() {
+                Some(last) if (last.cost, last.cpu) == (cost, cpu) => {
+                    last.value = last.value.saturating_add(value);
+                }
+                _ => self.cells.push(Cell { place: number, cost, cpu, value }),
+            }
+        }
+        number
+    }
+
+    /// What is counted.
+    pub fn costs(&self) -> &[Cost] {
+        &self.costs
+    }
+
+    /// Where it is counted.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// The values, sorted by place, cost and CPU.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The number of a cost by its name.
+    pub fn number(&self, cost: &str) -> Option<u16> {
+        self.costs.iter().position(|it| it.name == cost).map(|at| at as u16)
+    }
+
+    /// The sum of a cost over some places and all CPUs; 0 for a cost that the table does not have.
+    pub fn sum(&self, cost: &str, wanted: impl Fn(&Place) -> bool) -> u128 {
+        let cost = self.number(cost);
+        self.rows().filter(|row| wanted(row.place)).map(|row| row.sum(cost)).sum()
+    }
+
+    /// The table with other values.
+    pub fn with_values(&self, value: impl Fn(&Place, &Cell) -> u64) -> Self {
+        let mut table = Self::new(self.costs.clone());
+        for CostRow { place, cells } in self.rows() {
+            let values = cells.iter().map(|cell| (cell.cost, cell.cpu, value(place, cell)));
+            table.push(place.clone(), values);
+        }
+        table
+    }
+
+    /// All places with their cells.
+    pub fn rows(&self) -> impl Iterator<Item = CostRow<'_>> {
+        let mut rest = &self.cells[..];
+        (0..).zip(&self.places).map(move |(number, place)| {
+            let own = rest.partition_point(|cell| cell.place <= number);
+            let (cells, after) = rest.split_at(own);
+            rest = after;
+            CostRow { place, cells }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str) -> Place {
+        Place::Function { name: name.to_owned(), module: String::new() }
+    }
+
+    #[test]
+    fn cells_are_sorted_and_summed_and_none_is_0() {
+        let mut table = CostTable::new([Cost::new(INSTRUCTIONS), Cost::new("misses")]);
+        assert_eq!(table.push(place("f"), [(1, 3, 5), (0, 2, 7), (1, 3, u64::MAX), (0, 1, 0)]), 0);
+        assert_eq!(table.push(place("nothing"), []), 1);
+        assert_eq!(table.push(place("g"), [(1, 0, 4), (1, ALL_CPUS, 6)]), 2);
+        let misses = table.number("misses");
+        let sums = table.rows().map(|row| (row.place.clone(), row.sum(misses), row.cells.len()));
+        let expected =
+            [(place("f"), u64::MAX.into(), 2), (place("nothing"), 0, 0), (place("g"), 10, 2)];
+        assert_eq!(sums.collect::<Vec<_>>(), expected);
+        assert_eq!(table.rows().map(|row| row.sum(table.number("walks"))).max(), Some(0));
+        let CostTable { costs, places, cells } = table.clone();
+        assert_eq!(CostTable::of(costs, places, cells), Some(table));
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_no_table() {
+        let cell = |place, cost, cpu, value| Cell { place, cost, cpu, value };
+        let of = |cells: &[Cell]| {
+            CostTable::of(vec![Cost::new(LOADS)], vec![place("f"), place("g")], cells.to_vec())
+        };
+        assert!(of(&[cell(0, 0, 0, 1), cell(0, 0, 1, 1), cell(1, 0, 0, 1)]).is_some());
+        let wrong = [
+            [cell(1, 0, 0, 1), cell(0, 0, 0, 1)],
+            [cell(0, 0, 0, 1), cell(0, 0, 0, 1)],
+            [cell(0, 0, 1, 1), cell(0, 0, 0, 1)],
+            [cell(0, 0, 0, 1), cell(2, 0, 0, 1)],
+            [cell(0, 0, 0, 1), cell(1, 1, 0, 1)],
+            [cell(0, 0, 0, 1), cell(1, 0, 0, 0)],
+        ];
+        assert!(wrong.iter().all(|cells| of(cells).is_none()));
+    }
+}
