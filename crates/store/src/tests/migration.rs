@@ -14,6 +14,8 @@ use model::{BootId, Outcome};
 
 use super::fixture::{file_of, fill, told};
 use super::{StoreFile, boot, experiment};
+use crate::experiments::{definition, identity, read, records};
+use crate::record::digest;
 use crate::sqlite::Sqlite;
 use crate::{Archive, Trouble};
 
@@ -45,6 +47,32 @@ fn a_file_of_each_version_has_all_that_was_kept() {
         assert_eq!((next.0, kept), (6, BootId(25)), "{version}");
         drop(store);
         assert_eq!(file.open().check().unwrap().lost, [], "{version}");
+    }
+}
+
+/// An experiment that was begun is continued only if its identity is the same to the byte.
+#[test]
+fn experiments_of_each_version_have_the_identities_that_they_had() {
+    for version in VERSIONS {
+        let file = file_of(version);
+        drop(file.open());
+        let plain = file.plain();
+        let identities = records(&plain).unwrap().into_iter().map(|(id, record)| {
+            let experiment = read(&plain, id, &record).unwrap();
+            let written = definition(&experiment, &["boots"]).unwrap();
+            assert_eq!(digest(written.as_bytes()), record.definition, "{version}");
+            let identity = digest(identity(&experiment).unwrap().as_bytes());
+            identity.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        });
+        assert_eq!(
+            identities.collect::<Vec<_>>(),
+            [
+                "428565a3f01f8496d18847c7de2f3d209b9867b4e42c10585126fb513749a2c2",
+                "5c37db407e6dbc3ec71942d8a3637e2722654c6b7f5e21735a964ed13af55bc7",
+                "f916823fb7f056b0120e752fc44c12a2a2cdeab38d6ac738eb5c4e95d71434cf",
+            ],
+            "{version}"
+        );
     }
 }
 
