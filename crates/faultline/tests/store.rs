@@ -21,7 +21,7 @@ fn experiment() -> Experiment {
 }
 
 fn parsed(text: &str) -> Experiment {
-    lab::file::parse(Path::new("numa.toml"), text, None).unwrap()
+    lab::file::parse(Path::new("numa.toml"), text, None).unwrap().experiment
 }
 
 fn boot(variant: &str, value: f64) -> Boot {

@@ -25,6 +25,7 @@ mod variants;
 mod workloads;
 mod write;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::request::{Request, VariantRequest};
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::MOST_ITERATIONS;
@@ -221,7 +223,7 @@ fn is_name(name: &str) -> bool {
 /// Reads an experiment from a file's text. Paths in it are relative to the file's directory. If `mode` is
 /// exact, an experiment of measured mode is read as one of exact mode, with a name of its own
 /// ([`exact_name`]) and the default number of seeds. The error has the line and the key at fault, and a hint.
-pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
+pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Request, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let in_mode = |form: FileForm| match mode {
         Some(mode) => form.in_mode(mode),
@@ -337,7 +339,7 @@ impl FileForm {
         self
     }
 
-    fn check(self, directory: &Path) -> Checked<Experiment> {
+    fn check(self, directory: &Path) -> Checked<Request> {
         if let Some(name) = &self.name
             && let Err(problem) = check_name(name.get_ref())
         {
@@ -371,7 +373,11 @@ impl FileForm {
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = (tree.as_deref(), &self.build, directory);
         let forms = matrix::variants(self.variants, self.matrix, directory)?;
-        let variants = variants::check_all(forms, source)?;
+        let (mut variants, mut builds) = (Vec::new(), BTreeMap::new());
+        for VariantRequest { variant, build } in variants::check_all(forms, source)? {
+            builds.extend(build.map(|build| (variant.name.clone(), build)));
+            variants.push(variant);
+        }
         let (mut machine, workloads) = places[0].clone();
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads)?;
@@ -395,7 +401,7 @@ impl FileForm {
             Some(Unfit { problem, remedy }) => {
                 fault(boots_span.unwrap_or_default(), problem, remedy)
             }
-            None => Ok(experiment),
+            None => Ok(Request { experiment, builds }),
         }
     }
 }

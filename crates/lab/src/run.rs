@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::{Emulator, Engine};
-use model::{Accel, Experiment, Host, Kernel, Mode, Variant};
+use model::{Accel, Experiment, Host, Kernel, Mode};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::boot::disks;
@@ -35,6 +35,7 @@ use crate::boot::provenance::counted_by;
 use crate::boot::symbols::{KernelCode, SymbolReader};
 use crate::boot::userspace;
 use crate::record::salvage::salvage;
+use crate::request::Request;
 use crate::run::watch::{Progress, Watch};
 use check::{check_support, check_tracepoints};
 use context::RunContext;
@@ -129,26 +130,29 @@ impl Lab {
     /// package archive), or a verified boot is not exact. Failures of a variant are results.
     pub fn run(
         &mut self,
-        experiment: &Experiment,
+        request: &Request,
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         let _lock = lock(&self.scratch)?;
-        self.run_locked(experiment, options, watch)
+        self.run_locked(request, options, watch)
     }
 
     /// The same. The caller holds the lock on the scratch directory.
     pub(crate) fn run_locked(
         &mut self,
-        experiment: &Experiment,
+        request: &Request,
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
-        check(experiment)?;
+        check(&request.experiment)?;
         salvage(&mut *self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
-        let experiment =
-            &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
-        let kernels = &self.kernels(experiment, watch)?;
+        let mut experiment = request.experiment.clone();
+        let Experiment { machine, mode, .. } = &mut experiment;
+        disks::try_all(&mut machine.disks, *mode, &self.scratch, &self.guest.mkfs)
+            .map_err(BootError::from)?;
+        let experiment = &experiment;
+        let kernels = &self.kernels(request, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
         let mut out_of_tree = Vec::new();
         for Obtained { kernel, unbuilt } in kernels {
@@ -233,13 +237,14 @@ impl Lab {
         Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
     }
 
-    /// Whether measured boots would run under KVM. A guest is booted to find out, with the kernel of a variant
+    /// Whether measured boots would run under KVM. A guest is booted to find out, with the kernel of the first variant
     /// unless that is yet to be built; the cache keeps the result. Fails when the host fails.
-    pub fn has_kvm(&self, first: &Variant, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+    pub fn has_kvm(&self, request: &Request, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         if File::options().read(true).write(true).open(machine::KVM).is_err() {
             return Ok(false);
         }
-        let kernel = if first.build.is_some() { "newest" } else { &*first.kernel.name };
+        let first = &request.experiment.variants[0];
+        let kernel = if request.build(first).is_some() { "newest" } else { &*first.kernel.name };
         let kernel = self.kernel(kernel, watch)?;
         let (emulator, inputs) = (Emulator::find()?, (&kernel, &self.guest));
         let (cache, scratch) = (&self.cache, &self.scratch);

@@ -142,7 +142,8 @@ impl<T: PartialEq + Debug> Page<'_, T> {
 #[test]
 fn the_page_has_every_key_of_an_experiment_file() {
     let read = |text: &str| -> Result<Experiment, String> {
-        file::parse(Path::new("x.toml"), text, None).map_err(|error| error.to_string())
+        let request = file::parse(Path::new("x.toml"), text, None);
+        request.map(|it| it.experiment).map_err(|error| error.to_string())
     };
     Page { name: "experiment-file.md", files: &EXPERIMENTS, read }.check();
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::matches;
 use crate::{
-    Build, Disk, Manifest, Metric, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
+    Disk, Manifest, Metric, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
     UserspaceLock,
 };
 
@@ -203,9 +203,6 @@ pub struct Variant {
     /// figures are read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<(String, String)>,
-    /// How the kernel is built, if its name means a source. In stored experiments the kernel is the built one.
-    #[serde(skip)]
-    pub build: Option<Box<Build>>,
     /// If it is a step of a series of patches: what it adds to the step before it. Not part of an experiment's
     /// identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +222,11 @@ pub struct PatchStep {
 }
 
 impl Variant {
+    /// The name that it has at all points of a sweep; without a sweep, its name.
+    pub fn short_name(&self) -> &str {
+        self.point.as_ref().map_or(&self.name, |point| &point.variant)
+    }
+
     /// The same without what only affects how its figures are read.
     pub fn as_run(&self) -> Self {
         Self { axes: Vec::new(), step: None, ..self.clone() }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use lab::bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use lab::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
-use lab::{Analysis, Lab, Progress, Question, RunOptions, RunSummary};
-use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, Variant, count};
+use lab::{Analysis, Lab, Progress, Question, Request, RunOptions, RunSummary};
+use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, count};
 use report::{escape, shell_word};
 use store::{Detail, ExperimentId};
 
@@ -32,8 +32,8 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         _ => None,
     };
     // Errors in the options are reported before a store is made.
-    let mut experiment = experiment(args, &bundle, asked)?;
-    if args.save.is_some() && experiment.variants.iter().any(|variant| variant.build.is_some()) {
+    let mut request = request(args, &bundle, asked)?;
+    if args.save.is_some() && !request.builds.is_empty() {
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
     }
@@ -41,28 +41,24 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     if asked.is_none() {
-        let mode = usual_mode(args, &lab, &experiment.variants[0], &mut display)?;
-        experiment = self::experiment(args, &bundle, Some(mode))?;
+        let mode = usual_mode(args, &lab, &request, &mut display)?;
+        request = self::request(args, &bundle, Some(mode))?;
     }
     let failed = |error: BundleError| Failure::Host(error.to_string());
     let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
-    experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
+    request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
     if let Some(directory) = &args.save {
-        return save(&experiment, &archive, directory);
+        return save(&request.experiment, &archive, directory);
     }
     on_interrupt(&display)?;
-    let summary = stages(&mut lab, &experiment, args, &mut display)?;
+    let summary = stages(&mut lab, &request, args, &mut display)?;
     print(&answer(&lab, &summary, &named)?)?;
     let failed = summary.failed + summary.failed_before;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
 /// The experiment that the options describe, without the program's files. It has one boot until the mode is known.
-fn experiment(
-    args: &TryArgs,
-    bundle: &ProgramBundle,
-    mode: Option<Mode>,
-) -> Result<Experiment, Failure> {
+fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result<Request, Failure> {
     let mut input = Input::default();
     let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
     let variants = variants(&mut input, ("", &kernels), &args.build, false)?;
@@ -78,9 +74,9 @@ fn experiment(
         None => form.boots = Some(placeless(BootsForm::Number(ALONE))),
         Some(mode) => boots(&mut input, args, &mut form, (mode, is_alone))?,
     }
-    let experiment = input.experiment(form)?;
-    lab::check(&experiment)?;
-    Ok(experiment)
+    let request = input.request(form)?;
+    lab::check(&request.experiment)?;
+    Ok(request)
 }
 
 /// Sets the mode, the boots of each kernel, and when they may end early.
@@ -122,14 +118,16 @@ fn boots(
 /// have failed, since others would fail too.
 fn stages(
     lab: &mut Lab,
-    whole: &Experiment,
+    request: &Request,
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
+    let whole = &request.experiment;
     let has_first = whole.mode == Mode::Exact && whole.variants.len() > 1;
     let early = if has_first { &[1, FIRST][..] } else { &[1] };
     for &boots in early.iter().filter(|&&boots| boots < whole.boots) {
-        let stage = Experiment { boots, sequential: None, ..whole.clone() };
+        let experiment = Experiment { boots, sequential: None, ..whole.clone() };
+        let stage = Request { experiment, ..request.clone() };
         let summary = run(lab, &stage, args, display)?;
         if summary.failed + summary.failed_before > 0 {
             return Ok(summary);
@@ -142,7 +140,7 @@ fn stages(
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
-    run(lab, whole, args, display)
+    run(lab, request, args, display)
 }
 
 /// The program with its files.
@@ -182,10 +180,10 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
 fn usual_mode(
     args: &TryArgs,
     lab: &Lab,
-    first: &Variant,
+    request: &Request,
     display: &mut Display,
 ) -> Result<Mode, Failure> {
-    if lab.has_kvm(first, &mut |progress| display.show(progress))? {
+    if lab.has_kvm(request, &mut |progress| display.show(progress))? {
         return Ok(Mode::Measured);
     }
     if !args.quiet {
@@ -196,15 +194,14 @@ fn usual_mode(
 
 fn run(
     lab: &mut Lab,
-    experiment: &Experiment,
+    request: &Request,
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
     // In the last stage a failure depends on the seed.
     let options =
         RunOptions { retry_failed: args.retry_failed, keep_going: true, ..RunOptions::default() };
-    let summary =
-        lab.run(experiment, options, &mut |progress: Progress<'_>| display.show(progress));
+    let summary = lab.run(request, options, &mut |progress: Progress<'_>| display.show(progress));
     display.finish();
     Ok(summary?)
 }

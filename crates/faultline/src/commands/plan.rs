@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use kernels::{Cache, Source};
 use lab::schedule::schedule;
-use lab::{GivenUp, Guest, Known, Libraries, RunOptions, counted_by, known, remarks, usual_wall};
+use lab::{
+    GivenUp, Guest, Known, Libraries, Request, RunOptions, counted_by, known, remarks, usual_wall,
+};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use report::{escape, excerpt};
 use store::Archive;
@@ -21,18 +23,19 @@ const MOST: usize = 40;
 /// The plan: variants, the kernels that `cache` lacks, machine, workloads, boots in order, and an estimate of
 /// the time from similar boots in `store`.
 pub fn plan(
-    experiment: &Experiment,
+    request: &Request,
     cache: &Cache,
     store: Option<&dyn Archive>,
     options: RunOptions,
 ) -> Result<String, Failure> {
+    let experiment = &request.experiment;
     let Experiment { name, variants, machine, workloads, boots, .. } = experiment;
     let each = match experiment.mode {
         Mode::Measured => "boot",
         Mode::Exact => "seed",
     };
     let most = if experiment.sequential.is_some() { "at most " } else { "" };
-    let mut text = unbuildable(variants, cache)?;
+    let mut text = unbuildable(request, cache)?;
     text += &format!(
         "{}, {} mode: {} x {most}{}\n",
         escape(name),
@@ -42,7 +45,8 @@ pub fn plan(
     );
     let width = variants.iter().map(|variant| escape(&variant.name).len()).max().unwrap_or(0);
     for variant in variants {
-        let fetched = match &variant.build {
+        let build = request.build(variant);
+        let fetched = match build {
             Some(_) => " (built from source unless the cache has it)",
             None if cache.would_fetch(&variant.kernel.name)? => {
                 " (not in the cache: a run fetches it)"
@@ -50,7 +54,7 @@ pub fn plan(
             None => "",
         };
         let mut words = vec![format!("kernel {}{fetched}", variant.kernel)];
-        words.extend(variant.build.as_deref().map(changes).unwrap_or_default());
+        words.extend(build.map(changes).unwrap_or_default());
         words.extend(
             Some(format!("cmdline {}", variant.cmdline)).filter(|_| !variant.cmdline.is_empty()),
         );
@@ -149,12 +153,14 @@ pub fn plan(
 
 /// A line for each variant whose source cannot be patched as asked. If another process is building a kernel, the line
 /// says that this is not known. A source that cannot be read is an error.
-fn unbuildable(variants: &[Variant], cache: &Cache) -> Result<String, Failure> {
+fn unbuildable(request: &Request, cache: &Cache) -> Result<String, Failure> {
     let mut text = String::new();
+    let variants = &request.experiment.variants;
     for (number, variant) in variants.iter().enumerate() {
-        let Some(build) = &variant.build else { continue };
-        let is_same =
-            |it: &Variant| it.kernel.name == variant.kernel.name && it.build == variant.build;
+        let Some(build) = request.build(variant) else { continue };
+        let is_same = |it: &Variant| {
+            it.kernel.name == variant.kernel.name && request.build(it) == Some(build)
+        };
         if variants[..number].iter().any(is_same) {
             continue;
         }

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use kernels::Cache;
 use lab::file::{self, FileForm, Input};
 use lab::workloads::WorkloadError;
-use lab::{Guest, Lab, Libraries, RunEnding, RunError, RunOptions, RunSummary};
-use model::{Experiment, Mode, Sampler, count};
+use lab::{Guest, Lab, Libraries, Request, RunEnding, RunError, RunOptions, RunSummary};
+use model::{Mode, Sampler, count};
 
 use super::build::variants;
 use super::plan::{left_out, plan};
@@ -21,23 +21,23 @@ use crate::log;
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
-    let experiment = described(&args)?;
-    lab::check(&experiment).map_err(|error| failed(&args, error))?;
+    let request = described(&args)?;
+    lab::check(&request.experiment).map_err(|error| failed(&args, error))?;
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
         let cache = Cache::open()?.without_waiting();
-        print(&plan(&experiment, &cache, store.as_deref(), run_options(&args))?)?;
+        print(&plan(&request, &cache, store.as_deref(), run_options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     on_interrupt(&display)?;
-    let summary = lab.run(&experiment, run_options(&args), &mut |progress| display.show(progress));
+    let summary = lab.run(&request, run_options(&args), &mut |progress| display.show(progress));
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
-    let (name, id) = (report::escape(&experiment.name), summary.experiment);
+    let (name, id) = (report::escape(&request.experiment.name), summary.experiment);
     let see = format!("see `faultline{named} compare {id}`");
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
     let failed = summary.failed + summary.failed_before;
@@ -158,13 +158,13 @@ pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
 }
 
 /// The experiment that a file or the options describe.
-fn described(args: &RunArgs) -> Result<Experiment, Failure> {
+fn described(args: &RunArgs) -> Result<Request, Failure> {
     let (mut input, form) = match &args.experiment {
         Some(path) => of_file(path)?,
         None => without_file(args)?,
     };
     let form = options::exact(&mut input, &args.exact, form)?;
-    Ok(input.experiment(form)?)
+    Ok(input.request(form)?)
 }
 
 /// The form of the experiment that the options describe.
@@ -209,15 +209,15 @@ mod tests {
     use crate::args::{Cli, Command};
 
     /// The experiment of these options, and the experiment of the file that they are written to.
-    fn both(options: &[&str]) -> [Experiment; 2] {
+    fn both(options: &[&str]) -> [Request; 2] {
         let words = [&["faultline", "run"], options].concat();
         let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
             unreachable!()
         };
-        let experiment = described(&args).unwrap();
-        let text = file::write(&experiment).text;
+        let request = described(&args).unwrap();
+        let text = file::write(&request.experiment).text;
         let read = file::parse(Path::new("x.toml"), &text, None);
-        [experiment, read.unwrap_or_else(|error| panic!("{error}: {text}"))]
+        [request, read.unwrap_or_else(|error| panic!("{error}: {text}"))]
     }
 
     #[test]
@@ -253,6 +253,6 @@ mod tests {
     #[test]
     fn the_name_has_workload_and_kernels() {
         let [exact, _] = both(&["--kernels", "debian:6.1,6.12", "--mode", "exact"]);
-        assert_eq!(exact.name, "autonuma-6.1-6.12-exact");
+        assert_eq!(exact.experiment.name, "autonuma-6.1-6.12-exact");
     }
 }

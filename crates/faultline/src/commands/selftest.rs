@@ -51,17 +51,18 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let machine = options::machine(&mut input, &args.machine);
     let mut form = FileForm::new(machine, variants.into(), workload);
     form.boots = Some(input.option("--boots", BootsForm::Number(args.boots)));
-    let mut experiment = input.experiment(form)?;
+    let mut request = input.request(form)?;
+    let experiment = &mut request.experiment;
     let workload = &experiment.workloads[0].manifest.name;
     experiment.name = format!("selftest-{workload}-{}", default_name(&args.kernel));
-    lab::check(&experiment)?;
+    lab::check(experiment)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     let options = RunOptions::default();
-    let summary = lab.run(&experiment, options, &mut |progress| display.show(progress));
+    let summary = lab.run(&request, options, &mut |progress| display.show(progress));
     display.finish();
     let kept = lab.store.boots(summary?.experiment, DETAIL)?;
-    Ok(test(&Results::of(&experiment, &kept)))
+    Ok(test(&Results::of(&request.experiment, &kept)))
 }
 
 /// Splits the stored boots of one variant in two.

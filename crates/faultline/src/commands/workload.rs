@@ -146,15 +146,15 @@ fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
         Mode::Measured => form.boots = Some(placeless(BootsForm::Number(1))),
         Mode::Exact => form.seeds = Some(placeless(1)),
     }
-    let mut experiment = input.experiment(form)?;
+    let mut request = input.request(form)?;
+    let experiment = &mut request.experiment;
     let manifest = experiment.workloads[0].manifest.clone();
     experiment.name = format!("check-{}", manifest.name);
-    lab::check(&experiment)?;
+    lab::check(experiment)?;
     let directory = tempfile::tempdir()?;
     let mut lab = laboratory(Some(directory.path().join("check.db")))?;
     let mut display = Display::new(args.quiet);
-    let summary =
-        lab.run(&experiment, RunOptions::default(), &mut |progress| display.show(progress));
+    let summary = lab.run(&request, RunOptions::default(), &mut |progress| display.show(progress));
     display.finish();
     let boots = lab.store.boots(summary?.experiment, Detail::AllSeries)?;
     let Some(Kept { boot, .. }) = boots.iter().rfind(|kept| !kept.superseded) else {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use flight::job::{self, IMAGES_PATH, Identity, Mount};
 use machine::disks::{handle, image_file, is_direct, of_brd, serial};
-use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
+use model::{Bytes, Disk, DiskKind, Format, Mode};
 
 use image::Extents;
 pub use mkfs::MkfsError;
@@ -101,26 +101,26 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     Ok(contents)
 }
 
-/// Makes all file systems once below `scratch`, so that errors are reported before anything boots. Returns
-/// the experiment. In exact mode it includes digests of the disks' initial contents, because another version
-/// of mkfs may write other contents, which makes it another experiment. Fails as [`make`] does.
-pub fn tried(
-    experiment: &Experiment,
+/// Makes all file systems once below `scratch`, so that errors are reported before anything boots. In exact mode the
+/// disks get digests of their initial contents, because another version of mkfs may write other contents, which makes
+/// another experiment. Fails as [`make`] does.
+pub fn try_all(
+    disks: &mut [Disk],
+    mode: Mode,
     scratch: &Path,
     library: &Path,
-) -> Result<Experiment, DiskError> {
-    let mut experiment = experiment.clone();
+) -> Result<(), DiskError> {
     let directory = tempfile::tempdir_in(scratch).map_err(at(scratch))?;
-    for (number, disk) in experiment.machine.disks.iter_mut().enumerate() {
+    for (number, disk) in disks.iter_mut().enumerate() {
         if disk.format.is_some() {
             let image = make_one(number, disk, directory.path(), library)?;
-            if experiment.mode == Mode::Exact {
+            if mode == Mode::Exact {
                 let digest = image::digest(&image).map_err(at(&image))?;
                 disk.format.iter_mut().for_each(|format| format.digest = Some(digest.clone()));
             }
         }
     }
-    Ok(experiment)
+    Ok(())
 }
 
 /// Notes about the disks in `directory`.
@@ -213,7 +213,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
 
 #[cfg(test)]
 mod tests {
-    use model::{Accel, FileSystem, Machine, Topology};
+    use model::FileSystem;
 
     use super::mkfs::tests::{any_library, format};
     use super::*;
@@ -277,33 +277,28 @@ mod tests {
 
     #[test]
     fn exact_boots_begin_with_the_same_file_system() {
-        let machine = Machine {
-            topology: Topology::even(1, Bytes::mib(512), 1).unwrap(),
-            disks: vec![
-                disk(DiskKind::Pmem, 2, None),
-                disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[]))),
-            ],
-            accel: Accel::Tcg,
-            ..Machine::default()
-        };
-        let mut experiment =
-            Experiment { name: "x".into(), machine, boots: 1, ..Experiment::default() };
+        let unknown = vec![
+            disk(DiskKind::Pmem, 2, None),
+            disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[]))),
+        ];
+        let mut disks = unknown.clone();
         let directory = tempfile::tempdir().unwrap();
-        let known = |experiment: &_| tried(experiment, directory.path(), &any_library());
-        assert_eq!(known(&experiment).unwrap(), experiment);
-        experiment.mode = Mode::Exact;
-        let disks = known(&experiment).unwrap().machine.disks;
+        let known =
+            |disks: &mut [Disk], mode| try_all(disks, mode, directory.path(), &any_library());
+        known(&mut disks, Mode::Measured).unwrap();
+        assert_eq!(disks, unknown);
+        known(&mut disks, Mode::Exact).unwrap();
         assert_eq!(disks[0].format, None);
         assert!(disks[1].format.as_ref().unwrap().digest.is_some());
         // Without our library no two file systems are the same.
         let error = make(&disks, directory.path(), &any_library()).unwrap_err();
         assert!(matches!(error, DiskError::Differs { number: 1, .. }), "{error}");
 
-        experiment.mode = Mode::Measured;
-        experiment.machine.disks[1].format = Some(format(FileSystem::Ext4, &["-b", "3"]));
-        let error = known(&experiment).unwrap_err();
+        disks[1].format = Some(format(FileSystem::Ext4, &["-b", "3"]));
+        let error = known(&mut disks, Mode::Measured).unwrap_err();
         assert!(error.is_the_users(), "{error}");
-        let error = tried(&experiment, directory.path(), Path::new("/none.so")).unwrap_err();
+        let library = Path::new("/none.so");
+        let error = try_all(&mut disks, Mode::Measured, directory.path(), library).unwrap_err();
         assert!(!error.is_the_users(), "{error}");
     }
 }

@@ -150,7 +150,7 @@ mod tests {
             variant = [{ kernel = "small" }]
             workload = [{ name = "xfsrepair" }, { name = "autonuma" }]
         "#;
-        file::parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}"))
+        file::parse(Path::new("x.toml"), text, None).unwrap().experiment
     }
 
     fn build(kernel: &Kernel, experiment: &Experiment) -> OutOfTree {

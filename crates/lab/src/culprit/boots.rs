@@ -3,6 +3,7 @@
 use model::{Experiment, Host, Kept, Mode, Outcome, Source};
 use store::Detail;
 
+use crate::request::Request;
 use crate::run::watch::Watch;
 use crate::run::{Lab, RunError, RunOptions, RunSummary};
 
@@ -17,20 +18,20 @@ fn is_crash(how: &str) -> bool {
 /// time ends the search: it says nothing about the kernel, and the next search repeats it.
 pub fn booted(
     lab: &mut Lab,
-    experiment: &Experiment,
+    request: &Request,
     watch: &mut Watch<'_>,
 ) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
     // A seed that fails alone must not leave a commit without a reading. The search itself counts failures.
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
-    let summary = lab.run_locked(experiment, options, watch)?;
+    let summary = lab.run_locked(request, options, watch)?;
     let stored = lab.store.experiment(summary.experiment)?;
     let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-    let detail = match experiment.mode {
+    let detail = match stored.mode {
         Mode::Measured => Detail::Ends(&counters),
         Mode::Exact => Detail::Profiles(&counters),
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
-    kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
+    kept.retain(|kept| !kept.superseded && kept.boot.replicate < request.experiment.boots);
     // Boots in parallel are stored as they end.
     kept.sort_by_key(|kept| kept.boot.replicate);
     for Kept { boot, .. } in &kept {

@@ -9,8 +9,10 @@ use model::{Experiment, Kept, Mode, Pinned, Variant};
 use crate::boot::code::code_difference;
 use crate::boot::error::BootError;
 use crate::culprit::boots::booted;
+use crate::culprit::search::BuiltVariant;
 use crate::culprit::trial::Trials;
 use crate::culprit::variants::of_kernel;
+use crate::request::Request;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
@@ -76,13 +78,12 @@ pub fn prove(
             kernels.add(trials, BAD, search.variant_at(range, trials.bad()), watch)?;
         }
     }
-    let name = format!("{}-{}-proof", search.experiment.name, commit.short());
-    let experiment = Experiment { name, boots, ..search.experiment.clone() };
-    let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
+    let request = search.request(&format!("{}-proof", commit.short()), kernels.0, boots);
+    let fresh = Fresh::measure(trials, &request, watch)?;
     let step = fresh.change(PARENT, CULPRIT, signal);
-    let [instructions, aligned] = match experiment.mode {
+    let [instructions, aligned] = match request.experiment.mode {
         Mode::Measured if step.is_some_and(|step| step.is_beyond()) => {
-            layout(trials, (experiment, pair, built, signal), watch)?
+            layout(trials, (&request, pair, built, signal), watch)?
         }
         _ => [None, None],
     };
@@ -109,14 +110,19 @@ pub fn prove(
 /// is none, the change when all functions are aligned alike. `None` is what was not tried.
 fn layout(
     trials: &mut Trials<'_>,
-    (measured, pair, built, signal): (Experiment, [(&str, Variant); 2], Kernels, &Signal),
+    (measured, pair, built, signal): (&Request, [(&str, BuiltVariant); 2], Kernels, &Signal),
     watch: &mut Watch<'_>,
 ) -> Result<[Option<Result<LevelChange, String>>; 2], RunError> {
-    let name = |what: &str| format!("{}-{what}", measured.name);
-    let (mode, boots) = (Mode::Exact, FEWEST[0]);
-    let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
+    let request = |what: &str, kernels: Kernels| {
+        let mut request = measured.clone();
+        request.experiment.name += &format!("-{what}");
+        request.experiment.variants = kernels.0;
+        request
+    };
+    let mut exact = request("instructions", built);
+    (exact.experiment.mode, exact.experiment.boots) = (Mode::Exact, FEWEST[0]);
     watch(Progress::Message("Counting the instructions of both"));
-    let counted = match Fresh::measure(trials, exact, built, watch) {
+    let counted = match Fresh::measure(trials, &exact, watch) {
         Err(error) if is_not_exact(&error) => Err(error.to_string()),
         counted => {
             let change = counted?.change(PARENT, CULPRIT, &Signal::Instructions(None));
@@ -130,15 +136,13 @@ fn layout(
     watch(Progress::Message("Measuring both with all functions aligned to 64 bytes"));
     let mut kernels = Kernels::default();
     for (name, mut variant) in pair {
-        if let Some(build) = &mut variant.build {
-            build.set.insert(ALIGNED.into(), "y".into());
-        }
+        variant.build.set.insert(ALIGNED.into(), "y".into());
         if let Some(why) = kernels.add(trials, name, variant, watch)? {
             return Ok([Some(counted), Some(Err(why))]);
         }
     }
-    let aligned = Experiment { name: name("aligned"), ..measured };
-    let change = Fresh::measure(trials, aligned, kernels, watch)?.change(PARENT, CULPRIT, signal);
+    let aligned = request("aligned", kernels);
+    let change = Fresh::measure(trials, &aligned, watch)?.change(PARENT, CULPRIT, signal);
     Ok([Some(counted), change.map(Ok)])
 }
 
@@ -171,12 +175,12 @@ impl Kernels {
         &mut self,
         trials: &Trials<'_>,
         name: &str,
-        variant: Variant,
+        of: BuiltVariant,
         watch: &mut Watch<'_>,
     ) -> Result<Option<String>, RunError> {
-        Ok(match trials.lab.kernel_of(trials.search, variant.clone(), watch)? {
+        Ok(match trials.lab.kernel_of(trials.search, &of, watch)? {
             Ok(kernel) => {
-                self.0.push(Variant { name: name.into(), ..of_kernel(variant, &kernel) });
+                self.0.push(Variant { name: name.into(), ..of_kernel(of.variant, &kernel) });
                 None
             }
             Err(why) => Some(why),
@@ -194,12 +198,10 @@ struct Fresh {
 impl Fresh {
     fn measure(
         trials: &mut Trials<'_>,
-        experiment: Experiment,
-        kernels: Kernels,
+        request: &Request,
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
-        let experiment = Experiment { variants: kernels.0, ..experiment };
-        let (summary, experiment, all) = booted(trials.lab, &experiment, watch)?;
+        let (summary, experiment, all) = booted(trials.lab, request, watch)?;
         let mut kept: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
         for boot in all.into_iter().filter(|kept| kept.boot.outcome.counts()) {
             kept.entry(boot.boot.variant.clone()).or_default().push(boot);

@@ -1,5 +1,6 @@
 //! What a search for a commit is given, and the range that it searches.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use kernels::{Cache, Commit, Error, History, Unbuilt};
 use model::{Build, Experiment, Pinned, Share, Variant, count};
 
 use super::options::Options;
+use crate::request::Request;
 use crate::run::complete;
 
 /// How sure an answer of measured mode is to be.
@@ -57,10 +59,26 @@ pub struct Search {
     pub prove: bool,
 }
 
+/// A variant and how its kernel is built.
+#[derive(Clone)]
+pub struct BuiltVariant {
+    /// The variant. Its kernel is the source.
+    pub variant: Variant,
+    /// What is made of the source.
+    pub build: Build,
+}
+
 impl Search {
     /// Whether the ends have different configurations.
     fn has_options(&self) -> bool {
         self.build.config != self.bad_config
+    }
+
+    /// An experiment like the search's that boots these variants, whose kernels were built. `what` follows the name.
+    pub(super) fn request(&self, what: &str, variants: Vec<Variant>, boots: u32) -> Request {
+        let name = format!("{}-{what}", self.experiment.name);
+        let experiment = Experiment { name, variants, boots, ..self.experiment.clone() };
+        Request { experiment, builds: BTreeMap::new() }
     }
 
     /// How a commit is built.
@@ -92,12 +110,11 @@ impl Search {
     /// The finished configuration of a variant that is built. The error is why it cannot have it.
     pub(super) fn configuration(
         &self,
-        variant: &Variant,
+        BuiltVariant { variant, build }: &BuiltVariant,
         cache: &Cache,
         say: &dyn Fn(&str),
     ) -> Result<Result<String, Unbuilt>, Error> {
-        let build = variant.build.as_deref().cloned().unwrap_or_default();
-        let mut build = complete(&self.experiment, variant, &build);
+        let mut build = complete(&self.experiment, variant, build);
         let source = variant.kernel.name.parse()?;
         match cache.configuration(&source, &build, say)? {
             Err(unbuilt) if unbuilt.is_of_patch() && !build.patches.is_empty() => {
@@ -136,11 +153,8 @@ impl Range {
             say("Comparing the configurations of the ends");
             let kernel = Pinned::from(format!("git:{}", history.commits[commits].id).as_str());
             let finished = |build: Build| {
-                let variant = Variant {
-                    kernel: kernel.clone(),
-                    build: Some(Box::new(build)),
-                    ..search.variant.clone()
-                };
+                let variant = Variant { kernel: kernel.clone(), ..search.variant.clone() };
+                let variant = BuiltVariant { variant, build };
                 let why = |unbuilt: Unbuilt| Error::Config(format!("{bad} {}", unbuilt.problem()));
                 search.configuration(&variant, cache, say)?.map_err(why)
             };

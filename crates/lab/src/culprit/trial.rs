@@ -14,6 +14,7 @@ use crate::culprit::boots::{booted, of_host};
 use crate::culprit::effort::Effort;
 use crate::culprit::search::{Range, Search};
 use crate::culprit::variants::of_kernel;
+use crate::request::Request;
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 
@@ -177,8 +178,8 @@ impl<'a> Trials<'a> {
         let (mut failed, most_failed) = (0, MOST_FAILED.max(boots / 3));
         let mut elsewhere = 0;
         loop {
-            let experiment = self.experiment(place, &kernel, boots + failed + elsewhere);
-            let (experiment, kept, why) = match booted(self.lab, &experiment, watch) {
+            let request = self.request(place, &kernel, boots + failed + elsewhere);
+            let (experiment, kept, why) = match booted(self.lab, &request, watch) {
                 Ok((summary, experiment, kept)) => {
                     self.effort.booted += summary.boots;
                     (Some(experiment), kept, None)
@@ -262,17 +263,16 @@ impl<'a> Trials<'a> {
 
     /// The two ends as one experiment.
     pub fn ends(&self) -> (Experiment, Vec<Kept>) {
-        let mut experiment = self.search.experiment.clone();
-        let mut kept = Vec::new();
+        let (mut variants, mut kept) = (Vec::new(), Vec::new());
         for (end, name) in [(0, "good"), (self.bad(), "bad")] {
             let Some(trial) = self.trial(end) else { continue };
             let Some(own) = &trial.experiment else { continue };
-            experiment.variants.push(Variant { name: name.into(), ..own.variants[0].clone() });
+            variants.push(Variant { name: name.into(), ..own.variants[0].clone() });
             let mut boots = trial.boots.clone();
             boots.iter_mut().for_each(|kept| kept.boot.variant = name.into());
             kept.append(&mut boots);
         }
-        (experiment, kept)
+        (Experiment { variants, ..self.search.experiment.clone() }, kept)
     }
 
     /// The comparison of the two ends.
@@ -330,15 +330,14 @@ impl<'a> Trials<'a> {
         name: &str,
         watch: &mut Watch<'_>,
     ) -> Result<Option<f64>, RunError> {
-        let mut experiment = self.search.experiment.clone();
-        experiment.name = format!("{}-reference", experiment.name);
-        let variant = self.search.variant(name);
-        let measured = match self.lab.kernel_of(self.search, variant.clone(), watch)? {
+        let built = self.search.variant(name);
+        let measured = match self.lab.kernel_of(self.search, &built, watch)? {
             Err(why) => Err(why),
             Ok(kernel) => {
-                experiment.variants =
-                    vec![Variant { name: name.into(), ..of_kernel(variant, &kernel) }];
-                match booted(self.lab, &experiment, watch) {
+                let variant = Variant { name: name.into(), ..of_kernel(built.variant, &kernel) };
+                let boots = self.search.experiment.boots;
+                let request = self.search.request("reference", vec![variant], boots);
+                match booted(self.lab, &request, watch) {
                     Err(RunError::Unsupported { why, .. }) => Err(why),
                     measured => Ok(measured?),
                 }
@@ -433,7 +432,7 @@ impl<'a> Trials<'a> {
         let time =
             time.map_or(String::new(), |time| format!(", about {time} min before the proof"));
         watch(Progress::Message(&format!("kernel {number}, {left} left{time}: {commit}")));
-        self.lab.kernel_of(self.search, self.search.variant_at(self.range, place), watch)
+        self.lab.kernel_of(self.search, &self.search.variant_at(self.range, place), watch)
     }
 
     /// A line about further boots of a commit; `None` if its kernel was not booted yet.
@@ -443,15 +442,12 @@ impl<'a> Trials<'a> {
         Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
     }
 
-    /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
-    fn experiment(&self, place: usize, kernel: &Kernel, boots: u32) -> Experiment {
-        let mut experiment = self.search.experiment.clone();
+    /// The request to boot one kernel. Its experiment is named by the commit, so that another search finds its boots.
+    fn request(&self, place: usize, kernel: &Kernel, boots: u32) -> Request {
         let commit = self.commit(place);
         let name = if commit.is_option() { &kernel.name } else { commit.short() };
-        experiment.name = format!("{}-{name}", experiment.name);
-        experiment.variants = vec![of_kernel(self.search.variant_at(self.range, place), kernel)];
-        experiment.boots = boots;
-        experiment
+        let variant = of_kernel(self.search.variant_at(self.range, place).variant, kernel);
+        self.search.request(name, vec![variant], boots)
     }
 }
 

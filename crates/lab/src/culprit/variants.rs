@@ -7,23 +7,23 @@ use kernels::{Cache, Unbuilt};
 use model::{Build, Kernel, Pinned, Variant};
 
 use crate::culprit::options::{Changed, changed, value};
-use crate::culprit::search::{Range, Search};
+use crate::culprit::search::{BuiltVariant, Range, Search};
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 
 impl Search {
     /// A variant that is built from a commit.
-    pub fn variant(&self, commit: &str) -> Variant {
-        Variant {
+    pub fn variant(&self, commit: &str) -> BuiltVariant {
+        let variant = Variant {
             name: culprit::short(commit).into(),
             kernel: Pinned::from(format!("git:{commit}").as_str()),
-            build: Some(Box::new(self.build())),
             ..self.variant.clone()
-        }
+        };
+        BuiltVariant { variant, build: self.build() }
     }
 
     /// What is built at a place: a commit, or the last commit with the changes of options up to this one.
-    pub fn variant_at(&self, range: &Range, place: usize) -> Variant {
+    pub fn variant_at(&self, range: &Range, place: usize) -> BuiltVariant {
         let commits = range.commits;
         match &range.options {
             Some(options) if place > commits => {
@@ -41,14 +41,12 @@ impl Search {
         place: usize,
         cache: &Cache,
         watch: &mut Watch<'_>,
-    ) -> Result<Result<Variant, String>, RunError> {
+    ) -> Result<Result<BuiltVariant, String>, RunError> {
         let commits = range.commits;
         let Some(options) = range.options.as_ref().filter(|_| place > commits) else {
-            let mut variant = self.variant_at(range, range.bad());
-            if let Some(build) = &mut variant.build {
-                build.revert = vec![range.history.commits[place].id.clone()];
-            }
-            return Ok(Ok(variant));
+            let mut bad = self.variant_at(range, range.bad());
+            bad.build.revert = vec![range.history.commits[place].id.clone()];
+            return Ok(Ok(bad));
         };
         let own = &options.changes[place - commits - 1];
         let mut set_back = self.changed(range, place, cache, watch)?;
@@ -66,15 +64,13 @@ impl Search {
     }
 
     /// The last commit with a configuration between those of the ends.
-    fn variant_with(&self, range: &Range, text: String) -> Variant {
-        let mut variant = self.variant(&range.history.commits[range.commits].id);
+    fn variant_with(&self, range: &Range, text: String) -> BuiltVariant {
+        let BuiltVariant { variant, build } =
+            self.variant(&range.history.commits[range.commits].id);
         let what = format!("options of {}", self.configs().join(" and "));
-        if let Some(build) = &mut variant.build {
-            let (fragments, set) = (Vec::new(), BTreeMap::new());
-            **build =
-                Build { config: Some(what), text: Some(text), fragments, set, ..(**build).clone() };
-        }
-        variant
+        let (fragments, set) = (Vec::new(), BTreeMap::new());
+        let build = Build { config: Some(what), text: Some(text), fragments, set, ..build };
+        BuiltVariant { variant, build }
     }
 
     /// The options that change at a place. Others can change with one, if one depends on the other.
@@ -94,7 +90,7 @@ impl Search {
 
     fn finished(
         &self,
-        variant: &Variant,
+        variant: &BuiltVariant,
         cache: &Cache,
         watch: &mut Watch<'_>,
     ) -> Result<Result<String, Unbuilt>, RunError> {
@@ -109,15 +105,14 @@ impl Lab {
     pub fn kernel_of(
         &self,
         search: &Search,
-        mut variant: Variant,
+        BuiltVariant { variant, build }: &BuiltVariant,
         watch: &mut Watch<'_>,
     ) -> Result<Result<Kernel, String>, RunError> {
-        let Some(mut build) = variant.build.take() else { unreachable!("commits are built") };
-        let mut obtained = self.built(&search.experiment, &variant, &build, watch)?;
+        let mut obtained = self.built(&search.experiment, variant, build, watch)?;
         let is_of_patch = obtained.unbuilt.as_ref().is_some_and(Unbuilt::is_of_patch);
         if is_of_patch && !build.patches.is_empty() {
-            build.patches.clear();
-            obtained = self.built(&search.experiment, &variant, &build, watch)?;
+            let without = Build { patches: Vec::new(), ..build.clone() };
+            obtained = self.built(&search.experiment, variant, &without, watch)?;
         }
         Ok(match obtained.unbuilt {
             None => Ok(obtained.kernel),
@@ -128,5 +123,5 @@ impl Lab {
 
 /// A variant whose kernel was built.
 pub fn of_kernel(variant: Variant, kernel: &Kernel) -> Variant {
-    Variant { kernel: Pinned::from(&*kernel.name), build: None, ..variant }
+    Variant { kernel: Pinned::from(&*kernel.name), ..variant }
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, Value, fault};
+use crate::request::VariantRequest;
 
 /// The table `[build]`, and the same keys of a variant, which replace those of the table.
 #[derive(Default, Deserialize)]
@@ -131,17 +132,21 @@ pub(super) fn suffix(step: usize) -> String {
 
 /// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
 /// when a patch cannot be read.
-pub(super) fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
-    let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
+pub(super) fn each(series: &VariantRequest) -> Result<Vec<VariantRequest>, kernels::Error> {
+    let VariantRequest { variant, build: Some(build) } = series else {
+        return Ok(vec![series.clone()]);
+    };
     let subjects = kernels::subjects(&build.patches)?;
     let name = |step: usize| variant.name.clone() + &suffix(step);
-    let step = |step: usize| Variant {
-        name: name(step),
-        step: step
-            .checked_sub(1)
-            .map(|last| PatchStep { after: name(last), patch: subjects[last].clone() }),
-        build: Some(Box::new(Build { first: Some(step), ..Build::clone(build) })),
-        ..variant.clone()
+    let step = |step: usize| VariantRequest {
+        variant: Variant {
+            name: name(step),
+            step: step
+                .checked_sub(1)
+                .map(|last| PatchStep { after: name(last), patch: subjects[last].clone() }),
+            ..variant.clone()
+        },
+        build: Some(Build { first: Some(step), ..build.clone() }),
     };
     Ok((0..=subjects.len()).map(step).collect())
 }
@@ -159,9 +164,10 @@ mod tests {
         for patch in &patches {
             fs::write(patch, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n").unwrap();
         }
-        let build = Some(Box::new(Build { patches: patches.into(), ..Build::default() }));
-        let variant = Variant { name: "v6.12".into(), build, ..Variant::default() };
-        let steps = each(&variant).unwrap();
+        let build = Some(Build { patches: patches.into(), ..Build::default() });
+        let variant = Variant { name: "v6.12".into(), ..Variant::default() };
+        let steps = each(&VariantRequest { variant, build }).unwrap();
+        let steps: Vec<Variant> = steps.into_iter().map(|it| it.variant).collect();
         let name = |it: &Variant| it.name.clone();
         assert_eq!(steps.iter().map(name).collect::<Vec<_>>(), ["v6.12", "v6.12+1", "v6.12+1..2"]);
         assert_eq!(steps[0].step, None);
@@ -175,9 +181,8 @@ mod tests {
                     build = { modules = true, set = { CONFIG_ZRAM = 'm' } }\n\
                     machine = { cpus = 1, memory = '512M' }\n[[variant]]\nkernel = 'git:a'\n\
                     [[variant]]\nkernel = 'git:b'\nbuild = { modules = false, set = {} }\n";
-        let variants = crate::file::parse(Path::new("x.toml"), text, None).unwrap().variants;
-        let built = variants.iter().map(|it| it.build.as_ref().unwrap());
-        let built: Vec<_> = built.map(|it| (it.with_modules, it.set.len())).collect();
+        let builds = crate::file::parse(Path::new("x.toml"), text, None).unwrap().builds;
+        let built: Vec<_> = builds.values().map(|it| (it.with_modules, it.set.len())).collect();
         assert_eq!(built, [(true, 1), (false, 0)]);
     }
 }

@@ -11,6 +11,7 @@ use super::mode::BootsForm;
 use super::variants::VariantForm;
 use super::{Checked, FileForm, build, fault};
 use crate::culprit::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence, name};
+use crate::request::Request;
 
 /// What is searched.
 #[derive(Default, Deserialize)]
@@ -78,7 +79,7 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     if form.boots.is_none() && form.mode.is_measured() {
         form.boots = Some(Spanned::new(place.clone(), BootsForm::Number(BOOTS)));
     }
-    let experiment = form.check(directory)?;
+    let Request { experiment, mut builds } = form.check(directory)?;
     let [_] = &experiment.workloads[..] else {
         return fault(place, "a search runs one workload", "leave the others out");
     };
@@ -88,7 +89,7 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         return fault(place, "the variants have different settings", hint);
     }
     let first = experiment.variants[0].clone();
-    let Some(build) = first.build else {
+    let Some(build) = builds.remove(&first.name) else {
         let hint = "make it a commit, such as kernel = \"git:v6.12\", or leave variants out";
         return fault(place, "the kernel of the first variant is not built from source", hint);
     };
@@ -135,13 +136,13 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
             boots,
             ..experiment
         },
-        variant: Variant { build: None, axes: Vec::new(), step: None, ..first },
+        variant: Variant { axes: Vec::new(), step: None, ..first },
         bad_config: config(wanted.bad_config).or_else(|| build.config.clone()),
         build: model::Build {
             config: config(wanted.good_config).or_else(|| build.config.clone()),
             tree: Some(tree.clone()),
             patches: with_patch,
-            ..*build
+            ..build
         },
         tree,
         good,
@@ -207,10 +208,7 @@ mod tests {
         assert_eq!((search.good.as_str(), search.bad.as_str()), ("v1", "HEAD"));
         assert_eq!(search.tree, Path::new("/x/linux"));
         assert_eq!((search.experiment.boots, search.all), (6, true));
-        assert_eq!(
-            (search.variant.cmdline.as_str(), search.variant.build.is_none()),
-            ("x=1", true)
-        );
+        assert_eq!(search.variant.cmdline, "x=1");
         assert_eq!(search.build.set["CONFIG_A"], "y");
         assert_eq!(search.ends(), ["v1 with /x/.config", "HEAD with debian:6.12"]);
         assert_eq!(search.build.patches, [Path::new("/x/fix.patch")]);

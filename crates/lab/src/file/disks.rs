@@ -233,7 +233,7 @@ options = \"noatime\"
             );
             super::super::parse(&path, &text, None)
         };
-        let disks = read(&DATA.replace("disk", "machine.disk")).unwrap().machine.disks;
+        let disks = read(&DATA.replace("disk", "machine.disk")).unwrap().experiment.machine.disks;
         assert_eq!(disks[0].place(0), "/mnt/data");
         let error = rendered(&read("").unwrap_err());
         assert!(error.contains("workload `reader` needs a disk"), "{error}");

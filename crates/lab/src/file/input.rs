@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use model::Experiment;
 use toml::Spanned;
 
 use super::excerpt::brief;
 use super::{Fault, FileError, FileForm, culprit, read};
 use crate::culprit::search::Search;
+use crate::request::Request;
 
 /// A file, options, or both. Errors point at the line of the file or name the option.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Input {
 
     /// Checks a form with values of this input. An experiment without a name is named after its workloads and
     /// variants. Fails when the form describes no experiment.
-    pub fn experiment(&self, form: FileForm) -> Result<Experiment, InputError> {
+    pub fn request(&self, form: FileForm) -> Result<Request, InputError> {
         form.check(self.directory()).map_err(|fault| self.error(fault))
     }
 
@@ -92,8 +92,8 @@ mod tests {
     fn told(text: &str, change: impl FnOnce(&mut FileForm, &mut Input)) -> String {
         let (mut input, mut form) = Input::file(Path::new("x.toml"), text.to_owned()).unwrap();
         change(&mut form, &mut input);
-        match input.experiment(form) {
-            Ok(experiment) => experiment.name,
+        match input.request(form) {
+            Ok(request) => request.experiment.name,
             Err(InputError::File(error)) => rendered(&error),
             Err(InputError::Option(message)) => message,
         }

@@ -171,8 +171,8 @@ mod tests {
              [[machine.disk]]\nsize = \"64M\"\n[[machine.disk]]\nsize = \"128M\"\n\
              filesystem = \"ext4\"\n[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"fault\"\n"
         );
-        let experiment = super::super::parse(std::path::Path::new("x.toml"), &text, None)?;
-        Ok(experiment.machine.swap.unwrap())
+        let request = super::super::parse(std::path::Path::new("x.toml"), &text, None)?;
+        Ok(request.experiment.machine.swap.unwrap())
     }
 
     #[test]

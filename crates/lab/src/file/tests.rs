@@ -57,7 +57,7 @@ fn marked(error: &FileError) -> &str {
 
 #[test]
 fn a_valid_file_is_read() {
-    let experiment = parse(Path::new("x.toml"), GOOD, None).unwrap();
+    let experiment = parse(Path::new("x.toml"), GOOD, None).unwrap().experiment;
     assert_eq!(experiment.variants[0].name, "6.1");
     let off = &experiment.variants[1].settings;
     let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
@@ -71,13 +71,13 @@ fn a_valid_file_is_read() {
 #[test]
 fn warmup_is_read() {
     let text = GOOD.replace("iterations = 2", "iterations = 2\nwarmup = 3");
-    let experiment = parse(Path::new("x.toml"), &text, None).unwrap();
+    let experiment = parse(Path::new("x.toml"), &text, None).unwrap().experiment;
     let used = &experiment.workloads[0];
     assert_eq!((used.iterations, used.warmup, used.repetitions()), (2, 3, 5));
     assert!(!used.counts(2) && used.counts(3));
     assert_eq!(experiment.machine.limits.run, Millis(5 * DEFAULT_TIMEOUT.0 + MINUTE.0));
     // Another warm-up makes another experiment.
-    let plain = parse(Path::new("x.toml"), GOOD, None).unwrap();
+    let plain = parse(Path::new("x.toml"), GOOD, None).unwrap().experiment;
     assert!(!serde_json::to_string(&plain).unwrap().contains("warmup"));
 }
 
@@ -87,7 +87,7 @@ fn primary_rows_are_chosen_by_name() {
         let text = GOOD.replace("iterations = 2", &format!("iterations = 2\nprimary = {primary}"));
         parse(Path::new("x.toml"), &text, None)
     };
-    let experiment = read(r#"["Elapsed-NUMA02", "Sys*"]"#).unwrap();
+    let experiment = read(r#"["Elapsed-NUMA02", "Sys*"]"#).unwrap().experiment;
     let used = &experiment.workloads[0];
     let is_primary = |name: &str, row: &str| {
         let metric = used.manifest.metrics.iter().find(|metric| metric.name == name).unwrap();
@@ -99,7 +99,7 @@ fn primary_rows_are_chosen_by_name() {
     let theirs =
         r#"["elsp-NUMA02", "Amean syst-NUMA0*", "Time Elapsed-NUMA01_THEADLOCAL", "syst"]"#;
     let own = ["Elapsed-NUMA02", "System-NUMA0*", "Elapsed-NUMA01_THREADLOCAL", "System"];
-    assert_eq!(read(theirs).unwrap().workloads[0].primary, own);
+    assert_eq!(read(theirs).unwrap().experiment.workloads[0].primary, own);
     let metrics =
         "the metrics of autonuma that can be judged are Elapsed, User, System, in mmtests also";
     for (primary, problem) in [
@@ -219,7 +219,7 @@ fn the_name_of_a_workload_is_valid_in_tables_and_paths() {
         std::fs::write(directory.path().join("own.toml"), manifest).unwrap();
         let own = "manifest = \"own.toml\"";
         assert_eq!(
-            read(&format!("{own}\nas = \"own\"")).unwrap().workloads[0].manifest.name,
+            read(&format!("{own}\nas = \"own\"")).unwrap().experiment.workloads[0].manifest.name,
             "own"
         );
         let called = format!("\"{name}\"");
@@ -338,7 +338,10 @@ fn a_lock_is_read_and_has_all_packages() {
     let error = told("name = \"tiobench\"").unwrap_err();
     assert_eq!(&marked(&error)[..8], "\"u.lock\"");
     std::fs::write(path("u.lock"), lock::write(&lock::tests::lock())).unwrap();
-    assert_eq!(told("name = \"tiobench\"").unwrap().userspace, Some(lock::tests::lock()));
+    assert_eq!(
+        told("name = \"tiobench\"").unwrap().experiment.userspace,
+        Some(lock::tests::lock())
+    );
     let error = told("name = \"bonnie\"").unwrap_err().to_string();
     let expected = "u.lock: the package bonnie++ is missing, which workload `bonnie` needs";
     assert!(error.ends_with(expected), "{error}");
@@ -360,7 +363,7 @@ fn programs_of_a_directory_are_found_before_boots() {
         let text = GOOD.replace("name = \"autonuma\"", &own);
         parse(&path("x.toml"), &text, None).map_err(|error| (rendered(&error), text))
     };
-    let all = read("").unwrap();
+    let all = read("").unwrap().experiment;
     let programs = ["cg.S.x", "ft.S.x"]
         .map(|name| crate::file::binaries::program(&path("bin").join(name)).unwrap());
     assert_eq!(all.workloads[0].binaries, programs);
@@ -368,10 +371,10 @@ fn programs_of_a_directory_are_found_before_boots() {
     let places = "--program /faultline/programs/nas/cg.S.x,/faultline/programs/nas/ft.S.x";
     assert!(command.ends_with(places), "{command}");
     let any = read("parameters = { class = \"\" }").unwrap();
-    assert_eq!(any.workloads[0].binaries, programs);
+    assert_eq!(any.experiment.workloads[0].binaries, programs);
     let some = read("parameters = { benchmarks = \"ft\" }").unwrap();
-    assert_eq!(some.workloads[0].binaries, programs[1..]);
-    let written = write(&some).text;
+    assert_eq!(some.experiment.workloads[0].binaries, programs[1..]);
+    let written = write(&some.experiment).text;
     assert_eq!(parse(&path("y.toml"), &written, None).unwrap(), some, "{written}");
     let (error, _) = read("parameters = { benchmarks = \"ft,is\" }").unwrap_err();
     assert!(error.contains("bin has no program is.S.x"), "{error}");
@@ -407,20 +410,23 @@ fn the_name_of_a_program_has_no_comma() {
 
 #[test]
 fn exact_mode_has_seeds() {
-    let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text), None).unwrap();
+    let exact = |text| {
+        let text = GOOD.replace("boots = 3", text);
+        parse(Path::new("x.toml"), &text, None).unwrap().experiment
+    };
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");
     assert_eq!((experiment.mode, experiment.boots), (Mode::Exact, DEFAULT_SEEDS));
     assert_eq!(experiment.profile, Profiling { accesses: true, ..Profiling::default() });
     assert_eq!(exact("mode = \"exact\"\nseeds = 2").boots, 2);
-    let asked = parse(Path::new("x.toml"), GOOD, Some(Mode::Exact)).unwrap();
+    let asked = parse(Path::new("x.toml"), GOOD, Some(Mode::Exact)).unwrap().experiment;
     assert_eq!((asked.mode, asked.boots), (Mode::Exact, DEFAULT_SEEDS));
     assert_eq!(asked.name, "numa-exact");
     let sampled = format!("{GOOD}\n[profile]\nsampled = true\n");
-    let profile = |mode| parse(Path::new("x.toml"), &sampled, mode).unwrap().profile;
+    let profile = |mode| parse(Path::new("x.toml"), &sampled, mode).unwrap().experiment.profile;
     assert_eq!(profile(None).samples(), Some(99));
     assert!(profile(Some(Mode::Exact)).is_default());
     let text = GOOD.replace("boots = 3", "mode = \"exact\"");
-    let already = parse(Path::new("x.toml"), &text, Some(Mode::Exact)).unwrap();
+    let already = parse(Path::new("x.toml"), &text, Some(Mode::Exact)).unwrap().experiment;
     assert_eq!(already.name, "numa");
     let disk = format!("{GOOD}\n[[machine.disk]]\nkind = \"nvme\"\nsize = \"1G\"\n");
     assert!(parse(Path::new("x.toml"), &disk, None).is_ok());
@@ -432,7 +438,7 @@ fn exact_mode_has_seeds() {
 fn boots_may_end_at_looks() {
     let auto = |rest: &str, mode| {
         let text = GOOD.replace("boots = 3", &format!("boots = \"auto\"{rest}"));
-        parse(Path::new("x.toml"), &text, mode).unwrap()
+        parse(Path::new("x.toml"), &text, mode).unwrap().experiment
     };
     let usual = auto("", None);
     assert_eq!(

@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use super::build::{self, BuildForm, ChangeForm};
 use super::{Checked, NO_NAME, Value, fault, is_name};
+use crate::request::VariantRequest;
 
 /// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
 /// `arch/x86/include/asm/setup.h`); this leaves room for the words that we add.
@@ -63,30 +64,34 @@ pub struct VariantForm {
 /// The tree of sources, how kernels are built, and the directory of relative paths.
 pub(super) type SourceForm<'a> = (Option<&'a Path>, &'a BuildForm, &'a Path);
 
-pub(super) fn check_all(forms: Vec<VariantForm>, source: SourceForm<'_>) -> Checked<Vec<Variant>> {
-    let mut variants: Vec<Variant> = Vec::new();
+pub(super) fn check_all(
+    forms: Vec<VariantForm>,
+    source: SourceForm<'_>,
+) -> Checked<Vec<VariantRequest>> {
+    let mut variants: Vec<VariantRequest> = Vec::new();
     for form in forms {
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
         let is_series = form.each;
         if is_series && form.patches.is_empty() {
             return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
         }
-        let variant = form.check(source)?;
+        let request = form.check(source)?;
         let all = match is_series {
-            true => build::each(&variant)
+            true => build::each(&request)
                 .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
-            false => vec![variant],
+            false => vec![request],
         };
-        for variant in all {
-            if variants.iter().any(|other| other.name == variant.name) {
-                let problem = format!("two variants have the name `{}`", variant.name);
+        for request in all {
+            let name = &request.variant.name;
+            if variants.iter().any(|other| other.variant.name == *name) {
+                let problem = format!("two variants have the name `{name}`");
                 return fault(
                     place,
                     problem,
                     "give each variant its own name; reports use it as the head of a column",
                 );
             }
-            variants.push(variant);
+            variants.push(request);
         }
     }
     Ok(variants)
@@ -113,12 +118,12 @@ impl VariantForm {
         }
     }
 
-    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<Variant> {
+    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<VariantRequest> {
         let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
         let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
         let source = (&self.kernel, tree);
         let build = build::check(source, (general, self.build), change, directory)?;
-        let build = build.map(|build| Box::new(Build { first: self.first, ..build }));
+        let build = build.map(|build| Build { first: self.first, ..build });
         let kernel = self.kernel.into_inner();
         let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
         if !is_name(&name) {
@@ -185,7 +190,8 @@ impl VariantForm {
         let kernel = build::source(directory, kernel).into();
         let step = self.step;
         let point = None;
-        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build, step, point })
+        let variant = Variant { name, kernel, cmdline, settings, modules, axes, step, point };
+        Ok(VariantRequest { variant, build })
     }
 }
 

@@ -177,8 +177,7 @@ fn at_first_point(variants: Vec<Variant>) -> impl Iterator<Item = Variant> {
 
 /// A variant, without what it has only at its point.
 fn variant(variant: Variant) -> VariantForm {
-    let Variant { name, kernel, cmdline, settings, modules, axes, build: _, step: _, point } =
-        variant;
+    let Variant { name, kernel, cmdline, settings, modules, axes, step: _, point } = variant;
     let (name, cmdline) = match point {
         Some(Point { variant, change: PointChange::Cmdline(words), .. }) => {
             let own = cmdline.strip_suffix(&words).unwrap_or(&cmdline);
@@ -277,11 +276,11 @@ mod tests {
 
     use model::{Millis, Sequential};
 
-    use super::super::parse;
+    use super::super::{Request, parse};
     use super::text::WIDTH;
     use super::*;
 
-    fn read(text: &str) -> Experiment {
+    fn read(text: &str) -> Request {
         parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
     }
 
@@ -291,15 +290,15 @@ mod tests {
         let mut seen = 0;
         // A file that is written names kernels in the cache, not how they were built.
         let read = |text: &str| {
-            let mut experiment = read(text);
-            experiment.variants.iter_mut().for_each(|variant| variant.build = None);
-            experiment
+            let mut request = read(text);
+            request.builds.clear();
+            request
         };
         let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
         for file in files.filter(|file| file.extension().is_some_and(|it| it == "toml")) {
-            let experiment = read(&fs::read_to_string(file).unwrap());
-            let Written { text, others } = write(&experiment);
-            assert_eq!(read(&text), experiment, "{text}");
+            let request = read(&fs::read_to_string(file).unwrap());
+            let Written { text, others } = write(&request.experiment);
+            assert_eq!(read(&text), request, "{text}");
             assert_eq!(others, []);
             assert!(text.lines().all(|line| line.len() <= 78), "{text}");
             seen += 1;
@@ -312,29 +311,30 @@ mod tests {
         let text = "name = \"x\"\nboots = 2\n\n[machine]\ncpus = 2\nmemory = \"1G\"\nnodes = 2\n\n\
                     [[variant]]\nname = \"6.1\"\nkernel = \"debian:6.1\"\n\n\
                     [[workload]]\nname = \"autonuma\"\n\n[workload.parameters]\nscale = \"0.5\"\n";
-        assert_eq!(write(&read(text)).text, text);
+        assert_eq!(write(&read(text).experiment).text, text);
     }
 
     #[test]
     fn boots_that_may_end_early_are_written() {
         for (boots, margin, budget) in [(32, 0.01, None), (11, 0.007, Some(Millis(7_200_000)))] {
-            let mut experiment = odd("a", "b");
+            let mut request = odd("a", "b");
+            let experiment = &mut request.experiment;
             experiment.mode = Mode::Measured;
             experiment.profile = Profiling::default();
             let other = Variant { name: "other".into(), ..experiment.variants[0].clone() };
             experiment.variants.push(other);
             experiment.boots = boots;
             experiment.sequential = Some(Sequential { margin, budget });
-            let text = write(&experiment).text;
+            let text = write(experiment).text;
             assert!(text.contains("boots = \"auto\""), "{text}");
             assert_eq!(text.contains("margin"), margin != 0.01);
-            assert_eq!(read(&text), experiment);
+            assert_eq!(read(&text), request);
         }
     }
 
     #[test]
     fn digests_are_not_written() {
-        let mut experiment = read(&write(&odd("a", "b")).text);
+        let mut experiment = read(&write(&odd("a", "b").experiment).text).experiment;
         experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
         let text = write(&experiment).text;
         assert!(text.contains("kernel = \"6.1.0-56-cloud-amd64\"\n"), "{text}");
@@ -342,14 +342,14 @@ mod tests {
 
     #[test]
     fn a_workload_can_appear_twice_under_two_names() {
-        let text = write(&odd("a", "b")).text
+        let text = write(&odd("a", "b").experiment).text
             + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = \"1,2,3,4\" }\n";
-        let experiment = read(&text);
-        let names = experiment.workloads.iter().map(|used| used.manifest.name.as_str());
+        let request = read(&text);
+        let names = request.experiment.workloads.iter().map(|used| used.manifest.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["autonuma", "again"]);
-        let written = write(&experiment);
+        let written = write(&request.experiment);
         assert!(written.others.is_empty(), "{written:?}");
-        assert_eq!(read(&written.text), experiment);
+        assert_eq!(read(&written.text), request);
     }
 
     #[test]
@@ -361,18 +361,18 @@ mod tests {
                         better = \"higher\"\nmean = \"hmean\"\n";
         let path = |name: &str| directory.path().join(name);
         fs::write(path("m.toml"), manifest).unwrap();
-        let text = write(&odd("a", "b")).text.replace(
+        let text = write(&odd("a", "b").experiment).text.replace(
             "name = \"autonuma\"",
             "manifest = \"m.toml\"\nprogram = \"own\"\narchive = \"own.cpio\"\niterations = 3\nwarmup = 2\n\
              timeout = \"5m\"\nprimary = [\"Rate-a*\"]",
         );
-        let experiment = parse(&path("x.toml"), &text, None).unwrap();
-        let written = write(&experiment);
+        let request = parse(&path("x.toml"), &text, None).unwrap();
+        let written = write(&request.experiment);
         let [(name, manifest)] = written.others.as_slice() else { panic!("{written:?}") };
         assert_eq!(name, "own-caf-.toml");
         assert!(manifest.is_ascii());
         fs::write(path(name), manifest).unwrap();
-        assert_eq!(parse(&path("x.toml"), &written.text, None).unwrap(), experiment);
+        assert_eq!(parse(&path("x.toml"), &written.text, None).unwrap(), request);
     }
 
     #[test]
@@ -380,20 +380,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let own = "tiobench\"\nparameters = { size = 1 }\n#\"";
-        let text = write(&odd("a", "b")).text.replace("autonuma", own);
+        let text = write(&odd("a", "b").experiment).text.replace("autonuma", own);
         fs::write(path("own.lock"), lock::write(&lock::tests::lock())).unwrap();
         let text = format!("userspace = \"own.lock\"\n{text}");
-        let experiment = parse(&path("x.toml"), &text, None).unwrap();
-        assert_eq!(experiment.userspace, Some(lock::tests::lock()));
-        let Written { text, others } = write(&experiment);
+        let request = parse(&path("x.toml"), &text, None).unwrap();
+        assert_eq!(request.experiment.userspace, Some(lock::tests::lock()));
+        let Written { text, others } = write(&request.experiment);
         let [(name, lock)] = &others[..] else { panic!("{others:?}") };
         fs::write(path(name), lock).unwrap();
-        assert_eq!(parse(&path("x.toml"), &text, None).unwrap(), experiment);
+        assert_eq!(parse(&path("x.toml"), &text, None).unwrap(), request);
     }
 
-    /// An experiment with arbitrary names and values.
-    fn odd(name: &str, value: &str) -> Experiment {
-        let mut experiment = read(
+    /// A request with arbitrary names and values.
+    fn odd(name: &str, value: &str) -> Request {
+        let mut request = read(
             "name = \"x\"\nmode = \"exact\"\nseeds = 7\nprofile = { stacks = true }\n[machine]\n\
              [[machine.node]]\ncpus = \"0-2\"\nmemory = \"1G\"\ndistances = [10, 17]\n\
              [[machine.node]]\nmemory = \"512M\"\ndistances = [17, 10]\n\
@@ -403,7 +403,7 @@ mod tests {
              [sampler]\ninterval = \"50ms\"\nsources = [\"vmstat\"]\nevents = [\"cs\"]\n[[variant]]\nkernel = \"6.1\"\n\
              [[workload]]\nname = \"autonuma\"\n",
         );
-        let variant = &mut experiment.variants[0];
+        let variant = &mut request.experiment.variants[0];
         variant.cmdline = value.replace(char::is_control, " ");
         variant.modules = vec![format!("m{value}"); 30];
         let short: String = variant.cmdline.chars().take(40).collect();
@@ -418,19 +418,19 @@ mod tests {
                 value: value.into(),
             },
         ];
-        experiment
+        request
     }
 
     proptest! {
         #[test]
         fn any_written_experiment_is_read_back(name in "\\PC{1,20}|.{1,20}", value in ".{0,60}|[ \"a\\\\]{0,300}") {
-            let experiment = odd(&name, &value);
-            let text = write(&experiment).text;
+            let request = odd(&name, &value);
+            let text = write(&request.experiment).text;
             prop_assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{}", text);
             // Lines that begin with a quotation mark have an odd key.
             let mut plain = text.lines().filter(|line| !line.starts_with('"'));
             prop_assert!(plain.all(|line| line.len() <= WIDTH), "{}", text);
-            prop_assert_eq!(read(&text), experiment);
+            prop_assert_eq!(read(&text), request);
         }
     }
 }

@@ -123,8 +123,7 @@ mod tests {
              [[variant]]\nname = \"own{id}\"\nkernel = \"debian:6.12\"\n\
              [[workload]]\nname = \"mprotect\"\n"
         );
-        let experiment = file::parse(Path::new("x.toml"), &text, None);
-        let experiment = experiment.unwrap_or_else(|error| panic!("{error:?}"));
+        let experiment = file::parse(Path::new("x.toml"), &text, None).unwrap().experiment;
         let kept = experiment.variants.iter().zip(0..).map(|(variant, block)| {
             let mut boot = Boot {
                 variant: variant.name.clone(),

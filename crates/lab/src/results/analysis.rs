@@ -423,7 +423,7 @@ mod tests {
     /// A store with the sweep, each variant booted once at each point.
     fn swept(directory: &Path) -> (Box<dyn Archive>, ExperimentId) {
         let mut store = store::open(&directory.join("store.db")).unwrap();
-        let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap();
+        let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap().experiment;
         let id = store.keep_experiment(&experiment).unwrap();
         for variant in &experiment.variants {
             let boot = Boot {

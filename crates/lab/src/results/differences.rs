@@ -108,7 +108,7 @@ mod tests {
             "name = \"x\"\n{text}\n[[variant]]\nkernel = \"debian:6.1\"\n\
              [[workload]]\nname = \"mprotect\"\n"
         );
-        file::parse(Path::new("x.toml"), &text, None).unwrap_or_else(|error| panic!("{error:?}"))
+        file::parse(Path::new("x.toml"), &text, None).unwrap().experiment
     }
 
     #[test]

@@ -190,7 +190,7 @@ mod tests {
         fn of(text: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut store = store::open(&directory.path().join("x.db")).unwrap();
-            let experiment = file::parse(Path::new("x.toml"), text, None).unwrap();
+            let experiment = file::parse(Path::new("x.toml"), text, None).unwrap().experiment;
             let id = store.keep_experiment(&experiment).unwrap();
             Self { _directory: directory, store, experiment, id }
         }

@@ -8,6 +8,7 @@ use model::{Build, Experiment, Kernel, Variant};
 use super::{Lab, RunError};
 use crate::boot::out_of_tree;
 use crate::boot::{disks, userspace};
+use crate::request::Request;
 use crate::run::watch::{Progress, Watch};
 
 /// The kernel of a variant.
@@ -20,22 +21,24 @@ pub struct Obtained {
 }
 
 impl Lab {
-    /// The kernels of an experiment's variants, in order. Fails when one is not available, or the host fails.
+    /// The kernels of the variants, in order. Fails when one is not available, or the host fails.
     /// A kernel that cannot be built is no error.
     pub(super) fn kernels(
         &self,
-        experiment: &Experiment,
+        request: &Request,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Obtained>, RunError> {
+        let experiment = &request.experiment;
         let mut kernels: Vec<Obtained> = Vec::new();
         for variant in &experiment.variants {
+            let build = request.build(variant);
             // Obtaining a kernel reads all its files.
             let is_same = |it: &&Variant| {
-                let same = it.kernel.name == variant.kernel.name && it.build == variant.build;
-                same && (it.build.is_none() || it.modules == variant.modules)
+                let same = it.kernel.name == variant.kernel.name && request.build(it) == build;
+                same && (build.is_none() || it.modules == variant.modules)
             };
             let mut known = experiment.variants.iter().zip(&kernels);
-            let obtained = match (known.find(|(it, _)| is_same(it)), &variant.build) {
+            let obtained = match (known.find(|(it, _)| is_same(it)), build) {
                 (Some((_, obtained)), _) => obtained.clone(),
                 (None, Some(build)) => self.built(experiment, variant, build, watch)?,
                 (None, None) => {

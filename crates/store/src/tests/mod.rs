@@ -126,7 +126,6 @@ fn experiment(name: &str) -> Experiment {
                 value: "always".into(),
             },
         ],
-        build: None,
         step: None,
         modules: vec!["ext4".into()],
         axes: vec![("kernel".into(), kernel.into())],

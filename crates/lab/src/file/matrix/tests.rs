@@ -7,6 +7,7 @@ use model::{Experiment, PatchStep, Setting};
 
 use super::super::tests::rendered;
 use super::super::{parse, write};
+use crate::request::Request;
 
 fn file(matrix: &str) -> String {
     format!(
@@ -15,18 +16,18 @@ fn file(matrix: &str) -> String {
     )
 }
 
-fn read(matrix: &str) -> Experiment {
+fn read(matrix: &str) -> Request {
     let read = parse(Path::new("x.toml"), &file(matrix), None);
     read.unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 fn names(matrix: &str) -> Vec<String> {
-    read(matrix).variants.into_iter().map(|variant| variant.name).collect()
+    read(matrix).experiment.variants.into_iter().map(|variant| variant.name).collect()
 }
 
 #[test]
 fn kernels_and_settings_are_crossed() {
-    let experiment = read(
+    let Request { experiment, .. } = read(
         "kernel = [\"debian:6.1\", \"6.12\"]\nthp = [\"always\", \"never\"]\nmglru = [\"off\"]\n\
          numa_balancing = [\"tiering\"]\npreempt = [\"full\"]\ncmdline = [\"nokaslr\"]",
     );
@@ -51,7 +52,7 @@ fn patches_are_crossed_with_settings() {
     let matrix = "kernel = [\"git:v6.12\"]\npatches = [\"\", \"a/fix.patch\", [\"one.patch\", \"two.mbox\"]]\n\
                   revert = [[], \"abc\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\n\
                   sysfs = { \"/sys/kernel/mm/ksm/run\" = [true] }";
-    let experiment = read(matrix);
+    let Request { experiment, builds } = read(matrix);
     assert_eq!(experiment.variants.len(), 12);
     let names: Vec<_> = experiment.variants.iter().map(|it| &*it.name).collect();
     assert_eq!(
@@ -60,10 +61,10 @@ fn patches_are_crossed_with_settings() {
     );
     let last = &experiment.variants[11];
     assert_eq!(last.name, "v6.12+revert-abc+one+two vm.swappiness=200");
-    let build = last.build.as_ref().unwrap();
+    let build = &builds[&last.name];
     assert_eq!(build.revert, ["abc"]);
     assert_eq!(build.patches, [Path::new("one.patch"), Path::new("two.mbox")]);
-    let first = experiment.variants[0].build.as_ref().unwrap();
+    let first = &builds[&experiment.variants[0].name];
     assert!(first.patches.is_empty() && first.revert.is_empty());
     let none = [("revert", "none"), ("patches", "none"), ("vm.swappiness", "60")];
     assert_eq!(experiment.variants[0].axes, none.map(|(a, b)| (a.to_owned(), b.to_owned())));
@@ -86,17 +87,17 @@ fn series(more: &str) -> (tempfile::TempDir, String) {
 #[test]
 fn the_steps_of_a_series_are_crossed_with_settings() {
     let (directory, matrix) = series("");
-    let variants = read(&matrix).variants;
+    let Request { experiment: Experiment { variants, .. }, builds } = read(&matrix);
     let names: Vec<&str> = variants.iter().map(|it| &*it.name).collect();
     let expected = [
         "v6.12 thp=always", "v6.12 thp=never", "v6.12+1 thp=always", "v6.12+1 thp=never",
         "v6.12+1..2 thp=always", "v6.12+1..2 thp=never",
     ];
     assert_eq!(names, expected);
-    let first = variants.iter().map(|it| it.build.as_ref().unwrap().first);
+    let first = variants.iter().map(|it| builds[&it.name].first);
     assert_eq!(first.collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2].map(Some));
     let paths = ["1.patch", "2.patch"].map(|name| directory.path().join(name));
-    assert!(variants.iter().all(|it| it.build.as_ref().unwrap().patches == paths));
+    assert!(builds.values().all(|it| it.patches == paths));
     let values = variants.iter().map(|it| &*it.axes[0].1);
     assert_eq!(values.collect::<Vec<_>>(), ["none", "none", "1", "1", "1..2", "1..2"]);
     assert_eq!(variants[5].axes[1], ("thp".to_owned(), "never".to_owned()));
@@ -111,7 +112,11 @@ fn a_step_without_the_one_before_it_is_compared_with_none() {
     let (_directory, matrix) = series(
         "exclude = [{ patches = \"1\", thp = \"never\" }, { patches = \"+1..2\", thp = \"always\" }]",
     );
-    let steps = read(&matrix).variants.into_iter().map(|it| (it.name, it.step.map(|it| it.after)));
+    let steps = read(&matrix)
+        .experiment
+        .variants
+        .into_iter()
+        .map(|it| (it.name, it.step.map(|it| it.after)));
     let expected = [
         ("v6.12 thp=always", None),
         ("v6.12 thp=never", None),
@@ -153,15 +158,15 @@ fn values_that_agree_or_are_taken_out_are_no_contradiction() {
 
 #[test]
 fn a_matrix_is_written_as_its_variants() {
-    let experiment = read(
+    let request = read(
         "kernel = [\"6.1\", \"6.12\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\nthp = [\"never\", \"always\"]",
     );
-    let text = write(&experiment).text;
+    let text = write(&request.experiment).text;
     assert!(
         text.contains("axes = [\"kernel=6.12\", \"thp=always\", \"vm.swappiness=200\"]\n"),
         "{text}"
     );
-    assert_eq!(parse(Path::new("x.toml"), &text, None).unwrap(), experiment);
+    assert_eq!(parse(Path::new("x.toml"), &text, None).unwrap(), request);
 }
 
 #[test]

@@ -16,12 +16,12 @@ fn file(machine: &str, sweep: &str) -> String {
 
 fn read(machine: &str, sweep: &str) -> Experiment {
     let read = parse(Path::new("x.toml"), &file(machine, sweep), None);
-    let experiment = read.unwrap_or_else(|error| panic!("{error:?}"));
+    let request = read.unwrap_or_else(|error| panic!("{error:?}"));
     // What is written is read back.
-    let written = write(&experiment).text;
+    let written = write(&request.experiment).text;
     let again = parse(Path::new("x.toml"), &written, None);
-    assert_eq!(again.unwrap_or_else(|error| panic!("{written}{error:?}")), experiment, "{written}");
-    experiment
+    assert_eq!(again.unwrap_or_else(|error| panic!("{written}{error:?}")), request, "{written}");
+    request.experiment
 }
 
 fn names(experiment: &Experiment) -> Vec<&str> {
