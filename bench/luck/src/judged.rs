@@ -6,7 +6,7 @@ use compare::{
     Comparison, Judging, Kind, Results, Row, Section, Statistic, VariantBoots, Verdict, compare,
     explain,
 };
-use model::{Boot, Experiment, INSTRUCTIONS, Kept};
+use model::{Boot, Experiment, INSTRUCTIONS, Kept, Reading};
 use statrs::distribution::{Beta, ContinuousCDF};
 use store::{Archive, Detail};
 
@@ -78,7 +78,8 @@ fn compared(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
 ) -> Comparison {
-    let results = Results { experiment, variants: vec![base.clone(), new.clone()] };
+    let results =
+        Results { experiment, reading: Reading::USUAL, variants: vec![base.clone(), new.clone()] };
     compare(&results, 0, &Judging { margin: 0.0, ..Judging::default() })
 }
 

@@ -4,7 +4,7 @@
 use compare::{Judging, Results, VariantBoots, Verdict, compare};
 use model::{
     Boot, BootId, CostTable, ENTRIES, Experiment, INSTRUCTIONS, Kept, Manifest, Millis, Mode,
-    Outcome, Place, Privilege, Profile, Sample, Variant, WorkloadUse,
+    Outcome, Place, Privilege, Profile, Reading, Sample, Variant, WorkloadUse,
 };
 use rayon::prelude::*;
 
@@ -202,7 +202,7 @@ fn is_found(kind: &Kind, seeds: u32, phases: usize, change: Change, chance: &mut
         ..Experiment::default()
     };
     let variants = experiment.variants.iter().map(|it| VariantBoots::of(it, &kept)).collect();
-    let results = Results { experiment: &experiment, variants };
+    let results = Results { experiment: &experiment, reading: Reading::USUAL, variants };
     let comparison = compare(&results, 0, &Judging { margin: 0.0, ..Judging::default() });
     let changes = [Verdict::Regression, Verdict::Improvement];
     comparison.verdicts(1).any(|(.., verdict)| changes.contains(&verdict))

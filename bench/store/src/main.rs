@@ -14,6 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use model::Reading;
 use store::{Archive, ExperimentId};
 
 /// The number of other experiments.
@@ -88,7 +89,7 @@ fn filled(path: &Path, others: u32) -> Result<(Box<dyn Archive>, ExperimentId), 
     let mut large = None;
     for number in 0..=others {
         if number == others / 2 {
-            let id = store.keep_experiment(&generate::large())?;
+            let id = store.keep_experiment(&generate::large(), Reading::USUAL)?;
             for replicate in 0..generate::LARGE_BOOTS {
                 for variant in ["old", "new"] {
                     store.keep_boot(id, &generate::large_boot(variant, replicate))?;
@@ -96,7 +97,7 @@ fn filled(path: &Path, others: u32) -> Result<(Box<dyn Archive>, ExperimentId), 
             }
             large = Some(id);
         } else {
-            let id = store.keep_experiment(&generate::small(number))?;
+            let id = store.keep_experiment(&generate::small(number), Reading::USUAL)?;
             for boot in generate::small_boots(number, BOOTS) {
                 store.keep_boot(id, &boot)?;
             }

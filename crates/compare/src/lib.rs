@@ -17,7 +17,9 @@ mod verdicts;
 use benchmarks::names::Month;
 use designs::{steps, sweep};
 use figures::steady::Steady;
-use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
+use model::{
+    Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, Reading, WorkloadReading, WorkloadUse,
+};
 use notes::consistency;
 use serde::Serialize;
 use tables::{chosen, counters, duration, events, metrics};
@@ -134,15 +136,17 @@ impl<'a> VariantBoots<'a> {
 pub struct Results<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
+    /// How its figures are read.
+    pub reading: &'a Reading,
     /// Its variants with their boots, in the order of the experiment.
     pub variants: Vec<VariantBoots<'a>>,
 }
 
 impl<'a> Results<'a> {
     /// An experiment with these boots.
-    pub fn of(experiment: &'a Experiment, kept: &'a [Kept]) -> Self {
-        let variants = experiment.variants.iter();
-        Self { experiment, variants: variants.map(|it| VariantBoots::of(it, kept)).collect() }
+    pub fn of(experiment: &'a Experiment, reading: &'a Reading, kept: &'a [Kept]) -> Self {
+        let variants = experiment.variants.iter().map(|it| VariantBoots::of(it, kept)).collect();
+        Self { experiment, reading, variants }
     }
 
     /// Whether there is something to compare: two variants have complete boots.
@@ -152,6 +156,24 @@ impl<'a> Results<'a> {
 
     fn column(&self, variant: &str) -> Option<&VariantBoots<'a>> {
         self.variants.iter().find(|column| column.name() == variant)
+    }
+}
+
+/// A workload, and how its figures are read.
+#[derive(Clone, Copy)]
+struct Workload<'a> {
+    used: &'a WorkloadUse,
+    reading: &'a WorkloadReading,
+}
+
+impl<'a> Workload<'a> {
+    fn name(self) -> &'a str {
+        &self.used.manifest.name
+    }
+
+    /// Whether tables of counters leave out this phase.
+    fn leaves_out(self, phase: &str) -> bool {
+        self.reading.leaves_out(&self.used.manifest, phase)
     }
 }
 
@@ -265,7 +287,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
 }
 
 fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
-    let Results { experiment, variants } = results;
+    let Results { experiment, reading, variants } = results;
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
     let events = &experiment.sampler.events;
@@ -276,21 +298,22 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups);
         let warmup = used.warmup.saturating_add(steady.iterations);
-        let beyond = WorkloadUse { warmup, ..used.clone() };
+        let beyond = &WorkloadUse { warmup, ..used.clone() };
+        let workload = Workload { used: beyond, reading: reading.workload(used) };
         [
             Table {
                 part: (steady.within && steady.single).then_some(Part::Whole),
-                ..metrics::table(used, &columns, &operations, warm_ups, seeds, judging)
+                ..metrics::table(used, reading, &columns, &operations, warm_ups, seeds, judging)
             },
-            duration::table(&beyond, &columns, &steady, seeds, judging),
-            counters::table(&beyond, &columns, topology, &steady, seeds, judging),
-            events::table((used, &beyond), events, &columns, &steady, seeds, judging),
+            duration::table(beyond, &columns, &steady, seeds, judging),
+            counters::table(workload, &columns, topology, &steady, seeds, judging),
+            events::table((used, workload), events, &columns, &steady, seeds, judging),
         ]
     });
     let tables: Vec<Table> = tables.filter(|table| !table.rows.is_empty()).collect();
     let is_known = columns.iter().any(|column| column.complete().next().is_some());
     let unmet = match experiment.mode {
-        Mode::Measured if is_known => chosen::unmet(experiment, &tables),
+        Mode::Measured if is_known => chosen::unmet(experiment, reading, &tables),
         _ => Vec::new(),
     };
     Comparison { tables, unmet, ..described(experiment, &columns, judging) }

@@ -14,7 +14,7 @@ mod tracks;
 
 use model::{ACCESSES_SOURCE, Source};
 
-use crate::{Judging, Results, baseline_first};
+use crate::{Judging, Results, Workload, baseline_first};
 
 pub use scatter::{BootDots, Dot, Scatter};
 pub use series::{Curve, Panel};
@@ -60,7 +60,9 @@ pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<P
         .iter()
         .map(|used| {
             let name = &used.manifest.name;
-            let (scatters, scatters_left_out) = scatter::scatters(used, &columns, mode, judging);
+            let workload = Workload { used, reading: results.reading.workload(used) };
+            let (scatters, scatters_left_out) =
+                scatter::scatters(workload, &columns, mode, judging);
             let tracks: Vec<_> = columns.iter().map(|it| tracks::tracks(name, it)).collect();
             Plots {
                 workload: name.clone(),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use model::{
     Better, Boot, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES, Experiment, INSTRUCTIONS,
     LOADS, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Place, Privilege, Profile,
-    STORES, Sample, Target, Topology, Variant, WorkloadUse,
+    Reading, STORES, Sample, Target, Topology, Variant, WorkloadReading, WorkloadUse,
 };
 
 use crate::figures::BootFigures;
 use crate::verdicts::luck::Seeds;
-use crate::{KeptBoot, VariantBoots};
+use crate::{KeptBoot, VariantBoots, Workload};
 
 /// A workload with a time, a rate and a figure without direction.
 pub fn manifest() -> Manifest {
@@ -42,6 +42,11 @@ pub fn used(manifest: Manifest) -> WorkloadUse {
     WorkloadUse::new(manifest, 1, Millis(1000))
 }
 
+/// The same, read as its manifest says.
+pub fn usual(used: &WorkloadUse) -> Workload<'_> {
+    Workload { used, reading: Reading::USUAL.workload(used) }
+}
+
 /// An experiment with these workloads.
 pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
     Experiment {
@@ -51,6 +56,13 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         boots,
         ..Experiment::default()
     }
+}
+
+/// The reading in which verdicts rest on these rows.
+pub fn on_rows(primary: &[&str]) -> Reading {
+    let primary = primary.iter().map(|row| (*row).to_owned()).collect();
+    let own = WorkloadReading { primary, left_out: None };
+    Reading { workloads: [(manifest().name, own)].into(), ..Reading::default() }
 }
 
 /// The profile of a phase of the workload with these numbers of accesses. Half of them are loads.

@@ -9,7 +9,8 @@ fn compare(
     baseline: usize,
 ) -> Comparison {
     let experiment = experiment(Mode::Measured, 1, workloads.to_vec());
-    let results = Results { experiment: &experiment, variants: variants.to_vec() };
+    let results =
+        Results { experiment: &experiment, reading: Reading::USUAL, variants: variants.to_vec() };
     super::compare(&results, baseline, &Judging::default())
 }
 
@@ -35,7 +36,7 @@ fn two_sides_have_a_complete_boot_each() {
     let has_two_sides = |new: &[Boot]| {
         let old = [boot(0), boot(1)];
         let variants = columns(&variants, &[&old, new]);
-        Results { experiment: &experiment, variants }.has_two_sides()
+        Results { experiment: &experiment, reading: Reading::USUAL, variants }.has_two_sides()
     };
     assert!(has_two_sides(&[failed(0, "no answer"), boot(0)]));
     assert!(!has_two_sides(&[failed(0, "no answer")]) && !has_two_sides(&[]));
@@ -121,7 +122,7 @@ fn declared_warm_up_is_left_out_in_both_modes() {
         experiment.workloads[0].warmup = 2;
         let variants = ["a", "b"].map(testing::variant);
         let variants = columns(&variants, &[&boots, &boots]);
-        let results = Results { experiment: &experiment, variants };
+        let results = Results { experiment: &experiment, reading: Reading::USUAL, variants };
         let tables = super::compare(&results, 0, &Judging::default()).tables;
         let [metrics, durations, counters] = &tables[..] else { panic!("{tables:?}") };
         assert!(tables.iter().all(|table| table.pooled[0].iterations == [2; 3]));
@@ -212,7 +213,7 @@ proptest! {
         let variants = ["a", "b"].map(testing::variant);
         let tables = |new: &[Boot]| {
             let variants = columns(&variants, &[&base, new]);
-            super::compare(&Results { experiment: &experiment, variants }, 0, &Judging::default()).tables
+            super::compare(&Results { experiment: &experiment, reading: Reading::USUAL, variants }, 0, &Judging::default()).tables
         };
         let same = tables(&moved);
         prop_assert_eq!(&same, &tables(&base));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Outcome, Place, Profile};
+use model::{Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Outcome, Place, Profile, Reading};
 
 use said::Said;
 
@@ -77,7 +77,7 @@ fn changed_functions_are_found_in_stored_profiles() {
                 [[workload]]\nname = \"mprotect\"\n";
     let experiment = lab::file::parse(Path::new("x.toml"), file, None).unwrap().experiment;
     let mut store = store::open(&place.path().join("store.db")).unwrap();
-    let id = store.keep_experiment(&experiment).unwrap();
+    let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
     let next = Place::Function { name: "next".into(), module: String::new() };
     costs.push(next, [(0, 0, 90), (1, 0, 30)]);

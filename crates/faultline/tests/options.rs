@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use model::{Boot, Outcome, Pinned};
+use model::{Boot, Outcome, Pinned, Reading};
 use tempfile::TempDir;
 
 use said::Said;
@@ -168,7 +168,7 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
         variant.kernel = Pinned::from("6.1.0-1").with_digest("0a");
     }
     let mut store = store::open(&setup.directory.path().join("store.db")).unwrap();
-    let id = store.keep_experiment(&kept).unwrap();
+    let id = store.keep_experiment(&kept, Reading::USUAL).unwrap();
     for (replicate, outcome) in [(0, Outcome::Complete), (1, Outcome::Died("signal".into()))] {
         let boot = Boot { variant: "old".into(), replicate, outcome, ..Boot::default() };
         store.keep_boot(id, &boot).unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Execution, Experiment, Outcome, Sample};
+use model::{Boot, Execution, Experiment, Outcome, Reading, Sample};
 use tempfile::TempDir;
 
 use said::Said;
@@ -51,7 +51,7 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     let mut store = store::open(&path).unwrap();
-    let id = store.keep_experiment(&experiment()).unwrap();
+    let id = store.keep_experiment(&experiment(), Reading::USUAL).unwrap();
     for (variant, value) in [("old", 0.54), ("new", 0.71)] {
         store.keep_boot(id, &boot(variant, value)).unwrap();
     }
@@ -90,7 +90,7 @@ fn namesakes() -> (TempDir, PathBuf) {
     let other = EXPERIMENT.replace("iterations = 1", "iterations = 4");
     let other = parsed(&other.replace("\"new\"\n", "\"new\"\ncmdline = \"mitigations=off\"\n"));
     for experiment in [experiment(), other] {
-        let id = store.keep_experiment(&experiment).unwrap();
+        let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
         for (variant, value) in [("old", 0.54), ("new", 0.71)] {
             store.keep_boot(id, &boot(variant, value)).unwrap();
         }
@@ -102,7 +102,8 @@ fn namesakes() -> (TempDir, PathBuf) {
 fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
     let (_directory, path) = namesakes();
     let mut store = store::open(&path).unwrap();
-    let empty = store.keep_experiment(&Experiment { name: "empty".into(), ..experiment() });
+    let empty =
+        store.keep_experiment(&Experiment { name: "empty".into(), ..experiment() }, Reading::USUAL);
     let interrupted = Boot { outcome: Outcome::Interrupted, ..boot("old", 0.1) };
     store.keep_boot(empty.unwrap(), &interrupted).unwrap();
     drop(store);
@@ -308,7 +309,7 @@ fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
     let mut store = store::open(&path).unwrap();
     let other =
         parsed(&EXPERIMENT.replace("\"numa\"", "\"later\"").replace("\"new\"", "\"newer\""));
-    let id = store.keep_experiment(&other).unwrap();
+    let id = store.keep_experiment(&other, Reading::USUAL).unwrap();
     for (variant, value) in [("old", 0.55), ("newer", 0.42)] {
         store.keep_boot(id, &boot(variant, value)).unwrap();
     }

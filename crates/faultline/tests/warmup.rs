@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use model::{
-    Boot, Chunk, Column, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Sample, Usage,
+    Boot, Chunk, Column, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Reading, Sample, Usage,
 };
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn store(directory: &Path, imported: bool) -> PathBuf {
 
 fn store_of(experiment: &Experiment, path: PathBuf) -> PathBuf {
     let mut store = store::open(&path).unwrap();
-    let id = store.keep_experiment(experiment).unwrap();
+    let id = store.keep_experiment(experiment, Reading::USUAL).unwrap();
     for block in 0..experiment.boots {
         for variant in ["a", "b"] {
             store.keep_boot(id, &boot(variant, block)).unwrap();
@@ -174,7 +174,7 @@ fn both_sides_of_a_cross_check_leave_out_warm_up() {
     let mut store = store::open(&path).unwrap();
     let measured = experiment(directory.path());
     let exact = Experiment { name: "exact".into(), mode: Mode::Exact, ..measured.clone() };
-    let ids = [&measured, &exact].map(|it| store.keep_experiment(it).unwrap());
+    let ids = [&measured, &exact].map(|it| store.keep_experiment(it, Reading::USUAL).unwrap());
     for (block, (variant, scale)) in (0..4).flat_map(|it| [(it, ("a", 1.0)), (it, ("b", 1.5))]) {
         let mut boot = boot(variant, block);
         let counted = |iteration, value| Sample {

@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, SourceSpan};
 use model::{
-    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, Variant,
-    WorkloadUse,
+    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Reading, Sampler, Share,
+    Variant, WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -44,7 +44,7 @@ use crate::workloads::MOST_ITERATIONS;
 use excerpt::{Excerpt, brief};
 use matrix::MatrixForm;
 use mistake::{Kind, Mistake};
-use sweep::{Sweep, SweepForm};
+use sweep::{Place, Sweep, SweepForm};
 
 pub use build::BuildForm;
 pub use culprit::CulpritForm;
@@ -366,19 +366,21 @@ impl FileForm {
             Some(sweep) => sweep.places(&self.machine, &forms, (self.mode, directory))?,
             None => {
                 let machine = machine::check(self.machine, self.mode)?;
-                let workloads = workloads::check_all(forms, directory, &machine)?;
-                vec![(machine, workloads)]
+                let (workloads, readings) = workloads::check_all(forms, directory, &machine)?;
+                vec![Place { machine, workloads, readings }]
             }
         };
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = (tree.as_deref(), &self.build, directory);
         let forms = matrix::variants(self.variants, self.matrix, directory)?;
+        let Place { mut machine, workloads, readings } = places[0].clone();
+        let mut reading = Reading { workloads: readings, ..Reading::default() };
         let (mut variants, mut builds) = (Vec::new(), BTreeMap::new());
-        for VariantRequest { variant, build } in variants::check_all(forms, source)? {
+        for VariantRequest { variant, reading: own, build } in variants::check_all(forms, source)? {
+            reading.variants.insert(variant.name.clone(), own);
             builds.extend(build.map(|build| (variant.name.clone(), build)));
             variants.push(variant);
         }
-        let (mut machine, workloads) = places[0].clone();
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads)?;
         let mut experiment = Experiment {
@@ -397,11 +399,11 @@ impl FileForm {
         if let Some(sweep) = &sweep {
             experiment.variants = sweep.expand(&experiment, &places)?;
         }
-        match sequential::unfit(&experiment) {
+        match sequential::unfit(&experiment, &reading) {
             Some(Unfit { problem, remedy }) => {
                 fault(boots_span.unwrap_or_default(), problem, remedy)
             }
-            None => Ok(Request { experiment, builds }),
+            None => Ok(Request { experiment, reading, builds }),
         }
     }
 }

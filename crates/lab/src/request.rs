@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::{Build, Experiment, Variant};
+use model::{Build, Experiment, Reading, Variant, VariantReading};
 
 /// What a file or options ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What is run.
     pub experiment: Experiment,
+    /// How its figures are read.
+    pub reading: Reading,
     /// How the kernels of its variants are built from source, by the variants' short names. A variant without an entry
     /// has its kernel by name.
     pub builds: BTreeMap<String, Build>,
@@ -25,6 +27,7 @@ impl Request {
 #[derive(Clone)]
 pub(crate) struct VariantRequest {
     pub variant: Variant,
+    pub reading: VariantReading,
     /// How its kernel is built, if that is a source.
     pub build: Option<Build>,
 }

@@ -167,7 +167,7 @@ impl Lab {
         if let Some(line) = known::recounted(&pinned, &*self.store)? {
             watch(Progress::Message(&line));
         }
-        let id = self.store.keep_experiment(&pinned)?;
+        let id = self.store.keep_experiment(&pinned, &request.reading)?;
         self.store.set_invalid_aside(id)?;
         let failed_before = match options.retry_failed {
             true => 0,
@@ -206,7 +206,7 @@ impl Lab {
             let first = plan.due.iter().find(is_built).unwrap_or(first);
             let context = RunContext::new(
                 self,
-                (experiment, kernels),
+                (experiment, &request.reading, kernels),
                 out_of_tree,
                 userspace.as_ref(),
                 first.slot.variant,

@@ -1,7 +1,7 @@
 //! Rules for `boots = "auto"`, with which boots go on until verdicts are decided. The looks and their error
 //! rates are fixed in advance (`stats::sequential`).
 
-use model::{Experiment, Share, WorkloadUse};
+use model::{Experiment, Reading, Share, WorkloadUse};
 use stats::sequential::last_look;
 
 /// The default for the largest number of boots of each variant: that of the 7th look.
@@ -35,7 +35,7 @@ pub struct Unfit {
 }
 
 /// Why no look can end the run of an experiment; `None` if one can, or if its boots are a fixed number.
-pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
+pub fn unfit(experiment: &Experiment, reading: &Reading) -> Option<Unfit> {
     experiment.sequential?;
     let unfit = |problem: &str, remedy: &str| {
         Some(Unfit { problem: problem.to_owned(), remedy: remedy.to_owned() })
@@ -46,9 +46,11 @@ pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
         return unfit("boots = \"auto\" needs two variants", remedy);
     }
     let is_judged = |used: &WorkloadUse| {
-        let mut metrics = used.manifest.metrics.iter();
+        let (manifest, own) = (&used.manifest, reading.workload(used));
+        let mut metrics = manifest.metrics.iter();
         // The experiment's primary rows can be judged.
-        !used.primary.is_empty() || metrics.any(|metric| used.is_primary(metric, &metric.name))
+        !own.primary.is_empty()
+            || metrics.any(|metric| own.is_primary(manifest, metric, &metric.name))
     };
     if !experiment.workloads.iter().any(is_judged) {
         let remedy = "a verdict needs a metric with a good direction: set a number of boots, or give a \

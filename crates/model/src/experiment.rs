@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::matches;
 use crate::{
-    Disk, Manifest, Metric, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
-    UserspaceLock,
+    Disk, Manifest, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology, UserspaceLock,
 };
 
 named! {
@@ -199,37 +197,15 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// Kernel modules to load.
     pub modules: Vec<String>,
-    /// Its place in a matrix of variants: the names of the axes and its value on each. They affect only how
-    /// figures are read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub axes: Vec<(String, String)>,
-    /// If it is a step of a series of patches: what it adds to the step before it. Not part of an experiment's
-    /// identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<PatchStep>,
     /// The point of a sweep at which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
-}
-
-/// A step of a series of patches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PatchStep {
-    /// The name of the variant before it; in a sweep its short name ([`Point::variant`]).
-    pub after: String,
-    /// The subject of the patch that it adds.
-    pub patch: String,
 }
 
 impl Variant {
     /// The name that it has at all points of a sweep; without a sweep, its name.
     pub fn short_name(&self) -> &str {
         self.point.as_ref().map_or(&self.name, |point| &point.variant)
-    }
-
-    /// The same without what only affects how its figures are read.
-    pub fn as_run(&self) -> Self {
-        Self { axes: Vec::new(), step: None, ..self.clone() }
     }
 }
 
@@ -253,13 +229,6 @@ pub struct WorkloadUse {
     pub warmup: u32,
     /// How long one iteration may take.
     pub timeout: Millis,
-    /// The rows of its tables on which verdicts rest ([`WorkloadUse::covers`]); if empty, those that the
-    /// manifest names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub primary: Vec<String>,
-    /// Phases left out of its tables of counters, if the user chose others than the manifest.
-    #[serde(skip)]
-    pub left_out: Option<Vec<String>>,
 }
 
 impl WorkloadUse {
@@ -273,37 +242,7 @@ impl WorkloadUse {
             iterations,
             warmup: 0,
             timeout,
-            primary: Vec::new(),
-            left_out: None,
         }
-    }
-
-    /// Whether tables of counters leave out this phase.
-    pub fn leaves_out(&self, phase: &str) -> bool {
-        match &self.left_out {
-            Some(phases) => phases.iter().any(|it| it == phase),
-            None => self.manifest.prepares(phase),
-        }
-    }
-
-    /// The same without what only affects how its figures are read ([`Manifest::as_run`]).
-    pub fn as_run(&self) -> Self {
-        Self { manifest: self.manifest.as_run(), primary: Vec::new(), ..self.clone() }
-    }
-
-    /// Whether verdicts rest on `row`, one of the table's rows of `metric`.
-    pub fn is_primary(&self, metric: &Metric, row: &str) -> bool {
-        metric.better.is_some()
-            && match self.primary.as_slice() {
-                [] => self.manifest.is_primary(metric),
-                chosen => chosen.iter().any(|one| Self::covers(one, row)),
-            }
-    }
-
-    /// Whether `chosen` selects a row: by its name, or by a prefix of it that ends before a `-`. A `*`
-    /// matches anything.
-    pub fn covers(chosen: &str, row: &str) -> bool {
-        matches(chosen, row) || matches(&format!("{chosen}-*"), row)
     }
 
     /// All of the user's programs.
@@ -336,7 +275,9 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Variants x workloads x boots x iterations on one machine.
+/// What runs: variants x workloads x boots x iterations on one machine. How its figures are read is a
+/// [`Reading`](crate::Reading). All but the number of boots, when they may end early, and the lock of the user space
+/// is its identity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// Its name.
@@ -375,7 +316,8 @@ pub struct Experiment {
     /// If set, boots may end early: the boots at hand are judged at each look, and `boots` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
-    /// Where its results were imported from, if they were.
+    /// Where its results were imported from, if they were. It is part of the identity: imported results have no other
+    /// definition than their files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
 }

@@ -19,6 +19,7 @@ mod pinned;
 mod profile;
 mod provenance;
 mod quantity;
+mod reading;
 mod swap;
 mod sweep;
 mod topology;
@@ -39,8 +40,8 @@ pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use event::{MAX_EVENT_NAME, MAX_EVENTS, PerfEvent};
 pub use experiment::{
-    Accel, CountedBy, Experiment, Imported, Kernel, Limits, Machine, Mode, PatchStep, Sampler,
-    Sequential, Setting, Source, Variant, WorkloadUse,
+    Accel, CountedBy, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential,
+    Setting, Source, Variant, WorkloadUse,
 };
 pub use found::{STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};
@@ -53,6 +54,7 @@ pub use profile::{
 };
 pub use provenance::{Execution, Host, Programs, Provenance};
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};
+pub use reading::{PatchStep, Reading, VariantReading, WorkloadReading};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};
 pub use topology::{

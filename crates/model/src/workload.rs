@@ -150,7 +150,8 @@ fn is_zero(number: &u32) -> bool {
 
 impl Manifest {
     /// The same without what only affects how its figures are read. Two that are equal run alike, and their
-    /// figures have the same meaning.
+    /// figures have the same meaning. A manifest has both, because it is one file, whose metrics have names and units,
+    /// which the program reports, beside directions, means and rows, which only tables use.
     pub fn as_run(&self) -> Self {
         let as_run = |metric: &Metric| Metric {
             name: metric.name.clone(),

@@ -3,9 +3,9 @@
 mod common;
 
 use common::carried::assert_mail_says_it;
-use common::{blocks, boot, columns, compare_columns, experiment, measure_phase, variant};
-use compare::{Comparison, Judging, Results, compare};
-use model::{Boot, Mode, Variant};
+use common::{blocks, boot, columns, experiment, measure_phase, variant};
+use compare::{Comparison, Judging, Results, VariantBoots, compare};
+use model::{Boot, Mode, Reading, Variant};
 use serde_json::json;
 
 /// Variants of a patch and a setting. The patch helps with one value of the setting.
@@ -17,10 +17,18 @@ const CELLS: [(&str, &str, f64); 4] = [
 ];
 
 fn variants() -> [Variant; 4] {
-    CELLS.map(|(patches, thp, _)| Variant {
-        axes: vec![("patches".into(), patches.into()), ("thp".into(), thp.into())],
-        ..variant(&format!("6.12 {patches} {thp}"))
-    })
+    CELLS.map(|(patches, thp, _)| variant(&format!("6.12 {patches} {thp}")))
+}
+
+fn reading() -> Reading {
+    let values = CELLS.map(|(patches, thp, _)| vec![patches.to_owned(), thp.to_owned()]);
+    common::crossed(&["patches", "thp"], variants().iter().zip(values))
+}
+
+/// Compares columns in measured mode.
+fn compare_columns(reading: &Reading, variants: Vec<VariantBoots<'_>>) -> Comparison {
+    let experiment = experiment(Mode::Measured, 2);
+    compare(&Results { experiment: &experiment, reading, variants }, 0, &Judging::default())
 }
 
 fn measured(number: usize) -> Comparison {
@@ -29,7 +37,7 @@ fn measured(number: usize) -> Comparison {
     let boots: Vec<&[Boot]> = boots.iter().take(number).map(Vec::as_slice).collect();
     let mut all = vec![&[][..]; 4];
     all[..number].copy_from_slice(&boots);
-    compare_columns(columns(&variants(), &all))
+    compare_columns(&reading(), columns(&variants(), &all))
 }
 
 /// The paragraph from the first line with effects on.
@@ -83,7 +91,7 @@ fn effects_over_seeds() {
     let boots = CELLS.map(|(.., scale)| seeds(scale));
     let (experiment, variants) = (experiment(Mode::Exact, 5), variants());
     let columns = columns(&variants, &boots.each_ref().map(Vec::as_slice));
-    let results = Results { experiment: &experiment, variants: columns };
+    let results = Results { experiment: &experiment, reading: &reading(), variants: columns };
     let comparison = compare(&results, 0, &Judging::default());
     assert_mail_says_it(&comparison);
     insta::assert_snapshot!(section(&report::text(&comparison)));
@@ -95,19 +103,18 @@ fn effects_over_seeds() {
 /// Most interactions of many values are only counted.
 #[test]
 fn many_interactions_are_counted() {
-    let mut variants = Vec::new();
+    let (mut variants, mut values) = (Vec::new(), Vec::new());
     let mut boots = Vec::new();
     for a in 0..4 {
         for b in 0..4 {
-            variants.push(Variant {
-                axes: vec![("a".into(), format!("{a}")), ("b".into(), format!("{b}"))],
-                ..variant(&format!("{a} {b}"))
-            });
+            variants.push(variant(&format!("{a} {b}")));
+            values.push(vec![format!("{a}"), format!("{b}")]);
             boots.push(blocks(3, 1.0, 4 * a + b));
         }
     }
     let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
-    let comparison = compare_columns(columns(&variants, &boots));
+    let reading = common::crossed(&["a", "b"], variants.iter().zip(values));
+    let comparison = compare_columns(&reading, columns(&variants, &boots));
     assert_mail_says_it(&comparison);
     let text = report::text(&comparison);
     let said = "    3 more interactions, independent or undecided\n";

@@ -4,7 +4,7 @@ mod common;
 
 use common::{boot, columns, document, experiment, judged, section, variant};
 use compare::{Comparison, Results};
-use model::{Boot, Chunk, Column, Mode, NoteKind, Sampler, Variant};
+use model::{Boot, Chunk, Column, Mode, NoteKind, Reading, Sampler, Variant};
 use report::Recipe;
 
 const SECOND: u64 = 1_000_000_000;
@@ -58,7 +58,10 @@ fn of(mode: Mode, shown: impl Fn(&Comparison, &Results<'_>) -> String) -> String
     experiment.workloads[0].iterations = 1;
     experiment.workloads[0].warmup = 1;
     let comparison = judged(&experiment, columns.clone());
-    shown(&comparison, &Results { experiment: &experiment, variants: columns })
+    shown(
+        &comparison,
+        &Results { experiment: &experiment, reading: Reading::USUAL, variants: columns },
+    )
 }
 
 #[test]

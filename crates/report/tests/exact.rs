@@ -9,7 +9,7 @@ use common::{
 use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
 use model::{
     Boot, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
-    Profile, STORES, Target,
+    Profile, Reading, STORES, Target,
 };
 use serde_json::json;
 
@@ -78,10 +78,12 @@ fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Com
 
 #[test]
 fn patches_are_compared_with_the_step_before_them() {
-    let variants = series(&["mm: one", "mm: two", "mm: three"]);
+    let (variants, reading) = series(&["mm: one", "mm: two", "mm: three"]);
     let (base, dearer) = (seeds(1.0, 5), seeds(1.05, 5));
-    let columns = columns(&variants, &[&base, &dearer, &dearer, &base]);
-    let text = report::text(&judged(&experiment(Mode::Exact, 5), columns));
+    let variants = columns(&variants, &[&base, &dearer, &dearer, &base]);
+    let experiment = experiment(Mode::Exact, 5);
+    let results = Results { experiment: &experiment, reading: &reading, variants };
+    let text = report::text(&compare(&results, 0, &Judging::default()));
     insta::assert_snapshot!(by_patch(&text));
 }
 
@@ -291,8 +293,16 @@ fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
     let number = measured[0].len() as u32;
     let [time, count] =
         [(Mode::Measured, number), (Mode::Exact, 5)].map(|(mode, boots)| experiment(mode, boots));
-    let time = Results { experiment: &time, variants: columns(&variants, &measured) };
-    let count = Results { experiment: &count, variants: columns(&variants, &exact) };
+    let time = Results {
+        experiment: &time,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &measured),
+    };
+    let count = Results {
+        experiment: &count,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &exact),
+    };
     let mut comparison = compare(&time, 0, &Judging::default());
     comparison.cross_checks = cross_check(&time, &count, "6.1", &Judging::of(&time));
     comparison.cross_check_sources = Some(Sources {

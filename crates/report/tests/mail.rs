@@ -10,7 +10,7 @@ use compare::{
 };
 use import::{Baseline, check, read};
 use model::{
-    Boot, Execution, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant,
+    Boot, Execution, Experiment, Imported, Mode, Outcome, Reading, Setting, UserspaceLock, Variant,
 };
 use proptest::prelude::*;
 use report::Recipe;
@@ -18,6 +18,7 @@ use report::Recipe;
 /// The input of a mail.
 struct Case {
     experiment: Experiment,
+    reading: Reading,
     variants: Vec<Variant>,
     boots: Vec<Vec<Boot>>,
     files: Vec<(String, String)>,
@@ -29,6 +30,7 @@ impl Case {
         let files = [("test.toml".to_owned(), "name = \"test\"\nboots = 2\n".to_owned())];
         Self {
             experiment: experiment(mode, 2),
+            reading: Reading::default(),
             variants: variants.iter().map(|(name, _)| variant(name)).collect(),
             boots: variants.iter().map(|(_, boots)| boots.clone()).collect(),
             files: files.into(),
@@ -40,7 +42,8 @@ impl Case {
     fn mail(&self, change: impl FnOnce(&mut Comparison)) -> (String, Comparison) {
         let boots: Vec<&[Boot]> = self.boots.iter().map(Vec::as_slice).collect();
         let columns = columns(&self.variants, &boots);
-        let results = Results { experiment: &self.experiment, variants: columns };
+        let results =
+            Results { experiment: &self.experiment, reading: &self.reading, variants: columns };
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
         let recipe = Recipe { version: "0.1.0", files: &self.files };
@@ -228,10 +231,8 @@ fn patches_of_a_series_have_a_line_each() {
     let [old, new] = [boots(1.0), boots(1.3)];
     let all = [("", old.clone()), ("", old), ("", new)];
     for mode in [Mode::Measured, Mode::Exact] {
-        let case = Case {
-            variants: series(&["mm: a patch with a subject of some length", "mm: two"]),
-            ..Case::new(mode, &all)
-        };
+        let (variants, reading) = series(&["mm: a patch with a subject of some length", "mm: two"]);
+        let case = Case { variants, reading, ..Case::new(mode, &all) };
         insta::assert_snapshot!(by_patch(&case.mail(|_| ()).0));
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::carried::assert_mail_says_it;
 use common::{blocks, boot, columns, experiment};
 use compare::{Comparison, Judging, Results, compare};
-use model::{Boot, Experiment, Mode, Outcome, Sequential};
+use model::{Boot, Experiment, Mode, Outcome, Reading, Sequential};
 use report::Recipe;
 use serde_json::json;
 
@@ -26,8 +26,9 @@ fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
     let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
     let mut experiment = experiment(Mode::Measured, 6);
     experiment.variants = variants.clone();
-    experiment.workloads[0].primary = vec!["Elapsed-NUMA01".into(), "None".into()];
-    let results = Results { experiment: &experiment, variants: columns(&variants, &boots) };
+    let reading = common::on_rows(&["Elapsed-NUMA01", "None"]);
+    let variants = columns(&variants, &boots);
+    let results = Results { experiment: &experiment, reading: &reading, variants };
     change(&compare(&results, 0, &Judging::default()), &results);
 }
 
@@ -58,7 +59,7 @@ fn the_points_of_a_run_that_may_end_early_say_so() {
     of(|_, results| {
         let sequential = Some(Sequential { margin: 0.02, budget: None });
         let auto = Experiment { sequential, ..results.experiment.clone() };
-        let results = Results { experiment: &auto, variants: results.variants.clone() };
+        let results = Results { experiment: &auto, ..results.clone() };
         let text = report::text(&compare(&results, 0, &Judging::of(&results)));
         let said = "(margin 2 %, 100 % intervals, sequential, before the first of 2 looks):";
         assert!(
@@ -74,7 +75,11 @@ fn seeds_are_those_of_each_point() {
     let seeds = blocks(4, 1.0, 1);
     let mut experiment = experiment(Mode::Exact, 4);
     experiment.variants = variants.clone();
-    let results = Results { experiment: &experiment, variants: columns(&variants, &[&*seeds; 4]) };
+    let results = Results {
+        experiment: &experiment,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &[&*seeds; 4]),
+    };
     let text = report::text(&compare(&results, 0, &Judging::default()));
     assert!(text.contains("4 of each variant at each point\n"), "{text}");
 }

@@ -5,7 +5,7 @@ mod common;
 use common::carried::printed;
 use common::{
     blocks, boot, boots, brief, by_patch, columns, compare_columns, compared, count, document,
-    judged, measure, measured, section, spend, variant,
+    measure, measured, section, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
 use model::{Boot, Execution, Host, Mode, Outcome, Problem, ProblemKind, Setting};
@@ -109,7 +109,7 @@ fn verdicts_of_boots_in_blocks() {
 
 #[test]
 fn patches_are_compared_with_the_step_before_them() {
-    let variants =
+    let (variants, reading) =
         common::series(&["mm: one", "\"[PATCH 2/3] mm: two\"", "mm: three\x1b", "mm: four"]);
     let base = blocks(6, 1.0, 1);
     let (worse, same) = (blocks(6, 1.08, 2), blocks(6, 1.08, 2));
@@ -118,7 +118,7 @@ fn patches_are_compared_with_the_step_before_them() {
     let failed = [failed];
     let columns = columns(&variants, &[&base, &worse, &same, &failed, &base]);
     let experiment = common::experiment(Mode::Measured, 6);
-    let results = Results { experiment: &experiment, variants: columns };
+    let results = Results { experiment: &experiment, reading: &reading, variants: columns };
     let comparison = compare(&results, 2, &Judging::default());
     let text = printed(&comparison);
     insta::assert_snapshot!(by_patch(&text));
@@ -132,17 +132,18 @@ fn patches_are_compared_with_the_step_before_them() {
 fn chosen_rows_that_do_not_exist_are_named() {
     let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
     let variants = [variant("6.1"), variant("6.12")];
-    let primary = ["Elapsed-NUMA1".to_owned(), "Elapsed-NUMA03\x1b".to_owned()];
-    let mut experiment = common::experiment(Mode::Measured, 6);
-    let mut text = |primary: &[String]| {
-        experiment.workloads[0].primary = primary.to_vec();
-        let text = printed(&judged(&experiment, columns(&variants, &[&base, &worse])));
+    let primary = ["Elapsed-NUMA1", "Elapsed-NUMA03\x1b"];
+    let experiment = common::experiment(Mode::Measured, 6);
+    let text = |primary: &[&str]| {
+        let (variants, reading) = (columns(&variants, &[&base, &worse]), common::on_rows(primary));
+        let results = Results { experiment: &experiment, reading: &reading, variants };
+        let text = printed(&compare(&results, 0, &Judging::default()));
         assert!(widest(&text) <= 100);
         let from = text.find("Verdicts on").or_else(|| text.find("No verdict")).unwrap();
         text[from..from + text[from..].find("Variation:").unwrap()].to_owned()
     };
     insta::assert_snapshot!(text(&primary));
-    let some = text(&[primary[0].clone(), "Elapsed-NUMA01".to_owned()]);
+    let some = text(&[primary[0], "Elapsed-NUMA01"]);
     assert!(some.contains("\nNo verdict on Elapsed-NUMA1: chosen"), "{some}");
     assert!(some.contains("\nRows without a verdict"), "{some}");
 }

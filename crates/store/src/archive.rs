@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use model::{Boot, BootId, Experiment, Kept, Mode};
+use model::{Boot, BootId, Experiment, Kept, Mode, Reading};
 
 use crate::{BootEntry, Checked, Detail, Error, ExperimentId, ExperimentRow, Series};
 
@@ -28,11 +28,14 @@ pub trait Archive: Debug + Send {
     /// Keeps an experiment. An experiment with the same name and the same identity is the same experiment and
     /// keeps its number. The number of boots is not part of the identity; the larger one is kept. Once an
     /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
-    /// A lock of its user space is kept until another one is given. How figures are read
-    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run), [`Variant::as_run`](model::Variant::as_run)) is taken from
-    /// the latest definition. Any other change makes another experiment. Fails when the definition has no JSON form (it
-    /// has a path that is not UTF-8).
-    fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error>;
+    /// A lock of its user space is kept until another one is given. How figures are read (`reading`, and of manifests what
+    /// [`Manifest::as_run`](model::Manifest::as_run) leaves out) is what was kept last. Any other change makes another
+    /// experiment. Fails when the definition has no JSON form (it has a path that is not UTF-8).
+    fn keep_experiment(
+        &mut self,
+        experiment: &Experiment,
+        reading: &Reading,
+    ) -> Result<ExperimentId, Error>;
 
     /// Renames an experiment. The same definition with the new name is then this experiment: a run of it
     /// continues with its boots. Fails when no experiment has this number, or another experiment
@@ -60,6 +63,9 @@ pub trait Archive: Debug + Send {
     /// The definition of an experiment, with the largest requested number of boots. Fails when no experiment
     /// has this number.
     fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error>;
+
+    /// How the figures of an experiment are read, as it was kept last. Fails when no experiment has this number.
+    fn reading(&self, id: ExperimentId) -> Result<Reading, Error>;
 
     /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
     /// most recent one with that name, and so on. Fails when there is none, with the existing names.

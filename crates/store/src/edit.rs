@@ -24,7 +24,7 @@ pub fn remove(connection: &Connection, id: ExperimentId) -> Result<(), Trouble> 
 /// Renames an experiment.
 pub fn rename(connection: &Connection, id: ExperimentId, name: &str) -> Result<(), Trouble> {
     let record = Record::read(connection, id)?;
-    let mut experiment = experiments::read(connection, id, &record)?;
+    let (mut experiment, reading) = experiments::read(connection, id, &record)?;
     name.clone_into(&mut experiment.name);
     let unkeepable = |error| Trouble::unkeepable(format!("experiment `{name}`"), error);
     let identity = identity(&experiment).map_err(unkeepable)?;
@@ -33,7 +33,7 @@ pub fn rename(connection: &Connection, id: ExperimentId, name: &str) -> Result<(
     {
         return Err(Trouble::NameTaken { name: name.into(), other });
     }
-    let definition = definition(&experiment, &["boots"]).map_err(unkeepable)?;
+    let definition = definition(&experiment, &reading).map_err(unkeepable)?;
     // It stays as recent as it was.
     let mut all = Experiments::read(connection)?;
     for listed in all.0.iter_mut().filter(|listed| listed.id == id.0) {

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use model::{Experiment, Mode, Variant};
+use model::{Experiment, Mode, PatchStep, Reading, Variant, VariantReading, WorkloadReading};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Trouble;
@@ -50,7 +51,11 @@ pub struct ExperimentRow {
 }
 
 /// See [`Archive::keep_experiment`](crate::Archive::keep_experiment).
-pub fn keep(connection: &Connection, experiment: &Experiment) -> Result<ExperimentId, Trouble> {
+pub fn keep(
+    connection: &Connection,
+    experiment: &Experiment,
+    reading: &Reading,
+) -> Result<ExperimentId, Trouble> {
     let unkeepable =
         |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
     let identity = identity(experiment).map_err(unkeepable)?;
@@ -61,7 +66,7 @@ pub fn keep(connection: &Connection, experiment: &Experiment) -> Result<Experime
         now.sequential = now.sequential.or(before.sequential);
         now.userspace = now.userspace.or_else(|| before.userspace.clone());
     }
-    let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
+    let definition = definition(&now, reading).map_err(unkeepable)?;
     let (id, record) = match known {
         Some((id, record, _)) => (id, described(record, &now, &definition)),
         None => (ExperimentId(Numbers::next(connection)?.experiment), new(&now, &definition)),
@@ -195,15 +200,12 @@ fn found(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, 
 
 /// The identity of an experiment: everything that determines what is run, but not how often.
 pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
-    let mut run = experiment.clone();
-    for used in &mut run.workloads {
-        *used = used.as_run();
-    }
-    for variant in &mut run.variants {
-        *variant = variant.as_run();
+    let mut run = serde_json::to_value(experiment)?;
+    for (used, form) in experiment.workloads.iter().zip(list(&mut run, "workloads")) {
+        form["manifest"] = serde_json::to_value(used.manifest.as_run())?;
     }
     // The digest of the user space represents the packages.
-    definition(&run, &["boots", "sequential", "userspace"])
+    sorted(run, &["boots", "sequential", "userspace"])
 }
 
 /// Whether two experiments of one name are the same ([`Archive::keep_experiment`](crate::Archive::keep_experiment)).
@@ -220,7 +222,7 @@ pub(crate) fn known(
 ) -> Result<Option<(ExperimentId, Record, Experiment)>, Trouble> {
     for id in Experiments::read(connection)?.recent(|it| it.name == name) {
         let record = Record::read(connection, id)?;
-        let kept = read(connection, id, &record)?;
+        let (kept, _) = read(connection, id, &record)?;
         if self::identity(&kept).is_ok_and(|own| own == identity) {
             return Ok(Some((id, record, kept)));
         }
@@ -228,14 +230,48 @@ pub(crate) fn known(
     Ok(None)
 }
 
-/// The definition as JSON with sorted keys, without the keys in `left_out`.
-pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
-    let mut keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(experiment)?)?;
-    keys.retain(|key, _| !left_out.contains(&key.as_str()));
-    let mut definition = Value::Object(keys);
+/// The definition of an experiment as it is stored: what runs, and in its variants and workloads how figures are read.
+pub(crate) fn definition(experiment: &Experiment, reading: &Reading) -> serde_json::Result<String> {
+    let mut keys = serde_json::to_value(experiment)?;
+    for (variant, form) in experiment.variants.iter().zip(list(&mut keys, "variants")) {
+        let VariantReading { axes, step } = reading.variant(variant);
+        add(form, "axes", (!axes.is_empty()).then_some(axes))?;
+        add(form, "step", step.as_ref())?;
+    }
+    for (used, form) in experiment.workloads.iter().zip(list(&mut keys, "workloads")) {
+        let primary = &reading.workload(used).primary;
+        add(form, "primary", (!primary.is_empty()).then_some(primary))?;
+    }
+    sorted(keys, &["boots"])
+}
+
+fn list<'a>(keys: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    keys[key].as_array_mut().into_iter().flatten()
+}
+
+fn add(form: &mut Value, key: &str, value: Option<impl Serialize>) -> serde_json::Result<()> {
+    if let Some(value) = value {
+        form[key] = serde_json::to_value(value)?;
+    }
+    Ok(())
+}
+
+/// JSON with sorted keys, without the keys in `left_out`.
+fn sorted(mut document: Value, left_out: &[&str]) -> serde_json::Result<String> {
+    if let Value::Object(keys) = &mut document {
+        keys.retain(|key, _| !left_out.contains(&key.as_str()));
+    }
     // They are already sorted, unless another crate enables serde_json's `preserve_order`.
-    definition.sort_all_objects();
-    serde_json::to_string(&definition)
+    document.sort_all_objects();
+    serde_json::to_string(&document)
+}
+
+/// Reads an experiment by its number.
+pub fn find_and_read(
+    connection: &Connection,
+    id: ExperimentId,
+) -> Result<(Experiment, Reading), Trouble> {
+    read(connection, id, &Record::read(connection, id)?)
 }
 
 /// Reads the definition of an experiment, as its record has it.
@@ -243,7 +279,7 @@ pub(crate) fn read(
     connection: &Connection,
     id: ExperimentId,
     record: &Record,
-) -> Result<Experiment, Trouble> {
+) -> Result<(Experiment, Reading), Trouble> {
     let what = || format!("the definition of experiment {id}");
     let definition: Option<Vec<u8>> = connection
         .prepare_cached("SELECT definition FROM definitions WHERE experiment = ?")?
@@ -257,11 +293,39 @@ pub(crate) fn read(
     parse(&definition, record.wanted).map_err(|error| Trouble::damaged(what(), error))
 }
 
-/// The experiment of a definition, with the number of boots.
-pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<Experiment> {
+/// What a definition says of a variant's figures.
+#[derive(Deserialize)]
+struct VariantForm {
+    #[serde(default)]
+    axes: Vec<(String, String)>,
+    #[serde(default)]
+    step: Option<PatchStep>,
+}
+
+/// What a definition says of a workload's figures.
+#[derive(Deserialize)]
+struct WorkloadForm {
+    #[serde(default)]
+    primary: Vec<String>,
+}
+
+/// The experiment of a definition, with the number of boots, and how its figures are read.
+pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<(Experiment, Reading)> {
     let mut keys: Map<String, Value> = serde_json::from_slice(definition)?;
     keys.insert("boots".into(), boots.into());
-    serde_json::from_value(Value::Object(keys))
+    let mut keys = Value::Object(keys);
+    let experiment = Experiment::deserialize(&keys)?;
+    let mut reading = Reading::default();
+    for (variant, form) in experiment.variants.iter().zip(list(&mut keys, "variants")) {
+        let VariantForm { axes, step } = VariantForm::deserialize(&*form)?;
+        reading.variants.insert(variant.short_name().to_owned(), VariantReading { axes, step });
+    }
+    for (used, form) in experiment.workloads.iter().zip(list(&mut keys, "workloads")) {
+        let WorkloadForm { primary } = WorkloadForm::deserialize(&*form)?;
+        let own = WorkloadReading { primary, left_out: None };
+        reading.workloads.insert(used.manifest.name.clone(), own);
+    }
+    Ok((experiment, reading))
 }
 
 /// An experiment as lists have it.

@@ -60,7 +60,7 @@ fn experiment(
     let what = || format!("the definition of experiment {id}");
     let rows = sums::verified(connection, EXPERIMENT, id.0, (&sums.row, what), |row| {
         let definition: String = row.get("definition")?;
-        let experiment = experiments::parse(definition.as_bytes(), row.get("boots")?)
+        let (experiment, _) = experiments::parse(definition.as_bytes(), row.get("boots")?)
             .map_err(|error| Trouble::damaged("its text", error))?;
         let record = Record {
             created: row.get("created")?,

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use model::{Boot, BootId, Experiment, Kept, Mode};
+use model::{Boot, BootId, Experiment, Kept, Mode, Reading};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -125,8 +125,12 @@ impl Archive for Sqlite {
         self.is_frozen
     }
 
-    fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
-        self.write(|transaction| experiments::keep(transaction, experiment))
+    fn keep_experiment(
+        &mut self,
+        experiment: &Experiment,
+        reading: &Reading,
+    ) -> Result<ExperimentId, Error> {
+        self.write(|transaction| experiments::keep(transaction, experiment, reading))
     }
 
     fn rename_experiment(&mut self, id: ExperimentId, name: &str) -> Result<(), Error> {
@@ -155,10 +159,11 @@ impl Archive for Sqlite {
     }
 
     fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
-        let read = |transaction: &Transaction| {
-            experiments::read(transaction, id, &Record::read(transaction, id)?)
-        };
-        self.read(read)
+        self.read(|transaction| Ok(experiments::find_and_read(transaction, id)?.0))
+    }
+
+    fn reading(&self, id: ExperimentId) -> Result<Reading, Error> {
+        self.read(|transaction| Ok(experiments::find_and_read(transaction, id)?.1))
     }
 
     fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {

@@ -150,7 +150,7 @@ impl Conclusion {
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
     [a, b].iter().all(|it| it.points().is_empty())
         && a.variants.len() == b.variants.len()
-        && a.variants.iter().all(|own| b.variants.iter().any(|it| it.as_run() == own.as_run()))
+        && a.variants.iter().all(|own| b.variants.contains(own))
         && a.machine.topology == b.machine.topology
         && a.machine.disks == b.machine.disks
         && common(a, b).next().is_some()

@@ -11,7 +11,7 @@
 //! alike, and what differs from block to block cancels. In exact mode seeds are independent samples
 //! ([`Estimate::of_contrast`]). The effects on all rows of a table are one family (Holm).
 
-use model::Better;
+use model::{Better, Reading};
 use serde::Serialize;
 use stats::{Estimate, holm};
 
@@ -110,13 +110,13 @@ impl Known {
 
 impl Cross {
     /// The cross that the variants form; `None` if they do not.
-    pub fn of(columns: &[VariantBoots<'_>]) -> Option<Self> {
-        let first = &columns.first()?.variant.axes;
+    pub fn of(columns: &[VariantBoots<'_>], reading: &Reading) -> Option<Self> {
+        let first = &reading.variant(columns.first()?.variant).axes;
         let mut axes: Vec<Axis> =
             first.iter().map(|(name, _)| Axis { name: name.clone(), values: Vec::new() }).collect();
         let mut cells: Vec<Vec<usize>> = Vec::new();
         for column in columns {
-            let own = &column.variant.axes;
+            let own = &reading.variant(column.variant).axes;
             if own.len() != axes.len() {
                 return None;
             }

@@ -153,7 +153,7 @@ fn pooled<'a>(results: &Results<'a>) -> Results<'a> {
     let first = results.variants.first();
     let variants =
         first.map(|column| VariantBoots { variant: column.variant, boots: boots.collect() });
-    Results { experiment: results.experiment, variants: variants.into_iter().collect() }
+    Results { variants: variants.into_iter().collect(), ..*results }
 }
 
 fn resolutions(
@@ -244,6 +244,8 @@ fn claims(comparison: &Comparison, family: Family) -> Claims {
 
 #[cfg(test)]
 mod tests {
+    use model::Reading;
+
     use super::*;
     use crate::testing::{boot, columns, deviations, experiment, manifest, sample, variant};
 
@@ -263,7 +265,7 @@ mod tests {
         let experiment = experiment(Mode::Measured, 5, vec![manifest()]);
         let variants = ["A", "B"].map(variant);
         let variants = columns(&variants, &[&sides[0], &sides[1]]);
-        selftest(&Results { experiment: &experiment, variants })
+        selftest(&Results { experiment: &experiment, reading: Reading::USUAL, variants })
     }
 
     const BASE: [f64; 5] = [62.44, 64.0, 61.9, 63.3, 62.7];

@@ -14,15 +14,15 @@ pub struct Step {
 /// The steps among the variants of these results. The verdicts on all steps share the rates of false ones
 /// (Bonferroni).
 pub fn steps(results: &Results<'_>, judging: &Judging) -> Vec<Step> {
-    let Results { experiment, variants } = results;
+    let Results { experiment, reading, variants } = results;
     let found = variants.iter().filter_map(|own| {
-        let step = own.variant.step.as_ref()?;
+        let step = reading.variant(own.variant).step.as_ref()?;
         Some((&step.patch, [results.column(&step.after)?.clone(), own.clone()]))
     });
     let found: Vec<_> = found.collect();
     let judging = judging.shared_by(found.len());
     let step = |(patch, columns): (&String, [_; 2])| {
-        let results = Results { experiment, variants: columns.into() };
+        let results = Results { experiment, reading, variants: columns.into() };
         Step { patch: patch.clone(), comparison: compare_columns(&results, 0, &judging) }
     };
     found.into_iter().map(step).collect()

@@ -84,7 +84,7 @@ pub(crate) fn points(
         let variants = columns
             .map(|(variant, column)| VariantBoots { variant, boots: column.boots.clone() })
             .collect();
-        let results = Results { experiment: &experiment, variants };
+        let results = Results { experiment: &experiment, reading: results.reading, variants };
         Some(PointComparison { comparison: compare(&results, baseline, &judging), name })
     };
     names.into_iter().filter_map(spot).collect()
@@ -205,7 +205,7 @@ impl<'a> PointVerdicts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Experiment, Mode, Point, PointChange, Variant};
+    use model::{Boot, Experiment, Mode, Point, PointChange, Reading, Variant};
 
     use super::*;
     use crate::testing::{boot, columns, experiment, manifest, near, sample, topology, variant};
@@ -239,7 +239,11 @@ mod tests {
         let (experiment, boots) = sweep(times);
         let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
         let variants = columns(&experiment.variants, &boots);
-        compare(&Results { experiment: &experiment, variants }, baseline, &Judging::default())
+        compare(
+            &Results { experiment: &experiment, reading: Reading::USUAL, variants },
+            baseline,
+            &Judging::default(),
+        )
     }
 
     const OLD: [f64; 4] = [100.0, 100.1, 99.9, 100.2];
@@ -283,7 +287,7 @@ mod tests {
         }
         let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
         let variants = columns(&experiment.variants, &boots);
-        let results = Results { experiment: &experiment, variants };
+        let results = Results { experiment: &experiment, reading: Reading::USUAL, variants };
         let notes = compare(&results, 0, &Judging::default()).notes;
         let machine = notes.facts.iter().find(|fact| fact.name == "machine").unwrap();
         assert_eq!(machine.values, vec![Some("1 CPU; 4 CPUs".to_owned()); 2]);

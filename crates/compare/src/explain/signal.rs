@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use model::{Experiment, INSTRUCTIONS, Kept, Mode, WorkloadUse};
+use model::{Experiment, INSTRUCTIONS, Kept, Mode, Reading, WorkloadUse};
 
 use crate::explain::{
     Contribution, Explanation, Identity, Section, Span, Subject, Tally, profiles,
 };
 use crate::verdicts::luck::RESOLUTION;
-use crate::{Comparison, Judging, Kind, Results, Row, Verdict, compare};
+use crate::{Comparison, Judging, Kind, Results, Row, VariantBoots, Verdict, compare};
 
 /// A function is the signal if it has at least this share of its phase's change.
 const HALF: f64 = 0.5;
@@ -143,10 +143,11 @@ fn dearest_cause(sections: &[&Section]) -> Option<Signal> {
 }
 
 fn of_one(experiment: &Experiment, kept: &Kept) -> Comparison {
-    let mut own = experiment.clone();
-    own.variants.retain(|variant| variant.name == kept.boot.variant);
+    let own = experiment.variants.iter().filter(|variant| variant.name == kept.boot.variant);
     let kept = std::slice::from_ref(kept);
-    let results = Results::of(&own, kept);
+    let variants = own.map(|variant| VariantBoots::of(variant, kept)).collect();
+    // A figure does not depend on which rows have verdicts.
+    let results = Results { experiment, reading: Reading::USUAL, variants };
     compare(&results, 0, &Judging::of(&results))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Experiment};
+use model::{Boot, Manifest, Reading, WorkloadUse};
 
 /// The word for all phases.
 pub const ALL_PHASES: &str = "all";
@@ -16,13 +16,14 @@ pub struct NoPhase {
     pub known: Vec<String>,
 }
 
-/// The experiment of these boots with other phases in its tables of counters than its workloads choose: only
-/// those `asked` for, or all phases if that is `all`. Fails when no workload has a phase that is asked for.
+/// The reading of these boots with other phases in the tables of counters than manifests choose: only those
+/// `asked` for, or all phases if that is `all`. Fails when no workload has a phase that is asked for.
 pub fn with_phases<'a>(
-    experiment: &Experiment,
+    reading: &Reading,
+    workloads: &[WorkloadUse],
     boots: impl IntoIterator<Item = &'a Boot>,
     asked: &[String],
-) -> Result<Experiment, NoPhase> {
+) -> Result<Reading, NoPhase> {
     let chunks = boots.into_iter().flat_map(|boot| &boot.chunks);
     let seen: BTreeSet<(&str, &str)> =
         chunks.map(|chunk| (&*chunk.workload, &*chunk.phase)).collect();
@@ -32,33 +33,30 @@ pub fn with_phases<'a>(
         let known = known.into_iter().filter(|phase| !phase.is_empty()).map(str::to_owned);
         return Err(NoPhase { asked: unknown.clone(), known: known.collect() });
     }
-    let mut experiment = experiment.clone();
-    for used in &mut experiment.workloads {
-        let own = seen.iter().filter(|(workload, _)| *workload == used.manifest.name);
+    let mut reading = reading.clone();
+    for Manifest { name, .. } in workloads.iter().map(|used| &used.manifest) {
+        let own = seen.iter().filter(|(workload, _)| workload == name);
         let left_out = own.filter(|(_, phase)| !all && !asked.iter().any(|it| it == phase));
-        used.left_out = Some(left_out.map(|(_, phase)| (*phase).to_owned()).collect());
+        let left_out = left_out.map(|(_, phase)| (*phase).to_owned()).collect();
+        reading.workloads.entry(name.clone()).or_default().left_out = Some(left_out);
     }
-    Ok(experiment)
+    Ok(reading)
 }
 
 #[cfg(test)]
 mod tests {
-    use model::Mode;
-
     use super::*;
-    use crate::testing::{boot, chunk, experiment, manifest};
+    use crate::testing::{boot, chunk, manifest, used};
 
     #[test]
     fn phases_are_chosen() {
-        let mut usual = manifest();
-        usual.preparation = vec!["fill".into()];
-        let experiment = experiment(Mode::Measured, 1, vec![usual]);
+        let workloads = [used(manifest())];
         let mut boot = boot(0);
         boot.chunks = ["", "fill", "run", "check"].map(|phase| chunk(0, phase, &[])).into();
         let left_out = |asked: &[&str]| {
             let asked: Vec<String> = asked.iter().map(|&phase| phase.to_owned()).collect();
-            let chosen = with_phases(&experiment, [&boot], &asked)?;
-            Ok(chosen.workloads[0].left_out.clone().unwrap())
+            let chosen = with_phases(Reading::USUAL, &workloads, [&boot], &asked)?;
+            Ok(chosen.workloads["autonuma"].left_out.clone().unwrap())
         };
         assert_eq!(left_out(&["all"]), Ok(vec![]));
         assert_eq!(left_out(&["fill"]), Ok(vec!["".into(), "check".into(), "run".into()]));

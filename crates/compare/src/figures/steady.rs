@@ -182,7 +182,7 @@ fn is_single(operation: &Operation<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::{Column, Experiment, Mode, Sample, Usage};
+    use model::{Column, Experiment, Mode, Reading, Sample, Usage};
 
     use super::*;
     use crate::testing::{boot, columns, deviations, experiment, manifest, sample, variant};
@@ -223,7 +223,7 @@ mod tests {
     fn tables(experiment: &Experiment, boots: &[Boot], judging: &Judging) -> Vec<Table> {
         let variants = ["a", "b"].map(variant);
         let variants = columns(&variants, &[boots, boots]);
-        compare(&Results { experiment, variants }, 0, judging).tables
+        compare(&Results { experiment, reading: Reading::USUAL, variants }, 0, judging).tables
     }
 
     /// Parts of the tables of durations and counters, and the faults counted.

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use model::{Better, BootId, Mode, WorkloadUse};
+use model::{Better, BootId, Mode};
 use stats::counted::count;
 use stats::{RepeatedValue, outliers};
 
 use crate::figures::operations::{BootSamples, Operation, operations};
 use crate::figures::warmup::leave_out;
-use crate::{Judging, VariantBoots};
+use crate::{Judging, VariantBoots, Workload};
 
 /// Most operations of a workload that are drawn; those with a direction come first.
 const MAX_SCATTERS: usize = 24;
@@ -60,7 +60,7 @@ pub struct Dot {
 
 /// The operations that are drawn, and the number of those that are not.
 pub fn scatters(
-    used: &WorkloadUse,
+    Workload { used, reading }: Workload<'_>,
     columns: &[VariantBoots<'_>],
     mode: Mode,
     judging: &Judging,
@@ -74,7 +74,7 @@ pub fn scatters(
         operations.sort_by_key(|operation| {
             (
                 operation.metric.better.is_none(),
-                !used.is_primary(&operation.metric, &operation.name),
+                !reading.is_primary(&used.manifest, &operation.metric, &operation.name),
             )
         });
         operations.truncate(MAX_SCATTERS);

@@ -1,6 +1,6 @@
 //! The plot data of synthetic boots.
 
-use model::{Boot, BootId, Chunk, Column, Mode, Sample};
+use model::{Boot, BootId, Chunk, Column, Mode, Reading, Sample};
 
 use super::*;
 use crate::testing::{boot, columns, experiment, failed, manifest, sample, variant};
@@ -12,7 +12,11 @@ fn plotted(boots: &[&[Boot]]) -> Plots {
 fn plotted_on(boots: &[&[Boot]], baseline: usize) -> Plots {
     let variants: Vec<_> = (0..boots.len()).map(|number| variant(&number.to_string())).collect();
     let experiment = experiment(Mode::Measured, 2, vec![manifest()]);
-    let results = Results { experiment: &experiment, variants: columns(&variants, boots) };
+    let results = Results {
+        experiment: &experiment,
+        reading: Reading::USUAL,
+        variants: columns(&variants, boots),
+    };
     plots(&results, baseline, &Judging::default()).remove(0)
 }
 

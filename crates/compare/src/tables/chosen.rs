@@ -1,7 +1,7 @@
 //! Finds rows that `primary` chooses for verdicts, but that no boot has: labels and phases are known only after
 //! boots have given figures.
 
-use model::{Experiment, WorkloadUse};
+use model::{Experiment, Reading, WorkloadReading, WorkloadUse};
 use serde::Serialize;
 
 use crate::{Kind, Row, Table};
@@ -23,15 +23,16 @@ impl Row {
 }
 
 /// Choices of the experiment that match no row of `tables`.
-pub fn unmet(experiment: &Experiment, tables: &[Table]) -> Vec<Unmet> {
+pub fn unmet(experiment: &Experiment, reading: &Reading, tables: &[Table]) -> Vec<Unmet> {
     let is_met = |used: &WorkloadUse, chosen: &str| {
         let own =
             |table: &&Table| table.kind == Kind::Metrics && table.workload == used.manifest.name;
         let mut rows = tables.iter().filter(own).flat_map(|table| &table.rows);
-        rows.any(|row| row.can_be_judged() && WorkloadUse::covers(chosen, &row.metric))
+        rows.any(|row| row.can_be_judged() && WorkloadReading::covers(chosen, &row.metric))
     };
     let unmet = experiment.workloads.iter().flat_map(|used| {
-        let unmet = used.primary.iter().filter(move |chosen| !is_met(used, chosen));
+        let unmet =
+            reading.workload(used).primary.iter().filter(move |chosen| !is_met(used, chosen));
         unmet.map(|row| Unmet { workload: used.manifest.name.clone(), row: row.clone() })
     });
     unmet.collect()
@@ -41,20 +42,20 @@ pub fn unmet(experiment: &Experiment, tables: &[Table]) -> Vec<Unmet> {
 mod tests {
     use model::Mode;
 
-    use crate::testing::{boot, columns, experiment, failed, manifest, sample, variant};
+    use crate::testing::{boot, columns, experiment, failed, manifest, on_rows, sample, variant};
     use crate::{Judging, Results, compare};
 
     #[test]
     fn a_choice_without_a_row_is_reported() {
         let unmet = |mode: Mode, with: fn(&mut model::Boot)| {
-            let mut experiment = experiment(mode, 1, vec![manifest()]);
+            let experiment = experiment(mode, 1, vec![manifest()]);
             let primary = ["Elapsed-NUMA01", "Elapsed-N*2", "Elapsed-NUMA", "Elapsed"];
-            experiment.workloads[0].primary = primary.map(str::to_owned).to_vec();
+            let reading = on_rows(&primary);
             let variants = ["a", "b"].map(variant);
             let mut boots = [boot(0)];
             with(&mut boots[0]);
             let variants = columns(&variants, &[&boots, &boots]);
-            let results = Results { experiment: &experiment, variants };
+            let results = Results { experiment: &experiment, reading: &reading, variants };
             let unmet = compare(&results, 0, &Judging::default()).unmet;
             unmet.into_iter().map(|it| it.row).collect::<Vec<String>>()
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Differences, Section};
-use model::{Boot, Chunk, Source, Topology, WorkloadUse};
+use model::{Boot, Chunk, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
@@ -13,7 +13,7 @@ use crate::figures::steady::{Part, Share, Steady};
 use crate::verdicts::exact::{self, Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
-use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots, Workload};
 
 /// The unit of rows that are a share of others.
 const PERCENT: &str = "%";
@@ -25,20 +25,20 @@ const GUESS: &str = "NUMA hint local percent";
 /// What precedes the `steady` part is left out where it is known. In exact mode, `seeds` is the number of
 /// seeds that each variant wants.
 pub fn table(
-    used: &WorkloadUse,
+    workload: Workload<'_>,
     columns: &[VariantBoots<'_>],
     topology: &Topology,
     steady: &Steady,
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
-    let part = part(used, columns, steady, judging);
+    let part = part(workload, columns, steady, judging);
     let share = |kept: KeptBoot<'_>, chunk: &Chunk| match part {
         Some(Part::Steady) => steady.share(kept, chunk).ok(),
         _ => Some(Share::All),
     };
     let pools: Vec<Vec<Counted>> =
-        columns.iter().map(|column| boots(used, column, topology, share)).collect();
+        columns.iter().map(|column| boots(workload, column, topology, share)).collect();
     let phases = phases(&pools);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
@@ -79,12 +79,12 @@ pub fn table(
     }
     let pooled = |boots: &Vec<Counted>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
-        warmup: used.warmup,
+        warmup: workload.used.warmup,
     };
     Table {
-        workload: used.manifest.name.clone(),
+        workload: workload.name().to_owned(),
         kind: Kind::Counters,
-        left_out: left_out(used, columns),
+        left_out: left_out(workload, columns),
         part,
         rows,
         pooled: pools.iter().map(pooled).collect(),
@@ -103,11 +103,11 @@ struct Counted<'a> {
 }
 
 /// Phases that the table leaves out, in the order in which they were first seen in the boots that count.
-fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
+fn left_out(workload: Workload<'_>, columns: &[VariantBoots<'_>]) -> Vec<String> {
     let chunks = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.chunks);
     let mut phases: Vec<String> = Vec::new();
-    for chunk in chunks.filter(|chunk| chunk.workload == used.manifest.name) {
-        if used.leaves_out(&chunk.phase) && !phases.contains(&chunk.phase) {
+    for chunk in chunks.filter(|chunk| chunk.workload == workload.name()) {
+        if workload.leaves_out(&chunk.phase) && !phases.contains(&chunk.phase) {
             phases.push(chunk.phase.clone());
         }
     }
@@ -116,40 +116,40 @@ fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
 
 /// The part of their phases that the counters cover; the same for all boots that the current look sees.
 fn part(
-    used: &WorkloadUse,
+    workload: Workload<'_>,
     columns: &[VariantBoots<'_>],
     steady: &Steady,
     judging: &Judging,
 ) -> Option<Part> {
     let boots = columns.iter().flat_map(VariantBoots::complete_kept).copied();
     let boots = boots.filter(|it| !lost_series(it.boot) && judging.counts(it.boot.block));
-    steady.part(boots.flat_map(|it| chunks(used, it.boot).map(move |chunk| (it, chunk))))
+    steady.part(boots.flat_map(|it| chunks(workload, it.boot).map(move |chunk| (it, chunk))))
 }
 
 /// The chunks of a boot that the table counts.
-fn chunks<'a>(used: &WorkloadUse, boot: &'a Boot) -> impl Iterator<Item = &'a Chunk> + Clone {
-    let own = boot.chunks.iter().filter(|it| it.workload == used.manifest.name);
-    own.filter(|it| it.is_of(Source::Vmstat) && counts(used, it.iteration, &it.phase))
+fn chunks<'a>(workload: Workload<'_>, boot: &'a Boot) -> impl Iterator<Item = &'a Chunk> + Clone {
+    let own = boot.chunks.iter().filter(move |it| it.workload == workload.name());
+    own.filter(move |it| it.is_of(Source::Vmstat) && counts(workload, it.iteration, &it.phase))
 }
 
-fn counts(used: &WorkloadUse, iteration: u32, phase: &str) -> bool {
-    used.counts(iteration) && !used.leaves_out(phase)
+fn counts(workload: Workload<'_>, iteration: u32, phase: &str) -> bool {
+    workload.used.counts(iteration) && !workload.leaves_out(phase)
 }
 
 /// Complete boots with all their counters, each chunk with its `share`. Boots after the current interim
 /// look, and boots with an unknown share, are excluded.
 fn boots<'a>(
-    used: &WorkloadUse,
+    workload: Workload<'_>,
     column: &VariantBoots<'a>,
     topology: &Topology,
     share: impl Fn(KeptBoot<'_>, &Chunk) -> Option<Share>,
 ) -> Vec<Counted<'a>> {
     let counted = |&kept: &KeptBoot<'a>| {
         let boot = kept.boot;
-        let chunks = chunks(used, boot).map(|chunk| Some((chunk, share(kept, chunk)?)));
+        let chunks = chunks(workload, boot).map(|chunk| Some((chunk, share(kept, chunk)?)));
         let chunks: Vec<(&Chunk, Share)> = chunks.collect::<Option<_>>()?;
-        let mut accesses = accesses(boot, &used.manifest.name, topology);
-        accesses.retain(|it| counts(used, it.iteration, it.phase));
+        let mut accesses = accesses(boot, workload.name(), topology);
+        accesses.retain(|it| counts(workload, it.iteration, it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Some(Counted {
             boot,
@@ -277,7 +277,9 @@ mod tests {
     use model::{Manifest, Privilege, Problem, ProblemKind, Target};
 
     use super::*;
-    use crate::testing::{accessed, boot, chunk, columns, manifest, topology, used, variant};
+    use crate::testing::{
+        accessed, boot, chunk, columns, manifest, topology, used, usual, variant,
+    };
 
     fn faults(all: i64, local: i64) -> [(&'static str, i64); 2] {
         [("numa_hint_faults", all), ("numa_hint_faults_local", local)]
@@ -292,7 +294,7 @@ mod tests {
         let preparation = preparation.iter().map(|&phase| phase.to_owned()).collect();
         let workload = Manifest { preparation, ..manifest() };
         let (used, columns) = (used(workload), columns(&variants, boots));
-        table(&used, &columns, &topology(), &Steady::default(), None, &Judging::default())
+        table(usual(&used), &columns, &topology(), &Steady::default(), None, &Judging::default())
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -453,7 +455,8 @@ mod tests {
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
         let (used, steady) = (used(manifest()), Steady::default());
-        let table = table(&used, &columns, &topology(), &steady, Some(4), &Judging::default());
+        let table =
+            table(usual(&used), &columns, &topology(), &steady, Some(4), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert!(!row.is_judged());

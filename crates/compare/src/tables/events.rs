@@ -15,7 +15,7 @@ use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
 use crate::{
     HostBlock, Judging, KeptBoot, Kind, Pool, Row, Spread, Statistic, Table, VariantBoots,
-    Variation,
+    Variation, Workload,
 };
 
 /// The end of names of rows on warm-up.
@@ -27,7 +27,7 @@ const SHORTEST: f64 = 2.0;
 /// without iterations of warm-up, and `steady` says which part of a phase is warm-up. In exact mode, `seeds` is
 /// the number of seeds that each variant wants.
 pub fn table(
-    (used, beyond): (&WorkloadUse, &WorkloadUse),
+    (used, beyond): (&WorkloadUse, Workload<'_>),
     events: &[String],
     columns: &[VariantBoots<'_>],
     steady: &Steady,
@@ -48,7 +48,7 @@ pub fn table(
     };
     let counted: Vec<Vec<Counted>> = columns
         .iter()
-        .map(|column| complete(column).map(|it| boot((used, beyond), it, &share)).collect())
+        .map(|column| complete(column).map(|it| boot(beyond, it, &share)).collect())
         .collect();
     let mut rows = Vec::new();
     let mut held = Vec::new();
@@ -147,30 +147,30 @@ fn complete<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = KeptBoot<'a>>
 }
 
 /// Whether a chunk of events is of a phase and an iteration that count.
-fn is_steady(beyond: &WorkloadUse, chunk: &Chunk) -> bool {
-    chunk.is_of(Source::Events) && is_of_phase(beyond, chunk) && beyond.counts(chunk.iteration)
+fn is_steady(beyond: Workload<'_>, chunk: &Chunk) -> bool {
+    chunk.is_of(Source::Events) && is_of_phase(beyond, chunk) && beyond.used.counts(chunk.iteration)
 }
 
-fn is_of_phase(used: &WorkloadUse, chunk: &Chunk) -> bool {
-    chunk.workload == used.manifest.name && !used.leaves_out(&chunk.phase)
+fn is_of_phase(workload: Workload<'_>, chunk: &Chunk) -> bool {
+    chunk.workload == workload.name() && !workload.leaves_out(&chunk.phase)
 }
 
 fn boot<'a>(
-    (used, beyond): (&WorkloadUse, &WorkloadUse),
+    beyond: Workload<'_>,
     kept: KeptBoot<'a>,
     share: &impl Fn(KeptBoot<'_>, &Chunk) -> Share,
 ) -> Counted<'a> {
     let boot = kept.boot;
     // Without a single event there are phases nevertheless.
-    let of_phase = boot.chunks.iter().filter(|chunk| is_of_phase(used, chunk));
+    let of_phase = boot.chunks.iter().filter(|chunk| is_of_phase(beyond, chunk));
     let mut phases: Vec<(String, bool)> = Vec::new();
     let mut iterations: Vec<u32> = of_phase.clone().map(|it| it.iteration).collect();
-    iterations.retain(|iteration| beyond.counts(*iteration));
+    iterations.retain(|iteration| beyond.used.counts(*iteration));
     iterations.sort_unstable();
     iterations.dedup();
     let mut rates: BTreeMap<Key, Option<Rate>> = BTreeMap::new();
     for chunk in of_phase {
-        let parts = match beyond.counts(chunk.iteration) {
+        let parts = match beyond.used.counts(chunk.iteration) {
             false => vec![(true, 0..chunk.times.len())],
             true => match share(kept, chunk) {
                 Share::All => vec![(false, 0..chunk.times.len())],
@@ -311,7 +311,7 @@ mod tests {
     use model::Column;
 
     use super::*;
-    use crate::testing::{boot as complete, columns, manifest, used, variant};
+    use crate::testing::{boot as complete, columns, manifest, used, usual, variant};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -348,7 +348,7 @@ mod tests {
         let events: Vec<String> = events.iter().map(|event| (*event).to_owned()).collect();
         let columns = columns(&variants, boots);
         let (steady, judging) = (Steady::default(), Judging::default());
-        table((&used, &used), &events, &columns, &steady, None, &judging)
+        table((&used, usual(&used)), &events, &columns, &steady, None, &judging)
     }
 
     fn with(number: u32, chunks: Vec<Chunk>) -> Boot {

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, EQUAL_ENTRIES, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
+use model::{
+    Better, Boot, EQUAL_ENTRIES, INSTRUCTIONS, Manifest, Metric, Mode, Reading, Rows, WorkloadUse,
+};
 
 use super::oddities::oddities;
 use super::rows::{Figures, statistics};
@@ -40,6 +42,7 @@ pub fn steady<'a>(
 /// variant wants.
 pub fn table(
     used: &WorkloadUse,
+    reading: &Reading,
     columns: &[VariantBoots<'_>],
     operations: &[Operation<'_>],
     warm_ups: Vec<WarmUp>,
@@ -56,18 +59,19 @@ pub fn table(
         source.row(statistic, decimals[&source.operation.rank], judging)
     };
     let mut rows: Vec<Row> = lines.iter().map(row).collect();
+    let own = reading.workload(used);
     let is_judged = |number: usize| {
         let (source, statistic): (&RowSource<'_>, Statistic) = lines[number];
         let Operation { metric, name, .. } = source.operation;
         let is_primary =
-            if seeds.is_some() { source.is_judged } else { used.is_primary(metric, name) };
+            if seeds.is_some() { source.is_judged } else { own.is_primary(workload, metric, name) };
         statistic.is_mean() && is_primary
     };
     match seeds {
         None => judge(&mut rows, is_judged, judging),
         Some(wanted) => judge_by_luck(used, columns, wanted, &lines, &mut rows, judging),
     }
-    let effects = Cross::of(columns).map(|cross| {
+    let effects = Cross::of(columns, reading).map(|cross| {
         let judged = (0..lines.len()).filter(|number| is_judged(*number));
         let figures = judged.map(|number| match &lines[number].0.seeds {
             None => (number, Sides::Boots(lines[number].0.operation.figures())),

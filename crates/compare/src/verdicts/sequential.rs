@@ -59,7 +59,7 @@ fn blocks_done(results: &Results<'_>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Mode, Outcome, Sequential};
+    use model::{Boot, Mode, Outcome, Reading, Sequential};
 
     use super::*;
     use crate::testing::{boot, columns, experiment, failed, manifest, variant};
@@ -70,7 +70,7 @@ mod tests {
         experiment.sequential = Some(Sequential { margin: 0.02, budget: None });
         let variants = ["a", "b"].map(variant);
         let variants = columns(&variants, &[base, new]);
-        Judging::of(&Results { experiment: &experiment, variants })
+        Judging::of(&Results { experiment: &experiment, reading: Reading::USUAL, variants })
     }
 
     fn boots(count: u32) -> Vec<Boot> {
@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn a_fixed_number_of_boots_is_judged_as_usual() {
         let experiment = experiment(Mode::Measured, 11, vec![manifest()]);
-        let results = Results { experiment: &experiment, variants: Vec::new() };
+        let results =
+            Results { experiment: &experiment, reading: Reading::USUAL, variants: Vec::new() };
         assert_eq!(Judging::of(&results), Judging::default());
     }
 

@@ -48,7 +48,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
     request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
     if let Some(directory) = &args.save {
-        return save(&request.experiment, &archive, directory);
+        return save(&request, &archive, directory);
     }
     on_interrupt(&display)?;
     let summary = stages(&mut lab, &request, args, &mut display)?;
@@ -271,8 +271,9 @@ fn not_found(notes: &[Note]) -> Option<String> {
 }
 
 /// Writes the experiment with its files into a directory.
-fn save(experiment: &Experiment, archive: &Path, directory: &Path) -> Result<ExitCode, Failure> {
-    let Written { text, others } = file::write(experiment);
+fn save(request: &Request, archive: &Path, directory: &Path) -> Result<ExitCode, Failure> {
+    let Request { experiment, reading, .. } = request;
+    let Written { text, others } = file::write(experiment, reading);
     let failed = |path: &Path| {
         let path = path.display().to_string();
         move |error| Failure::Host(format!("{path}: {error}"))

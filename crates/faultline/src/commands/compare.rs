@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lab::file::{self, Written};
 use lab::{Analysis, Question};
-use model::{Experiment, Mode};
+use model::Mode;
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use store::{Archive, ExperimentId, ExperimentRow};
 
@@ -44,7 +44,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         }
         Format::Mail => {
             let (results, explained) = (analysis.results(), analysis.explained());
-            report::mail(comparison, &results, &explained, &recipe(&files(&analysis.experiment)))
+            report::mail(comparison, &results, &explained, &recipe(&files(&analysis)))
         }
         Format::Html => page(&*store, &analysis)?,
     };
@@ -133,14 +133,14 @@ fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
         plots: &analysis.plots(store)?,
         explained: &analysis.explained(),
         consoles: &consoles.map(|(boot, text)| Console { boot, text }).collect::<Vec<_>>(),
-        recipe: &recipe(&files(&analysis.experiment)),
+        recipe: &recipe(&files(analysis)),
     }))
 }
 
 /// The files that reproduce an experiment, the experiment file first.
-fn files(experiment: &Experiment) -> Vec<(String, String)> {
-    let Written { text, others } = file::write(experiment);
-    let own = (file::file_name(&experiment.name), text);
+fn files(analysis: &Analysis) -> Vec<(String, String)> {
+    let Written { text, others } = file::write(&analysis.experiment, &analysis.reading);
+    let own = (file::file_name(&analysis.experiment.name), text);
     [own].into_iter().chain(others).collect()
 }
 

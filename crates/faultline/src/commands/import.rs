@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use mmtests::{Directory, Error, Places, RunSummary, Summary};
-use model::{count, date};
+use model::{Reading, count, date};
 use report::escape;
 use store::{Standing, Trouble};
 
@@ -38,7 +38,7 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     let mut summary = directory.summary();
     let experiment = directory.experiment(args.name.as_deref());
     let mut store = store::open(&store_path(store)?)?;
-    let id = store.keep_experiment(&experiment)?;
+    let id = store.keep_experiment(&experiment, Reading::USUAL)?;
     let done = store.done(id)?;
     let mut kept = 0;
     let mut failed = false;

@@ -215,7 +215,7 @@ mod tests {
             unreachable!()
         };
         let request = described(&args).unwrap();
-        let text = file::write(&request.experiment).text;
+        let text = file::write(&request.experiment, &request.reading).text;
         let read = file::parse(Path::new("x.toml"), &text, None);
         [request, read.unwrap_or_else(|error| panic!("{error}: {text}"))]
     }

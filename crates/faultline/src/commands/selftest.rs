@@ -62,14 +62,14 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let summary = lab.run(&request, options, &mut |progress| display.show(progress));
     display.finish();
     let kept = lab.store.boots(summary?.experiment, DETAIL)?;
-    Ok(test(&Results::of(&request.experiment, &kept)))
+    Ok(test(&Results::of(&request.experiment, &request.reading, &kept)))
 }
 
 /// Splits the stored boots of one variant in two.
 fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Failure> {
     let store = existing_store(store)?;
     let id = find(&*store, Some(named))?;
-    let experiment = store.experiment(id)?;
+    let (experiment, reading) = (store.experiment(id)?, store.reading(id)?);
     let variant = &experiment.variants[place_of(&experiment, of)?];
     if experiment.mode == Mode::Exact {
         let message = "a self-test needs measured mode: in exact mode `compare` prints how much luck alone \
@@ -88,5 +88,6 @@ fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Fa
     };
     // The experiment may have had looks, but its halves had none.
     let experiment = model::Experiment { sequential: None, ..experiment.clone() };
-    Ok(test(&Results { experiment: &experiment, variants: vec![side(0), side(1)] }))
+    let variants = vec![side(0), side(1)];
+    Ok(test(&Results { experiment: &experiment, reading: &reading, variants }))
 }

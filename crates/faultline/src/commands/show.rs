@@ -39,8 +39,9 @@ fn differences(
     row: &ExperimentRow,
     older: &ExperimentRow,
 ) -> Result<Vec<KeyDifference>, Failure> {
-    let [now, before] = [store.experiment(row.id)?, store.experiment(older.id)?];
-    Ok(lab::differences(&now, &before))
+    let read = |id| Ok::<_, Failure>((store.experiment(id)?, store.reading(id)?));
+    let (now, before) = (read(row.id)?, read(older.id)?);
+    Ok(lab::differences((&now.0, &now.1), (&before.0, &before.1)))
 }
 
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {

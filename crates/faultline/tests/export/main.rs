@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Kept, Machine, Manifest,
-    Metric, Millis, Outcome, Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
+    Metric, Millis, Outcome, Provenance, Reading, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
 use store::Detail;
@@ -136,7 +136,7 @@ fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
     let path = directory.join("x.db");
     let mut store = store::open(&path).unwrap();
     let experiment = experiment();
-    let id = store.keep_experiment(&experiment).unwrap();
+    let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
     let mut failed = boot(&experiment, "6.10", 1);
     failed.outcome = Outcome::Panicked("Kernel panic, \"not\" syncing".into());
     let unknown = Boot {

@@ -7,8 +7,8 @@ use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare
 use lab::use_mmtests_names;
 use mmtests::benchmark::{self, Logs};
 use model::{
-    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Outcome, Sample, Topology, Variant,
-    WorkloadUse,
+    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Outcome, Reading, Sample, Topology,
+    Variant, WorkloadUse,
 };
 
 use logs::{FORMS, Form, RUNS};
@@ -42,7 +42,8 @@ fn compared(form: &Form, month: &str) -> Comparison {
         let kept = KeptBoot { id: BootId(number), superseded: false, boot };
         VariantBoots { variant, boots: vec![kept] }
     });
-    let results = Results { experiment: &experiment, variants: columns.collect() };
+    let results =
+        Results { experiment: &experiment, reading: Reading::USUAL, variants: columns.collect() };
     let mut comparison = compare(&results, 0, &Judging::default());
     use_mmtests_names(&mut comparison, &experiment, month.parse().unwrap());
     comparison

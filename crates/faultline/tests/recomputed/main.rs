@@ -5,7 +5,7 @@ use std::process::Command;
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Outcome, Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
+    Metric, Millis, Outcome, Provenance, Reading, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -182,7 +182,7 @@ fn python() -> PathBuf {
 fn figures_follow_from_what_is_exported() {
     let directory = TempDir::new().unwrap();
     let mut store = store::open(&directory.path().join("x.db")).unwrap();
-    let id = store.keep_experiment(&experiment()).unwrap();
+    let id = store.keep_experiment(&experiment(), Reading::USUAL).unwrap();
     let mut chance = Chance(1);
     for block in 0..BLOCKS {
         for variant in 0..2 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kernels::{Cache, Commit, Error, History, Unbuilt};
-use model::{Build, Experiment, Pinned, Share, Variant, count};
+use model::{Build, Experiment, Pinned, Reading, Share, Variant, count};
 
 use super::options::Options;
 use crate::request::Request;
@@ -39,6 +39,8 @@ pub struct Search {
     pub reference: Option<String>,
     /// Machine, workload, mode and number of boots of the ends. Its variants are not used.
     pub experiment: Experiment,
+    /// How the figures of its workload are read.
+    pub reading: Reading,
     /// Command line, settings and modules of every kernel.
     pub variant: Variant,
     /// Configuration and compiler of every kernel. Its patches are applied where they apply.
@@ -78,7 +80,7 @@ impl Search {
     pub(super) fn request(&self, what: &str, variants: Vec<Variant>, boots: u32) -> Request {
         let name = format!("{}-{what}", self.experiment.name);
         let experiment = Experiment { name, variants, boots, ..self.experiment.clone() };
-        Request { experiment, builds: BTreeMap::new() }
+        Request { experiment, reading: self.reading.clone(), builds: BTreeMap::new() }
     }
 
     /// How a commit is built.

@@ -278,7 +278,7 @@ impl<'a> Trials<'a> {
     /// The comparison of the two ends.
     pub fn comparison(&self) -> Comparison {
         let (experiment, kept) = self.ends();
-        let results = Results::of(&experiment, &kept);
+        let results = Results::of(&experiment, &self.search.reading, &kept);
         compare(&results, 0, &Judging::of(&results))
     }
 

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use kernels::Source;
-use model::{Build, Compiler, PatchStep, Variant};
+use model::{Build, Compiler, PatchStep, Variant, VariantReading};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -133,18 +133,18 @@ pub(super) fn suffix(step: usize) -> String {
 /// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
 /// when a patch cannot be read.
 pub(super) fn each(series: &VariantRequest) -> Result<Vec<VariantRequest>, kernels::Error> {
-    let VariantRequest { variant, build: Some(build) } = series else {
+    let VariantRequest { variant, reading, build: Some(build) } = series else {
         return Ok(vec![series.clone()]);
     };
     let subjects = kernels::subjects(&build.patches)?;
     let name = |step: usize| variant.name.clone() + &suffix(step);
     let step = |step: usize| VariantRequest {
-        variant: Variant {
-            name: name(step),
+        variant: Variant { name: name(step), ..variant.clone() },
+        reading: VariantReading {
             step: step
                 .checked_sub(1)
                 .map(|last| PatchStep { after: name(last), patch: subjects[last].clone() }),
-            ..variant.clone()
+            ..reading.clone()
         },
         build: Some(Build { first: Some(step), ..build.clone() }),
     };
@@ -166,13 +166,13 @@ mod tests {
         }
         let build = Some(Build { patches: patches.into(), ..Build::default() });
         let variant = Variant { name: "v6.12".into(), ..Variant::default() };
-        let steps = each(&VariantRequest { variant, build }).unwrap();
-        let steps: Vec<Variant> = steps.into_iter().map(|it| it.variant).collect();
-        let name = |it: &Variant| it.name.clone();
+        let reading = VariantReading::default();
+        let steps = each(&VariantRequest { variant, reading, build }).unwrap();
+        let name = |it: &VariantRequest| it.variant.name.clone();
         assert_eq!(steps.iter().map(name).collect::<Vec<_>>(), ["v6.12", "v6.12+1", "v6.12+1..2"]);
-        assert_eq!(steps[0].step, None);
+        assert_eq!(steps[0].reading.step, None);
         let last = PatchStep { after: "v6.12+1".into(), patch: "2.patch".into() };
-        assert_eq!(steps[2].step, Some(last));
+        assert_eq!(steps[2].reading.step, Some(last));
     }
 
     #[test]

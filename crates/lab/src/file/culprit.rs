@@ -1,9 +1,10 @@
 //! Reads `[culprit]`: the search for the commit or the option at which a figure changed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Experiment, Millis, Share, Variant};
+use model::{Experiment, Millis, Reading, Share, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -79,7 +80,7 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     if form.boots.is_none() && form.mode.is_measured() {
         form.boots = Some(Spanned::new(place.clone(), BootsForm::Number(BOOTS)));
     }
-    let Request { experiment, mut builds } = form.check(directory)?;
+    let Request { experiment, reading, mut builds } = form.check(directory)?;
     let [_] = &experiment.workloads[..] else {
         return fault(place, "a search runs one workload", "leave the others out");
     };
@@ -136,7 +137,8 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
             boots,
             ..experiment
         },
-        variant: Variant { axes: Vec::new(), step: None, ..first },
+        reading: Reading { variants: BTreeMap::new(), ..reading },
+        variant: first,
         bad_config: config(wanted.bad_config).or_else(|| build.config.clone()),
         build: model::Build {
             config: config(wanted.good_config).or_else(|| build.config.clone()),

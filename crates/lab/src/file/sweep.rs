@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::{
     Bytes, CpuSet, Experiment, Machine, Mode, Node, Point, PointChange, Topology, Variant,
-    WorkloadUse,
+    WorkloadReading, WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -61,7 +61,13 @@ pub(super) struct Sweep {
 }
 
 /// The machine and the workloads at a point.
-pub(super) type Place = (Machine, Vec<WorkloadUse>);
+#[derive(Clone)]
+pub(super) struct Place {
+    pub machine: Machine,
+    pub workloads: Vec<WorkloadUse>,
+    /// How the workloads are read, by name.
+    pub readings: BTreeMap<String, WorkloadReading>,
+}
 
 impl SweepForm {
     /// All keys that are there, with their values.
@@ -217,8 +223,8 @@ impl Sweep {
                 _ => {}
             }
             let machine = machine::check(machine, mode)?;
-            let workloads = workloads::check_all(workloads, directory, &machine)?;
-            Ok((machine, workloads))
+            let (workloads, readings) = workloads::check_all(workloads, directory, &machine)?;
+            Ok(Place { machine, workloads, readings })
         };
         let named = |point: &At, fault: Fault| {
             let problem =
@@ -246,7 +252,7 @@ impl Sweep {
             return fault(self.place.clone(), problem, "name fewer of them");
         }
         let mut variants: Vec<Variant> = Vec::new();
-        for (at, (machine, workloads)) in self.points.iter().zip(places) {
+        for (at, Place { machine, workloads, .. }) in self.points.iter().zip(places) {
             for variant in &experiment.variants {
                 let variant = self.variant(variant, at, machine, workloads)?;
                 let own = experiment.seen_by(&variant);

@@ -87,11 +87,11 @@ fn primary_rows_are_chosen_by_name() {
         let text = GOOD.replace("iterations = 2", &format!("iterations = 2\nprimary = {primary}"));
         parse(Path::new("x.toml"), &text, None)
     };
-    let experiment = read(r#"["Elapsed-NUMA02", "Sys*"]"#).unwrap().experiment;
-    let used = &experiment.workloads[0];
+    let Request { experiment, reading, .. } = read(r#"["Elapsed-NUMA02", "Sys*"]"#).unwrap();
+    let manifest = &experiment.workloads[0].manifest;
     let is_primary = |name: &str, row: &str| {
-        let metric = used.manifest.metrics.iter().find(|metric| metric.name == name).unwrap();
-        used.is_primary(metric, row)
+        let metric = manifest.metrics.iter().find(|metric| metric.name == name).unwrap();
+        reading.workload(&experiment.workloads[0]).is_primary(manifest, metric, row)
     };
     assert!(is_primary("Elapsed", "Elapsed-NUMA02") && is_primary("System", "System-NUMA01"));
     assert!(!is_primary("Elapsed", "Elapsed-NUMA02_SMT") && !is_primary("User", "User-NUMA01"));
@@ -99,7 +99,7 @@ fn primary_rows_are_chosen_by_name() {
     let theirs =
         r#"["elsp-NUMA02", "Amean syst-NUMA0*", "Time Elapsed-NUMA01_THEADLOCAL", "syst"]"#;
     let own = ["Elapsed-NUMA02", "System-NUMA0*", "Elapsed-NUMA01_THREADLOCAL", "System"];
-    assert_eq!(read(theirs).unwrap().experiment.workloads[0].primary, own);
+    assert_eq!(read(theirs).unwrap().reading.workloads["autonuma"].primary, own);
     let metrics =
         "the metrics of autonuma that can be judged are Elapsed, User, System, in mmtests also";
     for (primary, problem) in [
@@ -374,7 +374,7 @@ fn programs_of_a_directory_are_found_before_boots() {
     assert_eq!(any.experiment.workloads[0].binaries, programs);
     let some = read("parameters = { benchmarks = \"ft\" }").unwrap();
     assert_eq!(some.experiment.workloads[0].binaries, programs[1..]);
-    let written = write(&some.experiment).text;
+    let written = write(&some.experiment, &some.reading).text;
     assert_eq!(parse(&path("y.toml"), &written, None).unwrap(), some, "{written}");
     let (error, _) = read("parameters = { benchmarks = \"ft,is\" }").unwrap_err();
     assert!(error.contains("bin has no program is.S.x"), "{error}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::{Build, PatchStep, Setting, Variant};
+use model::{Build, PatchStep, Setting, Variant, VariantReading};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -188,10 +188,9 @@ impl VariantForm {
         let axes = axes.collect::<Checked<_>>()?;
         let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
         let kernel = build::source(directory, kernel).into();
-        let step = self.step;
-        let point = None;
-        let variant = Variant { name, kernel, cmdline, settings, modules, axes, step, point };
-        Ok(VariantRequest { variant, build })
+        let variant = Variant { name, kernel, cmdline, settings, modules, point: None };
+        let reading = VariantReading { axes, step: self.step };
+        Ok(VariantRequest { variant, reading, build })
     }
 }
 

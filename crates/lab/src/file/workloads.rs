@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use benchmarks::names::{others, ours};
-use model::{Machine, Manifest, Millis, Pinned, WorkloadUse};
+use model::{Machine, Manifest, Millis, Pinned, WorkloadReading, WorkloadUse};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -45,18 +45,19 @@ pub struct WorkloadForm {
     pub parameters: Option<Parameters>,
 }
 
-/// Checks all workloads.
+/// Checks all workloads. Returns them, and how they are read, by name.
 pub(super) fn check_all(
     forms: Vec<Spanned<WorkloadForm>>,
     directory: &Path,
     machine: &Machine,
-) -> Checked<Vec<WorkloadUse>> {
+) -> Checked<(Vec<WorkloadUse>, BTreeMap<String, WorkloadReading>)> {
     let mut workloads: Vec<WorkloadUse> = Vec::new();
+    let mut readings = BTreeMap::new();
     let mut repetitions: u32 = 0;
     for form in forms {
         let place = form.span();
         let iterations = form.get_ref().iterations.as_ref().map_or(place.clone(), Spanned::span);
-        let used = form.into_inner().check(place.clone(), directory, machine)?;
+        let (used, reading) = form.into_inner().check(place.clone(), directory, machine)?;
         let name = &used.manifest.name;
         if workloads.iter().any(|other| other.manifest.name == *name) {
             let hint = "give one another name, such as as = \"large\"; reports use it as the head of tables";
@@ -72,9 +73,10 @@ pub(super) fn check_all(
             );
             return fault(iterations, problem, hint);
         }
+        readings.insert(name.clone(), reading);
         workloads.push(used);
     }
-    Ok(workloads)
+    Ok((workloads, readings))
 }
 
 impl WorkloadForm {
@@ -96,7 +98,7 @@ impl WorkloadForm {
         place: Range<usize>,
         directory: &Path,
         machine: &Machine,
-    ) -> Checked<WorkloadUse> {
+    ) -> Checked<(WorkloadUse, WorkloadReading)> {
         let (mut manifest, place) = match (self.made, self.name, self.manifest) {
             (Some(made), ..) => (made, place),
             (None, Some(name), None) => {
@@ -171,7 +173,6 @@ impl WorkloadForm {
             binaries,
             archive: archive.transpose()?,
             warmup: self.warmup.unwrap_or_default(),
-            primary,
             ..WorkloadUse::new(manifest, iterations, timeout)
         };
         let is_list = |program: &&Pinned| {
@@ -192,7 +193,7 @@ impl WorkloadForm {
             refuse(given.map_or(place, |(_, value)| value), &error)
         })?;
         used.manifest.name = called;
-        Ok(used)
+        Ok((used, WorkloadReading { primary, left_out: None }))
     }
 }
 
@@ -222,7 +223,9 @@ fn check_primary(
     }
     let is_known = |row: &str| {
         let mut metrics = metrics.iter();
-        metrics.any(|metric| WorkloadUse::covers(row, metric) || WorkloadUse::covers(metric, row))
+        metrics.any(|metric| {
+            WorkloadReading::covers(row, metric) || WorkloadReading::covers(metric, row)
+        })
     };
     let own = |row: Spanned<String>| {
         let theirs = row.get_ref();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use model::{
     Accel, Disk, Experiment, Limits, Machine, Manifest, Mode, Pinned, Point, PointChange,
-    Profiling, Sampler, Setting, Share, Topology, Variant, WorkloadUse,
+    Profiling, Reading, Sampler, Setting, Share, Topology, Variant, WorkloadReading, WorkloadUse,
 };
 use toml::Spanned;
 
@@ -38,9 +38,9 @@ pub struct Written {
     pub others: Vec<(String, String)>,
 }
 
-/// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named without
+/// Writes the file that [`super::parse`] reads as `experiment`, with its `reading`. Kernels and programs are named without
 /// digests, programs without directories. The file does not say whether a run was imported.
-pub fn write(experiment: &Experiment) -> Written {
+pub fn write(experiment: &Experiment, reading: &Reading) -> Written {
     // All fields are listed, so that none is forgotten.
     let Experiment {
         name,
@@ -60,7 +60,8 @@ pub fn write(experiment: &Experiment) -> Written {
     } = unpinned(experiment.clone());
     let machine = self::machine(&machine, mode, &usual_limits(&workloads));
     let mut others = Vec::new();
-    let workloads = workloads.iter().map(|used| placeless(workload(used, &mut others))).collect();
+    let workloads =
+        workloads.iter().map(|used| placeless(workload(used, reading, &mut others))).collect();
     others.extend(userspace.as_ref().map(|userspace| (LOCK.to_owned(), lock::write(userspace))));
     let number = match sequential {
         Some(_) => BootsForm::Word(Auto::Auto),
@@ -82,7 +83,9 @@ pub fn write(experiment: &Experiment) -> Written {
         machine: placeless(machine),
         sampler: Some(sampler).filter(|it| *it != Sampler::default()).map(placeless),
         sweep: sweep(&variants).map(placeless),
-        variants: Some(placeless(at_first_point(variants).map(variant).collect())),
+        variants: Some(placeless(
+            at_first_point(variants).map(|it| variant(it, reading)).collect(),
+        )),
         matrix: None,
         culprit: None,
         workloads: placeless(workloads),
@@ -176,8 +179,9 @@ fn at_first_point(variants: Vec<Variant>) -> impl Iterator<Item = Variant> {
 }
 
 /// A variant, without what it has only at its point.
-fn variant(variant: Variant) -> VariantForm {
-    let Variant { name, kernel, cmdline, settings, modules, axes, step: _, point } = variant;
+fn variant(variant: Variant, reading: &Reading) -> VariantForm {
+    let axes = reading.variant(&variant).axes.clone();
+    let Variant { name, kernel, cmdline, settings, modules, point } = variant;
     let (name, cmdline) = match point {
         Some(Point { variant, change: PointChange::Cmdline(words), .. }) => {
             let own = cmdline.strip_suffix(&words).unwrap_or(&cmdline);
@@ -201,19 +205,14 @@ fn variant(variant: Variant) -> VariantForm {
     form
 }
 
-fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> WorkloadForm {
-    // The chosen phases of tables are not part of an experiment.
-    let WorkloadUse {
-        manifest,
-        program,
-        binaries,
-        archive,
-        iterations,
-        warmup,
-        timeout,
-        primary,
-        left_out: _,
-    } = used;
+fn workload(
+    used: &WorkloadUse,
+    reading: &Reading,
+    manifests: &mut Vec<(String, String)>,
+) -> WorkloadForm {
+    let WorkloadUse { manifest, program, binaries, archive, iterations, warmup, timeout } = used;
+    // The chosen phases of tables are an option of a command.
+    let WorkloadReading { primary, left_out: _ } = reading.workload(used);
     let name = |path: Option<&Path>| Some(placeless(PathBuf::from(path?.file_name()?)));
     let mut form = WorkloadForm {
         program: name(program.as_ref().map(Pinned::path)),
@@ -284,6 +283,10 @@ mod tests {
         parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
     }
 
+    fn written(request: &Request) -> Written {
+        write(&request.experiment, &request.reading)
+    }
+
     #[test]
     fn the_examples_are_read_back_unchanged() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
@@ -297,7 +300,7 @@ mod tests {
         let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
         for file in files.filter(|file| file.extension().is_some_and(|it| it == "toml")) {
             let request = read(&fs::read_to_string(file).unwrap());
-            let Written { text, others } = write(&request.experiment);
+            let Written { text, others } = written(&request);
             assert_eq!(read(&text), request, "{text}");
             assert_eq!(others, []);
             assert!(text.lines().all(|line| line.len() <= 78), "{text}");
@@ -311,13 +314,15 @@ mod tests {
         let text = "name = \"x\"\nboots = 2\n\n[machine]\ncpus = 2\nmemory = \"1G\"\nnodes = 2\n\n\
                     [[variant]]\nname = \"6.1\"\nkernel = \"debian:6.1\"\n\n\
                     [[workload]]\nname = \"autonuma\"\n\n[workload.parameters]\nscale = \"0.5\"\n";
-        assert_eq!(write(&read(text).experiment).text, text);
+        assert_eq!(written(&read(text)).text, text);
     }
 
     #[test]
     fn boots_that_may_end_early_are_written() {
         for (boots, margin, budget) in [(32, 0.01, None), (11, 0.007, Some(Millis(7_200_000)))] {
             let mut request = odd("a", "b");
+            let own = request.reading.variants["6.1"].clone();
+            request.reading.variants.insert("other".into(), own);
             let experiment = &mut request.experiment;
             experiment.mode = Mode::Measured;
             experiment.profile = Profiling::default();
@@ -325,7 +330,7 @@ mod tests {
             experiment.variants.push(other);
             experiment.boots = boots;
             experiment.sequential = Some(Sequential { margin, budget });
-            let text = write(experiment).text;
+            let text = written(&request).text;
             assert!(text.contains("boots = \"auto\""), "{text}");
             assert_eq!(text.contains("margin"), margin != 0.01);
             assert_eq!(read(&text), request);
@@ -334,20 +339,20 @@ mod tests {
 
     #[test]
     fn digests_are_not_written() {
-        let mut experiment = read(&write(&odd("a", "b").experiment).text).experiment;
-        experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
-        let text = write(&experiment).text;
+        let mut request = read(&written(&odd("a", "b")).text);
+        request.experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
+        let text = written(&request).text;
         assert!(text.contains("kernel = \"6.1.0-56-cloud-amd64\"\n"), "{text}");
     }
 
     #[test]
     fn a_workload_can_appear_twice_under_two_names() {
-        let text = write(&odd("a", "b").experiment).text
+        let text = written(&odd("a", "b")).text
             + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = \"1,2,3,4\" }\n";
         let request = read(&text);
         let names = request.experiment.workloads.iter().map(|used| used.manifest.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["autonuma", "again"]);
-        let written = write(&request.experiment);
+        let written = written(&request);
         assert!(written.others.is_empty(), "{written:?}");
         assert_eq!(read(&written.text), request);
     }
@@ -361,13 +366,13 @@ mod tests {
                         better = \"higher\"\nmean = \"hmean\"\n";
         let path = |name: &str| directory.path().join(name);
         fs::write(path("m.toml"), manifest).unwrap();
-        let text = write(&odd("a", "b").experiment).text.replace(
+        let text = written(&odd("a", "b")).text.replace(
             "name = \"autonuma\"",
             "manifest = \"m.toml\"\nprogram = \"own\"\narchive = \"own.cpio\"\niterations = 3\nwarmup = 2\n\
              timeout = \"5m\"\nprimary = [\"Rate-a*\"]",
         );
         let request = parse(&path("x.toml"), &text, None).unwrap();
-        let written = write(&request.experiment);
+        let written = written(&request);
         let [(name, manifest)] = written.others.as_slice() else { panic!("{written:?}") };
         assert_eq!(name, "own-caf-.toml");
         assert!(manifest.is_ascii());
@@ -380,12 +385,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let own = "tiobench\"\nparameters = { size = 1 }\n#\"";
-        let text = write(&odd("a", "b").experiment).text.replace("autonuma", own);
+        let text = written(&odd("a", "b")).text.replace("autonuma", own);
         fs::write(path("own.lock"), lock::write(&lock::tests::lock())).unwrap();
         let text = format!("userspace = \"own.lock\"\n{text}");
         let request = parse(&path("x.toml"), &text, None).unwrap();
         assert_eq!(request.experiment.userspace, Some(lock::tests::lock()));
-        let Written { text, others } = write(&request.experiment);
+        let Written { text, others } = written(&request);
         let [(name, lock)] = &others[..] else { panic!("{others:?}") };
         fs::write(path(name), lock).unwrap();
         assert_eq!(parse(&path("x.toml"), &text, None).unwrap(), request);
@@ -407,7 +412,8 @@ mod tests {
         variant.cmdline = value.replace(char::is_control, " ");
         variant.modules = vec![format!("m{value}"); 30];
         let short: String = variant.cmdline.chars().take(40).collect();
-        variant.axes = vec![("z".into(), "1".into()), ("a".into(), format!("v{short}=v"))];
+        let axes = vec![("z".into(), "1".into()), ("a".into(), format!("v{short}=v"))];
+        request.reading.variants.get_mut("6.1").unwrap().axes = axes;
         variant.settings = vec![
             Setting::Sysctl {
                 name: format!("kernel.x{}", name.replace(['.', '/'], "_")),
@@ -425,7 +431,7 @@ mod tests {
         #[test]
         fn any_written_experiment_is_read_back(name in "\\PC{1,20}|.{1,20}", value in ".{0,60}|[ \"a\\\\]{0,300}") {
             let request = odd(&name, &value);
-            let text = write(&request.experiment).text;
+            let text = written(&request).text;
             prop_assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{}", text);
             // Lines that begin with a quotation mark have an odd key.
             let mut plain = text.lines().filter(|line| !line.starts_with('"'));

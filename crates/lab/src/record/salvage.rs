@@ -199,7 +199,7 @@ pub fn remove(directory: &Path) -> Result<(), SalvageError> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Manifest, Millis, Pinned, Variant, WorkloadUse};
+    use model::{Manifest, Millis, Pinned, Reading, Variant, WorkloadUse};
 
     use super::*;
     use crate::record::collect::tests::{job, recorded};
@@ -224,7 +224,7 @@ mod tests {
         type Change = fn(&mut Head);
         let place = tempfile::tempdir().unwrap();
         let mut store = store::open(&place.path().join("x.db")).unwrap();
-        let id = store.keep_experiment(&experiment()).unwrap();
+        let id = store.keep_experiment(&experiment(), Reading::USUAL).unwrap();
         let scratch = place.path().join("running");
         let name = format!("{id}-0-3");
         let mut left = |change: Change| {

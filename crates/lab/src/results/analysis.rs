@@ -5,10 +5,10 @@ use compare::{
     Comparison, Explained, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Plots, Results, Sources,
     UserNote, comparable, compare, cross_check, explained, plots, with_phases,
 };
-use model::{BootId, Experiment, Kept, Mode, Source};
+use model::{BootId, Experiment, Kept, Mode, Reading, Source};
 use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
-use crate::results::across::{Of, across};
+use crate::results::across::{Of, Stored, across};
 use crate::results::names::{rename_samples, use_mmtests_names};
 
 /// The sources whose counters are compared.
@@ -150,6 +150,8 @@ fn phases(whose: &str, known: &[String]) -> String {
 pub struct Analysis {
     /// The experiment as it ran; several as one.
     pub experiment: Experiment,
+    /// How its figures are read, with the phases that were asked for.
+    pub reading: Reading,
     /// The comparison.
     pub comparison: Comparison,
     /// The store's rows of the experiments, in the order of the question.
@@ -157,7 +159,7 @@ pub struct Analysis {
     /// The point of a sweep, if only one is compared.
     point: Option<String>,
     baseline: usize,
-    /// The experiment, restricted to the phases and iterations that count.
+    /// The experiment with the iterations that count.
     counted: Experiment,
     kept: Vec<Kept>,
 }
@@ -169,7 +171,7 @@ impl Analysis {
         ids: &[ExperimentId],
         question: &Question,
     ) -> Result<Self, AnalysisError> {
-        let (whole, mut kept) = read(store, ids, detail)?;
+        let Stored { experiment: whole, mut reading, mut kept } = read(store, ids, detail)?;
         let points = whole.points();
         let point = question.point.as_ref().map(|asked| point_of(&points, asked)).transpose()?;
         let experiment = at_point(whole.clone(), &mut kept, point);
@@ -180,16 +182,22 @@ impl Analysis {
             }
             (Some(asked), _) => place_of(&experiment, asked)?,
         };
-        let counted = counted(&experiment, &kept, question)?;
+        let mut counted = experiment.clone();
+        count_warm_up(&mut counted, question);
+        if !question.phases.is_empty() {
+            let boots = kept.iter().map(|kept| &kept.boot);
+            reading = with_phases(&reading, &counted.workloads, boots, &question.phases)
+                .map_err(AnalysisError::NoPhase)?;
+        }
         let compared = |kept: &[Kept]| {
-            let results = Results::of(&counted, kept);
+            let results = Results::of(&counted, &reading, kept);
             let shared = if point.is_some() { points.len() } else { 1 };
             compare(&results, baseline, &judging(&results, question).shared_by(shared))
         };
         let mut comparison = compared(&kept);
         // Only the boots show whether warm-up ends within a phase.
         if comparison.lacks_series() {
-            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
+            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.kept;
             at_point(whole, &mut kept, point);
             comparison = compared(&kept);
         }
@@ -197,19 +205,19 @@ impl Analysis {
         comparison.user_notes = user_notes(&rows);
         if let [id] = ids {
             let name = &experiment.variants[baseline].name;
-            let own = (*id, &Results::of(&counted, &kept));
+            let own = (*id, &Results::of(&counted, &reading, &kept));
             cross_checked(store, own, name, question, &mut comparison)?;
         }
         if let Some(at) = question.names {
             use_mmtests_names(&mut comparison, &experiment, at);
         }
         let point = point.cloned();
-        Ok(Self { experiment, comparison, rows, point, baseline, counted, kept })
+        Ok(Self { experiment, reading, comparison, rows, point, baseline, counted, kept })
     }
 
     /// The results of the comparison.
     pub fn results(&self) -> Results<'_> {
-        Results::of(&self.counted, &self.kept)
+        Results::of(&self.counted, &self.reading, &self.kept)
     }
 
     /// The functions that cause the changes, in exact mode.
@@ -224,9 +232,10 @@ impl Analysis {
         if !self.comparison.points.is_empty() {
             return Ok(Vec::new());
         }
-        let (whole, mut kept) = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?;
+        let Stored { experiment: whole, mut kept, .. } =
+            read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?;
         at_point(whole, &mut kept, self.point.as_ref());
-        let results = Results::of(&self.counted, &kept);
+        let results = Results::of(&self.counted, &self.reading, &kept);
         let mut plots = plots(&results, self.baseline, &self.comparison.judging);
         if let Some(at) = self.comparison.names {
             plots.iter_mut().for_each(|it| rename_samples(it, &self.experiment, at));
@@ -254,18 +263,16 @@ pub(super) fn read(
     store: &dyn Archive,
     ids: &[ExperimentId],
     detail: impl Fn(&Experiment) -> Detail<'static>,
-) -> Result<(Experiment, Vec<Kept>), AnalysisError> {
+) -> Result<Stored, AnalysisError> {
     let of = |id: &ExperimentId| -> Result<Of, AnalysisError> {
         let experiment = store.experiment(*id)?;
+        let reading = store.reading(*id)?;
         let kept = store.boots(*id, detail(&experiment))?;
-        Ok((*id, experiment, kept))
+        Ok((*id, Stored { experiment, reading, kept }))
     };
     let mut all = ids.iter().map(of).collect::<Result<Vec<Of>, _>>()?;
     match all.len() {
-        1 => {
-            let (_, experiment, kept) = all.remove(0);
-            Ok((experiment, kept))
-        }
+        1 => Ok(all.remove(0).1),
         _ => across(&all)
             .map_err(|differences| AnalysisError::Different { ids: ids.to_vec(), differences }),
     }
@@ -322,21 +329,6 @@ pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisE
     })
 }
 
-/// The experiment, restricted to the phases and iterations that count.
-fn counted(
-    experiment: &Experiment,
-    kept: &[Kept],
-    question: &Question,
-) -> Result<Experiment, AnalysisError> {
-    let mut counted = match question.phases.as_slice() {
-        [] => experiment.clone(),
-        phases => with_phases(experiment, kept.iter().map(|kept| &kept.boot), phases)
-            .map_err(AnalysisError::NoPhase)?,
-    };
-    count_warm_up(&mut counted, question);
-    Ok(counted)
-}
-
 fn count_warm_up(experiment: &mut Experiment, question: &Question) {
     if question.warm_up_counts == Some(true) {
         experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
@@ -371,7 +363,8 @@ fn cross_checked(
         return Ok(());
     };
     count_warm_up(&mut other, question);
-    let other = Results::of(&other, &kept);
+    // A cross-check has all rows.
+    let other = Results::of(&other, Reading::USUAL, &kept);
     let [own_name, other_name] = [(id, own), (other_id, &other)]
         .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
     let (measured, exact, sources) = match own.experiment.mode {
@@ -400,7 +393,7 @@ fn counterpart(
             continue;
         }
         let kept = store.boots(id, Detail::Ends(&COUNTED))?;
-        if Results::of(&other, &kept).has_two_sides() {
+        if Results::of(&other, Reading::USUAL, &kept).has_two_sides() {
             return Ok(Some((id, other, kept)));
         }
     }
@@ -424,7 +417,7 @@ mod tests {
     fn swept(directory: &Path) -> (Box<dyn Archive>, ExperimentId) {
         let mut store = store::open(&directory.join("store.db")).unwrap();
         let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap().experiment;
-        let id = store.keep_experiment(&experiment).unwrap();
+        let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
         for variant in &experiment.variants {
             let boot = Boot {
                 variant: variant.name.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Experiment;
+use model::{Experiment, Reading};
 use toml::{Table, Value};
 
 use crate::file;
@@ -23,7 +23,10 @@ pub struct KeyDifference {
 
 /// The keys in which two experiments differ, except names. Kernels are compared by the stored digests of
 /// their images.
-pub fn differences(first: &Experiment, second: &Experiment) -> Vec<KeyDifference> {
+pub fn differences(
+    first: (&Experiment, &Reading),
+    second: (&Experiment, &Reading),
+) -> Vec<KeyDifference> {
     let [first, second] = [first, second].map(keys);
     let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
     let both = all.into_iter().map(|key| KeyDifference {
@@ -35,9 +38,9 @@ pub fn differences(first: &Experiment, second: &Experiment) -> Vec<KeyDifference
 }
 
 /// All keys of an experiment's file, and inputs that the file does not contain.
-fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
+fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
-    let text = file::write(experiment).text;
+    let text = file::write(experiment, reading).text;
     let table: Table = text.parse().expect("written files are TOML");
     flatten(String::new(), Value::Table(table), &mut keys);
     keys.remove("name");
@@ -117,12 +120,14 @@ mod tests {
         let mut second = experiment("boots = 4\n[machine]\ncpus = 2\nmemory = \"1G\"");
         second.name = "y".into();
         second.variants[0].cmdline = "quiet".into();
-        let told = differences(&first, &second).into_iter().map(|it| {
-            let or_usual = |value: Option<String>| value.unwrap_or_else(|| "usual".into());
-            format!("{}: {} and {}\n", it.key, or_usual(it.first), or_usual(it.second))
-        });
+        let told = differences((&first, Reading::USUAL), (&second, Reading::USUAL))
+            .into_iter()
+            .map(|it| {
+                let or_usual = |value: Option<String>| value.unwrap_or_else(|| "usual".into());
+                format!("{}: {} and {}\n", it.key, or_usual(it.first), or_usual(it.second))
+            });
         insta::assert_snapshot!(told.collect::<String>());
-        assert_eq!(differences(&first, &first), []);
+        assert_eq!(differences((&first, Reading::USUAL), (&first, Reading::USUAL)), []);
     }
 
     #[test]
@@ -134,8 +139,10 @@ mod tests {
             experiment.workloads[0].program = Some(Pinned { name: "bin/x".into(), digest });
             experiment
         };
-        let keys: Vec<_> =
-            differences(&with("1"), &with("2")).into_iter().map(|it| it.key).collect();
+        let keys: Vec<_> = differences((&with("1"), Reading::USUAL), (&with("2"), Reading::USUAL))
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
         assert_eq!(keys, ["contents of x of mprotect"]);
     }
 
@@ -144,7 +151,10 @@ mod tests {
         let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
         let mut second = first.clone();
         second.variants[0].kernel.name.push_str(" another");
-        let keys: Vec<_> = differences(&first, &second).into_iter().map(|it| it.key).collect();
+        let keys: Vec<_> = differences((&first, Reading::USUAL), (&second, Reading::USUAL))
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
         assert_eq!(keys, [format!("variant.{}.kernel", first.variants[0].name)]);
     }
 }

@@ -9,6 +9,7 @@ use model::{CostRow, Experiment, INSTRUCTIONS, Kept, Place, Point, Source, Workl
 use store::{Archive, Detail, ExperimentId};
 
 use crate::boot::code::code_difference;
+use crate::results::across::Stored;
 use crate::results::analysis::{AnalysisError, place_of, read};
 
 /// The sources whose counters are attributed.
@@ -92,7 +93,7 @@ pub(super) fn find(
     asked: ExplanationQuestion,
 ) -> Result<Found, AnalysisError> {
     let ExplanationQuestion { experiment: id, variants, workload, .. } = asked;
-    let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+    let Stored { experiment, kept, .. } = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
     let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
     let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
     if point(places[0]) != point(places[1]) {
@@ -171,7 +172,7 @@ fn check(
 
 #[cfg(test)]
 mod tests {
-    use model::{Manifest, Millis, Mode, Variant};
+    use model::{Manifest, Millis, Mode, Reading, Variant};
 
     use super::*;
 
@@ -191,9 +192,9 @@ mod tests {
             boots: 1,
             ..Experiment::default()
         };
-        let exact = store.keep_experiment(&experiment).unwrap();
+        let exact = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
         experiment.mode = Mode::Measured;
-        let measured = store.keep_experiment(&experiment).unwrap();
+        let measured = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
         for (experiment, new, workload, told) in [
             (
                 measured,

@@ -3,7 +3,7 @@
 use compare::{
     Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
 };
-use model::{Experiment, Kept, SAMPLES, WorkloadUse};
+use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
 use store::Archive;
 
 use crate::results::analysis::AnalysisError;
@@ -24,7 +24,7 @@ impl SampledProfiles {
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let (id, phase) = (asked.experiment, asked.phase.clone());
         let Found { experiment, mut kept, places, used } = find(store, asked)?;
-        let judging = Judging::of(&Results::of(&experiment, &kept));
+        let judging = Judging::of(&Results::of(&experiment, Reading::USUAL, &kept));
         let (steady, part) = steady_profiles(&sides(&experiment, places, &kept), &used, &judging);
         for (boot, profiles) in steady {
             if let Some(kept) = kept.iter_mut().find(|kept| kept.id == boot) {

@@ -86,7 +86,8 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunEnding, RunError> {
         let begun = Instant::now();
-        let mut looks = Looks::new(context.experiment, summary.experiment, begun);
+        let mut looks =
+            Looks::new((context.experiment, context.reading), summary.experiment, begun);
         looks.announce(watch);
         let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =

@@ -2,7 +2,7 @@
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
-use model::{Experiment, Mode, Provenance};
+use model::{Experiment, Mode, Provenance, Reading};
 
 use super::obtain::Obtained;
 use super::{Lab, RunError};
@@ -19,6 +19,7 @@ use crate::schedule::Slot;
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
+    pub reading: &'a Reading,
     /// The same as each variant runs it.
     seen: Vec<Experiment>,
     kernels: &'a [Obtained],
@@ -38,7 +39,7 @@ impl<'a> RunContext<'a> {
     /// exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
-        (experiment, kernels): (&'a Experiment, &'a [Obtained]),
+        (experiment, reading, kernels): (&'a Experiment, &'a Reading, &'a [Obtained]),
         out_of_tree: Vec<OutOfTree>,
         userspace: Option<&'a Userspace>,
         first: usize,
@@ -63,6 +64,7 @@ impl<'a> RunContext<'a> {
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
         Ok(Self {
             experiment,
+            reading,
             seen,
             kernels,
             out_of_tree,

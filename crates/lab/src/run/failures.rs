@@ -85,7 +85,7 @@ pub fn before(
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Variant};
+    use model::{Boot, Reading, Variant};
 
     use super::*;
 
@@ -124,7 +124,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut store = store::open(&directory.path().join("x.db")).unwrap();
         let experiment = experiment(Mode::Exact);
-        let id = store.keep_experiment(&experiment).unwrap();
+        let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
         let failed = |why: &str| Outcome::Failed(why.to_owned());
         let boots =
             [("b", 2, failed("late")), ("b", 1, failed("early")), ("a", 0, Outcome::Complete)];

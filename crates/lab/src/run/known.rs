@@ -209,7 +209,7 @@ pub fn usual_wall(
 
 #[cfg(test)]
 mod tests {
-    use model::{Millis, WorkloadUse};
+    use model::{Millis, Reading, WorkloadUse};
 
     use super::*;
 
@@ -230,7 +230,7 @@ mod tests {
             ..Experiment::default()
         };
         assert_eq!(recounted(&kept, &*store).unwrap(), None);
-        let id = store.keep_experiment(&kept).unwrap();
+        let id = store.keep_experiment(&kept, Reading::USUAL).unwrap();
         assert_eq!(recounted(&kept, &*store).unwrap(), None);
         let more = Experiment { boots: 9, ..kept.clone() };
         assert_eq!(recounted(&more, &*store).unwrap(), None);
@@ -240,7 +240,7 @@ mod tests {
         let said = "a new experiment, since boots of 1 were counted otherwise: \
                     emulator was QEMU 10.0.2, is QEMU 10.0.3; plugin was abababababab, is 121212121212";
         assert_eq!(recounted(&other, &*store).unwrap().as_deref(), Some(said));
-        assert_ne!(store.keep_experiment(&other).unwrap(), id);
+        assert_ne!(store.keep_experiment(&other, Reading::USUAL).unwrap(), id);
         // The earlier programs are back.
         assert_eq!(recounted(&kept, &*store).unwrap(), None);
         let work = Experiment { userspace_digest: "34".into(), ..other };

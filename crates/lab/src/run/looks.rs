@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use compare::{Comparison, Judging, Look, Results, Verdict};
-use model::{Experiment, count};
+use model::{Experiment, Reading, count};
 use stats::sequential::looks;
 use store::{Archive, Detail, ExperimentId};
 
@@ -15,6 +15,7 @@ use crate::run::watch::{Progress, Watch};
 /// The looks of one run.
 pub struct Looks<'a> {
     experiment: &'a Experiment,
+    reading: &'a Reading,
     id: ExperimentId,
     begun: Instant,
     /// The block whose boots are running.
@@ -25,8 +26,12 @@ pub struct Looks<'a> {
 
 impl<'a> Looks<'a> {
     /// The looks of a run that began at `begun`.
-    pub fn new(experiment: &'a Experiment, id: ExperimentId, begun: Instant) -> Self {
-        Self { experiment, id, begun, block: None, looked: 0 }
+    pub fn new(
+        (experiment, reading): (&'a Experiment, &'a Reading),
+        id: ExperimentId,
+        begun: Instant,
+    ) -> Self {
+        Self { experiment, reading, id, begun, block: None, looked: 0 }
     }
 
     /// Reports the looks, if there are any.
@@ -73,7 +78,7 @@ impl<'a> Looks<'a> {
             return Ok(None);
         }
         let kept = store.boots(self.id, Detail::Summary)?;
-        let results = Results::of(self.experiment, &kept);
+        let results = Results::of(self.experiment, self.reading, &kept);
         let judging = Judging::of(&results);
         let Some(look) = judging.look.filter(|look| look.number > self.looked) else {
             return Ok(None);
@@ -168,6 +173,7 @@ mod tests {
 
     use super::*;
     use crate::file;
+    use crate::request::Request;
 
     const FILE: &str = "name = \"x\"\nboots = \"auto\"\nat_most = 8\n[machine]\ncpus = 2\n\
                         memory = \"1G\"\nnodes = 2\n[[variant]]\nname = \"a\"\nkernel = \"6.1\"\n\
@@ -179,6 +185,7 @@ mod tests {
         _directory: TempDir,
         store: Box<dyn Archive>,
         experiment: Experiment,
+        reading: Reading,
         id: ExperimentId,
     }
 
@@ -190,9 +197,10 @@ mod tests {
         fn of(text: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut store = store::open(&directory.path().join("x.db")).unwrap();
-            let experiment = file::parse(Path::new("x.toml"), text, None).unwrap().experiment;
-            let id = store.keep_experiment(&experiment).unwrap();
-            Self { _directory: directory, store, experiment, id }
+            let Request { experiment, reading, .. } =
+                file::parse(Path::new("x.toml"), text, None).unwrap();
+            let id = store.keep_experiment(&experiment, &reading).unwrap();
+            Self { _directory: directory, store, experiment, reading, id }
         }
 
         /// Stores a block of boots. `None` is a failed boot.
@@ -221,7 +229,7 @@ mod tests {
         }
 
         fn looks(&self) -> Looks<'_> {
-            Looks::new(&self.experiment, self.id, Instant::now())
+            Looks::new((&self.experiment, &self.reading), self.id, Instant::now())
         }
 
         /// Why no boot of this block is needed, and the printed remarks.

@@ -25,7 +25,7 @@ const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The order in which the variants booted; `None` where it is unknown.
 pub fn boots(results: &Results<'_>) -> Option<Block> {
-    let Results { experiment, variants } = results;
+    let Results { experiment, variants, .. } = results;
     if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
         return None;
     }
@@ -61,7 +61,7 @@ pub fn boots(results: &Results<'_>) -> Option<Block> {
 
 /// Kernels, files and commands.
 pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
-    let Results { experiment, variants } = results;
+    let Results { experiment, variants, .. } = results;
     if let Some(imported) = &experiment.imported {
         let said = format!("Imported from what {} left behind.", imported.tool);
         return vec![vec![sentence(said)]];
@@ -97,7 +97,7 @@ fn digest(digest: &str) -> Block {
 
 /// The commands that run an experiment again: first those that get the kernels, then the one that runs it.
 pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
-    let Results { experiment, variants } = results;
+    let Results { experiment, variants, .. } = results;
     let mut commands: Vec<String> = Vec::new();
     for column in variants {
         let command = kernel_command(column.variant, facts(column));

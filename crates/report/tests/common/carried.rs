@@ -1,13 +1,14 @@
 //! The mail contains every sentence that the text has besides figures.
 
 use compare::{Comparison, Kind, Results, Table};
-use model::Mode;
+use model::{Mode, Reading};
 use report::Recipe;
 
 /// Checks that the mail of a comparison has each note of the text, and each sentence below its tables.
 pub fn assert_mail_says_it(comparison: &Comparison) {
     let experiment = super::experiment(comparison.mode, comparison.boots);
-    let results = Results { experiment: &experiment, variants: Vec::new() };
+    let results =
+        Results { experiment: &experiment, reading: Reading::USUAL, variants: Vec::new() };
     let recipe = Recipe { version: "0.1.0", files: &[] };
     let mail = report::mail(comparison, &results, &[], &recipe);
     let said = bare(&mail);

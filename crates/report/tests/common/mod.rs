@@ -8,7 +8,8 @@ use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
     Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, PatchStep, Point, PointChange,
-    Provenance, Sample, Topology, Usage, Variant, WorkloadUse,
+    Provenance, Reading, Sample, Topology, Usage, Variant, VariantReading, WorkloadReading,
+    WorkloadUse,
 };
 use serde_json::Value;
 
@@ -180,14 +181,33 @@ pub fn variant(name: &str) -> Variant {
 }
 
 /// The steps of a series of patches with these subjects.
-pub fn series(patches: &[&str]) -> Vec<Variant> {
+pub fn series(patches: &[&str]) -> (Vec<Variant>, Reading) {
     let name = |step: usize| if step == 0 { "v6.12".to_owned() } else { format!("v6.12+{step}") };
-    let mut variants = vec![variant(&name(0))];
-    variants.extend(patches.iter().zip(1..).map(|(patch, number)| Variant {
-        step: Some(PatchStep { after: name(number - 1), patch: (*patch).to_owned() }),
-        ..variant(&name(number))
-    }));
-    variants
+    let variants = (0..=patches.len()).map(|step| variant(&name(step)));
+    let steps = patches.iter().zip(1..).map(|(patch, number)| {
+        let step = Some(PatchStep { after: name(number - 1), patch: (*patch).to_owned() });
+        (name(number), VariantReading { step, ..VariantReading::default() })
+    });
+    (variants.collect(), Reading { variants: steps.collect(), ..Reading::default() })
+}
+
+/// The reading of a cross: the values of each variant on these axes.
+pub fn crossed<'a>(
+    axes: &[&str],
+    cells: impl Iterator<Item = (&'a Variant, Vec<String>)>,
+) -> Reading {
+    let own = cells.map(|(variant, values)| {
+        let axes = axes.iter().map(|axis| (*axis).to_owned()).zip(values).collect();
+        (variant.name.clone(), VariantReading { axes, step: None })
+    });
+    Reading { variants: own.collect(), ..Reading::default() }
+}
+
+/// The reading in which verdicts rest on these rows.
+pub fn on_rows(primary: &[&str]) -> Reading {
+    let primary = primary.iter().map(|row| (*row).to_owned()).collect();
+    let own = WorkloadReading { primary, left_out: None };
+    Reading { workloads: [(manifest().name, own)].into(), ..Reading::default() }
 }
 
 /// Variants of these names at points with these values.
@@ -282,7 +302,7 @@ pub fn compare_after(warmup: u32, columns: Vec<VariantBoots<'_>>) -> Comparison 
 
 /// Compares columns; the first is the baseline.
 pub fn judged(experiment: &Experiment, variants: Vec<VariantBoots<'_>>) -> Comparison {
-    compare(&Results { experiment, variants }, 0, &Judging::default())
+    compare(&Results { experiment, reading: Reading::USUAL, variants }, 0, &Judging::default())
 }
 
 /// Compares variants by the workload of all tests; the first is the baseline.

@@ -1,29 +1,27 @@
 //! The parts of a page on sweeps, series and matrices.
 
-use model::{Mode, Variant};
+use model::{Mode, Reading, Variant};
 
 use crate::common::{self, blocks};
-use crate::made_up::{Side, of, page};
+use crate::made_up::{Side, of, read};
 use crate::{checked, texts};
 
 /// The page of these variants with the boots of measured mode.
-fn drawn(name: &str, variants: Vec<Variant>, scales: &[f64], primary: &[&str]) -> scraper::Html {
+fn drawn(name: &str, variants: Vec<Variant>, scales: &[f64], reading: &Reading) -> scraper::Html {
     let sides = variants
         .into_iter()
         .zip(scales)
         .zip(1..)
         .map(|((variant, scale), seed)| Side { variant, boots: blocks(5, *scale, seed) });
     let sides: Vec<Side> = sides.collect();
-    let mut experiment = of(&sides, Mode::Measured);
-    experiment.workloads[0].primary = primary.iter().map(|it| (*it).to_owned()).collect();
-    checked(name, &page(&sides, &experiment))
+    checked(name, &read(&sides, &of(&sides, Mode::Measured), reading))
 }
 
 #[test]
 fn a_sweep_is_drawn_along_its_points() {
     let variants = common::sweep(&["6.1", "6.12"], &["512M", "1G", "2G", "4G"]);
     let scales = [1.0, 1.0, 2.0, 2.16, 3.0, 3.0, 4.0, 3.6];
-    let document = drawn("sweep", variants, &scales, &["Elapsed-NUMA01"]);
+    let document = drawn("sweep", variants, &scales, &common::on_rows(&["Elapsed-NUMA01"]));
     insta::assert_snapshot!(texts(&document, "#verdicts p, #verdicts h3, #verdicts tr").join("\n"));
     assert_eq!(texts(&document, ".ticks.across text"), ["512M", "1G", "2G", "4G"]);
     // A mark for each point, an interval for each.
@@ -44,7 +42,8 @@ fn a_large_sweep_is_drawn() {
     for point in 0..12 {
         scales.extend([1.0, 1.0 + 0.01 * f64::from(point), 1.1 - 0.02 * f64::from(point)]);
     }
-    let document = drawn("sweep-large", variants, &scales[..35], &["Elapsed", "System"]);
+    let document =
+        drawn("sweep-large", variants, &scales[..35], &common::on_rows(&["Elapsed", "System"]));
     assert_eq!(texts(&document, "#verdicts h3").len(), 6);
     let unknown = texts(&document, "#verdicts .verdict.undecided");
     assert!(unknown.len() > 5, "{unknown:?}");
@@ -54,23 +53,22 @@ fn a_large_sweep_is_drawn() {
 fn a_series_has_a_line_for_each_patch() {
     let mut patches = vec!["mm: a patch that does what its rather long subject says, and more"; 9];
     patches[1] = "mm: <b>two</b>";
-    let variants = common::series(&patches);
+    let (variants, reading) = common::series(&patches);
     let scales = [1.0, 1.05, 1.05, 1.0, 1.0, 1.1, 1.1, 1.0, 1.0, 1.0];
-    let document = drawn("series", variants, &scales, &[]);
+    let document = drawn("series", variants, &scales, &reading);
     insta::assert_snapshot!(texts(&document, "#series caption, #series tr").join("\n"));
 }
 
 #[test]
 fn the_effects_of_a_matrix_are_drawn() {
-    let axes = |patches: &str, thp: &str| {
-        vec![("patches".into(), patches.into()), ("thp".into(), thp.into())]
-    };
     let cells = [("none", "always"), ("none", "never"), ("fix", "always"), ("fix", "never")];
-    let variants = cells.map(|(patches, thp)| Variant {
-        axes: axes(patches, thp),
-        ..common::variant(&format!("6.12 {patches} {thp}"))
-    });
-    let document = drawn("matrix", variants.into(), &[1.0, 1.1, 0.9, 1.1], &["Elapsed-NUMA01"]);
+    let variants = cells.map(|(patches, thp)| common::variant(&format!("6.12 {patches} {thp}")));
+    let values = cells.map(|(patches, thp)| vec![patches.to_owned(), thp.to_owned()]);
+    let reading = Reading {
+        workloads: common::on_rows(&["Elapsed-NUMA01"]).workloads,
+        ..common::crossed(&["patches", "thp"], variants.iter().zip(values))
+    };
+    let document = drawn("matrix", variants.into(), &[1.0, 1.1, 0.9, 1.1], &reading);
     insta::assert_snapshot!(texts(&document, "#effects p, #effects tr").join("\n"));
     assert_eq!(texts(&document, "#effects td .forest").len(), 3);
 }

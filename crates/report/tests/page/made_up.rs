@@ -2,7 +2,8 @@
 
 use compare::{Comparison, Explained, Judging, KeptBoot, Results, VariantBoots, compare, plots};
 use model::{
-    Boot, BootId, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Setting, Variant,
+    Boot, BootId, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Reading, Setting,
+    Variant,
 };
 use report::{Console, Page, Recipe};
 
@@ -168,19 +169,24 @@ pub fn page(sides: &[Side], experiment: &Experiment) -> String {
     judged(sides, experiment, |_| ())
 }
 
+/// Their page, read in this way.
+pub fn read(sides: &[Side], experiment: &Experiment, reading: &Reading) -> String {
+    drawn(sides, (experiment, reading), |_| (), &[])
+}
+
 /// Their page, after `judge` has modified the comparison.
 pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Comparison)) -> String {
-    drawn(sides, experiment, judge, &[])
+    drawn(sides, (experiment, Reading::USUAL), judge, &[])
 }
 
 /// Their page with the functions that hold changes.
 pub fn explained(sides: &[Side], experiment: &Experiment, explained: &[Explained]) -> String {
-    drawn(sides, experiment, |_| (), explained)
+    drawn(sides, (experiment, Reading::USUAL), |_| (), explained)
 }
 
 fn drawn(
     sides: &[Side],
-    experiment: &Experiment,
+    (experiment, reading): (&Experiment, &Reading),
     judge: impl Fn(&mut Comparison),
     explained: &[Explained],
 ) -> String {
@@ -193,7 +199,7 @@ fn drawn(
             boots: side.boots.iter().map(&mut kept).collect(),
         })
         .collect();
-    let results = Results { experiment, variants };
+    let results = Results { experiment, reading, variants };
     let mut comparison = compare(&results, 0, &Judging::default());
     judge(&mut comparison);
     let failed = comparison.variants.iter().flat_map(|variant| &variant.failed);

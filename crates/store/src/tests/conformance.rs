@@ -7,7 +7,7 @@ use model::{
     UserspaceLock,
 };
 
-use super::{as_kept, boot, experiment};
+use super::{as_kept, boot, experiment, reading};
 use crate::{Archive, Detail, Error, ExperimentId, ExperimentRow, Standing, Trouble};
 
 /// Where a test has a store, at first an empty one.
@@ -55,7 +55,7 @@ pub(super) use suite;
 /// A store with the experiment `numa`.
 fn with_numa(place: &dyn Place) -> (Box<dyn Archive>, ExperimentId) {
     let mut store = place.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let id = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     (store, id)
 }
 
@@ -132,12 +132,12 @@ pub fn ends_of_series_give_their_differences(place: &dyn Place) {
 
 pub fn subjects_of_patches_are_kept_and_no_part_of_the_identity(place: &dyn Place) {
     let (mut store, id) = with_numa(place);
-    let mut series = store.experiment(id).unwrap();
+    let mut series = reading();
     let step = |patch: &str| Some(model::PatchStep { after: "6.1".into(), patch: patch.into() });
     for patch in ["mm: one", "mm: other words"] {
-        series.variants[1].step = step(patch);
-        assert_eq!(store.keep_experiment(&series).unwrap(), id);
-        assert_eq!(store.experiment(id).unwrap().variants[1].step, step(patch));
+        series.variants.get_mut("7.3").unwrap().step = step(patch);
+        assert_eq!(store.keep_experiment(&experiment("numa"), &series).unwrap(), id);
+        assert_eq!(store.reading(id).unwrap(), series);
     }
 }
 
@@ -179,14 +179,14 @@ pub fn a_boot_is_kept_once_unless_interrupted(place: &dyn Place) {
         assert!(error.to_string().ends_with("boot 0 of `7.3` in experiment 1 already exists"));
     }
     assert_eq!(store.boots(id, Detail::Summary).unwrap().len(), 4);
-    let other = store.keep_experiment(&experiment("other")).unwrap();
+    let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     store.keep_boot(other, &boot("7.3", 0, Outcome::Complete)).unwrap();
     assert_eq!(store.done(id).unwrap(), done);
 }
 
 pub fn failed_boots_count_until_they_are_replaced(place: &dyn Place) {
     let (mut store, id) = with_numa(place);
-    let other = store.keep_experiment(&experiment("other")).unwrap();
+    let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome.clone())).unwrap();
         store.keep_boot(other, &boot("6.1", replicate, outcome)).unwrap();
@@ -261,14 +261,14 @@ pub fn the_same_definition_is_the_same_experiment(place: &dyn Place) {
     let mut store = place.open();
     let numa = experiment("numa");
     let with_boots = |boots| Experiment { boots, ..numa.clone() };
-    let id = store.keep_experiment(&with_boots(3)).unwrap();
+    let id = store.keep_experiment(&with_boots(3), &reading()).unwrap();
     for (boots, wanted) in [(3, 3), (7, 7), (2, 7)] {
-        assert_eq!(store.keep_experiment(&with_boots(boots)).unwrap(), id);
+        assert_eq!(store.keep_experiment(&with_boots(boots), &reading()).unwrap(), id);
         assert_eq!(store.experiment(id).unwrap(), with_boots(wanted));
     }
     let mut changed = numa.clone();
     changed.variants[1].cmdline.push_str(" nokaslr");
-    let other = store.keep_experiment(&changed).unwrap();
+    let other = store.keep_experiment(&changed, &reading()).unwrap();
     assert_ne!(other, id);
     assert_eq!(store.experiment(other).unwrap(), changed);
     assert_eq!(store.experiment(id).unwrap(), with_boots(7));
@@ -277,20 +277,21 @@ pub fn the_same_definition_is_the_same_experiment(place: &dyn Place) {
 pub fn other_readings_of_figures_are_the_same_experiment(place: &dyn Place) {
     let mut store = place.open();
     let first = experiment("numa");
-    let id = store.keep_experiment(&first).unwrap();
-    let mut later = first.clone();
+    let id = store.keep_experiment(&first, &reading()).unwrap();
+    let (mut later, mut other) = (first.clone(), reading());
     let manifest = &mut later.workloads[0].manifest;
     manifest.description.push('.');
     manifest.preparation.clear();
-    later.workloads[0].primary.clear();
-    later.variants[0].axes.push(("thp".into(), "never".into()));
+    other.workloads.get_mut("autonuma").unwrap().primary.clear();
+    other.variants.get_mut("6.1").unwrap().axes.push(("thp".into(), "never".into()));
     let metric = &mut later.workloads[0].manifest.metrics[0];
     (metric.better, metric.mean, metric.primary) = (None, model::Mean::Gmean, true);
     (metric.rows, metric.decimals, metric.concurrent) = (model::Rows::Brief, Some(3), true);
-    assert_eq!(store.keep_experiment(&later).unwrap(), id);
-    assert_eq!(store.experiment(id).unwrap(), later);
-    assert_eq!(store.keep_experiment(&first).unwrap(), id);
-    assert_eq!(store.experiment(id).unwrap(), first);
+    for (experiment, reading) in [(&later, &other), (&first, &reading())] {
+        assert_eq!(store.keep_experiment(experiment, reading).unwrap(), id);
+        assert_eq!(store.experiment(id).unwrap(), *experiment);
+        assert_eq!(store.reading(id).unwrap(), *reading);
+    }
     let changes: [fn(&mut Manifest); 4] = [
         |it| it.metrics[0].unit = "ms".into(),
         |it| it.metrics[0].name = "Time".into(),
@@ -300,7 +301,7 @@ pub fn other_readings_of_figures_are_the_same_experiment(place: &dyn Place) {
     for change in changes {
         let mut other = first.clone();
         change(&mut other.workloads[0].manifest);
-        assert_ne!(store.keep_experiment(&other).unwrap(), id);
+        assert_ne!(store.keep_experiment(&other, &reading()).unwrap(), id);
     }
 }
 
@@ -311,11 +312,11 @@ pub fn a_name_means_the_experiment_last_kept(place: &dyn Place) {
 
     let mut changed = experiment("numa");
     changed.variants.truncate(1);
-    let first = store.keep_experiment(&experiment("numa")).unwrap();
-    let second = store.keep_experiment(&changed).unwrap();
-    let numbered = store.keep_experiment(&experiment("1")).unwrap();
+    let first = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
+    let second = store.keep_experiment(&changed, &reading()).unwrap();
+    let numbered = store.keep_experiment(&experiment("1"), &reading()).unwrap();
     assert_eq!(store.find_experiment("numa").unwrap(), second);
-    store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     assert_eq!(store.find_experiment("numa").unwrap(), first);
     assert_eq!(store.find_experiment("2").unwrap(), second);
     assert_eq!(store.find_experiment("1").unwrap(), numbered);
@@ -350,7 +351,7 @@ pub fn a_lock_does_not_change_the_experiment(place: &dyn Place) {
         sequential: Some(Sequential { margin: 0.01, budget: None }),
         ..of.clone()
     };
-    let id = store.keep_experiment(&free).unwrap();
+    let id = store.keep_experiment(&free, &reading()).unwrap();
     for (now, expected) in [
         (&free, &free),
         (&pinned, &pinned),
@@ -360,17 +361,17 @@ pub fn a_lock_does_not_change_the_experiment(place: &dyn Place) {
         (&auto(&pinned), &auto(&pinned)),
         (&free, &auto(&pinned)),
     ] {
-        assert_eq!(store.keep_experiment(now).unwrap(), id);
+        assert_eq!(store.keep_experiment(now, &reading()).unwrap(), id);
         assert_eq!(&store.experiment(id).unwrap(), expected);
     }
     let other = Experiment { userspace_digest: "00".into(), ..pinned };
-    assert_ne!(store.keep_experiment(&other).unwrap(), id);
+    assert_ne!(store.keep_experiment(&other, &reading()).unwrap(), id);
 }
 
 pub fn looks_do_not_change_the_experiment(place: &dyn Place) {
     let mut store = place.open();
     let fixed = experiment("numa");
-    let id = store.keep_experiment(&fixed).unwrap();
+    let id = store.keep_experiment(&fixed, &reading()).unwrap();
     let auto = |margin, boots| Experiment {
         boots,
         sequential: Some(Sequential { margin, budget: None }),
@@ -381,14 +382,14 @@ pub fn looks_do_not_change_the_experiment(place: &dyn Place) {
         (auto(0.02, 8), auto(0.02, 32)),
         (fixed.clone(), auto(0.02, 32)),
     ] {
-        assert_eq!(store.keep_experiment(&now).unwrap(), id);
+        assert_eq!(store.keep_experiment(&now, &reading()).unwrap(), id);
         assert_eq!(store.experiment(id).unwrap(), expected);
     }
 }
 
 pub fn a_name_means_the_most_recent_experiment(place: &dyn Place) {
     let (mut store, [first, second]) = two(place);
-    let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
+    let tilde = store.keep_experiment(&experiment("numa~7"), &reading()).unwrap();
     let found = |name: &str| store.find_experiment(name).ok();
     assert_eq!(
         [found("numa"), found("numa~1"), found("numa~2")],
@@ -408,9 +409,9 @@ pub fn a_renamed_experiment_is_found_by_its_new_name(place: &dyn Place) {
     assert_eq!(store.find_experiment("before").unwrap(), first);
     assert_eq!(store.find_experiment("numa").unwrap(), second);
     assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "the order is unchanged");
-    assert_eq!(store.keep_experiment(&experiment("before")).unwrap(), first);
+    assert_eq!(store.keep_experiment(&experiment("before"), &reading()).unwrap(), first);
     // The old name makes another experiment.
-    let again = store.keep_experiment(&experiment("numa")).unwrap();
+    let again = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     assert!(again != first && again != second);
     let error = store.rename_experiment(first, "numa").unwrap_err().to_string();
     assert!(error.contains(&format!("experiment {again} has the name `numa` and the same")));
@@ -433,7 +434,7 @@ pub fn the_size_of_an_experiment_is_the_size_of_its_boots(place: &dyn Place) {
 pub fn remarks_are_part_of_rows(place: &dyn Place) {
     let (mut store, [first, second]) = two(place);
     store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
-    store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     let note = |store: &dyn Archive, id| store.row(id).unwrap().note;
     let notes = [note(&*store, first), note(&*store, second)];
     assert_eq!(notes, ["with the \u{fc}ber-patch", ""]);
@@ -448,7 +449,7 @@ pub fn numbers_of_removed_ones_are_not_used_again(place: &dyn Place) {
     store.remove_experiment(second).unwrap();
     assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
     assert!(store.remove_experiment(second).is_err() && store.row(second).is_err());
-    let next = store.keep_experiment(&experiment("other")).unwrap();
+    let next = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     assert_eq!(next.0, second.0 + 1);
     let id = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
     assert_eq!(id.0, 3);
@@ -458,7 +459,7 @@ pub fn numbers_of_removed_ones_are_not_used_again(place: &dyn Place) {
 
 pub fn rows_are_passed_most_recent_first_until_it_breaks(place: &dyn Place) {
     let (mut store, [first, second]) = two(place);
-    let other = store.keep_experiment(&experiment("other")).unwrap();
+    let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     let passed = |named: Option<&str>, most: usize| {
         let mut ids = Vec::new();
         let mut each = |row: ExperimentRow| {
@@ -490,10 +491,10 @@ pub fn kin_have_the_same_kernels_in_a_mode(place: &dyn Place) {
     let exact = |name: &str| Experiment { mode: Mode::Exact, ..experiment(name) };
     let mut turned = exact("turned");
     turned.variants.reverse();
-    let turned = store.keep_experiment(&turned).unwrap();
+    let turned = store.keep_experiment(&turned, &reading()).unwrap();
     let mut other = exact("other");
     other.variants[1].kernel = "debian:6.9".to_owned().into();
-    store.keep_experiment(&other).unwrap();
+    store.keep_experiment(&other, &reading()).unwrap();
     let kin = |mode| store.kin(mode, &experiment("any")).unwrap();
     assert_eq!(kin(Mode::Measured), [second, first]);
     assert_eq!(kin(Mode::Exact), [turned]);
@@ -505,7 +506,7 @@ fn two(place: &dyn Place) -> (Box<dyn Archive>, [ExperimentId; 2]) {
     let mut other = experiment("numa");
     other.workloads[0].iterations = 9;
     let ids = [experiment("numa"), other].map(|experiment| {
-        let id = store.keep_experiment(&experiment).unwrap();
+        let id = store.keep_experiment(&experiment, &reading()).unwrap();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         id
     });

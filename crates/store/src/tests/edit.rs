@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use model::Outcome;
 
-use super::{StoreFile, boot, experiment};
+use super::{StoreFile, boot, experiment, reading};
 use crate::sqlite::Sqlite;
 use crate::{Archive, Detail, Error, ExperimentId, Trouble};
 
@@ -24,7 +24,7 @@ fn two(file: &StoreFile) -> (Sqlite, [ExperimentId; 2]) {
     let mut other = experiment("numa");
     other.workloads[0].iterations = 9;
     let ids = [experiment("numa"), other].map(|experiment| {
-        let id = store.keep_experiment(&experiment).unwrap();
+        let id = store.keep_experiment(&experiment, &reading()).unwrap();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         id
     });
@@ -57,7 +57,7 @@ fn removal_deletes_all_rows_and_numbers_are_not_reused() {
         store.remove_experiment(second),
         Err(Error::Store { trouble: Trouble::NoExperiment { .. }, .. })
     ));
-    let next = store.keep_experiment(&experiment("other")).unwrap();
+    let next = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     assert_eq!(next.0, second.0 + 1);
     let id = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
     assert_eq!(id.0, 3);
@@ -80,7 +80,7 @@ fn remarks_are_kept_with_their_experiment() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
-    store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     whole(&store);
     let note = |store: &Sqlite, id| {
         store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().note
@@ -121,7 +121,7 @@ fn editor() {
     let mut store = Sqlite::open(Path::new(&path)).unwrap();
     let name = format!("passing {}", std::process::id());
     for round in 0.. {
-        let id = store.keep_experiment(&experiment(&name)).unwrap();
+        let id = store.keep_experiment(&experiment(&name), &reading()).unwrap();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         store.note_experiment(id, &format!("round {round}")).unwrap();
         store.rename_experiment(id, &format!("{name}, {round}")).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use model::{BootId, Experiment, Mode, Outcome};
 
-use super::{StoreFile, as_kept, boot, experiment, place};
+use super::{StoreFile, as_kept, boot, experiment, place, reading};
 use crate::parts::Kind;
 use crate::{Archive, Detail, Error, Trouble};
 
@@ -156,7 +156,8 @@ fn damaged_rows_are_not_overwritten() {
     store.keep_boot(id, &boot("6.1", 0, Outcome::Failed("no".into()))).unwrap();
     let plain = file.plain();
     plain.execute("UPDATE definitions SET definition = x'2a'", []).unwrap();
-    let definition = store.keep_experiment(&experiment("numa")).unwrap_err().to_string();
+    let definition =
+        store.keep_experiment(&experiment("numa"), &reading()).unwrap_err().to_string();
     assert!(definition.contains("damage in the definition of experiment 1"), "{definition}");
     plain.execute("UPDATE experiments SET record = x'2a'", []).unwrap();
     let list = store.keep_boot(id, &boot("6.1", 2, Outcome::Complete)).unwrap_err().to_string();
@@ -185,7 +186,7 @@ fn a_damaged_definition_is_named() {
 fn a_search_does_not_trust_a_damaged_list() {
     let (file, mut store, id) = StoreFile::with_numa();
     let newer = Experiment { mode: Mode::Exact, ..experiment("numa") };
-    let newer = store.keep_experiment(&newer).unwrap();
+    let newer = store.keep_experiment(&newer, &reading()).unwrap();
     assert_eq!(store.find_experiment("numa").unwrap(), newer);
     assert_eq!(store.find_experiment("numa~2").unwrap(), id);
     let plain = file.plain();
@@ -203,7 +204,7 @@ fn a_search_does_not_trust_a_damaged_list() {
 #[test]
 fn a_vanished_experiment_is_noticed() {
     let (file, mut store, id) = StoreFile::with_numa();
-    let other = store.keep_experiment(&experiment("other")).unwrap();
+    let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
     file.plain().execute("DELETE FROM experiments WHERE id = 1", []).unwrap();
     let errors = [
         store.experiments().unwrap_err(),
@@ -238,7 +239,7 @@ fn a_missing_or_changed_boot_is_detected_in_lists() {
         "UPDATE boots SET experiment = 2 WHERE id = 2",
     ] {
         let (file, mut store, id) = StoreFile::with_numa();
-        let other = store.keep_experiment(&experiment("other")).unwrap();
+        let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
         for replicate in 0..2 {
             store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
         }

@@ -5,13 +5,13 @@ use std::fs;
 
 use model::{Boot, Experiment, Mode, Outcome, Place, Profile, Sampled, Slice};
 
-use super::{StoreFile, boot, experiment};
+use super::{StoreFile, boot, experiment, reading};
 use crate::sqlite::Sqlite;
 use crate::{Archive, Detail, ExperimentRow, Standing};
 
 /// Keeps the contents in an empty store.
 pub fn fill(store: &mut Sqlite) {
-    let numa = store.keep_experiment(&experiment("numa")).unwrap();
+    let numa = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     let outcomes = [
         Outcome::Complete,
         Outcome::Interrupted,
@@ -33,23 +33,23 @@ pub fn fill(store: &mut Sqlite) {
     store.keep_boot(numa, &odd()).unwrap();
     store.note_experiment(numa, "with the \u{fc}ber-patch").unwrap();
 
-    let removed = store.keep_experiment(&experiment("removed")).unwrap();
+    let removed = store.keep_experiment(&experiment("removed"), &reading()).unwrap();
     let exact = Experiment { mode: Mode::Exact, boots: 3, ..experiment("exact") };
-    let exact = store.keep_experiment(&exact).unwrap();
+    let exact = store.keep_experiment(&exact, &reading()).unwrap();
     for (variant, replicate) in [("6.1", 0), ("7.3", 0), ("6.1", 1), ("7.3", 1)] {
         store.keep_boot(exact, &boot(variant, replicate, Outcome::Complete)).unwrap();
     }
-    let sampled = store.keep_experiment(&experiment("samples")).unwrap();
+    let sampled = store.keep_experiment(&experiment("samples"), &reading()).unwrap();
     for (replicate, has_programs) in [(0, false), (1, true)] {
         store.keep_boot(sampled, &with_samples(replicate, has_programs)).unwrap();
     }
     store.rename_experiment(sampled, "sampled").unwrap();
-    let last = store.keep_experiment(&experiment("last")).unwrap();
+    let last = store.keep_experiment(&experiment("last"), &reading()).unwrap();
     store.keep_boot(last, &boot("6.1", 0, Outcome::Complete)).unwrap();
     store.remove_experiment(removed).unwrap();
     store.remove_experiment(last).unwrap();
     // The latest is another one than the one with the highest number.
-    store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("numa"), &reading()).unwrap();
 }
 
 /// A boot with numbers that few have, and without texts, series and profiles.
@@ -104,13 +104,14 @@ pub fn file_of(version: i64) -> StoreFile {
 pub fn told(store: &Sqlite) -> Vec<String> {
     let rows = store.experiments().unwrap().into_iter().map(|row| {
         assert!(row.created > 1_700_000_000, "{row:?}");
-        let (experiment, done) = (store.experiment(row.id), store.done(row.id));
-        let boots = store.boots(row.id, Detail::Whole).unwrap();
-        let ends = store.boots(row.id, Detail::Ends(&["vmstat", "workload"])).unwrap();
+        let id = row.id;
+        let (experiment, reading) = (store.experiment(id), store.reading(id));
+        let boots = store.boots(id, Detail::Whole).unwrap();
+        let ends = store.boots(id, Detail::Ends(&["vmstat", "workload"])).unwrap();
         // Older profiles are packed otherwise.
         assert!(row.size > 0 || row.outcomes.is_empty(), "{row:?}");
         let row = ExperimentRow { created: 0, size: 0, ..row };
-        let told = format!("{row:?} {experiment:?} {done:?}");
+        let told = format!("{row:?} {experiment:?} {reading:?} {:?}", store.done(id));
         let boots = boots.iter().chain(&ends).map(|kept| format!("{kept:?}"));
         [told].into_iter().chain(boots).collect::<Vec<_>>()
     });

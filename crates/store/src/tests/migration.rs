@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use model::{BootId, Outcome};
+use model::{BootId, Outcome, PatchStep, Point, PointChange, Variant};
 
 use super::fixture::{file_of, fill, told};
-use super::{StoreFile, boot, experiment};
-use crate::experiments::{definition, identity, read, records};
+use super::{StoreFile, boot, experiment, reading};
+use crate::experiments::{definition, identity, parse, read, records};
 use crate::record::digest;
 use crate::sqlite::Sqlite;
 use crate::{Archive, Trouble};
@@ -42,7 +42,7 @@ fn a_file_of_each_version_has_all_that_was_kept() {
         assert_eq!(told(&store), expected, "{version}");
         assert_eq!(store.check().unwrap().lost, [], "{version}");
         // Numbers of removed experiments and boots are not used again.
-        let next = store.keep_experiment(&experiment("next")).unwrap();
+        let next = store.keep_experiment(&experiment("next"), &reading()).unwrap();
         let kept = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
         assert_eq!((next.0, kept), (6, BootId(25)), "{version}");
         drop(store);
@@ -58,8 +58,8 @@ fn experiments_of_each_version_have_the_identities_that_they_had() {
         drop(file.open());
         let plain = file.plain();
         let identities = records(&plain).unwrap().into_iter().map(|(id, record)| {
-            let experiment = read(&plain, id, &record).unwrap();
-            let written = definition(&experiment, &["boots"]).unwrap();
+            let (experiment, reading) = read(&plain, id, &record).unwrap();
+            let written = definition(&experiment, &reading).unwrap();
             assert_eq!(digest(written.as_bytes()), record.definition, "{version}");
             let identity = digest(identity(&experiment).unwrap().as_bytes());
             identity.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
@@ -74,6 +74,32 @@ fn experiments_of_each_version_have_the_identities_that_they_had() {
             "{version}"
         );
     }
+}
+
+/// The layout of stored definitions: each variant and workload has how it is read, at all points of a sweep.
+#[test]
+fn a_definition_has_how_figures_are_read_beside_what_runs() {
+    let mut sweep = experiment("numa");
+    let change = PointChange::Cmdline("x".into());
+    let points = ["1", "2"].map(|value| {
+        let (variant, key, value) = ("7.3".into(), "cmdline".into(), value.into());
+        Some(Point { variant, key, value, change: change.clone() })
+    });
+    sweep.variants = points
+        .map(|point| Variant { name: format!("{point:?}"), point, ..Variant::default() })
+        .into();
+    let mut own = reading();
+    let step = PatchStep { after: "6.1".into(), patch: "mm: one".into() };
+    own.variants.get_mut("7.3").unwrap().step = Some(step);
+    let written = definition(&sweep, &own).unwrap();
+    let keys: serde_json::Value = serde_json::from_str(&written).unwrap();
+    for variant in keys["variants"].as_array().unwrap() {
+        assert_eq!(variant["axes"].to_string(), r#"[["kernel","7.3"]]"#);
+        assert_eq!(variant["step"].to_string(), r#"{"after":"6.1","patch":"mm: one"}"#);
+    }
+    assert_eq!(keys["workloads"][0]["primary"].to_string(), r#"["Elapsed"]"#);
+    own.variants.remove("6.1");
+    assert_eq!(parse(written.as_bytes(), 2).unwrap(), (sweep, own));
 }
 
 #[test]

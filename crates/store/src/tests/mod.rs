@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use model::{
     ALL_CPUS, Accel, Boot, BootFacts, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES,
     Execution, Experiment, HostLoad, INSTRUCTIONS, Kept, LOADS, Machine, Manifest, Metric, Millis,
-    Outcome, Place, Privilege, Problem, ProblemKind, Profile, Provenance, STORES, Sample, Setting,
-    Target, Topology, Usage, Variant, WorkloadUse,
+    Outcome, Place, Privilege, Problem, ProblemKind, Profile, Provenance, Reading, STORES, Sample,
+    Setting, Target, Topology, Usage, Variant, VariantReading, WorkloadReading, WorkloadUse,
 };
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ impl StoreFile {
     /// The same with the experiment `numa`.
     fn with_numa() -> (Self, Sqlite, ExperimentId) {
         let (file, mut store) = Self::opened();
-        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let id = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
         (file, store, id)
     }
 
@@ -126,9 +126,7 @@ fn experiment(name: &str) -> Experiment {
                 value: "always".into(),
             },
         ],
-        step: None,
         modules: vec!["ext4".into()],
-        axes: vec![("kernel".into(), kernel.into())],
         point: None,
     };
     let metric = Metric {
@@ -161,13 +159,21 @@ fn experiment(name: &str) -> Experiment {
             archive: None,
             iterations: 3,
             warmup: 1,
-            primary: vec!["Elapsed".into()],
             timeout: Millis(60_000),
-            left_out: None,
         }],
         boots: 2,
         ..Experiment::default()
     }
+}
+
+/// How the figures of [`experiment`] are read.
+fn reading() -> Reading {
+    let variants = ["6.1", "7.3"].map(|kernel| {
+        let axes = vec![("kernel".to_owned(), kernel.to_owned())];
+        (kernel.to_owned(), VariantReading { axes, step: None })
+    });
+    let workload = WorkloadReading { primary: vec!["Elapsed".into()], left_out: None };
+    Reading { variants: variants.into(), workloads: [("autonuma".to_owned(), workload)].into() }
 }
 
 /// A boot with a value in every field, different for every replicate.

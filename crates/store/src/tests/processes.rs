@@ -12,7 +12,7 @@ use std::time::Duration;
 use model::{Boot, BootId, Kept, Outcome};
 use rusqlite::Connection;
 
-use super::{StoreFile, boot, experiment};
+use super::{StoreFile, boot, experiment, reading};
 use crate::sqlite::Sqlite;
 use crate::{Archive, Detail, say_waits};
 
@@ -37,7 +37,7 @@ fn writer() {
     let number = |name| env::var(name).unwrap().parse::<u32>().unwrap();
     let (variant, first, count) = (env::var(VARIANT).unwrap(), number(FIRST), number(COUNT));
     let mut store = Sqlite::open(Path::new(&path)).unwrap();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let id = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     for replicate in first..first.saturating_add(count) {
         let kept = store.keep_boot(id, &large(&variant, replicate)).unwrap();
         println!("\nkept {} {replicate}", kept.0);
@@ -146,7 +146,7 @@ fn several_processes_can_create_a_store_at_once() {
             for _ in 0..8 {
                 scope.spawn(|| {
                     start.wait();
-                    file.open().keep_experiment(&experiment("numa")).unwrap();
+                    file.open().keep_experiment(&experiment("numa"), &reading()).unwrap();
                 });
             }
         });
@@ -198,7 +198,7 @@ fn a_writer_says_for_whom_it_waits() {
     SAID.lock().unwrap().1 = Some(input);
     // Reading does not wait.
     assert!(Sqlite::open_to_read(&file.path).unwrap().experiments().unwrap().is_empty());
-    store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("numa"), &reading()).unwrap();
     process.wait().unwrap();
     let path = file.path.display().to_string();
     let begin = format!("Waiting for the store: {path} is locked by process {} (`", process.id());

@@ -5,7 +5,7 @@ use std::fs;
 
 use model::{Boot, Outcome};
 
-use super::{StoreFile, boot, experiment, place};
+use super::{StoreFile, boot, experiment, place, reading};
 use crate::parts::Kind;
 use crate::sqlite::Sqlite;
 use crate::{Archive, Detail, Error};
@@ -24,7 +24,7 @@ impl Sound {
     fn new() -> Self {
         let (file, mut store) = StoreFile::opened();
         for name in ["numa", "other"] {
-            let id = store.keep_experiment(&experiment(name)).unwrap();
+            let id = store.keep_experiment(&experiment(name), &reading()).unwrap();
             let outcomes = [Outcome::Complete, Outcome::Failed("no".into())];
             for (variant, outcome) in ["6.1", "7.3"].into_iter().zip(outcomes) {
                 store.keep_boot(id, &small(variant, id.0 as u32, outcome)).unwrap();

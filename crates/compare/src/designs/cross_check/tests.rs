@@ -1,4 +1,4 @@
-use model::{Execution, Manifest, Setting, Topology, Variant};
+use model::{Execution, Manifest, Reading, Setting, Topology, Variant};
 
 use super::*;
 use crate::testing::{
@@ -35,8 +35,16 @@ fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<CrossCheck> {
     let variants = ["old", "new"].map(variant);
     let time = experiment(Mode::Measured, 3, vec![manifest()]);
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
-    let time = Results { experiment: &time, variants: columns(&variants, &times) };
-    let count = Results { experiment: &count, variants: columns(&variants, &counts) };
+    let time = Results {
+        experiment: &time,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &times),
+    };
+    let count = Results {
+        experiment: &count,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &counts),
+    };
     cross_check(&time, &count, "old", &Judging::of(&time))
 }
 
@@ -60,8 +68,13 @@ fn gains(times: &[&[Boot]], judging: &Judging) -> Vec<f64> {
     let variants = ["a", "b", "c"].map(variant);
     let time = experiment(Mode::Measured, 4, vec![manifest()]);
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
-    let time = Results { experiment: &time, variants: columns(&variants, times) };
-    let count = Results { experiment: &count, variants: columns(&variants, &[&[][..]; 3]) };
+    let time =
+        Results { experiment: &time, reading: Reading::USUAL, variants: columns(&variants, times) };
+    let count = Results {
+        experiment: &count,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &[&[][..]; 3]),
+    };
     let found = cross_check(&time, &count, "a", judging);
     found.iter().map(|it| it.gain.unwrap().gain).collect()
 }
@@ -94,13 +107,17 @@ fn boots_after_the_current_look_do_not_count() {
     let variants = ["old", "new"].map(variant);
     let old = [10.0, 11.0, 12.0, 10.5, 10.0];
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
-    let count = Results { experiment: &count, variants: columns(&variants, &[&[], &[]]) };
+    let count = Results {
+        experiment: &count,
+        reading: Reading::USUAL,
+        variants: columns(&variants, &[&[], &[]]),
+    };
     let found = |new: &[f64]| {
         let times = [&old[..new.len()], new].map(|values| measured(&[("Elapsed", values)]));
         let mut time = experiment(Mode::Measured, 6, vec![manifest()]);
         time.sequential = Some(model::Sequential { margin: 0.01, budget: None });
         let variants = columns(&variants, &times.each_ref().map(|it| &**it));
-        let time = Results { experiment: &time, variants };
+        let time = Results { experiment: &time, reading: Reading::USUAL, variants };
         let [found] = cross_check(&time, &count, "old", &Judging::of(&time)).try_into().unwrap();
         (found.blocks, found.gain)
     };
@@ -147,15 +164,19 @@ fn figures_read_in_another_way_are_of_the_same_work() {
     older.metrics[0].concurrent = true;
     let time = experiment(Mode::Measured, 3, vec![older]);
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
-    let count = with_phases(&count, &counts[0], &["fill".to_owned()]).unwrap();
-    assert!(count.workloads[0].leaves_out("run") && comparable(&time, &count));
+    let asked = ["fill".to_owned()];
+    let reading = with_phases(Reading::USUAL, &count.workloads, &counts[0], &asked).unwrap();
+    let own = reading.workload(&count.workloads[0]);
+    assert!(own.leaves_out(&manifest(), "run") && comparable(&time, &count));
     let variants = ["old", "new"].map(variant);
     let time = Results {
         experiment: &time,
+        reading: Reading::USUAL,
         variants: columns(&variants, &times.each_ref().map(|it| &**it)),
     };
     let count = Results {
         experiment: &count,
+        reading: Reading::USUAL,
         variants: columns(&variants, &counts.each_ref().map(|it| &**it)),
     };
     let found = cross_check(&time, &count, "old", &Judging::of(&time));

@@ -1,6 +1,6 @@
 //! Tests of effects over axes.
 
-use model::Variant;
+use model::{Reading, Variant, VariantReading};
 
 use super::*;
 use crate::testing::{blocks_from, columns, deviations, near, seeds, variant};
@@ -10,16 +10,20 @@ const CELLS: [[&str; 2]; 4] =
     [["none", "always"], ["none", "never"], ["fix", "always"], ["fix", "never"]];
 const AXES: [&str; 2] = ["patches", "thp"];
 
-fn at(axes: &[&str], cell: &[&str]) -> Variant {
+/// A variant and its value on each axis.
+type At = (Variant, VariantReading);
+
+fn at(axes: &[&str], cell: &[&str]) -> At {
     let axes = axes.iter().zip(cell);
-    Variant {
-        axes: axes.map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect(),
-        ..variant(&cell.join(" "))
-    }
+    let axes = axes.map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect();
+    (variant(&cell.join(" ")), VariantReading { axes, step: None })
 }
 
-fn cross(variants: &[Variant]) -> Option<Cross> {
-    Cross::of(&columns(variants, &vec![&[][..]; variants.len()]))
+fn cross(cells: &[At]) -> Option<Cross> {
+    let variants: Vec<Variant> = cells.iter().map(|(variant, _)| variant.clone()).collect();
+    let named = cells.iter().map(|(variant, own)| (variant.name.clone(), own.clone()));
+    let reading = Reading { variants: named.collect(), ..Reading::default() };
+    Cross::of(&columns(&variants, &vec![&[][..]; variants.len()]), &reading)
 }
 
 fn two_by_two() -> Cross {
@@ -147,12 +151,12 @@ fn only_a_full_cross_of_two_axes_has_effects() {
     assert!(cross(&variants).is_some());
     assert!(cross(&variants[..3]).is_none());
     assert!(cross(&[]).is_none());
-    assert!(cross(&["a", "b"].map(variant)).is_none());
+    assert!(cross(&["a", "b"].map(|name| at(&[], &[name]))).is_none());
     assert!(cross(&["a", "b"].map(|value| at(&["thp"], &[value]))).is_none());
     let twice = [&variants[..], &variants[..1]].concat();
     assert!(cross(&twice).is_none());
     let mut other = variants.clone();
-    other[3].axes[1].0 = "mglru".into();
+    other[3].1.axes[1].0 = "mglru".into();
     assert!(cross(&other).is_none());
     // The first column is the baseline, and has the first values; the order of axes is the baseline's.
     let turned = [&variants[3], &variants[1], &variants[0], &variants[2]].map(Clone::clone);

@@ -28,10 +28,11 @@ pub struct Splits {
 /// and its mirror image are the same. Empty where fewer than 3 blocks have boots of both.
 pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     let judged = results.experiment.workloads.iter().filter_map(|used| {
-        let manifest = &used.manifest;
+        let (manifest, reading) = (&used.manifest, results.reading.workload(used));
         let mut operations = operations(used, &results.variants, Mode::Measured);
         leave_out(&mut operations, judging);
-        let primary = operations.iter().filter(|it| used.is_primary(&it.metric, &it.name));
+        let primary =
+            operations.iter().filter(|it| reading.is_primary(manifest, &it.metric, &it.name));
         let figures: Vec<Vec<BootFigures>> = primary.map(|operation| operation.figures()).collect();
         let sides: Vec<[&BootFigures; 2]> =
             figures.iter().filter_map(|sides| Some([sides.first()?, sides.get(1)?])).collect();

@@ -2,6 +2,8 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 
+use model::WorkloadReading;
+
 use super::*;
 use crate::testing::{boot, columns, executing, manifest, sample, used, variant};
 
@@ -13,7 +15,7 @@ fn table(
 ) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let (operations, warm_ups) = steady(used, columns, mode, judging);
-    super::table(used, columns, &operations, warm_ups, seeds, judging)
+    super::table(used, Reading::USUAL, columns, &operations, warm_ups, seeds, judging)
 }
 
 fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
@@ -251,11 +253,13 @@ fn no_verdict_rests_on_what_only_prepares() {
     let variants = ["base", "new"].map(variant);
     let [base, new] = [boots(0.0), boots(50.0)];
     let columns = columns(&variants, &[&base[..], &new[..]]);
-    let usual = used(manifest);
+    let (used, judging) = (used(manifest), Judging::default());
+    let table = table(&used, &columns, Some(2), &judging);
     // Whichever phases are asked for in tables of counters.
-    let asked = WorkloadUse { left_out: Some(vec!["run".into()]), ..usual.clone() };
-    let [table, other] =
-        [usual, asked].map(|it| table(&it, &columns, Some(2), &Judging::default()));
+    let own = WorkloadReading { left_out: Some(vec!["run".into()]), ..WorkloadReading::default() };
+    let asked = Reading { workloads: [("autonuma".into(), own)].into(), ..Reading::default() };
+    let (operations, warm_ups) = steady(&used, &columns, Mode::Exact, &judging);
+    let other = super::table(&used, &asked, &columns, &operations, warm_ups, Some(2), &judging);
     assert_eq!(table, other);
     let of = |phase: &str| {
         let name = format!("instructions-kernel-{phase}");
@@ -436,7 +440,7 @@ proptest! {
         let experiment = crate::testing::experiment(Mode::Measured, 4, vec![manifest()]);
         let plots = |boots: [&[Boot]; 2]| {
             let variants = columns(&variants, &boots);
-            let results = crate::Results { experiment: &experiment, variants };
+            let results = crate::Results { experiment: &experiment, reading: Reading::USUAL, variants };
             crate::plots(&results, 0, &Judging::default())
         };
         prop_assert_eq!(plots([&base, &new]), plots([&all[0], &all[1]]));

@@ -9,7 +9,7 @@ use ::import::{MAX_PERF, PerfSamples, perf_json, perf_script};
 use kernels::digest;
 use model::{
     Boot, BootFacts, Experiment, HostLoad, Imported, Limits, Machine, Manifest, Millis, Outcome,
-    Place, Profile, Profiling, Sampler, Topology, Variant, WorkloadUse, count,
+    Place, Profile, Profiling, Reading, Sampler, Topology, Variant, WorkloadUse, count,
 };
 use report::escape;
 use sha2::{Digest, Sha256};
@@ -49,7 +49,7 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     };
     let experiment = experiment(&args.name, &variants, boots, imported);
     let mut store = store::open(&store_path(store)?)?;
-    let id = store.keep_experiment(&experiment)?;
+    let id = store.keep_experiment(&experiment, Reading::USUAL)?;
     let done = store.done(id)?;
     let mut replicates = vec![0; variants.len()];
     let mut kept = 0;

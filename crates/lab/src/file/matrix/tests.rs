@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use model::{Experiment, PatchStep, Setting};
+use model::{Experiment, PatchStep, Setting, Variant};
 
 use super::super::tests::rendered;
 use super::super::{parse, write};
@@ -27,7 +27,7 @@ fn names(matrix: &str) -> Vec<String> {
 
 #[test]
 fn kernels_and_settings_are_crossed() {
-    let Request { experiment, .. } = read(
+    let Request { experiment, reading, .. } = read(
         "kernel = [\"debian:6.1\", \"6.12\"]\nthp = [\"always\", \"never\"]\nmglru = [\"off\"]\n\
          numa_balancing = [\"tiering\"]\npreempt = [\"full\"]\ncmdline = [\"nokaslr\"]",
     );
@@ -44,7 +44,7 @@ fn kernels_and_settings_are_crossed() {
     assert_eq!(last.settings, settings);
     // Axes with one value are not axes.
     let axes = [("kernel".to_owned(), "6.12".to_owned()), ("thp".to_owned(), "never".to_owned())];
-    assert_eq!(last.axes, axes);
+    assert_eq!(reading.variant(last).axes, axes);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn patches_are_crossed_with_settings() {
     let matrix = "kernel = [\"git:v6.12\"]\npatches = [\"\", \"a/fix.patch\", [\"one.patch\", \"two.mbox\"]]\n\
                   revert = [[], \"abc\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\n\
                   sysfs = { \"/sys/kernel/mm/ksm/run\" = [true] }";
-    let Request { experiment, builds } = read(matrix);
+    let Request { experiment, reading, builds } = read(matrix);
     assert_eq!(experiment.variants.len(), 12);
     let names: Vec<_> = experiment.variants.iter().map(|it| &*it.name).collect();
     assert_eq!(
@@ -67,7 +67,10 @@ fn patches_are_crossed_with_settings() {
     let first = &builds[&experiment.variants[0].name];
     assert!(first.patches.is_empty() && first.revert.is_empty());
     let none = [("revert", "none"), ("patches", "none"), ("vm.swappiness", "60")];
-    assert_eq!(experiment.variants[0].axes, none.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    assert_eq!(
+        reading.variant(&experiment.variants[0]).axes,
+        none.map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
 }
 
 /// Patches `1.patch` and `2.patch`, and a matrix that crosses their series.
@@ -87,7 +90,7 @@ fn series(more: &str) -> (tempfile::TempDir, String) {
 #[test]
 fn the_steps_of_a_series_are_crossed_with_settings() {
     let (directory, matrix) = series("");
-    let Request { experiment: Experiment { variants, .. }, builds } = read(&matrix);
+    let Request { experiment: Experiment { variants, .. }, reading, builds } = read(&matrix);
     let names: Vec<&str> = variants.iter().map(|it| &*it.name).collect();
     let expected = [
         "v6.12 thp=always", "v6.12 thp=never", "v6.12+1 thp=always", "v6.12+1 thp=never",
@@ -98,13 +101,14 @@ fn the_steps_of_a_series_are_crossed_with_settings() {
     assert_eq!(first.collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2].map(Some));
     let paths = ["1.patch", "2.patch"].map(|name| directory.path().join(name));
     assert!(builds.values().all(|it| it.patches == paths));
-    let values = variants.iter().map(|it| &*it.axes[0].1);
+    let own: Vec<_> = variants.iter().map(|it| reading.variant(it)).collect();
+    let values = own.iter().map(|it| &*it.axes[0].1);
     assert_eq!(values.collect::<Vec<_>>(), ["none", "none", "1", "1", "1..2", "1..2"]);
-    assert_eq!(variants[5].axes[1], ("thp".to_owned(), "never".to_owned()));
+    assert_eq!(own[5].axes[1], ("thp".to_owned(), "never".to_owned()));
     // Each step follows the one with the same setting.
-    assert_eq!([&variants[0].step, &variants[1].step], [&None, &None]);
+    assert_eq!([&own[0].step, &own[1].step], [&None, &None]);
     let last = PatchStep { after: "v6.12+1 thp=never".into(), patch: "2.patch".into() };
-    assert_eq!(variants[5].step, Some(last));
+    assert_eq!(own[5].step, Some(last));
 }
 
 #[test]
@@ -112,11 +116,9 @@ fn a_step_without_the_one_before_it_is_compared_with_none() {
     let (_directory, matrix) = series(
         "exclude = [{ patches = \"1\", thp = \"never\" }, { patches = \"+1..2\", thp = \"always\" }]",
     );
-    let steps = read(&matrix)
-        .experiment
-        .variants
-        .into_iter()
-        .map(|it| (it.name, it.step.map(|it| it.after)));
+    let Request { experiment, reading, .. } = read(&matrix);
+    let after = |it: &Variant| reading.variant(it).step.as_ref().map(|step| step.after.clone());
+    let steps = experiment.variants.iter().map(|it| (it.name.clone(), after(it)));
     let expected = [
         ("v6.12 thp=always", None),
         ("v6.12 thp=never", None),
@@ -161,7 +163,7 @@ fn a_matrix_is_written_as_its_variants() {
     let request = read(
         "kernel = [\"6.1\", \"6.12\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\nthp = [\"never\", \"always\"]",
     );
-    let text = write(&request.experiment).text;
+    let text = write(&request.experiment, &request.reading).text;
     assert!(
         text.contains("axes = [\"kernel=6.12\", \"thp=always\", \"vm.swappiness=200\"]\n"),
         "{text}"

@@ -18,7 +18,7 @@ fn read(machine: &str, sweep: &str) -> Experiment {
     let read = parse(Path::new("x.toml"), &file(machine, sweep), None);
     let request = read.unwrap_or_else(|error| panic!("{error:?}"));
     // What is written is read back.
-    let written = write(&request.experiment).text;
+    let written = write(&request.experiment, &request.reading).text;
     let again = parse(Path::new("x.toml"), &written, None);
     assert_eq!(again.unwrap_or_else(|error| panic!("{written}{error:?}")), request, "{written}");
     request.experiment
