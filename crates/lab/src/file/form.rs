@@ -289,85 +289,46 @@ mod tests {
         let told = |text: &str| {
             let it = read::<Form>(text).unwrap_err();
             let place = it.place.clone().map_or("", |place| &text[place]).to_owned();
-            (place, it.keys.join("."), it.to_string(), it.hint().unwrap_or_default())
+            let hint = it.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let keys = it.keys.join(".");
+            format!("{text:?}: {keys} at `{place}`: {it}{hint}")
         };
-        for (text, place, keys, message, hint) in [
-            ("", "", "name", "missing field `name`", ""),
-            (
-                "nam = ''",
-                "nam",
-                "nam",
-                "unknown field `nam`, expected one of `name`, `number`, `word`, `parts`, `named`",
-                "`name`?",
-            ),
-            ("name = 1", "1", "name", "invalid type: integer `1`, expected a string", "quotation"),
-            ("name = ['']", "['']", "name", "invalid type: list, expected a string", "quotation"),
-            (
-                "number = 256",
-                "256",
-                "number",
-                "invalid value: integer `256`, expected a whole number",
-                "",
-            ),
-            (
-                "number = 0x10000000000000000",
-                "0x10000000000000000",
-                "number",
-                "invalid value: integer `0x10000000000000000`, expected a whole number",
-                "",
-            ),
-            (
-                "number = 'a'",
-                "'a'",
-                "number",
-                "invalid type: string \"a\", expected a whole number",
-                "",
-            ),
-            (
-                "word = 'yess'",
-                "'yess'",
-                "word",
-                "unknown value `yess`, expected `yes` or `no`",
-                "`yes`?",
-            ),
-            ("word = true", "true", "word", "invalid type: boolean `true`, expected a string", ""),
-            ("parts = 1", "1", "parts", "invalid type: integer `1`, expected a list", "brackets"),
-            (
-                "parts = [{ size = '1G' }, ['1G']]",
-                "['1G']",
-                "parts.1",
-                "invalid type: list, expected a table",
-                "",
-            ),
-            (
-                "[[parts]]\nsize = '2X'",
-                "'2X'",
-                "parts.0.size",
-                "`2X` is not a size such as `512M` or `4G`",
-                "",
-            ),
-            ("[[parts]]", "[[parts]]", "parts.0.size", "missing field `size`", ""),
-            (
-                "named = 1979-05-27",
-                "1979-05-27",
-                "named",
-                "invalid type: date, expected a table",
-                "",
-            ),
-            ("named.a = 'x'", "'x'", "named.a", "invalid type: string \"x\", expected f64", ""),
-            ("name =", "", "", "string values must be quoted, expected literal string", ""),
-        ] {
-            let (found_place, found_keys, found_message, found_hint) = told(text);
-            assert_eq!(
-                (&*found_place, &*found_keys, &*found_message),
-                (place, keys, message),
-                "{text}"
-            );
-            assert!(
-                found_hint.contains(hint) && found_hint.is_empty() == hint.is_empty(),
-                "{text}: {found_hint}"
-            );
-        }
+        let texts = [
+            "",
+            "nam = ''",
+            "name = 1",
+            "name = ['']",
+            "number = 256",
+            "number = 0x10000000000000000",
+            "number = 'a'",
+            "word = 'yess'",
+            "word = true",
+            "parts = 1",
+            "parts = [{ size = '1G' }, ['1G']]",
+            "[[parts]]\nsize = '2X'",
+            "[[parts]]",
+            "named = 1979-05-27",
+            "named.a = 'x'",
+            "name =",
+        ];
+        insta::assert_snapshot!(texts.map(told).join("\n"), @r#"
+        "": name at ``: missing field `name`
+        "nam = ''": nam at `nam`: unknown field `nam`, expected one of `name`, `number`, `word`, `parts`, `named`; did you mean `name`?
+        "name = 1": name at `1`: invalid type: integer `1`, expected a string; write it in quotation marks, with its unit if it has one: "1G"
+        "name = ['']": name at `['']`: invalid type: list, expected a string; write it in quotation marks, with its unit if it has one: "1G"
+        "number = 256": number at `256`: invalid value: integer `256`, expected a whole number
+        "number = 0x10000000000000000": number at `0x10000000000000000`: invalid value: integer `0x10000000000000000`, expected a whole number
+        "number = 'a'": number at `'a'`: invalid type: string "a", expected a whole number
+        "word = 'yess'": word at `'yess'`: unknown value `yess`, expected `yes` or `no`; did you mean `yes`?
+        "word = true": word at `true`: invalid type: boolean `true`, expected a string
+        "parts = 1": parts at `1`: invalid type: integer `1`, expected a list; write a list in brackets, also of one value
+        "parts = [{ size = '1G' }, ['1G']]": parts.1 at `['1G']`: invalid type: list, expected a table
+        "[[parts]]\nsize = '2X'": parts.0.size at `'2X'`: `2X` is not a size such as `512M` or `4G`
+        "[[parts]]": parts.0.size at `[[parts]]`: missing field `size`
+        "named = 1979-05-27": named at `1979-05-27`: invalid type: date, expected a table
+        "named.a = 'x'": named.a at `'x'`: invalid type: string "x", expected f64
+        "name =":  at ``: string values must be quoted, expected literal string
+        "#);
     }
 
     #[test]
