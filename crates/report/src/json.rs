@@ -2,11 +2,10 @@
 
 use benchmarks::names::Month;
 use compare::{
-    Comparison, CrossCheck, Effects, Evidence, Judging, Kind, NoEvidence, Notes, Oddity, Part,
-    PointComparison, PointVerdicts, Pool, Row, Sources, Spread, Statistic, Step, Table, Unmet,
-    UserNote, VariantOutcomes, Variation, Verdict, VerdictChange, WarmUp, verdicts_by_point,
+    Comparison, CrossCheck, Judging, Notes, PointComparison, PointVerdicts, Sources, Step, Table,
+    Unmet, UserNote, VariantOutcomes, Verdict, VerdictChange, verdicts_by_point,
 };
-use model::{Better, Mode};
+use model::Mode;
 use serde::Serialize;
 
 use crate::exact;
@@ -19,7 +18,7 @@ struct Document<'a> {
     schema: u32,
     baseline: Option<&'a str>,
     variants: Vec<&'a str>,
-    tables: Vec<TableDocument<'a>>,
+    tables: &'a [Table],
     mode: Mode,
     exact: Option<Exact>,
     /// How measured differences are judged.
@@ -55,7 +54,7 @@ struct Document<'a> {
 struct StepDocument<'a> {
     patch: &'a str,
     variants: Vec<&'a str>,
-    tables: Vec<TableDocument<'a>>,
+    tables: &'a [Table],
 }
 
 /// A point of a sweep, with the variants there.
@@ -66,7 +65,7 @@ struct PointDocument<'a> {
     boots: &'a [VariantOutcomes],
     #[serde(skip_serializing_if = "Option::is_none")]
     judging: Option<&'a Judging>,
-    tables: Vec<TableDocument<'a>>,
+    tables: &'a [Table],
 }
 
 /// The verdicts on a figure of a variant, one for each point, and where they change.
@@ -100,50 +99,6 @@ struct Tally {
     undecided: usize,
 }
 
-#[derive(Serialize)]
-struct TableDocument<'a> {
-    workload: &'a str,
-    kind: Kind,
-    pooled: &'a [Pool],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    left_out: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    part: Option<Part>,
-    rows: Vec<RowDocument<'a>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    warm_ups: &'a [WarmUp],
-    oddities: &'a [Oddity],
-    /// The effects of axes, if the variants are a full cross of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    effects: Option<&'a Effects>,
-}
-
-/// A row. Its lists have one entry per column.
-#[derive(Serialize)]
-struct RowDocument<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    section: Option<&'a str>,
-    metric: &'a str,
-    unit: &'a str,
-    better: Option<Better>,
-    statistic: Statistic,
-    values: Vec<Option<f64>>,
-    gains: Vec<Option<f64>>,
-    verdicts: Vec<Option<Verdict>>,
-    /// In exact mode.
-    floors: Vec<Option<f64>>,
-    beyond_luck: Vec<Option<bool>>,
-    /// In measured mode.
-    evidence: Vec<Option<Evidence>>,
-    lacking: Vec<Option<NoEvidence>>,
-    variation: Vec<Option<Variation>>,
-    /// Of the gains, in measured mode.
-    intervals: Vec<Option<[f64; 2]>>,
-    /// Of the rates of events.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    spreads: Vec<Option<Spread>>,
-}
-
 /// The comparison as one JSON object, figures in full precision. `baseline` is null only if there is no
 /// variant. No comparison causes an error.
 pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
@@ -152,7 +107,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         schema: SCHEMA,
         baseline: comparison.variants.first().map(|first| &*first.name),
         variants: variants.map(|variant| &*variant.name).collect(),
-        tables: comparison.tables.iter().map(table).collect(),
+        tables: &comparison.tables,
         mode: comparison.mode,
         exact: (comparison.mode == Mode::Exact).then(|| exact(comparison)),
         judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
@@ -195,7 +150,7 @@ fn step(Step { patch, comparison }: &Step) -> StepDocument<'_> {
     StepDocument {
         patch,
         variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
-        tables: comparison.tables.iter().map(table).collect(),
+        tables: &comparison.tables,
     }
 }
 
@@ -205,7 +160,7 @@ fn point(PointComparison { name, comparison }: &PointComparison) -> PointDocumen
         variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
         boots: &comparison.variants,
         judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
-        tables: comparison.tables.iter().map(table).collect(),
+        tables: &comparison.tables,
     }
 }
 
@@ -218,45 +173,4 @@ fn of_figure<'a>(along: &PointVerdicts<'a>) -> AlongDocument<'a> {
         verdicts: verdicts.collect(),
         turns: along.turns(),
     }
-}
-
-fn table(table: &Table) -> TableDocument<'_> {
-    TableDocument {
-        workload: &table.workload,
-        kind: table.kind,
-        pooled: &table.pooled,
-        left_out: &table.left_out,
-        part: table.part,
-        rows: table.rows.iter().map(row).collect(),
-        warm_ups: &table.warm_ups,
-        oddities: &table.oddities,
-        effects: table.effects.as_ref(),
-    }
-}
-
-fn row(row: &Row) -> RowDocument<'_> {
-    RowDocument {
-        section: row.section,
-        metric: &row.metric,
-        unit: &row.unit,
-        better: row.better,
-        statistic: row.statistic,
-        values: row.values().collect(),
-        gains: each(row, Row::gain),
-        verdicts: each(row, Row::verdict),
-        floors: each(row, Row::floor),
-        beyond_luck: each(row, Row::beyond_luck),
-        evidence: each(row, Row::evidence),
-        lacking: each(row, Row::no_evidence),
-        variation: each(row, Row::variation),
-        intervals: each(row, |row, column| row.evidence(column)?.gains(row.better?)),
-        spreads: match row.cells.iter().any(|cell| cell.spread.is_some()) {
-            true => row.cells.iter().map(|cell| cell.spread).collect(),
-            false => Vec::new(),
-        },
-    }
-}
-
-fn each<T>(row: &Row, of: impl Fn(&Row, usize) -> Option<T>) -> Vec<Option<T>> {
-    (0..row.cells.len()).map(|column| of(row, column)).collect()
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use model::{Better, Mean};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
@@ -277,6 +278,11 @@ impl Row {
         }
     }
 
+    /// What `of` finds, one entry a column.
+    fn each<T>(&self, of: impl Fn(&Self, usize) -> Option<T>) -> Vec<Option<T>> {
+        (0..self.cells.len()).map(|column| of(self, column)).collect()
+    }
+
     /// Computes the gains of the current values.
     pub(crate) fn take_gains(&mut self) {
         let (base, better) = (self.value(0), self.better);
@@ -340,8 +346,36 @@ impl Cell {
     }
 }
 
+/// Lists have one entry a column.
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_map(None)?;
+        if let Some(section) = self.section {
+            row.serialize_entry("section", section)?;
+        }
+        row.serialize_entry("metric", &self.metric)?;
+        row.serialize_entry("unit", &self.unit)?;
+        row.serialize_entry("better", &self.better)?;
+        row.serialize_entry("statistic", &self.statistic)?;
+        row.serialize_entry("values", &self.each(Self::value))?;
+        row.serialize_entry("gains", &self.each(Self::gain))?;
+        row.serialize_entry("verdicts", &self.each(Self::verdict))?;
+        row.serialize_entry("floors", &self.each(Self::floor))?;
+        row.serialize_entry("beyond_luck", &self.each(Self::beyond_luck))?;
+        row.serialize_entry("evidence", &self.each(Self::evidence))?;
+        row.serialize_entry("lacking", &self.each(Self::no_evidence))?;
+        row.serialize_entry("variation", &self.each(Self::variation))?;
+        let interval = |row: &Self, column| row.evidence(column)?.gains(row.better?);
+        row.serialize_entry("intervals", &self.each(interval))?;
+        if self.cells.iter().any(|cell| cell.spread.is_some()) {
+            row.serialize_entry("spreads", &self.each(|row, column| row.cells[column].spread))?;
+        }
+        row.end()
+    }
+}
+
 /// A table with a column for each variant.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
     /// The workload's name.
     pub workload: String,
@@ -351,20 +385,26 @@ pub struct Table {
     pub pooled: Vec<Pool>,
     /// Phases that a table of counters leaves out, because they only prepare what is measured. An empty name
     /// stands for time outside all phases.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Whether it includes preparation, as tables of durations do: they cover whole iterations.
+    #[serde(skip)]
     pub with_preparation: bool,
     /// The part of phases that it covers, where samples of metrics are left out; for a table of metrics,
     /// only if some of them have one value per iteration.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// Metrics and their units, in the order of the rows.
+    #[serde(skip)]
     pub units: Vec<(String, String)>,
     /// The lines.
     pub rows: Vec<Row>,
     /// In measured mode, the warm-up of metrics: what is left out, and what is only suspected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warm_ups: Vec<WarmUp>,
     /// In measured mode, what means of metrics hide.
     pub oddities: Vec<Oddity>,
     /// The effects of the axes on the rows that verdicts rest on, if the variants are a full cross.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<Effects>,
 }
