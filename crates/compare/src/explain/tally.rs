@@ -72,10 +72,12 @@ impl<'a> Tally<'a> {
     fn add(&mut self, profile: &'a Profile, cost: &str) {
         // Entries have no cost an entry.
         let entries = profile.costs.number(ENTRIES).filter(|_| cost != ENTRIES);
+        let is_main = cost == profile.main_cost();
         let cost = profile.costs.number(cost);
-        // A cost that is not counted by privilege is that of the functions and processes.
+        // Another cost may be counted by function and process alone.
         let is_all = |place: &Place| matches!(place, Place::All(_));
-        let has_totals = profile.costs.rows().any(|it| is_all(it.place) && it.sum(cost) > 0);
+        let has_totals =
+            is_main || profile.costs.rows().any(|it| is_all(it.place) && it.sum(cost) > 0);
         for row in profile.costs.rows() {
             let sum = row.sum(cost).cast_signed();
             match row.place {
