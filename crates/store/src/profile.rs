@@ -1,12 +1,12 @@
 //! Packs a profile: a format number, then [`Form`] in postcard's wire format (<https://postcard.jamesmunns.com>), packed
-//! by zstd. Names are stored once, and cells by column. [`old`] reads the formats of before.
+//! by zstd. Names are stored once, and so are lists of costs and CPUs. [`old`] reads the formats of before.
 
 mod old;
 
 use std::collections::HashMap;
 use std::io;
 
-use model::{Cell, Cost, CostTable, Place, Privilege, Profile, Sampled, Target};
+use model::{Cell, Cost, CostRow, CostTable, Place, Privilege, Profile, Sampled, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::packed;
@@ -47,43 +47,45 @@ enum Named {
     All(Privilege),
 }
 
-/// Cells by column, in order.
+/// The cells of some places. Most places have values of the same costs and CPUs, so these are stored once.
 #[derive(Default, Serialize, Deserialize)]
 struct Columns {
-    /// How much the number of the place exceeds that of the cell before.
+    /// Lists of costs and CPUs, sorted.
+    shapes: Vec<Vec<(u16, u16)>>,
+    /// The shape of each place.
     places: Vec<u32>,
-    costs: Vec<u16>,
-    cpus: Vec<u16>,
+    /// The values in order of places, costs and CPUs.
     values: Vec<u64>,
 }
 
 impl Columns {
-    fn of(cells: &[Cell]) -> Self {
+    fn of<'a>(rows: impl Iterator<Item = CostRow<'a>>) -> Self {
         let mut columns = Self::default();
-        let mut before = 0;
-        for cell in cells {
-            columns.places.push(cell.place - before);
-            columns.costs.push(cell.cost);
-            columns.cpus.push(cell.cpu);
-            columns.values.push(cell.value);
-            before = cell.place;
+        let mut known = HashMap::new();
+        for row in rows {
+            let shape: Vec<_> = row.cells.iter().map(|cell| (cell.cost, cell.cpu)).collect();
+            let number = *known.entry(shape).or_insert_with_key(|shape| {
+                columns.shapes.push(shape.clone());
+                columns.shapes.len() as u32 - 1
+            });
+            columns.places.push(number);
+            columns.values.extend(row.cells.iter().map(|cell| cell.value));
         }
         columns
     }
 
-    fn cells(&self) -> io::Result<Vec<Cell>> {
-        let Self { places, costs, cpus, values } = self;
-        if [costs.len(), cpus.len(), values.len()] != [places.len(); 3] {
-            return Err(io::Error::other("columns of different lengths"));
+    /// Adds the cells. `first` is the number of the first place.
+    fn add_to(&self, cells: &mut Vec<Cell>, first: u32) -> io::Result<()> {
+        let wrong = || io::Error::other("cells that do not fit");
+        let mut values = self.values.iter();
+        cells.reserve(self.values.len());
+        for (place, shape) in (first..).zip(&self.places) {
+            for &(cost, cpu) in self.shapes.get(*shape as usize).ok_or_else(wrong)? {
+                let value = *values.next().ok_or_else(wrong)?;
+                cells.push(Cell { place, cost, cpu, value });
+            }
         }
-        let mut place = 0_u32;
-        let rest = costs.iter().zip(cpus).zip(values);
-        let cells = places.iter().zip(rest).map(|(step, ((cost, cpu), value))| {
-            place = place.checked_add(*step)?;
-            Some(Cell { place, cost: *cost, cpu: *cpu, value: *value })
-        });
-        let cells: Option<_> = cells.collect();
-        cells.ok_or_else(|| io::Error::other("a place beyond the last"))
+        if values.len() == 0 { Ok(()) } else { Err(wrong()) }
     }
 }
 
@@ -148,20 +150,17 @@ fn all(numbers: &[u32], names: &[String]) -> io::Result<Vec<String>> {
 
 /// Packs a profile, without its workload, iteration and phase.
 pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
-    let (costs, all, cells) =
-        (profile.costs.costs(), profile.costs.places(), profile.costs.cells());
-    let memory: Vec<_> =
-        profile.memory().map(|(privilege, target, _)| (privilege, target)).collect();
-    let first = cells.partition_point(|cell| (cell.place as usize) < memory.len());
+    let table = &profile.costs;
+    let memory: Vec<_> = profile.memory().map(|(by, target, _)| (by, target)).collect();
     let mut names = Names::default();
-    let places = all[memory.len()..].iter().map(|place| names.named(place)).collect();
+    let places = table.places()[memory.len()..].iter().map(|place| names.named(place)).collect();
     let form = Form {
-        costs: costs.to_vec(),
+        costs: table.costs().to_vec(),
+        memory_cells: Columns::of(table.rows().take(memory.len())),
+        cells: Columns::of(table.rows().skip(memory.len())),
         memory,
-        memory_cells: Columns::of(&cells[..first]),
         names: names.names,
         places,
-        cells: Columns::of(&cells[first..]),
         sampled: profile.sampled.clone(),
     };
     let bytes = postcard::to_extend(&form, vec![TABLE]).map_err(io::Error::other)?;
@@ -180,7 +179,9 @@ pub fn decode_accesses(packed: &[u8]) -> io::Result<Profile> {
         Some((&TABLE, bytes)) => {
             let (form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
             let Beginning { costs, memory, memory_cells } = form;
-            table(costs, memory_places(memory).collect(), memory_cells.cells()?)?
+            let mut cells = Vec::new();
+            memory_cells.add_to(&mut cells, 0)?;
+            table(costs, memory_places(memory).collect(), cells)?
         }
         _ => old::accesses(&bytes)?,
     };
@@ -202,10 +203,12 @@ fn parse(bytes: &[u8]) -> io::Result<Profile> {
     if !rest.is_empty() {
         return Err(io::Error::other(format!("{} trailing bytes", rest.len())));
     }
-    let Form { costs, memory, memory_cells, names, places, cells, sampled } = form;
+    let Form { costs, memory, memory_cells, names, places, cells: columns, sampled } = form;
+    let mut cells = Vec::new();
+    memory_cells.add_to(&mut cells, 0)?;
+    columns.add_to(&mut cells, memory.len() as u32)?;
     let named = places.into_iter().map(|it| place(it, &names));
     let places = memory_places(memory).map(Ok).chain(named).collect::<io::Result<_>>()?;
-    let cells = [memory_cells.cells()?, cells.cells()?].concat();
     Ok(Profile { costs: table(costs, places, cells)?, sampled, ..Profile::default() })
 }
 
@@ -280,14 +283,12 @@ mod tests {
 
     #[test]
     fn columns_that_do_not_fit_are_errors() {
-        let columns = |places: &[u32], values: &[u64]| Columns {
-            places: places.to_vec(),
-            costs: vec![0; values.len()],
-            cpus: vec![0; values.len()],
-            values: values.to_vec(),
+        let are_cells = |places: &[u32], values: &[u64]| {
+            let (places, values) = (places.to_vec(), values.to_vec());
+            let columns = Columns { shapes: vec![vec![(0, 0)], vec![]], places, values };
+            columns.add_to(&mut Vec::new(), 7).is_ok()
         };
-        assert!(columns(&[0, 1], &[1, 1]).cells().is_ok());
-        assert!(columns(&[0], &[1, 1]).cells().is_err());
-        assert!(columns(&[1, u32::MAX], &[1, 1]).cells().is_err());
+        assert!(are_cells(&[0, 1, 0], &[1, 1]));
+        assert!(!are_cells(&[0], &[1, 1]) && !are_cells(&[0, 0], &[1]) && !are_cells(&[2], &[]));
     }
 }
