@@ -10,9 +10,9 @@ use std::path::Path;
 
 use kernelfiles::kallsyms::Symbols;
 use kernels::arch::image;
-use lab::file::Input;
 use mmtests::benchmark::Logs;
 use model::Source;
+use plan::file::Input;
 use store::Detail;
 
 pub use frames::{events, profile};
@@ -66,10 +66,10 @@ pub fn mmtests_logs(name: &str, bytes: &[u8]) -> bool {
 pub fn toml_files(_name: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let path = Path::new("experiments/damaged.toml");
-    let experiment = lab::file::parse(path, &text, None).map_err(|error| error.to_string());
+    let experiment = plan::file::parse(path, &text, None).map_err(|error| error.to_string());
     let form = Input::file(path, text.clone().into_owned()).map_err(|error| error.to_string());
     let search = form.and_then(|(input, form)| input.search(form).map_err(|it| it.to_string()));
-    let packages = lab::file::lock::read(&text);
+    let packages = plan::file::lock::read(&text);
     experiment.is_ok() || search.is_ok() || packages.is_ok()
 }
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use boot::Guest;
 use flight::job::{self, Job};
 use flight::{Event, profile};
 use guest::sys::children_time;
 use kernels::initramfs::Archive;
-use lab::Guest;
 use machine::{Emulator, Engine, Exact, How, PROFILE_FILE, Plugin, Vm};
 use model::{Bytes, Kernel, Limits, Privilege, Topology};
 use tempfile::TempDir;

@@ -106,16 +106,16 @@ fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Erro
 
 /// A workload that does a fixed amount of work.
 fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
-    let mut manifest = lab::workloads::named("autonuma")?;
+    let mut manifest = plan::workloads::named("autonuma")?;
     let values = [("programs", "NUMA02"), ("scale", "0.5")];
     let values: BTreeMap<_, _> =
         values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    lab::workloads::set_parameters(&mut manifest, values)?;
+    plan::workloads::set_parameters(&mut manifest, values)?;
     let limits = Limits::default();
     let machine = Machine { topology, disks: Vec::new(), swap: None, accel: Accel::Tcg, limits };
     let workload = Workload {
         name: manifest.name.clone(),
-        command: lab::workloads::command(&manifest, &machine, None)?,
+        command: plan::workloads::command(&manifest, &machine, None)?,
         iterations: 1,
         timeout: Millis(3_600_000),
         metrics: true,

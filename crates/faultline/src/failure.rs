@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use lab::file::{FileError, InputError};
+use plan::file::{FileError, InputError};
 use report::escape;
 use store::Trouble;
 
@@ -83,10 +83,10 @@ impl From<store::Error> for Failure {
     }
 }
 
-impl From<lab::AnalysisError> for Failure {
-    fn from(error: lab::AnalysisError) -> Self {
+impl From<results::AnalysisError> for Failure {
+    fn from(error: results::AnalysisError) -> Self {
         match error {
-            lab::AnalysisError::Store(error) => error.into(),
+            results::AnalysisError::Store(error) => error.into(),
             other => {
                 Self::Usage(other.to_string().lines().map(escape).collect::<Vec<_>>().join("\n"))
             }
@@ -136,8 +136,8 @@ impl From<kernels::Error> for Failure {
     }
 }
 
-impl From<lab::CodeError> for Failure {
-    fn from(error: lab::CodeError) -> Self {
+impl From<boot::CodeError> for Failure {
+    fn from(error: boot::CodeError) -> Self {
         match error.is_the_users() {
             true => Self::Usage(error.to_string()),
             false => Self::Host(error.to_string()),
@@ -145,16 +145,16 @@ impl From<lab::CodeError> for Failure {
     }
 }
 
-impl From<lab::InspectionError> for Failure {
-    fn from(error: lab::InspectionError) -> Self {
+impl From<boot::InspectionError> for Failure {
+    fn from(error: boot::InspectionError) -> Self {
         match error {
-            lab::InspectionError::Kernel(error) => error.into(),
+            boot::InspectionError::Kernel(error) => error.into(),
             other => Self::Host(other.to_string()),
         }
     }
 }
 
-host_failures!(lab::NoGuest, machine::Error);
+host_failures!(boot::NoGuest, machine::Error);
 
 /// Prints why a command failed, and gives its exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
@@ -217,7 +217,7 @@ mod tests {
         let is_usage = |failure: Failure| matches!(failure, Failure::Usage(_));
         assert!(is_usage(request().into()) && is_usage(lab::RunError::Kernel(request()).into()));
         assert!(
-            is_usage(lab::InspectionError::Kernel(request()).into()) && is_usage(program().into())
+            is_usage(boot::InspectionError::Kernel(request()).into()) && is_usage(program().into())
         );
         assert!(!is_usage(kernels::Error::NoCache.into()));
     }

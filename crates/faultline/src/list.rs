@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernels::{KnownKernel, KnownUserspace, Pruned, Renewed};
-use lab::KeyDifference;
 use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
+use results::KeyDifference;
 use store::{ExperimentId, ExperimentRow, Lost};
 
 use layout::{WIDTH, columns, columns_above, seconds};

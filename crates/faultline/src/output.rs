@@ -5,9 +5,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use lab::file::FileError;
 use miette::GraphicalReportHandler;
 use model::visible;
+use plan::file::FileError;
 
 /// The target of events of the log that are already printed.
 pub const SAID: &str = "said";
@@ -59,10 +59,10 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use lab::file::{Input, InputError, lock, parse};
-    use lab::workloads;
     use miette::GraphicalTheme;
     use model::Mode;
+    use plan::file::{Input, InputError, lock, parse};
+    use plan::workloads;
     use proptest::prelude::*;
 
     use super::*;

@@ -75,7 +75,7 @@ fn changed_functions_are_found_in_stored_profiles() {
     let file = "name = \"x\"\nmode = \"exact\"\nseeds = 2\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
                 [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\n\
                 [[workload]]\nname = \"mprotect\"\n";
-    let experiment = lab::file::parse(Path::new("x.toml"), file, None).unwrap().experiment;
+    let experiment = plan::file::parse(Path::new("x.toml"), file, None).unwrap().experiment;
     let mut store = store::open(&place.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));

@@ -162,7 +162,7 @@ fn a_plan_is_printed_and_nothing_is_booted() {
 fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
     let setup = Setup::new("mode = \"exact\"\nseeds = 2");
     let file = fs::read_to_string(&setup.file).unwrap();
-    let mut kept = lab::file::parse(&setup.file, &file, None).unwrap().experiment;
+    let mut kept = plan::file::parse(&setup.file, &file, None).unwrap().experiment;
     kept.guest_digest = "5e1f".into();
     for variant in &mut kept.variants {
         variant.kernel = Pinned::from("6.1.0-1").with_digest("0a");

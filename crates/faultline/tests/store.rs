@@ -21,7 +21,7 @@ fn experiment() -> Experiment {
 }
 
 fn parsed(text: &str) -> Experiment {
-    lab::file::parse(Path::new("numa.toml"), text, None).unwrap().experiment
+    plan::file::parse(Path::new("numa.toml"), text, None).unwrap().experiment
 }
 
 fn boot(variant: &str, value: f64) -> Boot {
@@ -234,7 +234,7 @@ fn experiments_are_removed_after_consent_and_not_during_a_run() {
     assert_eq!(out, "");
     assert!(err.contains("confirm with --yes") && err.contains("experiment 1 (numa) with 2 boots"));
     faultline(&path, &["rm", "1", "none", "--yes"]).expect(2);
-    let running = lab::lock_scratch(&directory.path().join("results.db.running")).unwrap();
+    let running = lab::lock(&directory.path().join("results.db.running")).unwrap();
     for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"]] {
         let error = faultline(&path, arguments).expect(1).err;
         assert!(error.contains("another run is under way"), "{error}");

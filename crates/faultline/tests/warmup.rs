@@ -28,7 +28,7 @@ const BEGIN: u64 = 100 * SECOND;
 
 fn experiment(directory: &Path) -> Experiment {
     std::fs::write(directory.join("serve.toml"), MANIFEST).unwrap();
-    lab::file::parse(&directory.join("warm.toml"), EXPERIMENT, None).unwrap().experiment
+    plan::file::parse(&directory.join("warm.toml"), EXPERIMENT, None).unwrap().experiment
 }
 
 /// A store with boots of the experiment, imported or not.

@@ -1,38 +1,296 @@
-//! Carries out an experiment: reads its file, makes the schedule, boots, collects what the guests recorded,
-//! stores it, and resumes interrupted runs. Other crates run VMs, find kernels and store boots.
+//! Runs an experiment: does every boot of the schedule that is not done yet, and stores each when it ends.
 
-mod boot;
-pub mod bundle;
-mod culprit;
-pub mod file;
-mod record;
-mod request;
-mod results;
-mod run;
-pub mod schedule;
-pub mod sequential;
-pub mod workloads;
+mod boots;
+mod check;
+mod context;
+mod due;
+mod error;
+mod failures;
+mod hosts;
+mod jobs;
+mod known;
+mod looks;
+mod obtain;
+mod remarks;
+mod replay;
+mod verify;
+mod watch;
+mod worker;
 
-pub use boot::code::{CodeError, Vmlinux};
-pub use boot::disks::{DiskError, MkfsError};
-pub use boot::error::BootError;
-pub use boot::guest::{Guest, Libraries, NoGuest};
-pub use boot::inspect::{Inspection, InspectionError};
-pub use boot::job::JobError;
-pub use boot::provenance::counted_by;
-pub use boot::userspace;
-pub use culprit::cost;
-pub use culprit::search::{self, Asked, Search};
-pub use request::Request;
-pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
-pub use results::coverage::coverage;
-pub use results::differences::{KeyDifference, differences};
-pub use results::explanation::{self, Explained};
-pub use results::names::use_mmtests_names;
-pub use results::sampled::SampledProfiles;
-pub use run::replay::ReplayError;
-pub use run::watch::{Progress, Replayed, Watch};
-pub use run::{
-    GivenUp, Known, Lab, RunEnding, RunError, RunOptions, RunSummary, TooLarge, check, known,
-    lock as lock_scratch, remarks, usual_wall,
-};
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use boot::out_of_tree::{self, OutOfTree};
+use boot::provenance::counted_by;
+use boot::symbols::{KernelCode, SymbolReader};
+use boot::{BootError, Guest, Libraries, disks, engine, userspace};
+use kernels::{Cache, Userspace};
+use machine::{Emulator, Engine};
+use model::{Accel, Experiment, Host, Kernel, Mode};
+use plan::Request;
+use record::salvage::salvage;
+use store::{Archive, Detail, ExperimentId};
+
+use check::{check_support, check_tracepoints};
+use context::RunContext;
+use due::{Due, Plan};
+use obtain::Obtained;
+
+pub use check::check;
+pub use error::RunError;
+pub use failures::GivenUp;
+pub use known::{Known, are_alike, known, usual_wall};
+pub use obtain::complete;
+pub use remarks::remarks;
+pub use replay::ReplayError;
+pub use watch::{Progress, Replayed, Watch};
+
+/// The surroundings of an experiment: the store, the kernels, the guest's programs.
+pub struct Lab {
+    /// The cache of kernels.
+    pub cache: Cache,
+    /// The guest's programs.
+    pub guest: Guest,
+    /// The libraries that QEMU loads in exact mode.
+    pub libraries: Libraries,
+    /// The store for boots.
+    pub store: Box<dyn Archive>,
+    /// The host, as its boots report it.
+    pub host: Host,
+    /// A directory for the files of running boots, on a disk with room for their recordings.
+    pub scratch: PathBuf,
+}
+
+/// The options of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Repeat failed boots.
+    pub retry_failed: bool,
+    /// In exact mode: boot further seeds of a variant after one has failed.
+    pub keep_going: bool,
+    /// In exact mode: repeat every boot and compare both.
+    pub verify: bool,
+    /// In exact mode: how many boots run in parallel; `None` for as many as the host has room for.
+    pub jobs: Option<u32>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// The experiment in the store.
+    pub experiment: ExperimentId,
+    /// The number of boots in this run.
+    pub boots: usize,
+    /// How many of them failed or were partial.
+    pub failed: usize,
+    /// How many of them were partial: some workloads failed, the others count.
+    pub partial: usize,
+    /// Boots that failed in an earlier run and were not repeated.
+    pub failed_before: usize,
+    /// Boots of this or an earlier run that were repeated with the same result.
+    pub verified: usize,
+    /// The variants whose boots were left out, because one had failed.
+    pub given_up: Vec<GivenUp>,
+    /// The number of boots that were left out, because another host began their blocks.
+    pub of_other_hosts: usize,
+    /// Why the run ended.
+    pub ending: RunEnding,
+}
+
+/// Why a run ended, unless the host failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnding {
+    /// Every boot of the schedule is done.
+    Schedule,
+    /// Every verdict is decided.
+    Verdicts,
+    /// The time budget is used up.
+    Budget,
+    /// A variant has no complete boot, so more boots would not help.
+    Fruitless,
+    /// Complete boots have no row to judge, so more boots would not help.
+    Unjudged,
+}
+
+/// Takes the lock on a scratch directory. Only one run at a time may use the store beside it. Fails when
+/// another run holds the lock, or the directory cannot be written.
+pub fn lock(scratch: &Path) -> Result<File, RunError> {
+    let path = scratch.join("lock");
+    let failed = |error| RunError::Scratch { path: path.clone(), error };
+    fs::create_dir_all(scratch).map_err(failed)?;
+    ::lock::try_take(&path).map_err(failed)?.map_err(RunError::Busy)
+}
+
+impl Lab {
+    /// Does the boots of the experiment that are not done yet. Fails when the host fails (disk, emulator,
+    /// package archive), or a verified boot is not exact. Failures of a variant are results.
+    pub fn run(
+        &mut self,
+        request: &Request,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<RunSummary, RunError> {
+        let _lock = lock(&self.scratch)?;
+        self.run_locked(request, options, watch)
+    }
+
+    /// The same. The caller holds the lock on the scratch directory.
+    pub fn run_locked(
+        &mut self,
+        request: &Request,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<RunSummary, RunError> {
+        check(&request.experiment)?;
+        salvage(&mut *self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
+        let mut experiment = request.experiment.clone();
+        let Experiment { machine, mode, .. } = &mut experiment;
+        disks::try_all(&mut machine.disks, *mode, &self.scratch, &self.guest.mkfs)
+            .map_err(BootError::from)?;
+        let experiment = &experiment;
+        let kernels = &self.kernels(request, watch)?;
+        let userspace = &self.userspace(experiment, watch)?;
+        let mut out_of_tree = Vec::new();
+        for Obtained { kernel, unbuilt } in kernels {
+            out_of_tree.push(match unbuilt {
+                Some(_) => OutOfTree::default(),
+                None => self.out_of_tree(kernel, experiment, watch)?,
+            });
+        }
+        check_support(experiment, kernels, &out_of_tree)?;
+        check_tracepoints(experiment, kernels)?;
+        let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
+        if let Some(line) = known::recounted(&pinned, &*self.store)? {
+            watch(Progress::Message(&line));
+        }
+        let id = self.store.keep_experiment(&pinned, &request.reading)?;
+        self.store.set_invalid_aside(id)?;
+        let failed_before = match options.retry_failed {
+            true => 0,
+            false => self.store.failed(id)?.len(),
+        };
+        let done = known::done(&*self.store, id, options)?;
+        let mut plan = Plan::of(experiment, &done);
+        if done.is_empty() {
+            remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
+        }
+        watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
+        let all = plan.due.len();
+        if experiment.mode.is_measured() && all > 0 && !done.is_empty() {
+            let kept = self.store.boots(id, Detail::Summary)?;
+            let left_out = hosts::leave_out(&mut plan, &self.host, &kept, &done);
+            left_out.iter().for_each(|line| watch(Progress::Message(line)));
+        }
+        let of_other_hosts = all - plan.due.len();
+        let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
+        given_up.iter().for_each(|it| it.announce(watch));
+        let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
+        let ending = RunEnding::Schedule;
+        let mut summary = RunSummary {
+            experiment: id,
+            boots: 0,
+            failed: 0,
+            partial: 0,
+            failed_before,
+            of_other_hosts,
+            verified,
+            given_up,
+            ending,
+        };
+        if let Some(first) = plan.due.first() {
+            let is_built = |due: &&Due| kernels[due.slot.variant].unbuilt.is_none();
+            let first = plan.due.iter().find(is_built).unwrap_or(first);
+            let context = RunContext::new(
+                self,
+                (experiment, &request.reading, kernels),
+                out_of_tree,
+                userspace.as_ref(),
+                first.slot.variant,
+                watch,
+            )?;
+            summary.ending = self.boot_all(&plan.due, &context, options, &mut summary, watch)?;
+        }
+        let place =
+            |it: &GivenUp| experiment.variants.iter().position(|own| own.name == it.variant);
+        summary.given_up.sort_by_key(place);
+        Ok(summary)
+    }
+
+    /// The functions of a kernel, and how to distinguish its processes.
+    pub(crate) fn kernel_code(
+        &self,
+        kernel: &Kernel,
+        emulator: &Emulator,
+        watch: &mut Watch<'_>,
+    ) -> Result<KernelCode, RunError> {
+        let reader = SymbolReader {
+            cache: &self.cache,
+            guest: &self.guest,
+            libraries: &self.libraries,
+            emulator,
+            scratch: &self.scratch,
+        };
+        Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
+    }
+
+    /// Whether measured boots would run under KVM. A guest is booted to find out, with the kernel of the first variant
+    /// unless that is yet to be built; the cache keeps the result. Fails when the host fails.
+    pub fn has_kvm(&self, request: &Request, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+        if File::options().read(true).write(true).open(machine::KVM).is_err() {
+            return Ok(false);
+        }
+        let first = &request.experiment.variants[0];
+        let kernel = if request.build(first).is_some() { "newest" } else { &*first.kernel.name };
+        let kernel = self.kernel(kernel, watch)?;
+        let (emulator, inputs) = (Emulator::find()?, (&kernel, &self.guest));
+        let (cache, scratch) = (&self.cache, &self.scratch);
+        let chosen = engine::choose(Accel::Auto, &emulator, inputs, cache, scratch, &mut |_| ())?;
+        Ok(chosen == Engine::Kvm)
+    }
+
+    /// The out-of-tree modules that an experiment's workloads want, for one kernel.
+    pub(crate) fn out_of_tree(
+        &self,
+        kernel: &Kernel,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<OutOfTree, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
+        Ok(OutOfTree::build(&self.cache, kernel, experiment, &say)?)
+    }
+
+    /// The user space that an experiment's workloads want, made if necessary.
+    pub(crate) fn userspace(
+        &self,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Userspace>, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
+        Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
+    }
+
+    /// The experiment with digests of the kernels' images, the user space and the user's programs, so that
+    /// other images or programs make another experiment. In exact mode our own programs in the guest and what
+    /// counts instructions are included.
+    fn pinned(
+        &self,
+        experiment: &Experiment,
+        kernels: &[Obtained],
+        userspace: Option<&Userspace>,
+    ) -> Result<Experiment, RunError> {
+        let mut pinned = experiment.clone();
+        for (variant, obtained) in pinned.variants.iter_mut().zip(kernels) {
+            known::pin_kernel(variant, &obtained.kernel);
+        }
+        known::pin_programs(&mut pinned)?;
+        pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
+        if experiment.mode == Mode::Exact {
+            pinned.guest_digest = out_of_tree::pinned(self.guest.digest(), experiment);
+            pinned.counted_by = counted_by(&self.libraries)?;
+        }
+        Ok(pinned)
+    }
+}

@@ -323,6 +323,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The experiment with names as the user gave them, without digests.
+    pub fn unpinned(mut self) -> Self {
+        let kernels = self.variants.iter_mut().map(|variant| &mut variant.kernel);
+        let programs = self.workloads.iter_mut().flat_map(WorkloadUse::files_mut);
+        kernels.chain(programs).for_each(|it| it.digest = None);
+        self
+    }
+
     /// The packages that its workloads need, without duplicates, sorted by name.
     pub fn packages(&self) -> Vec<&str> {
         let packages = self.workloads.iter().flat_map(|used| &used.manifest.packages);

@@ -1,15 +1,16 @@
 //! `faultline try`: compares a program of the user on several kernels.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 
-use lab::bundle::{self, BundleError, ProgramBundle, ProgramRequest};
-use lab::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
-use lab::{Analysis, Lab, Progress, Question, Request, RunOptions, RunSummary};
+use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
+use lab::{Lab, Progress, RunOptions, RunSummary};
 use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, count};
+use plan::Request;
+use plan::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use report::{escape, shell_word};
+use results::{Analysis, Question};
 use store::{Detail, ExperimentId};
 
 use super::build::variants;

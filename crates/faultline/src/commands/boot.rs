@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
+use boot::{Guest, Inspection};
 use kernels::Cache;
-use lab::file::check_cmdline;
-use lab::{Guest, Inspection};
 use model::{Machine, Topology};
+use plan::file::check_cmdline;
 
 use super::print;
 use crate::args::BootArgs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kernels::Source;
-use lab::file::{Input, VariantForm, default_name};
+use plan::file::{Input, VariantForm, default_name};
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::file::{self, Written};
-use lab::{Analysis, Question};
 use model::Mode;
+use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
+use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};

@@ -8,10 +8,12 @@ use std::process::ExitCode;
 use ::compare::Comparison;
 use ::culprit::{Findings, Proof, SearchEnding};
 use kernels::Cache;
-use lab::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
-use lab::search::Range;
-use lab::{Analysis, Lab, Progress, Question, Search};
+use lab::{Lab, Progress};
 use model::{Build, Mode, count};
+use plan::Search;
+use plan::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
+use results::{Analysis, Question};
+use search::Range;
 use store::ExperimentId;
 
 use super::run::{laboratory, of_file, on_interrupt};
@@ -63,7 +65,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     }
     let mut lab = laboratory(store)?;
     on_interrupt(&display)?;
-    let found = lab.culprit(&search, &range, &mut |progress| display.show(progress));
+    let found = search::find(&mut lab, &search, &range, &mut |progress| display.show(progress));
     display.finish();
     let found = found?;
     let text = match args.format {
@@ -167,7 +169,7 @@ fn plan(store: Option<PathBuf>, search: &Search, range: &Range) -> Result<ExitCo
     let reverted = if search.prove { ", one with the culprit reverted" } else { "" };
     let boots = search.experiment.boots;
     // Without a store there are no earlier boots.
-    let cost = lab::cost(search, range, existing_store(store).ok().as_deref(), &Cache::open()?)?;
+    let cost = search::cost(search, range, existing_store(store).ok().as_deref(), &Cache::open()?)?;
     let text = format!(
         "{}{merges}\nabout {} kernels: the two ends{parting}, one for each halving{reverted}; \
          fewer if commits change nothing that is built\n{boots} boots of each end, then {}\n{cost}\n",

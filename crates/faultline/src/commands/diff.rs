@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use boot::Vmlinux;
 use kernels::Cache;
-use lab::Vmlinux;
 
 use super::{existing_store, print};
 use crate::args::{CoverArgs, DiffArgs, DiffFormat};
@@ -41,7 +41,7 @@ pub fn cover(store: Option<PathBuf>, args: &CoverArgs) -> Result<ExitCode, Failu
     full_needs_text(args.full, is_text)?;
     let store = existing_store(store)?;
     let [base, new] = read([&args.base, &args.new])?;
-    let coverage = lab::coverage(&*store, &code::difference(&base.image()?, &new.image()?))?;
+    let coverage = results::coverage(&*store, &code::difference(&base.image()?, &new.image()?))?;
     let names = [&*base.name, &*new.name];
     let text = match is_text {
         true => report::cover(names, &coverage, args.full),

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::file::check_name;
+use plan::file::check_name;
 use report::escape;
 use store::ExperimentId;
 
@@ -37,7 +37,7 @@ pub fn rm(store: Option<PathBuf>, args: &RmArgs) -> Result<ExitCode, Failure> {
         print("nothing was removed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _lock = lab::lock_scratch(&run::scratch(&path))?;
+    let _lock = lab::lock(&run::scratch(&path))?;
     for (id, line) in wanted.iter().zip(lines) {
         store.remove_experiment(*id)?;
         print(&format!("removed {line}\n"))?;
@@ -65,7 +65,7 @@ pub fn rename(store: Option<PathBuf>, named: &str, name: &str) -> Result<ExitCod
     let path = existing_path(store)?;
     let mut store = store::open(&path)?;
     let id = chosen::find(&*store, Some(named))?;
-    let _lock = lab::lock_scratch(&run::scratch(&path))?;
+    let _lock = lab::lock(&run::scratch(&path))?;
     let before = store.experiment(id)?.name;
     store.rename_experiment(id, name)?;
     print(&format!(

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use benchmarks::names::others;
-use lab::explanation::ExplanationQuestion;
-use lab::{AnalysisError, Explained, SampledProfiles};
 use model::{ENTRIES, Experiment, INSTRUCTIONS, Mode, SAMPLES};
+use results::explanation::ExplanationQuestion;
+use results::{AnalysisError, Explained, SampledProfiles};
 use store::{Archive, ExperimentId};
 
 use super::{chosen, existing_store, print, write_out};

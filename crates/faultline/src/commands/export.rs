@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
-use lab::AnalysisError;
 use model::{BootId, Experiment, Kept, Mode, Profile};
+use results::AnalysisError;
 use store::{Archive, Detail, ExperimentId};
 
 use super::chosen::find_with_results;

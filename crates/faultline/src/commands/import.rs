@@ -25,7 +25,7 @@ pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode
 
 fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.name {
-        lab::file::check_name(name).map_err(Failure::Usage)?;
+        plan::file::check_name(name).map_err(Failure::Usage)?;
     }
     let named = store_option(store.as_ref());
     let directory = Directory::read(&args.directory).map_err(|error| match error {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lab::file::{
+use model::{Accel, Mode, Profiling};
+use plan::file::{
     Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value, WorkloadForm,
 };
-use model::{Accel, Mode, Profiling};
 
 use crate::args::{BootsArg, ConfigArgs, ExactArgs, MachineArgs};
 use crate::failure::Failure;

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use boot::provenance::counted_by;
+use boot::{Guest, Libraries};
 use kernels::{Cache, Source};
-use lab::schedule::schedule;
-use lab::{
-    GivenUp, Guest, Known, Libraries, Request, RunOptions, counted_by, known, remarks, usual_wall,
-};
+use lab::{GivenUp, Known, RunOptions, known, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
+use plan::Request;
+use plan::schedule::schedule;
 use report::{escape, excerpt};
 use store::Archive;
 

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use boot::{Guest, Libraries};
 use kernels::Cache;
-use lab::{Guest, Lab, Libraries, Progress, Replayed, RunOptions};
+use lab::{Lab, Progress, Replayed, RunOptions};
 
 use super::run::scratch;
 use super::{existing_store, print, store_path};

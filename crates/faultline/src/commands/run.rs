@@ -6,11 +6,14 @@ use std::process::{ExitCode, exit};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use boot::{Guest, Libraries};
 use kernels::Cache;
-use lab::file::{self, FileForm, Input};
-use lab::workloads::WorkloadError;
-use lab::{Guest, Lab, Libraries, Request, RunEnding, RunError, RunOptions, RunSummary};
+use lab::{Lab, RunEnding, RunError, RunOptions, RunSummary};
 use model::{Mode, Sampler, count};
+use plan::Request;
+use plan::file::{self, FileForm, Input};
+use plan::form::text;
+use plan::workloads::WorkloadError;
 
 use super::build::variants;
 use super::plan::{left_out, plan};
@@ -73,7 +76,7 @@ const NOTHING: &str = "give an experiment file, or kernels and a workload:
 fn failed(args: &RunArgs, error: RunError) -> Failure {
     if let RunError::Kernel(no @ kernels::Error::NoPackage { package, .. }) = &error
         && let Some(path) = &args.experiment
-        && let Ok(text) = file::text::read(path)
+        && let Ok(text) = text::read(path)
         && let Some(error) = file::package_error(path, &text, package, &no.to_string())
     {
         return error.into();
@@ -152,8 +155,8 @@ pub fn scratch(store: &Path) -> PathBuf {
 
 /// The form of an experiment file.
 pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
-    let text = file::text::read(path)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let text =
+        text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     Ok(Input::file(path, text)?)
 }
 

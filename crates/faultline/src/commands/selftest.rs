@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
-use lab::file::{BootsForm, FileForm, Input, VariantForm, default_name, placeless};
-use lab::{RunOptions, place_of};
+use lab::RunOptions;
 use model::{Mode, Source};
+use plan::file::{BootsForm, FileForm, Input, VariantForm, default_name, placeless};
+use results::place_of;
 use store::Detail;
 
 use super::chosen::find;

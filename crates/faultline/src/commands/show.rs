@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::KeyDifference;
 use model::{Topology, count};
 use report::escape;
+use results::KeyDifference;
 use store::{Archive, Detail, ExperimentRow};
 
 use super::chosen::{find, older};
@@ -41,7 +41,7 @@ fn differences(
 ) -> Result<Vec<KeyDifference>, Failure> {
     let read = |id| Ok::<_, Failure>((store.experiment(id)?, store.reading(id)?));
     let (now, before) = (read(row.id)?, read(older.id)?);
-    Ok(lab::differences((&now.0, &now.1), (&before.0, &before.1)))
+    Ok(results::differences((&now.0, &now.1), (&before.0, &before.1)))
 }
 
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {

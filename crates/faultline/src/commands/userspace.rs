@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use boot::Guest;
 use kernels::Cache;
-use lab::file::lock;
-use lab::{Guest, workloads};
 use model::{BootId, UserspaceLock};
+use plan::file::lock;
+use plan::workloads;
 
 use super::run::refused;
 use super::{existing_store, print, write_out};
@@ -27,7 +28,7 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
         UserspaceCommand::List => print(&list::userspaces(&cache.userspaces(&say)?))?,
         UserspaceCommand::Renew { workloads } => {
             let Guest { mkfs: library, .. } = Guest::find()?;
-            let mkfs = lab::userspace::mkfs_with(&library);
+            let mkfs = boot::userspace::mkfs_with(&library);
             let renewed = cache.renew_userspaces(&packages(&workloads)?, &mkfs, &say)?;
             print(&renewed.iter().map(list::renewed).collect::<String>())?;
         }

@@ -6,9 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::file::{BootsForm, FileForm, Input, VariantForm, placeless};
-use lab::{RunOptions, workloads};
+use lab::RunOptions;
 use model::{Kept, Mode, Sample};
+use plan::file::{BootsForm, FileForm, Input, VariantForm, placeless};
+use plan::workloads;
 use report::escape;
 use store::Detail;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use lab::workloads::Known;
 use model::{Boot, INSTRUCTIONS, Manifest, Metric, Sample, count};
+use plan::workloads::Known;
 use report::escape;
 use stats::Summary;
 

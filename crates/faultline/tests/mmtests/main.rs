@@ -4,12 +4,12 @@
 mod logs;
 
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
-use lab::use_mmtests_names;
 use mmtests::benchmark::{self, Logs};
 use model::{
     Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Outcome, Reading, Sample, Topology,
     Variant, WorkloadUse,
 };
+use results::use_mmtests_names;
 
 use logs::{FORMS, Form, RUNS};
 

@@ -22,11 +22,11 @@ use crate::failure::Failure;
 const TOOL: &str = "perf";
 
 pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode, Failure> {
-    lab::file::check_name(&args.name).map_err(Failure::Usage)?;
+    plan::file::check_name(&args.name).map_err(Failure::Usage)?;
     let named = store_option(store.as_ref());
     let mut files = Vec::new();
     for (variant, path) in &args.files {
-        lab::file::check_name(variant).map_err(Failure::Usage)?;
+        plan::file::check_name(variant).map_err(Failure::Usage)?;
         let (digest, samples) = read(path, args.event.as_deref())?;
         describe(path, &samples)?;
         files.push(PerfFile { variant, path, digest, samples });

@@ -1,0 +1,178 @@
+//! Reads the machine code of kernels, with the symbols that name its functions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use code::{CodeDifference, Image};
+use kernelfiles::kallsyms::Symbols;
+use kernels::{Cache, arch, digest, image as images};
+use machine::Emulator;
+use model::{Kernel, Pinned};
+
+use crate::error::{BootError, in_file};
+use crate::guest::{Guest, Libraries, NoGuest};
+use crate::job::image;
+use crate::symbols::{SymbolReader, cached};
+
+/// A `vmlinux` that was read.
+pub struct Vmlinux {
+    /// The kernel's name.
+    pub name: String,
+    bytes: Vec<u8>,
+    symbols: Symbols,
+}
+
+/// Why a kernel's code cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeError {
+    /// The kernel is not available.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// Its symbols cannot be read by booting.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// The programs to boot it with are missing.
+    #[error(transparent)]
+    Guest(#[from] NoGuest),
+    /// The file is no kernel.
+    #[error("{path}: {problem}")]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        problem: arch::image::Error,
+    },
+    /// Its functions are not known.
+    #[error("{name}: {problem}{hint}")]
+    Code {
+        /// The kernel.
+        name: String,
+        /// The reason.
+        problem: code::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+impl CodeError {
+    /// Whether the user named something that is not there or is not a kernel.
+    pub fn is_the_users(&self) -> bool {
+        match self {
+            Self::Kernel(error) => error.is_the_users(),
+            Self::Image { .. } | Self::Code { .. } => true,
+            Self::Boot(_) | Self::Guest(_) => false,
+        }
+    }
+}
+
+/// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted. The
+/// error says why that is not known, in words, such as that the cache no longer has a kernel.
+pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDifference, String> {
+    let [base, new] = kernels;
+    if base.digest.is_some() && base.digest == new.digest {
+        return Err("both variants have the same kernel".into());
+    }
+    // A name such as `debian:6.12` may mean another kernel by now.
+    let cached = cache.list(&|_| ()).map_err(|error| error.to_string())?;
+    let read = |kernel: &Pinned| {
+        let found = cached.iter().find(|cached| kernel.digest.as_ref() == Some(&cached.digest));
+        let found = found.ok_or_else(|| format!("the cache no longer has {}", kernel.name))?;
+        Vmlinux::of_image(cache, found).map_err(|error| error.to_string())
+    };
+    let [base, new] = [read(base)?, read(new)?];
+    let text = |error: CodeError| error.to_string();
+    Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
+}
+
+impl Vmlinux {
+    /// The kernel that `spec` names: one in the cache or to be fetched, or the path of a `vmlinux` or
+    /// `bzImage`. A kernel without a symbol table is booted once to read its symbols, in the directory
+    /// `scratch`. Fails when it is not available, or its symbols are not.
+    pub fn read(
+        cache: &Cache,
+        spec: &str,
+        scratch: &Path,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, CodeError> {
+        let path = Path::new(spec);
+        let is_file = path.is_file() && path.extension().is_none_or(|it| it != "deb");
+        if is_file && cache.get(spec)?.is_none() {
+            return Self::of_file(cache, path);
+        }
+        let kernel = cache.obtain(spec, say)?;
+        let mut code = Self::of_image(cache, &kernel)?;
+        if matches!(code.image(), Err(CodeError::Code { problem: code::Error::NoSymbols, .. })) {
+            let reader = SymbolReader {
+                cache,
+                guest: &Guest::find()?,
+                libraries: &Libraries::find(),
+                emulator: &Emulator::find().map_err(BootError::from)?,
+                scratch,
+            };
+            code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;
+        }
+        Ok(code)
+    }
+
+    fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {
+        let path = image(kernel);
+        let bytes = fs::read(path).map_err(in_file(path))?;
+        let symbols = cached(cache, &kernel.digest)?.unwrap_or_default();
+        Ok(Self { name: kernel.name.clone(), bytes, symbols })
+    }
+
+    fn of_file(cache: &Cache, path: &Path) -> Result<Self, CodeError> {
+        let file = fs::read(path).map_err(in_file(path))?;
+        let symbols = cached(cache, &digest(&file))?.unwrap_or_default();
+        let bytes = match images::is_elf(&file) {
+            true => file,
+            false => arch::image::extract(&file)
+                .map_err(|problem| CodeError::Image { path: path.to_owned(), problem })?,
+        };
+        Ok(Self { name: path.display().to_string(), bytes, symbols })
+    }
+
+    /// Its code and data. Fails when the file is damaged or its functions are not known.
+    pub fn image(&self) -> Result<Image<'_>, CodeError> {
+        Image::read(&self.bytes, &self.symbols).map_err(|problem| CodeError::Code {
+            name: self.name.clone(),
+            hint: match problem {
+                code::Error::NoSymbols => {
+                    ": use the vmlinux of the kernel's build, or add the kernel with \
+                     `faultline kernel add --image`"
+                }
+                _ => "",
+            },
+            problem,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_kernel_that_ran_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path());
+        let home = place.path().join("kernels/mine");
+        fs::create_dir_all(&home).unwrap();
+        let record = r#"{ "schema": 1, "name": "mine", "release": "6.1.0", "origin": "/vmlinux",
+            "digest": "aa", "image": "vmlinux", "vmlinux": "vmlinux", "modules": null,
+            "config": null, "headers": null, "map": null, "digests": {} }"#;
+        fs::write(home.join("kernel.json"), record).unwrap();
+        fs::write(home.join("vmlinux"), "no kernel").unwrap();
+        let difference = |base: (&str, &str), new: (&str, &str)| {
+            let [base, new] =
+                [base, new].map(|(name, digest)| Pinned::from(name.to_owned()).with_digest(digest));
+            code_difference(&cache, [&base, &new]).unwrap_err()
+        };
+        let same = difference(("mine", "aa"), ("other", "aa"));
+        assert_eq!(same, "both variants have the same kernel");
+        let gone = difference(("mine", "aa"), ("other", "bb"));
+        assert_eq!(gone, "the cache no longer has other");
+        let replaced = difference(("mine", "bb"), ("other", "cc"));
+        assert_eq!(replaced, "the cache no longer has mine");
+    }
+}

@@ -1,0 +1,187 @@
+//! Makes a file system in an image with the usual mkfs program.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use model::{FileSystem, Format};
+
+/// The largest number of lines of a program's error output in a message.
+const LINES: usize = 3;
+/// The loader's message about a library that it cannot load; the program then runs without it (`ld.so(8)`).
+const NOT_LOADED: &str = "cannot be preloaded";
+
+/// Why a file system cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum MkfsError {
+    /// The program is not installed.
+    #[error("{tool} is not installed: install the package {package}")]
+    NoTool {
+        /// The program.
+        tool: String,
+        /// The package that has it.
+        package: &'static str,
+    },
+    /// The program failed.
+    #[error("{tool} failed: {problem}")]
+    Tool {
+        /// The program.
+        tool: String,
+        /// Its error output.
+        problem: String,
+    },
+    /// Our library is missing.
+    #[error("{0} does not exist: build it with `make`")]
+    NoLibrary(PathBuf),
+    /// The program runs without our library.
+    #[error(
+        "{library} cannot be loaded into {tool}. Its path must not have a colon or a space, and \
+         {tool} must be built for the same architecture"
+    )]
+    NotLoaded {
+        /// The library.
+        library: PathBuf,
+        /// The program.
+        tool: String,
+    },
+}
+
+/// The program that makes a file system.
+pub fn program(filesystem: FileSystem) -> String {
+    format!("mkfs.{}", filesystem.name())
+}
+
+/// Makes a file system in the file `image`. With `library` the result depends on `seed` only. Fails when the
+/// program is missing or fails, or the library does not work.
+pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Result<(), MkfsError> {
+    if !library.is_file() {
+        return Err(MkfsError::NoLibrary(library.to_owned()));
+    }
+    let tool = program(format.filesystem);
+    let failed =
+        |error: io::Error| MkfsError::Tool { tool: tool.clone(), problem: error.to_string() };
+    let image = image.canonicalize().map_err(failed)?;
+    let library = &library.canonicalize().map_err(failed)?;
+    // Users other than root often lack the directories of such programs in PATH.
+    let mut path = env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    let output = Command::new(&tool)
+        .arg("-q")
+        .args(&format.mkfs)
+        .arg(&image)
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .env("LD_PRELOAD", library)
+        .env("STILLMKFS_SEED", seed.to_string())
+        .stdin(Stdio::null())
+        // Options with relative paths must not refer to the user's files.
+        .current_dir(image.parent().unwrap_or(Path::new("/")))
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(MkfsError::NoTool { tool, package: package(format.filesystem) });
+        }
+        Err(error) => return Err(MkfsError::Tool { tool, problem: error.to_string() }),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains(NOT_LOADED) {
+        return Err(MkfsError::NotLoaded { library: library.to_owned(), tool });
+    }
+    if output.status.success() {
+        return Ok(());
+    }
+    let problem = match complaint(&said) {
+        nothing if nothing.is_empty() => output.status.to_string(),
+        complaint => complaint,
+    };
+    Err(MkfsError::Tool { tool, problem })
+}
+
+/// The relevant part of a program's output: mkfs.btrfs marks its errors between other messages, mkfs.xfs
+/// prints its long usage.
+fn complaint(said: &str) -> String {
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let errors: Vec<&str> = lines.clone().filter(|line| line.starts_with("ERROR: ")).collect();
+    let told = if errors.is_empty() {
+        lines.take_while(|line| !line.to_lowercase().starts_with("usage:")).collect()
+    } else {
+        errors
+    };
+    told[..told.len().min(LINES)].join("; ")
+}
+
+/// The package of the program in Debian. Most other distributions use the same name.
+const fn package(filesystem: FileSystem) -> &'static str {
+    match filesystem {
+        FileSystem::Ext4 => "e2fsprogs",
+        FileSystem::Xfs => "xfsprogs",
+        FileSystem::Btrfs => "btrfs-progs",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    pub fn format(filesystem: FileSystem, mkfs: &[&str]) -> Format {
+        Format {
+            filesystem,
+            mkfs: mkfs.iter().map(|word| (*word).to_owned()).collect(),
+            mount: "/mnt".into(),
+            options: "noatime".into(),
+            digest: None,
+        }
+    }
+
+    /// A library that loads and changes nothing: libc, which is loaded anyway.
+    pub fn any_library() -> PathBuf {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));
+        let path = paths.find(|path| path.contains("/libc.so") || path.contains("/libc-"));
+        Path::new("/").join(path.unwrap())
+    }
+
+    fn fails(mkfs: &[&str], library: &Path) -> String {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(2 << 20).unwrap();
+        let format = format(FileSystem::Ext4, mkfs);
+        make(&format, 1, image.path(), library).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_failing_program_is_quoted() {
+        let error = fails(&["-b", "3"], &any_library());
+        assert_eq!(error, "mkfs.ext4 failed: mkfs.ext4: invalid block size - 3");
+    }
+
+    #[test]
+    fn a_missing_library_is_an_error() {
+        let error = fails(&[], Path::new("/nonexistent.so"));
+        assert_eq!(error, "/nonexistent.so does not exist: build it with `make`");
+        let directory = tempfile::tempdir().unwrap();
+        let library = directory.path().join("a b.so");
+        fs::copy(any_library(), &library).unwrap();
+        let error = fails(&[], &library);
+        assert!(error.contains("a b.so cannot be loaded into mkfs.ext4"), "{error}");
+        let library = directory.path().join("none.so");
+        File::create(&library).unwrap();
+        let error = fails(&[], &library);
+        assert!(error.contains("none.so cannot be loaded into mkfs.ext4"), "{error}");
+    }
+
+    #[test]
+    fn only_the_errors_of_a_program_are_quoted() {
+        let btrfs = "NOTE: several default settings have changed\n  - DUP\n\nERROR: too small\n\
+                     ERROR: minimum size is 114294784\n";
+        let expected = "ERROR: too small; ERROR: minimum size is 114294784";
+        assert_eq!(complaint(btrfs), expected);
+        let xfs =
+            "Log size must be at least 64MB.\nUsage: mkfs.xfs\n/* blocksize */ [-b size=num]\n";
+        assert_eq!(complaint(xfs), "Log size must be at least 64MB.");
+        assert_eq!(complaint("usage: x\n"), "");
+    }
+}

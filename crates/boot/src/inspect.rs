@@ -1,0 +1,140 @@
+//! Boots one kernel to inspect it, without a workload. Nothing is stored.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kernels::Cache;
+use machine::{Emulator, Engine, Vm, run_interactive};
+use model::{Boot, Experiment, Kernel, Machine, Provenance, Variant};
+use plan::schedule::Slot;
+
+use crate::error::{BootError, in_file};
+use crate::guest::Guest;
+use crate::job::{self, RECORDER, image};
+use crate::memory::{TooLarge, check_memory};
+use crate::out_of_tree::OutOfTree;
+use crate::{Bootable, engine};
+
+/// A boot of a kernel for inspection.
+pub struct Inspection {
+    /// The cache of kernels.
+    pub cache: Cache,
+    /// The guest's programs.
+    pub guest: Guest,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The machine.
+    pub machine: Machine,
+    /// Words added to the kernel's command line.
+    pub cmdline: String,
+    /// An empty directory for the boot's files.
+    pub directory: PathBuf,
+}
+
+/// Why the kernel could not be inspected.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectionError {
+    /// The machine wants more memory than the host has.
+    #[error(transparent)]
+    Memory(#[from] TooLarge),
+    /// The kernel or the shell is not available.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// The machine could not be run.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+}
+
+impl Inspection {
+    /// Boots until the agent has reported its facts, and returns them. Fails when the host fails; a panic of
+    /// the kernel is the boot's outcome.
+    pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
+        let (kernel, emulator, engine) = self.prepare(say)?;
+        let experiment = self.experiment();
+        let provenance = Provenance {
+            execution: Some(engine.execution()),
+            emulator: emulator.version().to_owned(),
+            ..Provenance::default()
+        };
+        let bootable = Bootable {
+            experiment: &experiment,
+            variant: &experiment.variants[0],
+            kernel: &kernel,
+            unbuilt: None,
+            out_of_tree: &OutOfTree::default(),
+            guest: &self.guest,
+            userspace: None,
+            engine,
+            emulator: &emulator,
+            provenance: &provenance,
+            symbols: None,
+        };
+        let slot = Slot { variant: 0, replicate: 0, block: 0 };
+        Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
+    }
+
+    /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host fails, or
+    /// there is no shell.
+    pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
+        let (kernel, emulator, engine) = self.prepare(say)?;
+        let experiment = self.experiment();
+        let shell = self.cache.shell(say)?;
+        let (mut job, modules) =
+            job::job(&experiment, &experiment.variants[0], &kernel, &OutOfTree::default(), None)
+                .map_err(BootError::from)?;
+        job.shell = true;
+        let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))
+            .map_err(BootError::from)?;
+        let initramfs = self.directory.join("initramfs.cpio");
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+        let vm = Vm {
+            emulator: &emulator,
+            engine,
+            topology: &self.machine.topology,
+            disks: &[],
+            userspace: None,
+            image: image(&kernel),
+            initramfs: &initramfs,
+            cmdline: &self.cmdline,
+            directory: &self.directory,
+            recorder: RECORDER,
+            limits: &self.machine.limits,
+        };
+        run_interactive(&vm).map_err(BootError::from)?;
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        say: &dyn Fn(&str),
+    ) -> Result<(Kernel, Emulator, Engine<'static>), InspectionError> {
+        check_memory(&self.machine.topology)?;
+        let kernel = self.cache.obtain(&self.kernel, say)?;
+        let emulator = Emulator::find().map_err(BootError::from)?;
+        let engine = engine::choose(
+            self.machine.accel,
+            &emulator,
+            (&kernel, &self.guest),
+            &self.cache,
+            &self.directory,
+            &mut |line| say(line),
+        )?;
+        Ok((kernel, emulator, engine))
+    }
+
+    /// The experiment for this boot: one variant, no workload.
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            name: "inspection".into(),
+            variants: vec![Variant {
+                name: self.kernel.clone(),
+                kernel: self.kernel.clone().into(),
+                cmdline: self.cmdline.clone(),
+                ..Variant::default()
+            }],
+            machine: self.machine.clone(),
+            boots: 1,
+            ..Experiment::default()
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Does one boot: makes the initramfs, runs and watches the machine, evaluates the recording.
+
+mod code;
+pub mod disks;
+pub mod engine;
+mod error;
+pub mod exact;
+mod guest;
+mod inspect;
+mod job;
+mod memory;
+pub mod out_of_tree;
+pub mod provenance;
+mod swap;
+pub mod symbols;
+pub mod userspace;
+
+use std::fs;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use flight::Event;
+use kernelfiles::kallsyms::Symbols;
+use kernels::{Unbuilt, Userspace, digest};
+use machine::{Emulator, Engine, Vm};
+use model::{
+    Boot, BootFacts, Experiment, Kernel, NoteKind, Outcome, Problem, ProblemKind, Provenance,
+    Variant,
+};
+use plan::schedule::Slot;
+use record::conclude::{Counting, Head, conclude, unknown_load};
+
+use disks::Contents;
+use job::{RECORDER, image};
+use out_of_tree::OutOfTree;
+
+pub use code::{CodeError, Vmlinux, code_difference};
+pub use error::{BootError, in_file};
+pub use guest::{Guest, Libraries, NoGuest};
+pub use inspect::{Inspection, InspectionError};
+pub use job::JobError;
+pub use memory::{TooLarge, check_memory};
+
+/// The inputs that all boots of one variant share.
+pub struct Bootable<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The variant.
+    pub variant: &'a Variant,
+    /// Its kernel.
+    pub kernel: &'a Kernel,
+    /// Why it cannot be built from its source.
+    pub unbuilt: Option<&'a Unbuilt>,
+    /// The out-of-tree modules built for it.
+    pub out_of_tree: &'a OutOfTree,
+    /// The guest's binaries.
+    pub guest: &'a Guest,
+    /// The user space for its workloads, if they need one.
+    pub userspace: Option<&'a Userspace>,
+    /// How the machine executes: KVM, emulation or exact mode.
+    pub engine: Engine<'a>,
+    /// The QEMU that runs it.
+    pub emulator: &'a Emulator,
+    /// What the boot says of where and by what it was made.
+    pub provenance: &'a Provenance,
+    /// The kernel's functions; empty if instructions are not counted.
+    pub symbols: Option<&'a Symbols>,
+}
+
+impl Bootable<'_> {
+    /// Boots once in `directory`, which holds the recording until it is stored. `doing` receives short
+    /// descriptions of what the boot does. Fails when the host fails. Failures of the variant or the guest
+    /// are outcomes of the boot.
+    pub fn boot(
+        &self,
+        slot: Slot,
+        directory: &Path,
+        doing: &mut dyn FnMut(&str),
+    ) -> Result<Boot, BootError> {
+        if let Some(unbuilt) = self.unbuilt {
+            let boot = never_booted(self.head(slot), unbuilt.problem());
+            return Ok(Boot { console: unbuilt.output().to_owned(), ..boot });
+        }
+        match self.prepare(directory)? {
+            Ok(bytes) => self.start(slot, &bytes, directory, doing),
+            Err(error) => Ok(never_booted(self.head(slot), &error.to_string())),
+        }
+    }
+
+    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`. Fails when the host
+    /// fails.
+    pub fn start(
+        &self,
+        slot: Slot,
+        bytes: &[u8],
+        directory: &Path,
+        doing: &mut dyn FnMut(&str),
+    ) -> Result<Boot, BootError> {
+        let mut head = self.head(slot);
+        head.facts.initramfs_digest = digest(bytes);
+        let machine = &self.experiment.machine;
+        let notes = disks::notes(&machine.disks, directory);
+        let initramfs = directory.join("initramfs.cpio");
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+        head.write(directory).map_err(in_file(&Head::path(directory)))?;
+        let vm = Vm {
+            emulator: self.emulator,
+            topology: &machine.topology,
+            disks: &machine.disks,
+            userspace: self.userspace.map(userspace::of_machine),
+            engine: self.engine,
+            image: image(self.kernel),
+            initramfs: &initramfs,
+            cmdline: &self.variant.cmdline,
+            directory,
+            recorder: RECORDER,
+            limits: &machine.limits,
+        };
+        let before = machine::host::Reading::take();
+        let mut narrator = Narrator::new(&head.workloads);
+        doing("booting");
+        let ending = machine::run(&vm, &mut |event| {
+            if let Some(what) = narrator.hear(event) {
+                doing(what);
+            }
+        })?;
+        let host = before.until_now();
+        let topology = &machine.topology;
+        let counting = self.symbols.map(|symbols| Counting { symbols, topology });
+        let boot = conclude(head, directory, Some(&ending), host, counting);
+        let mut boot = boot.map_err(in_file(directory))?;
+        boot.notes.extend(notes.into_iter().map(|it| NoteKind::Remark.note(it)));
+        boot.problems.extend(self.unsupported());
+        Ok(boot)
+    }
+
+    /// Makes `directory` and the images of the disks in it. Returns the initramfs, or the reason why this
+    /// variant can have none. Fails when the host fails.
+    pub fn prepare(&self, directory: &Path) -> Result<Result<Vec<u8>, JobError>, BootError> {
+        fs::create_dir_all(directory).map_err(in_file(directory))?;
+        let contents = disks::make(&self.experiment.machine.disks, directory, &self.guest.mkfs)?;
+        Ok(self.initramfs(&contents))
+    }
+
+    /// Makes the initramfs. If modules are loaded, the agent records the kernel's symbols, because modules
+    /// change them.
+    fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
+        let (mut job, modules) =
+            job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
+        job.seed = match self.engine {
+            Engine::Exact(exact) => Some(exact.seed),
+            _ => None,
+        };
+        job.symbols = self.symbols.is_some() && !modules.is_empty();
+        job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
+    }
+
+    /// A problem for each workload that the kernel does not support.
+    fn unsupported(&self) -> impl Iterator<Item = Problem> {
+        let kernel = &self.kernel.name;
+        self.experiment.workloads.iter().filter_map(move |workload| {
+            let why = self.out_of_tree.missing(workload)?;
+            let name = &workload.manifest.name;
+            let text = format!("{name} is not supported by this kernel: {kernel} {why}");
+            Some(Problem { kind: ProblemKind::LeftOut, text })
+        })
+    }
+
+    fn head(&self, slot: Slot) -> Head {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let workloads = self.experiment.workloads.iter();
+        Head {
+            experiment: self.experiment.name.clone(),
+            variant: self.variant.name.clone(),
+            replicate: slot.replicate,
+            block: slot.block,
+            started,
+            workloads: workloads
+                .map(|used| (used.manifest.name.clone(), job::iterations(used, self.out_of_tree)))
+                .collect(),
+            own_modules: self.out_of_tree.modules().next().is_some()
+                && !out_of_tree::has_foreign(self.kernel, self.variant),
+            mode: self.experiment.mode,
+            facts: BootFacts {
+                release: self.kernel.release.clone(),
+                provenance: self.provenance.clone(),
+                kernel_origin: self.kernel.origin.clone(),
+                kernel_digest: self.kernel.digest.clone(),
+                userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),
+                userspace: self.userspace.map(|it| it.packages.clone()).unwrap_or_default(),
+                config: kernels::text(self.kernel, "config").ok().flatten().unwrap_or_default(),
+                ..BootFacts::default()
+            },
+        }
+    }
+}
+
+/// The boot of a variant that could not be started; its outcome gives the reason.
+fn never_booted(head: Head, why: &str) -> Boot {
+    Boot {
+        variant: head.variant,
+        replicate: head.replicate,
+        block: head.block,
+        started: head.started,
+        outcome: Outcome::Failed(why.to_owned()),
+        facts: head.facts,
+        host: unknown_load(),
+        ..Boot::default()
+    }
+}
+
+/// Describes what a boot does, from the events that it records.
+struct Narrator<'a> {
+    workloads: &'a [(String, u32)],
+    now: String,
+    doing: String,
+}
+
+impl<'a> Narrator<'a> {
+    fn new(workloads: &'a [(String, u32)]) -> Self {
+        Self { workloads, now: String::new(), doing: String::new() }
+    }
+
+    /// The new description after this event; `None` if it did not change.
+    fn hear(&mut self, event: &Event) -> Option<&str> {
+        self.doing = match event {
+            Event::Hello(_) => "setting up".to_owned(),
+            Event::Begin { workload, iteration } => {
+                let (name, of) = self.workloads.get(usize::from(*workload))?;
+                self.now = match of {
+                    1 => name.clone(),
+                    _ => format!("{name} {}/{of}", iteration.saturating_add(1)),
+                };
+                self.now.clone()
+            }
+            Event::Phase(phase) if phase.is_empty() => self.now.clone(),
+            Event::Phase(phase) => format!("{}: {phase}", self.now),
+            Event::Bye { .. } => "shutting down".to_owned(),
+            _ => return None,
+        };
+        Some(&self.doing)
+    }
+}

@@ -1,0 +1,54 @@
+//! What a boot says of where and by what it was made.
+
+use std::fs;
+use std::path::Path;
+
+use kernels::digest;
+use machine::{Emulator, Engine};
+use model::{CountedBy, Experiment, Host, Mode, Programs, Provenance};
+
+use crate::error::{BootError, in_file};
+use crate::guest::{Guest, Libraries};
+
+/// What all boots of an experiment on this host say. Fails when one of our programs or libraries cannot be read, or is
+/// not the one that was built.
+pub fn provenance(
+    experiment: &Experiment,
+    host: &Host,
+    (emulator, engine): (&Emulator, Engine<'_>),
+    (guest, libraries): (&Guest, &Libraries),
+) -> Result<Provenance, BootError> {
+    let mut programs = Programs {
+        agent: of(&guest.agent)?,
+        workloads: of(&guest.workloads)?,
+        ..Programs::default()
+    };
+    if experiment.mode == Mode::Exact {
+        libraries.check()?;
+        programs.plugin = of(&libraries.plugin)?;
+        programs.clock = of(&libraries.clock)?;
+    }
+    if experiment.machine.disks.iter().any(|disk| disk.format.is_some()) {
+        programs.mkfs = of(&guest.mkfs)?;
+    }
+    Ok(Provenance {
+        execution: Some(engine.execution()),
+        emulator: emulator.version().to_owned(),
+        host: host.clone(),
+        programs,
+    })
+}
+
+/// What counts instructions on this host. Fails when QEMU cannot be used, or a library is not the one that was built.
+pub fn counted_by(libraries: &Libraries) -> Result<CountedBy, BootError> {
+    libraries.check()?;
+    Ok(CountedBy {
+        emulator: Emulator::find()?.version().to_owned(),
+        plugin: of(&libraries.plugin)?,
+        clock: of(&libraries.clock)?,
+    })
+}
+
+fn of(path: &Path) -> Result<String, BootError> {
+    Ok(digest(&fs::read(path).map_err(in_file(path))?))
+}

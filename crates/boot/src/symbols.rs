@@ -1,0 +1,183 @@
+//! Reads a kernel's symbols in a short boot and caches them. Without address randomisation they are the same
+//! in each boot, except those of modules.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flight::Job;
+use kernelfiles::kallsyms::Symbols;
+use kernels::arch::SWITCH;
+use kernels::{Cache, layout};
+use machine::{Emulator, Engine, Exact, How, Switch, Vm};
+use model::{Bytes, Kernel, Limits, Topology};
+use record::collect::{MAX_SYMBOLS, collect};
+use tempfile::NamedTempFile;
+
+use crate::error::{BootError, in_file};
+use crate::guest::{Guest, Libraries};
+use crate::job::{self, RECORDER, image};
+
+/// The memory of the machine that reads them.
+const MEMORY: Bytes = Bytes::mib(512);
+
+/// The host's knowledge of a kernel's code.
+#[derive(Clone, Debug, Default)]
+pub struct KernelCode {
+    /// Its functions; empty if they could not be read.
+    pub symbols: Symbols,
+    /// How to distinguish processes; `None` if neither its symbols nor its BTF tell.
+    pub switch: Option<Switch>,
+}
+
+/// Reads symbols by booting.
+pub struct SymbolReader<'a> {
+    /// The cache for the symbols.
+    pub cache: &'a Cache,
+    /// The guest's programs.
+    pub guest: &'a Guest,
+    /// The libraries that QEMU loads.
+    pub libraries: &'a Libraries,
+    /// The QEMU that boots.
+    pub emulator: &'a Emulator,
+    /// The directory for the boot's files.
+    pub scratch: &'a Path,
+}
+
+impl SymbolReader<'_> {
+    /// The code of `kernel`, read by booting if the cache does not have it. A kernel that does not boot has
+    /// no symbols; its boots will report why. The libraries are checked, because the boots that need the symbols
+    /// load them. Fails when the host fails.
+    pub fn read(
+        &self,
+        kernel: &Kernel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<KernelCode, BootError> {
+        self.libraries.check()?;
+        let path = place(self.cache, &kernel.digest);
+        let text = match read(&path).map_err(in_file(&path))? {
+            Some(text) => text,
+            None => {
+                say(&format!("Reading the symbols of {}", kernel.name));
+                let text = self.boot(kernel)?;
+                if text.is_empty() {
+                    Self::mapped(kernel, say)?
+                } else {
+                    write(&path, &text).map_err(in_file(&path))?;
+                    text
+                }
+            }
+        };
+        let symbols = Symbols::parse(&text);
+        let switch = switch(kernel, &symbols).map_err(in_file(image(kernel)))?;
+        Ok(KernelCode { symbols, switch })
+    }
+
+    /// The symbols of a kernel that does not list them itself, from its `System.map` if it has one. The
+    /// kernel's own list is preferred, because the two name some addresses differently.
+    fn mapped(kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<String, BootError> {
+        let map = kernels::text(kernel, "map")?;
+        say(&match map {
+            Some(_) => format!("{} does not list its symbols, so System.map is used", kernel.name),
+            None => format!("the symbols of {} cannot be read", kernel.name),
+        });
+        Ok(map.unwrap_or_default())
+    }
+
+    /// Boots with a job that only reads `/proc/kallsyms`, and returns its text.
+    fn boot(&self, kernel: &Kernel) -> Result<String, BootError> {
+        let directory = self.scratch.join("symbols");
+        fs::create_dir_all(&directory).map_err(in_file(&directory))?;
+        let initramfs = directory.join("initramfs.cpio");
+        let job = Job { symbols: true, ..Job::default() };
+        let bytes = job::initramfs(self.guest, &job, &[], &[], &[], None)?;
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+        let exact = Exact { seed: 0, clock: self.libraries.clock.clone(), plugin: None };
+        let vm = Vm {
+            emulator: self.emulator,
+            engine: Engine::Exact(&exact),
+            topology: &Topology::even(1, MEMORY, 1).expect("one CPU has room on one node"),
+            disks: &[],
+            userspace: None,
+            image: image(kernel),
+            initramfs: &initramfs,
+            cmdline: "",
+            directory: &directory,
+            recorder: RECORDER,
+            limits: &Limits::default(),
+        };
+        let ending = machine::run(&vm, &mut |_| ())?;
+        if let How::Crashed(how) | How::Stalled(how) = ending.how {
+            return Err(BootError::Symbols { kernel: kernel.name.clone(), how });
+        }
+        let log = machine::read_log(&directory).map_err(in_file(&directory))?;
+        fs::remove_dir_all(&directory).map_err(in_file(&directory))?;
+        let recording = collect(&log, &[]);
+        let ended = recording.bye.is_some() && recording.failed.is_none();
+        let whole = ended && recording.unsound.is_none();
+        Ok(if whole { recording.symbols } else { String::new() })
+    }
+}
+
+/// The symbols of the kernel with this digest, if the cache has them. Fails when the cache cannot be read.
+pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError> {
+    let path = place(cache, digest);
+    let text = read(&path).map_err(in_file(&path))?;
+    Ok(text.map(|text| Symbols::parse(&text)))
+}
+
+fn place(cache: &Cache, digest: &str) -> PathBuf {
+    cache.root().join("symbols").join(format!("{digest}.zst"))
+}
+
+fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
+    let Some(address) = symbols.address(SWITCH) else { return Ok(None) };
+    let layout = match kernel.tasks {
+        Some(layout) => Some(layout),
+        None => layout::tasks(&fs::read(image(kernel))?),
+    };
+    Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
+}
+
+/// The text in the file `path`; `None` if the file is missing or damaged.
+fn read(path: &PathBuf) -> io::Result<Option<String>> {
+    let packed = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        packed => packed?,
+    };
+    let mut text = String::new();
+    let decoder = zstd::Decoder::with_buffer(packed.as_slice())?;
+    let whole =
+        io::Read::read_to_string(&mut io::Read::take(decoder, MAX_SYMBOLS as u64), &mut text);
+    Ok(whole.is_ok().then_some(text))
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    let mut encoder =
+        zstd::Encoder::new(NamedTempFile::new_in(directory)?, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()?.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_symbols_are_read_back() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("symbols/ab.zst");
+        assert_eq!(read(&path).unwrap(), None);
+        let text = "ffffffff81000000 T _text\n";
+        write(&path, text).unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some(text));
+        let mut damaged = fs::read(&path).unwrap();
+        *damaged.last_mut().unwrap() ^= 1;
+        fs::write(&path, damaged).unwrap();
+        assert_eq!(read(&path).unwrap(), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Does the boots of a run. In measured mode boots run one at a time. In exact mode several run in parallel,
+//! because counts do not depend on the host's load.
+
+use std::collections::{HashSet, VecDeque};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use boot::{Guest, Libraries};
+use model::{Boot, NoteKind, Outcome};
+use plan::schedule::files_of;
+use record::metrics;
+use record::salvage::remove;
+use store::{ExperimentId, Standing};
+
+use crate::context::RunContext;
+use crate::due::Due;
+use crate::failures::Failed;
+use crate::looks::Looks;
+use crate::verify::{Verified, verify};
+use crate::watch::{Progress, Watch};
+use crate::worker::{Report, work};
+use crate::{Lab, RunEnding, RunError, RunOptions, RunSummary};
+
+/// How often an invalid boot is repeated.
+const REPEATS: usize = 2;
+
+/// A boot to do, and how often it was repeated.
+#[derive(Clone, Copy)]
+struct Attempt {
+    due: Due,
+    repeats: usize,
+}
+
+/// A boot that has ended.
+struct Ended {
+    boot: Boot,
+    wall: Duration,
+    verified: Option<Verified>,
+}
+
+/// The data that the threads share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    context: &'a RunContext<'a>,
+    guest: &'a Guest,
+    libraries: &'a Libraries,
+    scratch: &'a Path,
+    id: ExperimentId,
+    verify: bool,
+}
+
+impl Shared<'_> {
+    /// The directory of a boot's files until it is kept.
+    fn directory(&self, due: Due) -> PathBuf {
+        self.scratch.join(files_of(self.id, due.slot))
+    }
+
+    /// Boots, and repeats the boot if it is to be verified. Runs in its own thread.
+    fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
+        let start = Instant::now();
+        let inputs = self.context.exact_inputs(self.libraries, due.slot);
+        let bootable = self.context.bootable(self.guest, due.slot, inputs.as_ref());
+        let directory = self.directory(due);
+        let boot = bootable.boot(due.slot, &directory, doing)?;
+        let verified = match self.verify && !matches!(boot.outcome, Outcome::Invalid(_)) {
+            true => Some(verify(self.scratch, self.id, &bootable, due.slot, doing)?),
+            false => None,
+        };
+        Ok(Ended { boot, wall: start.elapsed(), verified })
+    }
+}
+
+impl Lab {
+    /// Does the due boots, block by block, until there are enough. Each is stored when it ends. After an
+    /// error no further boot begins; running boots are completed and stored. After a failure in exact mode no further
+    /// boot of this variant begins, unless the options say so.
+    pub(super) fn boot_all(
+        &mut self,
+        due: &[Due],
+        context: &RunContext<'_>,
+        options: RunOptions,
+        summary: &mut RunSummary,
+        watch: &mut Watch<'_>,
+    ) -> Result<RunEnding, RunError> {
+        let begun = Instant::now();
+        let mut looks =
+            Looks::new((context.experiment, context.reading), summary.experiment, begun);
+        looks.announce(watch);
+        let jobs = options.side_by_side(context.experiment);
+        let mut queue: VecDeque<Attempt> =
+            due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
+        let Self { store, guest, libraries, scratch, .. } = self;
+        let (id, verify) = (summary.experiment, options.verify);
+        let shared = Shared { context, guest, libraries, scratch, id, verify };
+        let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
+        let mut end: Option<Result<RunEnding, RunError>> = None;
+        let (mut running, mut done, mut left_out) = (0, 0, 0);
+        let mut told_of = HashSet::new();
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            loop {
+                while running < jobs && end.is_none() {
+                    let Some(attempt) = queue.front().copied() else { break };
+                    end = looks.before(attempt.due.slot.block, &**store, watch).transpose();
+                    if end.is_some() {
+                        break;
+                    }
+                    queue.pop_front();
+                    let Due { number, .. } = attempt.due;
+                    watch(Progress::Boot { number, variant: name(attempt.due) });
+                    let sender = sender.clone();
+                    scope.spawn(move || {
+                        work(attempt, &sender, |doing| shared.boot(attempt.due, doing));
+                    });
+                    running += 1;
+                }
+                if running == 0 {
+                    break;
+                }
+                let (attempt, report) = receiver.recv().expect("this function has a sender");
+                let Due { number, .. } = attempt.due;
+                let ended = match report {
+                    Report::Doing(what) => {
+                        watch(Progress::Doing { number, what: &what });
+                        continue;
+                    }
+                    Report::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
+                };
+                running -= 1;
+                let directory = shared.directory(attempt.due);
+                let kept = ended.and_then(|Ended { mut boot, wall, verified }| {
+                    let differences = metrics::differences(context.experiment, &boot);
+                    boot.notes.extend(differences.iter().map(|it| NoteKind::Remark.note(it)));
+                    if let Outcome::Invalid(how) = &boot.outcome
+                        && attempt.repeats < REPEATS
+                    {
+                        watch(Progress::Message(&format!("Retrying boot {number}: {how}")));
+                        store.keep(id, &boot, &[], Standing::Aside)?;
+                        queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
+                        return Ok(remove(&directory)?);
+                    }
+                    for difference in differences {
+                        if !told_of.contains(&difference) {
+                            watch(Progress::Message(&difference));
+                            told_of.insert(difference);
+                        }
+                    }
+                    let standing = match options.retry_failed {
+                        true => Standing::Instead,
+                        false => Standing::Counts,
+                    };
+                    store.keep(id, &boot, &[], standing)?;
+                    remove(&directory)?;
+                    match verified {
+                        Some(Verified::Same) => summary.verified += 1,
+                        Some(Verified::Not(why)) => watch(Progress::Message(&why)),
+                        None => {}
+                    }
+                    let slot = attempt.due.slot;
+                    let failure = Failed::of(context.experiment, slot, &boot.outcome);
+                    let given_up = failure.filter(|_| !options.keep_going).and_then(|failure| {
+                        let all = queue.len();
+                        queue.retain(|it| it.due.slot.variant != failure.variant);
+                        failure.without(all - queue.len())
+                    });
+                    left_out += given_up.as_ref().map_or(0, |it| it.boots);
+                    summary.boots += 1;
+                    let failed = !boot.outcome.is_complete();
+                    summary.failed += usize::from(failed);
+                    summary.partial += usize::from(failed && boot.outcome.counts());
+                    done += 1;
+                    // Running boots count as half done.
+                    let share = f64::from(2 * done + running as u32) / 2.0;
+                    let all = (due.len() - left_out) as f64;
+                    let left = begun.elapsed().mul_f64((all - share) / share);
+                    watch(Progress::Kept {
+                        number,
+                        variant: name(attempt.due),
+                        outcome: &boot.outcome,
+                        wall,
+                        left: Some(left).filter(|left| *left > Duration::ZERO && !looks.may_end()),
+                    });
+                    if let Some(given_up) = given_up {
+                        given_up.announce(watch);
+                        summary.given_up.push(given_up);
+                    }
+                    Ok(())
+                });
+                if let Err(error) = kept {
+                    end.get_or_insert(Err(error));
+                }
+            }
+        });
+        match end {
+            Some(end) => end,
+            None => Ok(looks.look(&**store, watch)?.unwrap_or(RunEnding::Schedule)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Checks an experiment for requirements that cannot be met, before anything boots.
+
+use boot::check_memory;
+use boot::out_of_tree::OutOfTree;
+use model::{Experiment, Kernel, PerfEvent};
+use plan::form::near;
+
+use crate::RunError;
+use crate::obtain::Obtained;
+
+/// The word of the command line that makes a kernel divide its memory into emulated nodes
+/// (`Documentation/admin-guide/kernel-parameters.txt`).
+const FAKE_NODES: &str = "numa=fake";
+
+/// Checks for requirements that this host or the machine cannot meet. Fails when the machine needs more
+/// memory than the host has, or a workload more NUMA nodes than the machine.
+pub fn check(experiment: &Experiment) -> Result<(), RunError> {
+    let manifests = experiment.workloads.iter().map(|used| &used.manifest);
+    let most = manifests.max_by_key(|manifest| manifest.nodes);
+    for variant in &experiment.variants {
+        let topology = experiment.seen_by(variant).machine.topology;
+        check_memory(&topology)?;
+        let has = topology.nodes.len();
+        let makes_nodes = variant.cmdline.contains(FAKE_NODES);
+        if let Some(most) = most.filter(|most| !makes_nodes && has < most.nodes as usize) {
+            let (workload, wants) = (most.name.clone(), most.nodes);
+            return Err(RunError::Nodes { workload, variant: variant.name.clone(), wants, has });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each workload is supported by at least one kernel. Fails when no kernel supports a workload.
+pub fn check_support(
+    experiment: &Experiment,
+    kernels: &[Obtained],
+    out_of_tree: &[OutOfTree],
+) -> Result<(), RunError> {
+    for used in &experiment.workloads {
+        let missing: Option<Vec<String>> = kernels
+            .iter()
+            .zip(out_of_tree)
+            .map(|(Obtained { kernel, .. }, out_of_tree)| {
+                Some(format!("{} {}", kernel.name, out_of_tree.missing(used)?))
+            })
+            .collect();
+        if let Some(mut why) = missing {
+            why.dedup();
+            let (workload, why) = (used.manifest.name.clone(), why.join("; "));
+            return Err(RunError::Unsupported { workload, why });
+        }
+    }
+    Ok(())
+}
+
+/// Checks the tracepoints of an experiment against its kernels. Fails when none of the kernels can have one of
+/// them.
+pub fn check_tracepoints(experiment: &Experiment, kernels: &[Obtained]) -> Result<(), RunError> {
+    let mut known: Vec<(&Kernel, Vec<String>)> = Vec::new();
+    for kernel in kernels.iter().filter(|it| it.unbuilt.is_none()).map(|it| &it.kernel) {
+        let is_new = !known.iter().any(|(other, _)| other.name == kernel.name);
+        if is_new && !experiment.sampler.events.is_empty() {
+            known.push((kernel, kernels::tracepoints(kernel)?.unwrap_or_default()));
+        }
+    }
+    let impossible = |event: &&String| match PerfEvent::parse(event) {
+        Some(PerfEvent::Tracepoint { system, .. }) => {
+            !known.iter().any(|(kernel, names)| may_have(kernel, names, event, system))
+        }
+        _ => false,
+    };
+    match experiment.sampler.events.iter().find(impossible).filter(|_| !known.is_empty()) {
+        None => Ok(()),
+        Some(event) => {
+            let all = known.iter().flat_map(|(_, names)| names).map(String::as_str);
+            Err(RunError::NoEvent {
+                event: event.clone(),
+                kernels: known.iter().map(|(it, _)| &*it.name).collect::<Vec<_>>().join(", "),
+                near: near::several(event, all).join(", "),
+            })
+        }
+    }
+}
+
+/// Whether a kernel with these tracepoints can have this one, itself or in a module. One without any tracepoint,
+/// or whose tracepoints are not known, reports that in its boots.
+fn may_have(kernel: &Kernel, names: &[String], event: &String, system: &str) -> bool {
+    let is_of_system = |name: &String| name.split_once(':').is_some_and(|(it, _)| it == system);
+    names.is_empty()
+        || names.contains(event)
+        || (kernel.modules.is_some() && !names.iter().any(is_of_system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tracepoint_may_be_in_a_module_of_another_system() {
+        let names = ["tlb:tlb_flush", "sched:sched_switch"].map(String::from);
+        let (bare, with) =
+            (Kernel::default(), Kernel { modules: Some("lib".into()), ..Kernel::default() });
+        let may = |kernel, event: &str, system| may_have(kernel, &names, &event.to_owned(), system);
+        assert!(may(&bare, "tlb:tlb_flush", "tlb") && !may(&bare, "tlb:tlb_flsh", "tlb"));
+        assert!(!may(&with, "tlb:tlb_flsh", "tlb") && may(&with, "xfs:xfs_buf_get", "xfs"));
+        assert!(!may(&bare, "xfs:xfs_buf_get", "xfs"));
+        assert!(may_have(&bare, &[], &"tlb:tlb_flush".to_owned(), "tlb"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The inputs that the boots of a run share: kernels, emulator, and how a machine executes.
+
+use boot::out_of_tree::OutOfTree;
+use boot::provenance::provenance;
+use boot::symbols::KernelCode;
+use boot::{Bootable, Guest, Libraries, engine, exact};
+use kernels::Userspace;
+use machine::{Emulator, Engine, Exact};
+use model::{Experiment, Mode, Provenance, Reading};
+use plan::schedule::Slot;
+
+use crate::obtain::Obtained;
+use crate::watch::{Progress, Watch};
+use crate::{Lab, RunError};
+
+/// Everything that is determined once for all boots of a run.
+pub struct RunContext<'a> {
+    pub experiment: &'a Experiment,
+    pub reading: &'a Reading,
+    /// The same as each variant runs it.
+    seen: Vec<Experiment>,
+    kernels: &'a [Obtained],
+    /// The modules built for each of them.
+    out_of_tree: Vec<OutOfTree>,
+    userspace: Option<&'a Userspace>,
+    emulator: Emulator,
+    provenance: Provenance,
+    /// What executes measured boots.
+    engine: Engine<'static>,
+    /// In exact mode the code of each variant's kernel.
+    codes: Option<Vec<KernelCode>>,
+}
+
+impl<'a> RunContext<'a> {
+    /// Determines how the boots are executed: in measured mode by booting the kernel of variant `first`, in
+    /// exact mode by reading the kernels' symbols.
+    pub fn new(
+        lab: &Lab,
+        (experiment, reading, kernels): (&'a Experiment, &'a Reading, &'a [Obtained]),
+        out_of_tree: Vec<OutOfTree>,
+        userspace: Option<&'a Userspace>,
+        first: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, RunError> {
+        let emulator = Emulator::find()?;
+        let is_exact = experiment.mode == Mode::Exact;
+        let codes = if is_exact { Some(codes(lab, kernels, &emulator, watch)?) } else { None };
+        let engine = match kernels[first].unbuilt.is_some() || is_exact {
+            true => Engine::Tcg,
+            false => engine::choose(
+                experiment.machine.accel,
+                &emulator,
+                (&kernels[first].kernel, &lab.guest),
+                &lab.cache,
+                &lab.scratch,
+                &mut |line| watch(Progress::Message(line)),
+            )?,
+        };
+        let provenance =
+            provenance(experiment, &lab.host, (&emulator, engine), (&lab.guest, &lab.libraries))?;
+        let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
+        Ok(Self {
+            experiment,
+            reading,
+            seen,
+            kernels,
+            out_of_tree,
+            userspace,
+            emulator,
+            provenance,
+            engine,
+            codes,
+        })
+    }
+
+    /// The inputs that make the boot in `slot` exact; `None` in measured mode.
+    pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
+        let code = self.kernel_code(slot)?;
+        Some(exact::inputs(libraries, self.experiment.profile, code, slot))
+    }
+
+    /// The boot in `slot`, with the inputs that make it exact.
+    pub fn bootable<'b>(
+        &'b self,
+        guest: &'b Guest,
+        slot: Slot,
+        inputs: Option<&'b Exact>,
+    ) -> Bootable<'b> {
+        Bootable {
+            experiment: &self.seen[slot.variant],
+            variant: &self.experiment.variants[slot.variant],
+            kernel: &self.kernels[slot.variant].kernel,
+            unbuilt: self.kernels[slot.variant].unbuilt.as_ref(),
+            out_of_tree: &self.out_of_tree[slot.variant],
+            guest,
+            userspace: self.userspace,
+            engine: inputs.map_or(self.engine, Engine::Exact),
+            emulator: &self.emulator,
+            provenance: &self.provenance,
+            symbols: self.kernel_code(slot).map(|code| &code.symbols),
+        }
+    }
+
+    fn kernel_code(&self, slot: Slot) -> Option<&KernelCode> {
+        self.codes.as_ref().map(|codes| &codes[slot.variant])
+    }
+}
+
+/// The code of each kernel.
+fn codes(
+    lab: &Lab,
+    kernels: &[Obtained],
+    emulator: &Emulator,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<KernelCode>, RunError> {
+    let mut code = |Obtained { kernel, unbuilt }: &Obtained| match unbuilt {
+        Some(_) => Ok(KernelCode::default()),
+        None => lab.kernel_code(kernel, emulator, watch),
+    };
+    kernels.iter().map(&mut code).collect()
+}

@@ -1,0 +1,157 @@
+//! Why a run ended early.
+
+use std::io;
+use std::path::PathBuf;
+
+use boot::{BootError, TooLarge};
+use model::BootId;
+use record::salvage::SalvageError;
+
+/// Why a run ended early. Boots that were reported as stored remain stored.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another run is under way on this store.
+    #[error("another run is under way: {0}; wait for it or use another store")]
+    Busy(lock::Held),
+    /// The machine wants more memory than the host has.
+    #[error(transparent)]
+    Memory(#[from] TooLarge),
+    /// A workload needs more NUMA nodes than a variant has.
+    #[error(
+        "workload `{workload}` needs {wants} NUMA nodes, but variant `{variant}` has {has}; nothing was \
+         booted: set `nodes` of the machine (--nodes)"
+    )]
+    Nodes {
+        /// The workload.
+        workload: String,
+        /// The variant.
+        variant: String,
+        /// How many it needs.
+        wants: u32,
+        /// How many there are.
+        has: usize,
+    },
+    /// None of the kernels supports a workload.
+    #[error("workload `{workload}` runs on none of the kernels; nothing was booted: {why}")]
+    Unsupported {
+        /// The workload.
+        workload: String,
+        /// The reason for each kernel.
+        why: String,
+    },
+    /// None of the kernels has a tracepoint.
+    #[error(
+        "no event {event} in {kernels}; nothing was booted{}; `faultline event list KERNEL` lists all",
+        if near.is_empty() { String::new() } else { format!("; near names: {near}") }
+    )]
+    NoEvent {
+        /// The event.
+        event: String,
+        /// The kernels.
+        kernels: String,
+        /// Similar names.
+        near: String,
+    },
+    /// The scratch directory cannot be used.
+    #[error("{path}: {error}")]
+    Scratch {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// A user's program cannot be read.
+    #[error("the program {}: {error}; nothing was booted", path.display())]
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The figure of a search is in no table.
+    #[error("no row is called `{name}`; there are: {known}")]
+    NoRow {
+        /// The name.
+        name: String,
+        /// The rows.
+        known: String,
+    },
+    /// An end of a search does not have the figure that was asked for.
+    #[error("{end} has no {figure}: no boot of it has this phase, or enters this function there")]
+    NoFigure {
+        /// The end, as the user named it.
+        end: String,
+        /// The figure.
+        figure: String,
+    },
+    /// A kernel is not available.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// A boot failed because of the host.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// The requested machine is not possible.
+    #[error(transparent)]
+    Machine(#[from] machine::Error),
+    /// The files of an interrupted run cannot be handled.
+    #[error(transparent)]
+    Salvage(#[from] SalvageError),
+    /// The host spoilt a boot of a search, also when it was repeated.
+    #[error(
+        "{variant}: a boot was invalid each time, because of the host: {how}. Run the same command again to continue"
+    )]
+    Invalid {
+        /// The variant.
+        variant: String,
+        /// What the host did.
+        how: String,
+    },
+    /// Two boots with the same inputs differ.
+    #[error(
+        "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
+         their files are in {one} and {other}"
+    )]
+    NotExact {
+        /// The variant.
+        variant: String,
+        /// The seed.
+        seed: u32,
+        /// The first difference.
+        difference: String,
+        /// The directory of the first boot.
+        one: PathBuf,
+        /// The directory of the second.
+        other: PathBuf,
+    },
+    /// A replayed boot differs from the stored one.
+    #[error("{boot} differs from the stored boot: {how}")]
+    Changed {
+        /// The boot.
+        boot: BootId,
+        /// The first difference.
+        how: String,
+    },
+    /// A stored boot cannot be replayed.
+    #[error("{0}")]
+    NotReplayed(String),
+    /// The store failed. The next run stores a boot that could not be stored.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl RunError {
+    /// Whether the cause is the experiment and not the host.
+    pub fn is_the_users(&self) -> bool {
+        match self {
+            Self::Program { .. }
+            | Self::NoRow { .. }
+            | Self::NoFigure { .. }
+            | Self::NoEvent { .. }
+            | Self::Nodes { .. }
+            | Self::Unsupported { .. } => true,
+            Self::Kernel(error) => error.is_the_users(),
+            Self::Boot(BootError::Disk(error)) => error.is_the_users(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Measured boots of other hosts. Only boots of one host form pairs, so a block that another host began is not completed
+//! here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Host, Kept, count};
+
+use crate::due::Plan;
+
+/// Removes the due boots of blocks in which another host has done boots, of those that are kept. Returns a line that says
+/// so, if there are any. `done` are the boots that are not repeated, as variant and replicate.
+pub fn leave_out(
+    plan: &mut Plan,
+    host: &Host,
+    kept: &[Kept],
+    done: &[(String, u32)],
+) -> Option<String> {
+    let done: BTreeSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
+    let mut others: BTreeMap<u32, String> = BTreeMap::new();
+    for Kept { boot, .. } in kept.iter().filter(|kept| !kept.superseded) {
+        let made_on = &boot.facts.provenance.host;
+        if done.contains(&(&*boot.variant, boot.replicate)) && made_on.number() != host.number() {
+            others.insert(boot.block, made_on.label());
+        }
+    }
+    let all = plan.due.len();
+    let left: BTreeSet<String> =
+        plan.due.iter().filter_map(|due| others.get(&due.slot.block).cloned()).collect();
+    plan.due.retain(|due| !others.contains_key(&due.slot.block));
+    let boots = count(all - plan.due.len(), "boot");
+    let hosts = left.into_iter().collect::<Vec<_>>().join(", ");
+    (plan.due.len() < all).then(|| {
+        format!(
+            "{boots} left out, of blocks that another host began ({hosts}): only boots of one host form pairs; more \
+             `boots` make further blocks"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, BootId, Experiment, Variant};
+
+    use super::*;
+
+    fn host(digit: &str) -> Host {
+        Host { id: digit.repeat(64), cpu: "EPYC".into(), ..Host::default() }
+    }
+
+    /// The blocks of the boots that are due on this host, and what is said. Host 1 did two blocks and a half of five, host
+    /// 2 half of the fourth.
+    fn due(here: &Host) -> (Vec<u32>, Option<String>) {
+        let variants = ["a", "b"].map(|name| Variant { name: name.into(), ..Variant::default() });
+        let experiment =
+            Experiment { variants: variants.into(), boots: 5, ..Experiment::default() };
+        let boots = [
+            ("a", 0, "1"),
+            ("b", 0, "1"),
+            ("b", 1, "1"),
+            ("a", 1, "1"),
+            ("a", 2, "1"),
+            ("b", 3, "2"),
+        ];
+        let kept = boots.map(|(variant, block, digit)| {
+            let mut boot =
+                Boot { variant: variant.into(), replicate: block, block, ..Boot::default() };
+            boot.facts.provenance.host = host(digit);
+            Kept { id: BootId(i64::from(block)), superseded: false, boot }
+        });
+        let done = boots.map(|(variant, block, _)| (variant.to_owned(), block));
+        let mut plan = Plan::of(&experiment, &done);
+        let said = leave_out(&mut plan, here, &kept, &done);
+        (plan.due.iter().map(|due| due.slot.block).collect(), said)
+    }
+
+    #[test]
+    fn a_block_of_another_host_is_not_completed() {
+        let said = |other: &str| {
+            Some(format!(
+                "1 boot left out, of blocks that another host began (EPYC ({other})): only boots of one host form \
+                 pairs; more `boots` make further blocks"
+            ))
+        };
+        assert_eq!(due(&host("2")), (vec![3, 4, 4], said("11111111")));
+        assert_eq!(due(&host("1")), (vec![2, 4, 4], said("22222222")));
+        let (blocks, said) = due(&Host::default());
+        assert_eq!(blocks, [4, 4]);
+        assert!(said.unwrap().contains("(EPYC (11111111), EPYC (22222222))"));
+    }
+}

@@ -1,0 +1,285 @@
+//! Repeats a boot of exact mode with the same inputs. The new boot must be the same as the stored one, bit
+//! for bit.
+
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use boot::out_of_tree::OutOfTree;
+use boot::symbols::KernelCode;
+use boot::{BootError, Bootable, Guest, exact};
+use kernels::{Userspace, digest};
+use machine::{Emulator, Engine, Exact};
+use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome};
+use plan::schedule::Slot;
+use record::salvage::remove;
+
+use crate::watch::{Progress, Replayed, Watch};
+use crate::worker::{Report, work};
+use crate::{Lab, RunError, RunOptions, lock};
+
+/// Why a boot cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It is not a boot of exact mode.
+    #[error("{0} is of measured mode: only boots of exact mode can be replayed")]
+    Measured(BootId),
+    /// The host influenced how it ended.
+    #[error("{0} cannot be replayed: the host influenced how it ended ({1})")]
+    Ended(BootId, String),
+    /// Its experiment does not have its variant.
+    #[error("{0} is of variant `{1}`, which its experiment does not have")]
+    NoVariant(BootId, String),
+    /// An input has changed.
+    #[error("{boot} cannot be replayed: its {what} was {was} and is now {is}")]
+    Input {
+        /// The boot.
+        boot: BootId,
+        /// The input.
+        what: &'static str,
+        /// Its value in the stored boot.
+        was: String,
+        /// Its value now.
+        is: String,
+    },
+    /// The host invalidated the new boot.
+    #[error("there is nothing to compare, because the new boot is invalid: {0}")]
+    Invalid(String),
+    /// The host failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl From<BootError> for ReplayError {
+    fn from(error: BootError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<store::Error> for ReplayError {
+    fn from(error: store::Error) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+/// All inputs of a stored boot.
+struct Replay {
+    id: BootId,
+    kept: Boot,
+    slot: Slot,
+    experiment: Experiment,
+    kernel: Kernel,
+    out_of_tree: OutOfTree,
+    userspace: Option<Userspace>,
+    emulator: Emulator,
+    code: KernelCode,
+    inputs: Exact,
+    directory: PathBuf,
+    /// Whether the directory is kept.
+    keep: bool,
+}
+
+impl Lab {
+    /// Replays stored boots of exact mode in parallel, and compares each with what is stored. With `keep`,
+    /// which is for a single boot, recording, console and counts remain in that directory. After an error no
+    /// further boot begins. Fails when a boot is not of exact mode, an input has changed, or the host fails.
+    pub fn replay(
+        &self,
+        ids: &[BootId],
+        keep: Option<&Path>,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Replayed>, ReplayError> {
+        let _lock = lock(&self.scratch)?;
+        for &id in ids {
+            self.replayable(id)?;
+        }
+        self.replay_all(ids, keep, options, watch)
+    }
+
+    /// Like [`Lab::replay`], with the lock held and boots known to be of exact mode.
+    pub(crate) fn replay_all(
+        &self,
+        ids: &[BootId],
+        keep: Option<&Path>,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Replayed>, ReplayError> {
+        let guest = &self.guest;
+        let mut ids = ids.iter().copied();
+        let mut replayed = Vec::new();
+        let mut failed = None;
+        let (mut running, mut jobs) = (0, 1);
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            loop {
+                while running < jobs && failed.is_none() {
+                    let Some(id) = ids.next() else { break };
+                    match self.prepare_replay(id, keep, watch) {
+                        Ok(replay) => {
+                            jobs = options.side_by_side(&replay.experiment);
+                            let sender = sender.clone();
+                            scope.spawn(move || {
+                                work(id, &sender, |doing| replay.boot(guest, doing));
+                            });
+                            running += 1;
+                        }
+                        Err(error) => failed = Some(error),
+                    }
+                }
+                if running == 0 {
+                    break;
+                }
+                let (boot, report) = receiver.recv().expect("this function has a sender");
+                let ended = match report {
+                    Report::Doing(what) => {
+                        watch(Progress::Replaying { boot, what: &what });
+                        continue;
+                    }
+                    Report::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
+                };
+                running -= 1;
+                match ended {
+                    Ok(difference) => {
+                        let ended = Replayed { boot, difference };
+                        watch(Progress::Replayed(&ended));
+                        replayed.push(ended);
+                    }
+                    Err(error) => {
+                        failed.get_or_insert(error);
+                    }
+                }
+            }
+        });
+        replayed.sort_by_key(|it| it.boot);
+        failed.map_or(Ok(replayed), Err)
+    }
+
+    /// A boot and its experiment, unless the host influenced how the boot ended.
+    fn replayable(&self, id: BootId) -> Result<(Experiment, Boot), ReplayError> {
+        let (experiment, Kept { boot, .. }) = self.store.boot(id)?;
+        let experiment = self.store.experiment(experiment)?.unpinned();
+        if experiment.mode != Mode::Exact {
+            return Err(ReplayError::Measured(id));
+        }
+        match boot.outcome {
+            Outcome::Interrupted
+            | Outcome::TimedOut(_)
+            | Outcome::Died(_)
+            | Outcome::Invalid(_) => Err(ReplayError::Ended(id, boot.outcome.to_string())),
+            _ => Ok((experiment, boot)),
+        }
+    }
+
+    /// Finds all inputs of the boot, and checks that none has changed.
+    fn prepare_replay(
+        &self,
+        id: BootId,
+        keep: Option<&Path>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Replay, ReplayError> {
+        let (experiment, kept) = self.replayable(id)?;
+        let mut variants = experiment.variants.iter();
+        let place = variants.position(|variant| variant.name == kept.variant);
+        let variant = place.ok_or_else(|| ReplayError::NoVariant(id, kept.variant.clone()))?;
+        let experiment = experiment.seen_by(&experiment.variants[variant]);
+        let kernel = self.kernel(&experiment.variants[variant].kernel.name, watch)?;
+        same(id, "kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
+        let userspace = self.userspace(&experiment, watch)?;
+        let digest_of = |it: &Userspace| it.digest.clone();
+        let is = userspace.as_ref().map(digest_of).unwrap_or_default();
+        same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
+        let emulator = Emulator::find().map_err(BootError::from)?;
+        same(id, "QEMU", &kept.facts.provenance.emulator, emulator.version())?;
+        let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
+        let code = self.kernel_code(&kernel, &emulator, watch)?;
+        let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
+        let inputs = exact::inputs(&self.libraries, experiment.profile, &code, slot);
+        let own = self.scratch.join(format!("replay-{id}"));
+        let directory = keep.map_or(own, Path::to_owned);
+        let keep = keep.is_some();
+        Ok(Replay {
+            id,
+            kept,
+            slot,
+            experiment,
+            kernel,
+            out_of_tree,
+            userspace,
+            emulator,
+            code,
+            inputs,
+            directory,
+            keep,
+        })
+    }
+}
+
+impl Replay {
+    /// Boots, and returns the first difference to the stored boot; `None` if there is none. Runs in its own
+    /// thread.
+    fn boot(
+        &self,
+        guest: &Guest,
+        doing: &mut dyn FnMut(&str),
+    ) -> Result<Option<String>, ReplayError> {
+        let bootable = Bootable {
+            experiment: &self.experiment,
+            variant: &self.experiment.variants[self.slot.variant],
+            kernel: &self.kernel,
+            unbuilt: None,
+            out_of_tree: &self.out_of_tree,
+            guest,
+            userspace: self.userspace.as_ref(),
+            engine: Engine::Exact(&self.inputs),
+            emulator: &self.emulator,
+            provenance: &self.kept.facts.provenance,
+            symbols: Some(&self.code.symbols),
+        };
+        let initramfs = bootable.prepare(&self.directory)?.map_err(BootError::from)?;
+        let id = self.id;
+        same(id, "initramfs's digest", &self.kept.facts.initramfs_digest, &digest(&initramfs))?;
+        let boot = bootable.start(self.slot, &initramfs, &self.directory, doing)?;
+        if !self.keep {
+            remove(&self.directory).map_err(RunError::from)?;
+        }
+        match boot.outcome {
+            Outcome::Invalid(how) => Err(ReplayError::Invalid(how)),
+            _ => Ok(difference(&self.kept, &boot)),
+        }
+    }
+}
+
+/// Fails when an input has changed.
+fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), ReplayError> {
+    match was == is {
+        true => Ok(()),
+        false => Err(ReplayError::Input { boot, what, was: was.to_owned(), is: is.to_owned() }),
+    }
+}
+
+/// The first difference between two boots.
+fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
+    if kept.outcome != boot.outcome {
+        return Some(format!(
+            "it ended with: {}; the stored boot ended with: {}",
+            boot.outcome, kept.outcome
+        ));
+    }
+    if kept.console != boot.console {
+        let mut lines = kept.console.lines().zip(boot.console.lines());
+        return Some(match lines.position(|(a, b)| a != b) {
+            Some(place) => format!("the log differs from line {} on", place + 1),
+            None => "one log is longer than the other".to_owned(),
+        });
+    }
+    if kept.facts.recording_digest != boot.facts.recording_digest {
+        return Some("the recording differs".to_owned());
+    }
+    let mut profiles = kept.profiles.iter().zip(&boot.profiles);
+    if let Some((kept, _)) = profiles.find(|(a, b)| a != b) {
+        return Some(format!("the profile of {} differs in phase `{}`", kept.workload, kept.phase));
+    }
+    (kept.profiles.len() != boot.profiles.len()).then(|| "the profile has other phases".to_owned())
+}

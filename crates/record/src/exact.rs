@@ -1,0 +1,79 @@
+//! Exact mode: reads the counts of a boot, and compares two boots that must be the same.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use flight::difference::compare_logs;
+use flight::profile as counted;
+use machine::{CONSOLE_FILE, PROFILE_FILE};
+
+/// Why there are no counts.
+#[derive(Debug, thiserror::Error)]
+pub enum CountsError {
+    /// The plugin's file cannot be read.
+    #[error("{PROFILE_FILE}: {0}")]
+    File(#[from] io::Error),
+    /// The plugin's file is damaged.
+    #[error("{PROFILE_FILE}: {0}")]
+    Profile(#[from] counted::ProfileError),
+}
+
+/// Reads the counts that the plugin wrote into a machine's directory. Fails when the file is missing or
+/// damaged.
+pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
+    let file = File::open(directory.join(PROFILE_FILE))?;
+    let mut bytes = Vec::new();
+    // One byte more, to detect a file over the limit.
+    file.take(counted::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(counted::read(&bytes)?)
+}
+
+/// The first difference between the files of two boots: recordings, consoles or counts. `None` if they are
+/// the same. Fails when a file cannot be read.
+pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
+    let logs = (machine::read_log(one)?, machine::read_log(other)?);
+    if let Some(difference) = compare_logs(&logs.0, &logs.1) {
+        return Ok(Some(difference.to_string()));
+    }
+    let consoles = (console(one)?, console(other)?);
+    let lines = (consoles.0.split(is_newline), consoles.1.split(is_newline));
+    if let Some(line) = lines.0.zip(lines.1).position(|(a, b)| a != b) {
+        return Ok(Some(format!("their consoles differ from line {} on", line + 1)));
+    }
+    if consoles.0.len() != consoles.1.len() {
+        return Ok(Some("one console is longer than the other".to_owned()));
+    }
+    Ok(match (read_counted(one), read_counted(other)) {
+        (Ok(one), Ok(other)) => counts(&one, &other),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
+    })
+}
+
+/// The output of a machine's console; empty if there is no file.
+fn console(directory: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(directory.join(CONSOLE_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        bytes => bytes,
+    }
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// The first difference between the counts of two boots, except the part that is not exact.
+fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
+    let slices = one.marked().iter().zip(other.marked());
+    if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
+        return Some(format!("their counts differ after {} cuts", slice.div_ceil(2)));
+    }
+    if one.marked().len() != other.marked().len() {
+        return Some("one boot has more cuts than the other".to_owned());
+    }
+    // The counts after the last mark are not exact, and may have additional paths.
+    let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
+    let paths = counted.filter_map(|(node, ..)| *node).max().map_or(0, |last| last as usize + 1);
+    let same = one.nodes.get(..paths) == other.nodes.get(..paths);
+    (!same).then(|| "their call paths differ".to_owned())
+}

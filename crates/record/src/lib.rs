@@ -1,0 +1,14 @@
+//! Turns what a boot left behind into a boot that can be stored: frames, series, profiles, console.
+
+pub mod clock;
+pub mod collect;
+pub mod conclude;
+pub mod exact;
+pub mod metrics;
+mod order;
+mod profile;
+pub mod salvage;
+mod sampled;
+mod series;
+mod span;
+mod table;

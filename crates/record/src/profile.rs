@@ -1,0 +1,283 @@
+//! Turns the plugin's counts into the profile of each phase. Slices of counts are assigned to phases,
+//! addresses to functions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::iter;
+
+use flight::profile as counted;
+use kernelfiles::kallsyms::Symbols;
+use model::{
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Chunk, Column, Cost, CostTable, ENTRIES,
+    INSTRUCTIONS, LOADS, Place, Privilege, Profile, STORES, Sample,
+};
+
+use crate::span::{PhaseId, Span};
+
+/// The function name for kernel instructions that no symbol covers.
+pub const UNKNOWN: &str = "[unknown]";
+/// The function name for kernel instructions that the plugin had no room to count by address.
+const OTHER: &str = "[other]";
+
+/// The path name for instructions that the plugin had no room to count by path.
+const BEYOND: &str = "[beyond]";
+/// The largest number of functions in all paths of a boot. Half a million is usual.
+const MAX_PATHS: usize = 1 << 22;
+
+/// What is counted, in the order of a table's costs. The last two are only in the table if they were counted.
+const COSTS: [&str; 4] = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
+/// The numbers of these costs.
+const INSTRUCTIONS_COST: u16 = 0;
+const ENTRIES_COST: u16 = 1;
+const LOADS_COST: u16 = 2;
+const STORES_COST: u16 = 3;
+
+/// Values by cost and CPU.
+type Values = Vec<(u16, u16, u64)>;
+
+/// The profile of each phase of each iteration. `None` if the plugin counted other cuts than the agent
+/// recorded: counts cannot be assigned to phases then.
+pub fn profiles(
+    counted: &counted::Profile,
+    spans: &[Span],
+    symbols: &Symbols,
+) -> Option<Vec<Profile>> {
+    let mut paths = Paths::new(counted, symbols);
+    let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
+        Some(Profile {
+            workload: span.phase.as_ref()?.workload.clone(),
+            iteration: span.phase.as_ref()?.iteration,
+            phase: span.phase.as_ref()?.phase.clone(),
+            costs: costs(phase?, counted.scope.nodes > 0, symbols, &mut paths),
+            sampled: None,
+        })
+    });
+    Some(phases.collect())
+}
+
+/// Memory accesses over time by phase: those served by each CPU's own node, and those served by other nodes.
+/// `home` is the node of each CPU.
+pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Option<Vec<Chunk>> {
+    let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
+        let id = span.phase.as_ref().filter(|_| counted.scope.nodes > 0)?;
+        Some(chunk(id, phase?, (span.begun, span.ended), home))
+    });
+    Some(phases.collect())
+}
+
+/// The spans, each with the exact part of its counts. `None` if the plugin counted other cuts than the agent
+/// recorded.
+fn phases<'a>(
+    counted: &'a counted::Profile,
+    spans: &'a [Span],
+) -> Option<impl Iterator<Item = (&'a Span, Option<&'a counted::Phase>)>> {
+    let spans_and_cuts = spans.iter().zip(0..);
+    let phases = spans_and_cuts.map(|(span, cuts)| (span, counted.phase(cuts)));
+    (counted.cuts() + 1 == spans.len()).then_some(phases)
+}
+
+/// The series of one phase: 0 at its begin, the ticks, the total at its end.
+fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
+    let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
+    let ticks = phase.ticks.iter();
+    let mut points = vec![(ends.0, [0; ACCESSES_COLUMNS.len()])];
+    points.extend(
+        ticks.map(|tick| {
+            (tick.time, local_and_remote(tick.accesses.iter().map(Vec::as_slice), home))
+        }),
+    );
+    points.push((ends.1, local_and_remote(whole, home)));
+    let columns = ACCESSES_COLUMNS.iter().enumerate().map(|(column, name)| {
+        Column::new(*name, points.iter().map(|(_, sums)| Some(sums[column])).collect())
+    });
+    Chunk {
+        workload: id.workload.clone(),
+        iteration: id.iteration,
+        phase: id.phase.clone(),
+        source: ACCESSES_SOURCE.to_owned(),
+        times: points.iter().map(|(time, _)| *time).collect(),
+        columns: columns.collect(),
+    }
+}
+
+/// Loads and stores, in the order of [`ACCESSES_COLUMNS`].
+fn local_and_remote<'a>(
+    cpus: impl Iterator<Item = &'a [counted::Accesses]>,
+    home: &[u16],
+) -> [i64; ACCESSES_COLUMNS.len()] {
+    let mut sums = [0_i64; ACCESSES_COLUMNS.len()];
+    for (own, accesses) in home.iter().zip(cpus) {
+        for row in accesses {
+            let counted::Target::Node(node) = row.target else { continue };
+            let column = match (row.privilege, node == *own) {
+                (counted::Privilege::User, true) => 0,
+                (counted::Privilege::User, false) => 1,
+                (counted::Privilege::Kernel, true) => 2,
+                (counted::Privilege::Kernel, false) => 3,
+                (counted::Privilege::Firmware, _) => continue,
+            };
+            let count = row.loads.saturating_add(row.stores);
+            sums[column] = sums[column].saturating_add_unsigned(count);
+        }
+    }
+    sums
+}
+
+/// The instructions of each phase as samples of a metric.
+pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
+    let samples = profiles.iter().flat_map(|profile| {
+        let sum = profile.totals();
+        [("total", sum.total()), ("user", sum.user), ("kernel", sum.kernel)].map(
+            |(label, count)| Sample {
+                iteration: profile.iteration,
+                phase: profile.phase.clone(),
+                label: label.to_owned(),
+                ..Sample::new(profile.workload.clone(), INSTRUCTIONS, count as f64)
+            },
+        )
+    });
+    samples.collect()
+}
+
+/// The costs of a phase.
+fn costs(
+    phase: &counted::Phase,
+    has_accesses: bool,
+    symbols: &Symbols,
+    paths: &mut Paths<'_>,
+) -> CostTable {
+    let known = if has_accesses { &COSTS[..] } else { &COSTS[..2] };
+    let mut table = CostTable::new(known.iter().map(|name| Cost::new(name)));
+    for (place, values) in memory(phase) {
+        table.push(place, values);
+    }
+    for (path, instructions) in paths.paths(phase) {
+        table.push(Place::Path(path), [(INSTRUCTIONS_COST, ALL_CPUS, instructions)]);
+    }
+    for (process, values) in processes(phase) {
+        let name = name_of_process(process);
+        table.push(Place::Process { id: process.id, name, functions: Vec::new() }, values);
+    }
+    for ((name, module), values) in functions(phase, symbols) {
+        table.push(Place::Function { name: name.to_owned(), module: module.to_owned() }, values);
+    }
+    for privilege in Privilege::ALL {
+        let values = by_cpu(phase)
+            .map(|(number, cpu)| (INSTRUCTIONS_COST, number, cpu.instructions(privilege)));
+        table.push(Place::All(privilege), values);
+    }
+    table
+}
+
+/// The counts of each CPU, with its number.
+fn by_cpu(phase: &counted::Phase) -> impl Iterator<Item = (u16, &counted::Cpu)> {
+    (0..).zip(&phase.cpus)
+}
+
+fn memory(phase: &counted::Phase) -> BTreeMap<Place, Values> {
+    let mut memory = BTreeMap::<Place, Values>::new();
+    for (number, cpu) in by_cpu(phase) {
+        for row in &cpu.accesses {
+            let place = Place::Memory(row.privilege, row.target);
+            let counts = [(LOADS_COST, number, row.loads), (STORES_COST, number, row.stores)];
+            memory.entry(place).or_default().extend(counts);
+        }
+    }
+    memory
+}
+
+/// Functions by name and module.
+fn functions<'a>(
+    phase: &'a counted::Phase,
+    symbols: &'a Symbols,
+) -> BTreeMap<(&'a str, &'a str), Values> {
+    let mut functions = BTreeMap::<_, BTreeMap<(u16, u16), u64>>::new();
+    let mut add = |name: (&'a str, &'a str), cost: u16, cpu: u16, count: u64| {
+        let sum = functions.entry(name).or_default().entry((cost, cpu)).or_default();
+        *sum = sum.saturating_add(count);
+    };
+    for (number, cpu) in by_cpu(phase) {
+        for executed in &cpu.kernel {
+            let symbol = symbols.find(executed.address);
+            let name = symbol.map_or((UNKNOWN, ""), |it| (&it.name, &it.module));
+            add(name, INSTRUCTIONS_COST, number, executed.count);
+            if symbol.is_some_and(|symbol| symbol.address == executed.address) {
+                add(name, ENTRIES_COST, number, executed.count);
+            }
+        }
+        if cpu.totals.kernel_other > 0 {
+            add((OTHER, ""), INSTRUCTIONS_COST, number, cpu.totals.kernel_other);
+        }
+    }
+    let values = |sums: BTreeMap<(u16, u16), u64>| {
+        sums.into_iter().map(|((cost, cpu), sum)| (cost, cpu, sum)).collect()
+    };
+    functions.into_iter().map(|(name, sums)| (name, values(sums))).collect()
+}
+
+fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Values> {
+    let mut processes = BTreeMap::<_, Values>::new();
+    for (number, cpu) in by_cpu(phase) {
+        for (process, instructions) in &cpu.processes {
+            let values = processes.entry(process).or_default();
+            values.push((INSTRUCTIONS_COST, number, *instructions));
+        }
+    }
+    processes
+}
+
+/// The name of a process, which may have any characters.
+pub fn name_of_process(process: &counted::Process) -> String {
+    let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Translates the paths of counts into paths of functions.
+struct Paths<'a> {
+    sites: &'a [counted::CallSite],
+    symbols: &'a Symbols,
+    /// How many functions may still be added to the boot's paths.
+    room: usize,
+}
+
+impl<'a> Paths<'a> {
+    fn new(counted: &'a counted::Profile, symbols: &'a Symbols) -> Self {
+        Self { sites: &counted.nodes, symbols, room: MAX_PATHS }
+    }
+
+    /// The instructions of a phase by call path, sorted by path.
+    fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<String>, u64> {
+        let mut sums: HashMap<Vec<&str>, u64> = HashMap::new();
+        for (node, address, count) in &phase.stacks {
+            let mut path = self.path(*node, *address);
+            if !sums.contains_key(&path) {
+                match self.room.checked_sub(path.len()) {
+                    Some(room) => self.room = room,
+                    None => path = vec![BEYOND],
+                }
+            }
+            let sum = sums.entry(path).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        let owned = |path: Vec<&str>| path.into_iter().map(str::to_owned).collect();
+        sums.into_iter().map(|(path, sum)| (owned(path), sum)).collect()
+    }
+
+    /// The functions of a path, outermost first: the callers, then the function that contains the address.
+    fn path(&self, node: Option<u32>, address: u64) -> Vec<&'a str> {
+        let site = |node: u32| self.sites.get(node as usize);
+        let callers = iter::successors(node.and_then(site), |from| from.parent.and_then(site));
+        let callers = callers.take(counted::MAX_DEPTH).map(|site| site.address);
+        let addresses = iter::once(address).chain(callers);
+        let mut path: Vec<&str> =
+            addresses.map(|address| function_at(self.symbols, address)).collect();
+        path.reverse();
+        path
+    }
+}
+
+fn function_at(symbols: &Symbols, address: u64) -> &str {
+    if address == counted::BEYOND {
+        return BEYOND;
+    }
+    symbols.find(address).map_or(UNKNOWN, |symbol| &symbol.name)
+}

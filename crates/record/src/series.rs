@@ -1,0 +1,136 @@
+//! Builds series: applies recorded differences to the texts of files, and parses them.
+
+use std::collections::BTreeMap;
+
+use flight::event::File;
+use flight::patch::{self, Content, Record};
+use model::{Column, Source, WORKLOAD_SOURCE};
+
+use crate::table::{Budget, SeriesTable};
+
+/// Millionths in one.
+const MILLION: f64 = 1e6;
+/// The most text that is parsed for one boot, in bytes: hours of sampling every 10 ms.
+const MAX_PARSED: usize = 8 << 30;
+
+/// The largest number of values of one boot: 10 minutes of all default sources every 10 ms.
+const MAX_VALUES: usize = 64 << 20;
+
+/// The series of one source during one phase.
+#[derive(Debug)]
+pub struct Cut {
+    /// The source's name.
+    pub source: String,
+    /// Guest times in nanoseconds.
+    pub times: Vec<u64>,
+    /// The counters.
+    pub columns: Vec<Column>,
+}
+
+/// All series of a boot; the current phase is still growing.
+#[derive(Debug)]
+pub struct Series {
+    files: Vec<Watched>,
+    tables: BTreeMap<Source, SeriesTable>,
+    points: SeriesTable,
+    parsed: usize,
+    budget: Budget,
+    overflowed: bool,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            tables: BTreeMap::new(),
+            points: SeriesTable::default(),
+            parsed: 0,
+            budget: Budget::new(MAX_VALUES),
+            overflowed: false,
+        }
+    }
+}
+
+/// A sampled file and its text as last recorded.
+#[derive(Debug)]
+struct Watched {
+    /// `None` for a source that this version does not know.
+    source: Option<Source>,
+    part: String,
+    text: Option<Vec<u8>>,
+}
+
+impl Series {
+    /// Takes the list of files. Records refer to files by index.
+    pub fn files(&mut self, files: Vec<File>) {
+        let watched = files.into_iter().map(|file| Watched {
+            source: Source::of_name(&file.source),
+            part: file.part,
+            text: None,
+        });
+        self.files = watched.collect();
+    }
+
+    /// Takes one record of the sampler. Damaged records are ignored.
+    pub fn record(&mut self, payload: &[u8], time: u64) {
+        let Ok(Record { file, content }) = postcard::from_bytes::<Record>(payload) else {
+            return;
+        };
+        let file = usize::from(file);
+        let Some(watched) = self.files.get_mut(file) else {
+            return;
+        };
+        let Some(source) = watched.source else { return };
+        let text = match content {
+            Content::Whole(text) => Some(text.to_vec()),
+            Content::Patch(patch) => {
+                watched.text.as_deref().and_then(|old| patch::apply(old, patch))
+            }
+        };
+        let Some(text) = text else { return };
+        self.parsed = self.parsed.saturating_add(text.len());
+        if self.parsed > MAX_PARSED {
+            self.overflowed = true;
+            return;
+        }
+        let counters =
+            kernelfiles::counters(source, &watched.part, &String::from_utf8_lossy(&text));
+        watched.text = Some(text);
+        let table = self.tables.entry(source).or_default();
+        self.overflowed |= !table.sampled(file, counters, time, &mut self.budget);
+    }
+
+    /// Takes one point of a workload's series.
+    pub fn point(&mut self, name: &str, value: f64, time: u64) {
+        let millionths = (value * MILLION).round() as i64;
+        self.overflowed |= !self.points.point(name, millionths, time, &mut self.budget);
+    }
+
+    /// Ends the current phase and returns its samples. The last sample also begins the next phase. Series
+    /// with a single sample are dropped.
+    pub fn cut(&mut self) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        for (source, table) in &mut self.tables {
+            match table.cut(true, &mut self.budget) {
+                Some((times, columns)) if times.len() > 1 => {
+                    cuts.push(Cut { source: source.name().to_owned(), times, columns });
+                }
+                Some(_) => {}
+                None => self.overflowed = true,
+            }
+        }
+        match self.points.cut(false, &mut self.budget) {
+            Some((times, columns)) if !times.is_empty() => {
+                cuts.push(Cut { source: WORKLOAD_SOURCE.to_owned(), times, columns });
+            }
+            Some(_) => {}
+            None => self.overflowed = true,
+        }
+        cuts
+    }
+
+    /// Whether something was dropped because it exceeded a limit.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+}

@@ -1,0 +1,461 @@
+//! Compares stored variants. Text, mail, page and JSON are made from the result.
+
+use benchmarks::names::Month;
+use compare::{
+    Comparison, Explained, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Plots, Results, Sources,
+    UserNote, comparable, compare, cross_check, explained, plots, with_phases,
+};
+use model::{BootId, Experiment, Kept, Mode, Reading, Source};
+use store::{Archive, Detail, ExperimentId, ExperimentRow};
+
+use crate::across::{Of, Stored, across};
+use crate::names::{rename_samples, use_mmtests_names};
+
+/// The sources whose counters are compared.
+const COUNTED: [&str; 3] =
+    [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
+/// The same with CPU times and events. These change with each sample, so they show when the sampler ran.
+const SAMPLED: [&str; 5] =
+    [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name(), Source::Events.name()];
+
+/// How experiments are to be compared.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// The variant in the first column; `None` for the first one.
+    pub baseline: Option<String>,
+    /// The point of a sweep to compare alone, by its name or value; `None` for all points.
+    pub point: Option<String>,
+    /// Phases that tables of counters cover; if empty, the measured phases.
+    pub phases: Vec<String>,
+    /// A margin that replaces the experiment's.
+    pub margin: Option<f64>,
+    /// Whether warm-up counts; `None` to use the experiment's setting.
+    pub warm_up_counts: Option<bool>,
+    /// The month whose mmtests names the rows get.
+    pub names: Option<Month>,
+}
+
+/// Why experiments cannot be compared as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    /// No variant has the requested name.
+    #[error("there is no variant `{asked}`; there are: {}", .known.join(", "))]
+    NoVariant {
+        /// The name.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// The experiment has no such point.
+    #[error("there is no point `{asked}`{}", match &**known {
+        [] => ": the experiment is not a sweep".to_owned(),
+        known => format!("; there are: {}", known.join(", ")),
+    })]
+    NoPoint {
+        /// The name.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// No workload has the requested phase.
+    #[error("no workload has a phase `{}`{}", .0.asked, phases("the workloads have", &.0.known))]
+    NoPhase(NoPhase),
+    /// The workload does not have the requested phase.
+    #[error("{workload} has no phase `{asked}`{}", phases("it has", .known))]
+    NoPhaseOf {
+        /// The workload.
+        workload: String,
+        /// The phase.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// No workload has the requested name, or none of several is named.
+    #[error("{}{}", match asked {
+        Some(asked) => format!("there is no workload `{asked}`; there are: "),
+        None => "name one of the workloads with --workload: ".to_owned(),
+    }, .known.join(", "))]
+    NoWorkload {
+        /// The name.
+        asked: Option<String>,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// The two variants ran at different points of a sweep.
+    #[error(
+        "`{}` and `{}` ran at different points of a sweep, which cannot be compared: name two variants at one \
+         point", .0[0], .0[1]
+    )]
+    OtherPoint([String; 2]),
+    /// The experiment has no profiles.
+    #[error(
+        "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
+    )]
+    NotCounted(ExperimentId),
+    /// A variant has no boot with a sampled profile.
+    #[error(
+        "`{variant}` has no complete boot with samples: `faultline show {experiment}` shows its boots, `[profile] \
+         sampled = true` in the experiment's file or `run --profile sampled` takes samples, --mode exact counts \
+         instructions, and an interrupted `import perf` is completed by the same command"
+    )]
+    NotSampled {
+        /// The variant.
+        variant: String,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
+    /// A variant has no boot with a profile of the workload.
+    #[error(
+        "`{variant}` has no complete boot with a profile of {workload}: `faultline show {experiment}` shows \
+         why, `faultline run` continues the experiment"
+    )]
+    NoProfile {
+        /// The variant.
+        variant: String,
+        /// The workload.
+        workload: String,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
+    /// The boots do not have the cost that was asked for.
+    #[error("these boots have no `{asked}` by function; they have: {}", known.join(", "))]
+    NoCost {
+        /// The cost that was asked for.
+        asked: String,
+        /// Those that functions have.
+        known: Vec<String>,
+    },
+    /// The experiments did not run the same workloads on the same machine.
+    #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
+    Different {
+        /// Their numbers.
+        ids: Vec<ExperimentId>,
+        /// A line for each difference.
+        differences: Vec<String>,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// The phases that there are, after the name of one that is not.
+fn phases(whose: &str, known: &[String]) -> String {
+    match known {
+        [] => format!(": {whose} no phases"),
+        known => format!("; there are: {}", known.join(", ")),
+    }
+}
+
+/// The result of comparing experiments.
+pub struct Analysis {
+    /// The experiment as it ran; several as one.
+    pub experiment: Experiment,
+    /// How its figures are read, with the phases that were asked for.
+    pub reading: Reading,
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The store's rows of the experiments, in the order of the question.
+    pub rows: Vec<ExperimentRow>,
+    /// The point of a sweep, if only one is compared.
+    point: Option<String>,
+    baseline: usize,
+    /// The experiment with the iterations that count.
+    counted: Experiment,
+    kept: Vec<Kept>,
+}
+
+impl Analysis {
+    /// Compares the variants of one experiment, or of several that ran the same.
+    pub fn of(
+        store: &dyn Archive,
+        ids: &[ExperimentId],
+        question: &Question,
+    ) -> Result<Self, AnalysisError> {
+        let Stored { experiment: whole, mut reading, mut kept } = read(store, ids, detail)?;
+        let points = whole.points();
+        let point = question.point.as_ref().map(|asked| point_of(&points, asked)).transpose()?;
+        let experiment = at_point(whole.clone(), &mut kept, point);
+        let baseline = match (&question.baseline, points.first()) {
+            (None, _) => 0,
+            (Some(asked), Some(first)) if point.is_none() => {
+                place_of(&at_point(whole.clone(), &mut Vec::new(), Some(first)), asked)?
+            }
+            (Some(asked), _) => place_of(&experiment, asked)?,
+        };
+        let mut counted = experiment.clone();
+        count_warm_up(&mut counted, question);
+        if !question.phases.is_empty() {
+            let boots = kept.iter().map(|kept| &kept.boot);
+            reading = with_phases(&reading, &counted.workloads, boots, &question.phases)
+                .map_err(AnalysisError::NoPhase)?;
+        }
+        let compared = |kept: &[Kept]| {
+            let results = Results::of(&counted, &reading, kept);
+            let shared = if point.is_some() { points.len() } else { 1 };
+            compare(&results, baseline, &judging(&results, question).shared_by(shared))
+        };
+        let mut comparison = compared(&kept);
+        // Only the boots show whether warm-up ends within a phase.
+        if comparison.lacks_series() {
+            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.kept;
+            at_point(whole, &mut kept, point);
+            comparison = compared(&kept);
+        }
+        let rows = ids.iter().map(|id| store.row(*id)).collect::<Result<Vec<_>, _>>()?;
+        comparison.user_notes = user_notes(&rows);
+        if let [id] = ids {
+            let name = &experiment.variants[baseline].name;
+            let own = (*id, &Results::of(&counted, &reading, &kept));
+            cross_checked(store, own, name, question, &mut comparison)?;
+        }
+        if let Some(at) = question.names {
+            use_mmtests_names(&mut comparison, &experiment, at);
+        }
+        let point = point.cloned();
+        Ok(Self { experiment, reading, comparison, rows, point, baseline, counted, kept })
+    }
+
+    /// The results of the comparison.
+    pub fn results(&self) -> Results<'_> {
+        Results::of(&self.counted, &self.reading, &self.kept)
+    }
+
+    /// The functions that cause the changes, in exact mode.
+    pub fn explained(&self) -> Vec<Explained> {
+        explained(&self.comparison, &self.results())
+    }
+
+    /// The data for the plots of each workload; none for all points of a sweep. Fails when the store fails, or an
+    /// experiment has been removed.
+    pub fn plots(&self, store: &dyn Archive) -> Result<Vec<Plots>, AnalysisError> {
+        let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
+        if !self.comparison.points.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Stored { experiment: whole, mut kept, .. } =
+            read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?;
+        at_point(whole, &mut kept, self.point.as_ref());
+        let results = Results::of(&self.counted, &self.reading, &kept);
+        let mut plots = plots(&results, self.baseline, &self.comparison.judging);
+        if let Some(at) = self.comparison.names {
+            plots.iter_mut().for_each(|it| rename_samples(it, &self.experiment, at));
+        }
+        Ok(plots)
+    }
+
+    /// The consoles of the first `most` failed boots. Fails when the store fails.
+    pub fn consoles(
+        &self,
+        store: &dyn Archive,
+        most: usize,
+    ) -> Result<Vec<(BootId, String)>, store::Error> {
+        let failed = self.comparison.variants.iter().flat_map(|variant| &variant.failed);
+        let console = |failed: &FailedBoot| {
+            let (_, kept) = store.boot(failed.boot)?;
+            Ok((kept.id, kept.boot.console))
+        };
+        failed.take(most).map(console).collect()
+    }
+}
+
+/// Reads experiments as one, with the given detail of their boots.
+pub(super) fn read(
+    store: &dyn Archive,
+    ids: &[ExperimentId],
+    detail: impl Fn(&Experiment) -> Detail<'static>,
+) -> Result<Stored, AnalysisError> {
+    let of = |id: &ExperimentId| -> Result<Of, AnalysisError> {
+        let experiment = store.experiment(*id)?;
+        let reading = store.reading(*id)?;
+        let kept = store.boots(*id, detail(&experiment))?;
+        Ok((*id, Stored { experiment, reading, kept }))
+    };
+    let mut all = ids.iter().map(of).collect::<Result<Vec<Of>, _>>()?;
+    match all.len() {
+        1 => Ok(all.remove(0).1),
+        _ => across(&all)
+            .map_err(|differences| AnalysisError::Different { ids: ids.to_vec(), differences }),
+    }
+}
+
+/// The point of this name or value.
+fn point_of<'a>(points: &'a [String], asked: &str) -> Result<&'a String, AnalysisError> {
+    let is_it = |point: &&String| {
+        *point == asked || point.split_once('=').is_some_and(|(_, value)| value == asked)
+    };
+    points
+        .iter()
+        .find(is_it)
+        .ok_or_else(|| AnalysisError::NoPoint { asked: asked.to_owned(), known: points.to_vec() })
+}
+
+/// The part of an experiment and its boots at a point, with the short names of the variants; all of it without
+/// a point.
+fn at_point(whole: Experiment, kept: &mut Vec<Kept>, point: Option<&String>) -> Experiment {
+    let Some(part) = point.and_then(|point| whole.at_point(point)) else { return whole };
+    kept.retain_mut(|kept| {
+        let own = whole.variants.iter().find(|variant| variant.name == kept.boot.variant);
+        match own.and_then(|variant| variant.point.as_ref()) {
+            Some(own) if Some(&own.name()) == point => {
+                kept.boot.variant.clone_from(&own.variant);
+                true
+            }
+            _ => false,
+        }
+    });
+    part
+}
+
+fn numbers(ids: &[ExperimentId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The parts of boots that the tables use.
+fn detail(experiment: &Experiment) -> Detail<'static> {
+    match (experiment.mode, &*experiment.sampler.events) {
+        (Mode::Measured, []) => Detail::Ends(&COUNTED),
+        (Mode::Measured, _) => Detail::Series(&SAMPLED),
+        (Mode::Exact, []) => Detail::Profiles(&COUNTED),
+        (Mode::Exact, _) => Detail::Profiles(&SAMPLED),
+    }
+}
+
+/// The index of the variant with this name. Fails when no variant has this name.
+pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisError> {
+    let mut names = experiment.variants.iter().map(|variant| &variant.name);
+    names.position(|name| name == asked).ok_or_else(|| AnalysisError::NoVariant {
+        asked: asked.to_owned(),
+        known: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
+    })
+}
+
+fn count_warm_up(experiment: &mut Experiment, question: &Question) {
+    if question.warm_up_counts == Some(true) {
+        experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
+    }
+}
+
+fn judging(results: &Results<'_>, question: &Question) -> Judging {
+    let usual = Judging::of(results);
+    Judging {
+        margin: question.margin.unwrap_or(usual.margin),
+        warm_up_counts: question.warm_up_counts.unwrap_or(usual.warm_up_counts),
+        ..usual
+    }
+}
+
+/// The user's notes on experiments.
+fn user_notes(rows: &[ExperimentRow]) -> Vec<UserNote> {
+    let noted = rows.iter().filter(|row| !row.note.is_empty());
+    let number = |row: &ExperimentRow| (rows.len() > 1).then_some(row.id.0);
+    noted.map(|row| UserNote { experiment: number(row), text: row.note.clone() }).collect()
+}
+
+/// Adds the same variants in the other mode, if they ran there.
+fn cross_checked(
+    store: &dyn Archive,
+    (id, own): (ExperimentId, &Results<'_>),
+    baseline: &str,
+    question: &Question,
+    comparison: &mut Comparison,
+) -> Result<(), AnalysisError> {
+    let Some((other_id, mut other, kept)) = counterpart(store, own.experiment)? else {
+        return Ok(());
+    };
+    count_warm_up(&mut other, question);
+    // A cross-check has all rows.
+    let other = Results::of(&other, Reading::USUAL, &kept);
+    let [own_name, other_name] = [(id, own), (other_id, &other)]
+        .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
+    let (measured, exact, sources) = match own.experiment.mode {
+        Mode::Measured => (own, &other, Sources { measured: own_name, exact: other_name }),
+        Mode::Exact => (&other, own, Sources { measured: other_name, exact: own_name }),
+    };
+    let judging = judging(measured, question);
+    comparison.cross_checks = cross_check(measured, exact, baseline, &judging);
+    comparison.cross_check_sources = Some(sources);
+    Ok(())
+}
+
+/// The latest experiment of the other mode that has the same variants, at least two of them with complete
+/// boots.
+fn counterpart(
+    store: &dyn Archive,
+    experiment: &Experiment,
+) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
+    let mode = match experiment.mode {
+        Mode::Measured => Mode::Exact,
+        Mode::Exact => Mode::Measured,
+    };
+    for id in store.kin(mode, experiment)? {
+        let other = store.experiment(id)?;
+        if !comparable(&other, experiment) {
+            continue;
+        }
+        let kept = store.boots(id, Detail::Ends(&COUNTED))?;
+        if Results::of(&other, Reading::USUAL, &kept).has_two_sides() {
+            return Ok(Some((id, other, kept)));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::{Boot, Outcome};
+
+    use super::*;
+    use plan::file;
+
+    const SWEEP: &str = "name = \"x\"\nboots = 1\nmachine = { cpus = 1 }\n\
+                         variant = [{ kernel = \"6.1\" }, { kernel = \"6.12\" }]\n\
+                         workload = [{ name = \"mprotect\" }]\nsweep = { memory = [\"1G\", \"2G\"] }\n";
+
+    /// A store with the sweep, each variant booted once at each point.
+    fn swept(directory: &Path) -> (Box<dyn Archive>, ExperimentId) {
+        let mut store = store::open(&directory.join("store.db")).unwrap();
+        let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap().experiment;
+        let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
+        for variant in &experiment.variants {
+            let boot = Boot {
+                variant: variant.name.clone(),
+                outcome: Outcome::Complete,
+                ..Boot::default()
+            };
+            store.keep_boot(id, &boot).unwrap();
+        }
+        (store, id)
+    }
+
+    #[test]
+    fn a_point_is_compared_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, id) = swept(directory.path());
+        let ask = |point: Option<&str>, baseline: Option<&str>| {
+            let [point, baseline] = [point, baseline].map(|it| it.map(str::to_owned));
+            Analysis::of(&*store, &[id], &Question { point, baseline, ..Question::default() })
+        };
+        let whole = ask(None, Some("6.12")).unwrap();
+        assert_eq!(whole.comparison.points.len(), 2);
+        for spot in &whole.comparison.points {
+            assert_eq!(spot.comparison.variants[0].name, "6.12");
+            assert!(spot.comparison.variants.iter().all(|variant| variant.complete == 1));
+        }
+        for asked in ["memory=2G", "2G"] {
+            let point = ask(Some(asked), None).unwrap();
+            assert!(point.comparison.points.is_empty());
+            assert_eq!(point.experiment.machine.topology.memory().to_string(), "2G");
+            let boots: Vec<_> = point.kept.iter().map(|kept| &*kept.boot.variant).collect();
+            assert_eq!(boots, ["6.1", "6.12"]);
+            // As strict as among all points.
+            let judging = whole.comparison.points[1].comparison.judging;
+            assert_eq!(point.comparison.judging, judging);
+        }
+        let error = ask(Some("3G"), None).err().unwrap().to_string();
+        assert_eq!(error, "there is no point `3G`; there are: memory=1G, memory=2G");
+        let error = ask(None, Some("6.1 memory=1G")).err().unwrap().to_string();
+        assert_eq!(error, "there is no variant `6.1 memory=1G`; there are: 6.1, 6.12");
+    }
+}

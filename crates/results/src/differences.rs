@@ -1,0 +1,159 @@
+//! Lists the differences between two experiments by the keys of their files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Experiment, Reading};
+use plan::file;
+use toml::{Table, Value};
+
+/// What counts instructions in exact mode, besides the programs in the guest.
+pub const COUNTED_BY: [&str; 3] = ["emulator", "plugin", "clock library"];
+
+/// A key of the experiment file whose value differs between two experiments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyDifference {
+    /// The key with its tables, such as `machine.memory`. An element of a list appears by its name.
+    pub key: String,
+    /// The value in the first experiment; `None` if it is absent or the default.
+    pub first: Option<String>,
+    /// The value in the second experiment.
+    pub second: Option<String>,
+}
+
+/// The keys in which two experiments differ, except names. Kernels are compared by the stored digests of
+/// their images.
+pub fn differences(
+    first: (&Experiment, &Reading),
+    second: (&Experiment, &Reading),
+) -> Vec<KeyDifference> {
+    let [first, second] = [first, second].map(keys);
+    let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let both = all.into_iter().map(|key| KeyDifference {
+        key: key.clone(),
+        first: first.get(key).cloned(),
+        second: second.get(key).cloned(),
+    });
+    both.filter(|difference| difference.first != difference.second).collect()
+}
+
+/// All keys of an experiment's file, and inputs that the file does not contain.
+fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    let text = file::write(experiment, reading).text;
+    let table: Table = text.parse().expect("written files are TOML");
+    flatten(String::new(), Value::Table(table), &mut keys);
+    keys.remove("name");
+    for variant in &experiment.variants {
+        keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
+    }
+    for used in &experiment.workloads {
+        for program in used.files() {
+            let name = program.path().file_name().unwrap_or_default().to_string_lossy();
+            let digest = program.digest.iter().flat_map(|digest| digest.chars().take(12));
+            keys.insert(format!("contents of {name} of {}", used.manifest.name), digest.collect());
+        }
+    }
+    for (key, digest) in [
+        ("programs of Faultline in the guest", &experiment.guest_digest),
+        ("image of the user space", &experiment.userspace_digest),
+        (COUNTED_BY[1], &experiment.counted_by.plugin),
+        (COUNTED_BY[2], &experiment.counted_by.clock),
+    ] {
+        if !digest.is_empty() {
+            keys.insert(key.into(), digest.chars().take(12).collect());
+        }
+    }
+    let emulator = &experiment.counted_by.emulator;
+    if !emulator.is_empty() {
+        keys.insert(COUNTED_BY[0].into(), emulator.clone());
+    }
+    keys
+}
+
+fn flatten(path: String, value: Value, keys: &mut BTreeMap<String, String>) {
+    let within = |name: &str| match path.as_str() {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Table(table) => {
+            for (name, value) in table {
+                flatten(within(&name), value, keys);
+            }
+        }
+        Value::Array(list) if list.iter().any(Value::is_table) => {
+            for (number, value) in list.into_iter().enumerate() {
+                let name = value.get("name").or_else(|| value.get("kernel"));
+                let name = name.and_then(Value::as_str).map(str::to_owned);
+                flatten(within(&name.unwrap_or_else(|| number.to_string())), value, keys);
+            }
+        }
+        Value::String(text) => {
+            keys.insert(path, text);
+        }
+        other => {
+            keys.insert(path, other.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::Pinned;
+
+    use super::*;
+
+    fn experiment(text: &str) -> Experiment {
+        let text = format!(
+            "name = \"x\"\n{text}\n[[variant]]\nkernel = \"debian:6.1\"\n\
+             [[workload]]\nname = \"mprotect\"\n"
+        );
+        file::parse(Path::new("x.toml"), &text, None).unwrap().experiment
+    }
+
+    #[test]
+    fn differences_are_listed_by_key() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let mut second = experiment("boots = 4\n[machine]\ncpus = 2\nmemory = \"1G\"");
+        second.name = "y".into();
+        second.variants[0].cmdline = "quiet".into();
+        let told = differences((&first, Reading::USUAL), (&second, Reading::USUAL))
+            .into_iter()
+            .map(|it| {
+                let or_usual = |value: Option<String>| value.unwrap_or_else(|| "usual".into());
+                format!("{}: {} and {}\n", it.key, or_usual(it.first), or_usual(it.second))
+            });
+        insta::assert_snapshot!(told.collect::<String>());
+        assert_eq!(differences((&first, Reading::USUAL), (&first, Reading::USUAL)), []);
+    }
+
+    #[test]
+    fn programs_with_the_same_name_differ_by_their_contents() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let with = |digest: &str| {
+            let mut experiment = first.clone();
+            let digest = Some(digest.to_owned());
+            experiment.workloads[0].program = Some(Pinned { name: "bin/x".into(), digest });
+            experiment
+        };
+        let keys: Vec<_> = differences((&with("1"), Reading::USUAL), (&with("2"), Reading::USUAL))
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
+        assert_eq!(keys, ["contents of x of mprotect"]);
+    }
+
+    #[test]
+    fn kernels_with_the_same_name_differ_by_their_images() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let mut second = first.clone();
+        second.variants[0].kernel.name.push_str(" another");
+        let keys: Vec<_> = differences((&first, Reading::USUAL), (&second, Reading::USUAL))
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
+        assert_eq!(keys, [format!("variant.{}.kernel", first.variants[0].name)]);
+    }
+}

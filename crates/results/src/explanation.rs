@@ -1,0 +1,223 @@
+//! Explains the difference between two stored variants of exact mode. Text, page and JSON are made from the
+//! result.
+
+use std::collections::BTreeSet;
+
+use boot::code_difference;
+use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
+use kernels::Cache;
+use model::{CostRow, Experiment, INSTRUCTIONS, Kept, Place, Point, Source, WorkloadUse};
+use store::{Archive, Detail, ExperimentId};
+
+use crate::across::Stored;
+use crate::analysis::{AnalysisError, place_of, read};
+
+/// The sources whose counters are attributed.
+const COUNTED: [&str; 1] = [Source::Vmstat.name()];
+
+/// Which difference is to be explained.
+#[derive(Clone, Debug)]
+pub struct ExplanationQuestion {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The names of the baseline and of the other variant.
+    pub variants: [String; 2],
+    /// The workload; `None` for the only one.
+    pub workload: Option<String>,
+    /// The phase; `None` for the measured phases together.
+    pub phase: Option<String>,
+    /// The name of the cost; `None` for instructions.
+    pub cost: Option<String>,
+}
+
+/// The explanation of a difference, and the boots that it is of.
+pub struct Explained {
+    /// The explanation.
+    pub explanation: Explanation,
+    phase: Option<String>,
+    used: WorkloadUse,
+    experiment: Experiment,
+    places: [usize; 2],
+    kept: Vec<Kept>,
+}
+
+impl Explained {
+    /// Explains a difference. Functions are marked by their code if the cache has both kernels.
+    pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
+        let id = asked.experiment;
+        let phase = asked.phase.clone();
+        let cost = asked.cost.clone();
+        let Found { experiment, kept, places, used } = find(store, asked)?;
+        if experiment.mode.is_measured() {
+            return Err(AnalysisError::NotCounted(id));
+        }
+        let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
+        check_cost(cost, &used, &kept)?;
+        let [base, new] = sides(&experiment, places, &kept);
+        let kernels = places.map(|place| &experiment.variants[place].kernel);
+        let cache = Cache::open().map_err(|error| error.to_string());
+        let code = cache.and_then(|cache| code_difference(&cache, kernels));
+        let explanation = explain(&base, &new, &used, experiment.boots, cost).with_code(code);
+        check(&explanation, id, phase.as_deref())?;
+        Ok(Self { explanation, phase, used, experiment, places, kept })
+    }
+
+    /// Where the instructions of each measured phase went.
+    pub fn headlines(&self) -> Vec<Headline> {
+        headlines(&self.explanation, &self.used, |phase| self.of_phase(Some(phase)))
+    }
+
+    /// The call paths of the phase that was asked for.
+    pub fn paths(&self) -> Paths {
+        self.of_phase(self.phase.as_deref())
+    }
+
+    fn of_phase(&self, phase: Option<&str>) -> Paths {
+        let [base, new] = sides(&self.experiment, self.places, &self.kept);
+        paths(&base, &new, &self.used, (phase, &self.explanation.cost.name))
+    }
+}
+
+/// What a question is about.
+pub(super) struct Found {
+    pub experiment: Experiment,
+    pub kept: Vec<Kept>,
+    /// The places of both variants.
+    pub places: [usize; 2],
+    pub used: WorkloadUse,
+}
+
+/// Finds variants and workload, and reads their boots.
+pub(super) fn find(
+    store: &dyn Archive,
+    asked: ExplanationQuestion,
+) -> Result<Found, AnalysisError> {
+    let ExplanationQuestion { experiment: id, variants, workload, .. } = asked;
+    let Stored { experiment, kept, .. } = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+    let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
+    let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
+    if point(places[0]) != point(places[1]) {
+        return Err(AnalysisError::OtherPoint(variants));
+    }
+    let used = used(&experiment, workload.as_deref())?.clone();
+    Ok(Found { experiment, kept, places, used })
+}
+
+pub(super) fn sides<'a>(
+    experiment: &'a Experiment,
+    places: [usize; 2],
+    kept: &'a [Kept],
+) -> [VariantBoots<'a>; 2] {
+    places.map(|place| VariantBoots::of(&experiment.variants[place], kept))
+}
+
+fn used<'a>(
+    experiment: &'a Experiment,
+    asked: Option<&str>,
+) -> Result<&'a WorkloadUse, AnalysisError> {
+    let found = match (asked, experiment.workloads.as_slice()) {
+        (None, [only]) => Some(only),
+        (None, _) => None,
+        (Some(asked), all) => all.iter().find(|used| used.manifest.name == asked),
+    };
+    let known = || experiment.workloads.iter().map(|used| used.manifest.name.clone()).collect();
+    found.ok_or_else(|| AnalysisError::NoWorkload {
+        asked: asked.map(str::to_owned),
+        known: known(),
+    })
+}
+
+/// Checks that boots have this cost by function.
+fn check_cost(asked: &str, used: &WorkloadUse, kept: &[Kept]) -> Result<(), AnalysisError> {
+    let mut known = BTreeSet::new();
+    for profile in kept.iter().flat_map(|kept| &kept.boot.profiles) {
+        let is_function = |row: &CostRow<'_>| matches!(row.place, Place::Function { .. });
+        if profile.workload == used.manifest.name {
+            let rows = profile.costs.rows().filter(is_function);
+            let cells = rows.flat_map(|row| row.cells);
+            known.extend(cells.map(|it| &*profile.costs.costs()[usize::from(it.cost)].name));
+        }
+    }
+    match known.is_empty() || known.contains(asked) {
+        true => Ok(()),
+        false => Err(AnalysisError::NoCost {
+            asked: asked.to_owned(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
+    }
+}
+
+/// Checks that there is something to show.
+fn check(
+    explanation: &Explanation,
+    experiment: ExperimentId,
+    phase: Option<&str>,
+) -> Result<(), AnalysisError> {
+    let workload = explanation.workload.clone();
+    if explanation.all.is_none() {
+        let lacking = [&explanation.base, &explanation.new].into_iter().find(|it| it.seeds == 0);
+        let variant = lacking.map_or(String::new(), |side| side.name.clone());
+        return Err(AnalysisError::NoProfile { variant, workload, experiment });
+    }
+    if explanation.section(phase).is_none() {
+        let phases = explanation.phases.iter().flat_map(|section| section.phase.clone());
+        return Err(AnalysisError::NoPhaseOf {
+            workload,
+            asked: phase.unwrap_or_default().to_owned(),
+            known: phases.filter(|it| !it.is_empty()).collect(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Manifest, Millis, Mode, Reading, Variant};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_explained_is_refused_with_what_there_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = store::open(&directory.path().join("store.db")).unwrap();
+        let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
+        let used = |name: &str| {
+            WorkloadUse::new(Manifest { name: name.into(), ..Manifest::default() }, 1, Millis(1))
+        };
+        let mut experiment = Experiment {
+            name: "x".into(),
+            mode: Mode::Exact,
+            variants: ["old", "new"].map(named).into(),
+            workloads: ["fault", "nas"].map(used).into(),
+            boots: 1,
+            ..Experiment::default()
+        };
+        let exact = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
+        experiment.mode = Mode::Measured;
+        let measured = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
+        for (experiment, new, workload, told) in [
+            (
+                measured,
+                "new",
+                Some("nas"),
+                "experiment 2 ran in measured mode, which does not count",
+            ),
+            (exact, "newer", None, "there is no variant `newer`; there are: old, new"),
+            (exact, "new", None, "name one of the workloads with --workload: fault, nas"),
+            (exact, "new", Some("ns"), "there is no workload `ns`; there are: fault, nas"),
+            (
+                exact,
+                "new",
+                Some("nas"),
+                "`old` has no complete boot with a profile of nas: `faultl",
+            ),
+        ] {
+            let variants = ["old", new].map(str::to_owned);
+            let workload = workload.map(str::to_owned);
+            let asked =
+                ExplanationQuestion { experiment, variants, workload, phase: None, cost: None };
+            let error = Explained::of(&*store, asked).err().unwrap().to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+}

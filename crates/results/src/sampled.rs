@@ -1,0 +1,53 @@
+//! Compares the sampled profiles of two stored variants. Text, page and JSON are made from the result.
+
+use compare::{
+    Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
+};
+use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
+use store::Archive;
+
+use crate::analysis::AnalysisError;
+use crate::explanation::{ExplanationQuestion, Found, find, sides};
+
+/// The sampled profiles of two variants.
+pub struct SampledProfiles {
+    /// Their difference.
+    pub difference: SampledDifference,
+    used: WorkloadUse,
+    experiment: Experiment,
+    places: [usize; 2],
+    kept: Vec<Kept>,
+}
+
+impl SampledProfiles {
+    /// Compares two variants of an experiment of measured mode.
+    pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
+        let (id, phase) = (asked.experiment, asked.phase.clone());
+        let Found { experiment, mut kept, places, used } = find(store, asked)?;
+        let judging = Judging::of(&Results::of(&experiment, Reading::USUAL, &kept));
+        let (steady, part) = steady_profiles(&sides(&experiment, places, &kept), &used, &judging);
+        for (boot, profiles) in steady {
+            if let Some(kept) = kept.iter_mut().find(|kept| kept.id == boot) {
+                kept.boot.profiles = profiles;
+            }
+        }
+        let [base, new] = sides(&experiment, places, &kept);
+        let difference = sampled([&base, &new], &used, phase.as_deref(), &judging);
+        let difference = SampledDifference { part, ..difference };
+        if let Some(side) = difference.sides.iter().find(|side| side.boots == 0) {
+            return Err(AnalysisError::NotSampled { variant: side.name.clone(), experiment: id });
+        }
+        if let Some(asked) = phase.filter(|phase| !difference.phases.contains(phase)) {
+            let known = difference.phases.iter().filter(|it| !it.is_empty()).cloned().collect();
+            let workload = difference.workload;
+            return Err(AnalysisError::NoPhaseOf { workload, asked, known });
+        }
+        Ok(Self { difference, used, experiment, places, kept })
+    }
+
+    /// The call paths of the phase that was asked for, with the samples of a boot.
+    pub fn paths(&self) -> Paths {
+        let [base, new]: [VariantBoots<'_>; 2] = sides(&self.experiment, self.places, &self.kept);
+        paths(&base, &new, &self.used, (self.difference.phase.as_deref(), SAMPLES))
+    }
+}

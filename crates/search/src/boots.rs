@@ -1,0 +1,78 @@
+//! Boots a kernel of a search.
+
+use lab::{Lab, RunError, RunOptions, RunSummary, Watch};
+use model::{Experiment, Host, Kept, Mode, Outcome, Source};
+use plan::Request;
+use store::Detail;
+
+/// Whether QEMU ended by a fault of its own. A commit at which it does so each time has no reading.
+fn is_crash(how: &str) -> bool {
+    ["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"]
+        .iter()
+        .any(|it| how.contains(it))
+}
+
+/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt each
+/// time ends the search: it says nothing about the kernel, and the next search repeats it.
+pub fn booted(
+    lab: &mut Lab,
+    request: &Request,
+    watch: &mut Watch<'_>,
+) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
+    // A seed that fails alone must not leave a commit without a reading. The search itself counts failures.
+    let options = RunOptions { keep_going: true, ..RunOptions::default() };
+    let summary = lab.run_locked(request, options, watch)?;
+    let stored = lab.store.experiment(summary.experiment)?;
+    let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
+    let detail = match stored.mode {
+        Mode::Measured => Detail::Ends(&counters),
+        Mode::Exact => Detail::Profiles(&counters),
+    };
+    let mut kept = lab.store.boots(summary.experiment, detail)?;
+    kept.retain(|kept| !kept.superseded && kept.boot.replicate < request.experiment.boots);
+    // Boots in parallel are stored as they end.
+    kept.sort_by_key(|kept| kept.boot.replicate);
+    for Kept { boot, .. } in &kept {
+        if let Outcome::Invalid(how) = &boot.outcome
+            && !is_crash(how)
+        {
+            return Err(RunError::Invalid { variant: boot.variant.clone(), how: how.clone() });
+        }
+    }
+    Ok((summary, stored, kept))
+}
+
+/// The boots whose figures can be compared with those of this host, and the number of the others: measured boots of other
+/// hosts.
+pub fn of_host(mut kept: Vec<Kept>, mode: Mode, host: &Host) -> (Vec<Kept>, u32) {
+    let all = kept.len();
+    let is_own = |kept: &Kept| kept.boot.facts.provenance.host.number() == host.number();
+    kept.retain(|kept| mode == Mode::Exact || is_own(kept));
+    let foreign = (all - kept.len()) as u32;
+    (kept, foreign)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, BootId};
+
+    use super::*;
+
+    #[test]
+    fn measured_boots_of_other_hosts_are_no_readings() {
+        let host = |digit: &str| Host { id: digit.repeat(64), ..Host::default() };
+        let kept = |number: i64, digit: &str| {
+            let mut boot = Boot::default();
+            boot.facts.provenance.host = host(digit);
+            Kept { id: BootId(number), superseded: false, boot }
+        };
+        let all = || vec![kept(1, "1"), kept(2, "2"), kept(3, "1"), kept(4, "")];
+        let of = |mode, digit| {
+            let (own, foreign) = of_host(all(), mode, &host(digit));
+            (own.iter().map(|it| it.id.0).collect::<Vec<_>>(), foreign)
+        };
+        assert_eq!(of(Mode::Measured, "1"), (vec![1, 3], 2));
+        assert_eq!(of(Mode::Measured, "3"), (vec![], 4));
+        assert_eq!(of(Mode::Exact, "3"), (vec![1, 2, 3, 4], 0));
+    }
+}

@@ -1,0 +1,131 @@
+//! The range that a search searches.
+
+use kernels::{Cache, Commit, Error, History, Unbuilt};
+use lab::complete;
+use model::{Build, Pinned, Variant, count};
+use plan::Search;
+
+use crate::options::Options;
+
+/// A variant and how its kernel is built.
+#[derive(Clone)]
+pub struct BuiltVariant {
+    /// The variant. Its kernel is the source.
+    pub variant: Variant,
+    /// What is made of the source.
+    pub build: Build,
+}
+
+/// The finished configuration of a variant that is built. The error is why it cannot have it.
+pub fn configuration(
+    search: &Search,
+    BuiltVariant { variant, build }: &BuiltVariant,
+    cache: &Cache,
+    say: &dyn Fn(&str),
+) -> Result<Result<String, Unbuilt>, Error> {
+    let mut build = complete(&search.experiment, variant, build);
+    let source = variant.kernel.name.parse()?;
+    match cache.configuration(&source, &build, say)? {
+        Err(unbuilt) if unbuilt.is_of_patch() && !build.patches.is_empty() => {
+            build.patches.clear();
+            cache.configuration(&source, &build, say)
+        }
+        finished => Ok(finished),
+    }
+}
+
+/// The changes between the two ends.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The commits, from the good end. After them the changes of options on the last commit, each after the one
+    /// before.
+    pub history: History,
+    /// Number of commits after the good end.
+    pub commits: usize,
+    /// The options in which the configurations of the ends differ.
+    pub options: Option<Options>,
+}
+
+impl Range {
+    /// Reads the history, and compares the configurations of the ends on the code of the bad end. With a cache that
+    /// does not wait, options are left out while another process builds a kernel, and `say` is told so.
+    ///
+    /// # Errors
+    /// As [`History::read`], when a configuration cannot be had, or nothing differs.
+    pub fn read(search: &Search, cache: &Cache, say: &dyn Fn(&str)) -> Result<Self, Error> {
+        let [good, bad] = [&*search.good, &*search.bad];
+        let mut history = History::read(&search.tree, [good, bad], search.first_parent)?;
+        let commits = history.commits.len() - 1;
+        let mut options = None;
+        if search.has_options() {
+            say("Comparing the configurations of the ends");
+            let kernel = Pinned::from(format!("git:{}", history.commits[commits].id).as_str());
+            let finished = |build: Build| {
+                let variant = Variant { kernel: kernel.clone(), ..search.variant.clone() };
+                let variant = BuiltVariant { variant, build };
+                let why = |unbuilt: Unbuilt| Error::Config(format!("{bad} {}", unbuilt.problem()));
+                configuration(search, &variant, cache, say)?.map_err(why)
+            };
+            let other = Build { config: search.bad_config.clone(), ..search.build() };
+            let both = finished(search.build()).and_then(|good| Ok((good, finished(other)?)));
+            options = match both {
+                Ok((good, bad)) => Some(Options::between(good, bad)),
+                Err(Error::Locked(held)) if !cache.waits() && commits > 0 => {
+                    say(&format!("Which options differ is not known yet: {held}"));
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        for change in options.iter().flat_map(|options| &options.changes) {
+            history.commits.push(Commit {
+                id: change.option.clone(),
+                subject: change.values.join(" -> "),
+                parents: Vec::new(),
+                places: vec![history.commits.len() - 1],
+            });
+        }
+        if history.commits.len() == 1 {
+            let with = if options.is_some() { " with the same options" } else { "" };
+            let problem = format!(
+                "`{good}` and `{bad}` are the same commit{with}; name another commit, or another configuration with \
+                 --good-config or --bad-config"
+            );
+            return Err(Error::Tree { path: search.tree.clone(), problem });
+        }
+        Ok(Self { history, commits, options })
+    }
+
+    /// The place of the bad end.
+    pub fn bad(&self) -> usize {
+        self.history.commits.len() - 1
+    }
+
+    /// Number of changes of options.
+    pub fn options(&self) -> usize {
+        self.bad() - self.commits
+    }
+
+    /// The place of the bad end's code with the good end's configuration, if both code and options change.
+    pub fn parting(&self) -> Option<usize> {
+        (self.commits > 0 && self.options() > 0).then_some(self.commits)
+    }
+
+    /// What lies between the ends: `63 commits and 14 options from v6.1 to v6.4`.
+    pub fn between(&self, search: &Search) -> String {
+        let [good, bad] = search.ends();
+        let commits = count(self.commits, "commit");
+        let what = match (self.commits, self.options()) {
+            (_, 0) => commits,
+            (0, options) => count(options, "option"),
+            (_, options) => format!("{commits} and {}", count(options, "option")),
+        };
+        format!("{what} from {good} to {bad}")
+    }
+
+    /// About how many kernels a search of one step tries: the two ends, the one between commits and options, one for
+    /// each halving, and if the culprit is proven, one with it reverted.
+    pub fn kernels(&self, proves: bool) -> u32 {
+        2 + u32::from(proves) + u32::from(self.parting().is_some()) + self.bad().ilog2()
+    }
+}

@@ -1,0 +1,435 @@
+//! Decides which commit is tried next, until the search has an answer.
+
+use std::collections::BTreeMap;
+
+use ::culprit::{Contracted, Exact, History, Measured, SearchEnding, exact, level, measured};
+use boot::code_difference;
+use compare::{Signal, VariantBoots, explain};
+use fixedbitset::FixedBitSet;
+use kernels::ChangedFile;
+use lab::{Progress, RunError, Watch};
+use model::{INSTRUCTIONS, Mode};
+
+use crate::trial::Trials;
+
+/// What a reading costs: a boot; with the build of a kernel that differs from a built one in C files only; with another
+/// build, which compiles most files again.
+const COSTS: [f64; 3] = [1.0, 2.0, 6.0];
+
+/// Boots of an end in measured mode that can be wanted to tell the ends apart.
+const MOST_BOOTS: u32 = 20;
+
+/// A step, by places in the history.
+pub struct Found {
+    /// The commits that can be its cause, with their probabilities.
+    pub commits: Vec<(usize, f64)>,
+    /// The commits around it that were read.
+    pub ends: [usize; 2],
+    /// The levels there.
+    pub levels: [f64; 2],
+}
+
+/// What comes next.
+enum Next {
+    Try {
+        place: usize,
+        boots: u32,
+        /// The places that can still be the culprit, with their probabilities. Empty if there is not one culprit, or
+        /// it is not known whether there is any.
+        left: Vec<(usize, f64)>,
+    },
+    End(SearchEnding),
+    Found(Vec<Found>),
+}
+
+/// A search under way.
+pub struct Seeker<'a> {
+    /// The commits tried so far.
+    pub trials: Trials<'a>,
+    /// The share of the change that the figure holds; `None` if its phase does not change beyond luck.
+    pub share: Option<f64>,
+    /// The answer.
+    pub steps: Vec<Found>,
+    /// The places that can be the culprit, if there is only one, with their probabilities.
+    pub left: Vec<(usize, f64)>,
+    /// In measured mode, the probability of each commit to be a step.
+    pub posterior: Vec<f64>,
+    /// Commits that change nothing that a build reads.
+    pub without_effect: usize,
+    /// The files that each commit changes against each parent.
+    changes: Vec<Vec<Vec<ChangedFile>>>,
+}
+
+impl<'a> Seeker<'a> {
+    /// A search that has not tried anything.
+    pub fn new(trials: Trials<'a>) -> Result<Self, RunError> {
+        Ok(Self {
+            changes: trials.history.changes()?,
+            trials,
+            share: Some(1.0),
+            steps: Vec::new(),
+            left: Vec::new(),
+            posterior: Vec::new(),
+            without_effect: 0,
+        })
+    }
+
+    /// Tries commits until there is an answer.
+    pub fn seek(&mut self, watch: &mut Watch<'_>) -> Result<SearchEnding, RunError> {
+        let boots = self.trials.search.experiment.boots;
+        for end in [0, self.trials.bad()] {
+            self.trials.boot(end, boots, watch)?;
+            if self.trials.problem(end).is_some() {
+                return Ok(self.no_end(end));
+            }
+        }
+        let mut signals = self.signals()?.into_iter();
+        loop {
+            self.read(signals.next().unwrap_or((Signal::Instructions(None), Some(1.0))));
+            let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
+            let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
+            if signals.len() == 0 {
+                let figure = self.trials.signal().to_string();
+                return Err(RunError::NoFigure { end: self.name(end), figure });
+            }
+        }
+        watch(Progress::Message(&format!("Figure: {}", self.trials.signal())));
+        let mut groups = self.groups();
+        loop {
+            let (place, boots) = match self.next(&groups) {
+                Next::Try { place, boots, left } => {
+                    if !left.is_empty() {
+                        self.trials.left = left.len();
+                    }
+                    self.left = left;
+                    (place, boots)
+                }
+                Next::End(ending) => return Ok(ending),
+                Next::Found(steps) if steps.is_empty() => return Ok(SearchEnding::Drift),
+                Next::Found(steps) => {
+                    self.steps = steps;
+                    return Ok(SearchEnding::Found);
+                }
+            };
+            if self.trials.search.budget.is_some_and(|budget| self.trials.effort.spent >= budget) {
+                return Ok(SearchEnding::Budget);
+            }
+            let before = self.trials.len();
+            if let Some(again) = self.trials.again(place, boots) {
+                watch(Progress::Message(&again));
+            }
+            self.trials.boot(place, boots, watch)?;
+            if self.trials.len() > before {
+                // Its build may have read files that no other did.
+                groups = self.groups();
+            }
+            let has_figures = self.trials.figures(place).len() >= boots as usize;
+            if self.trials.problem(place).is_some() || has_figures {
+                continue;
+            }
+            let lacking = self.trials.commit(place);
+            let signal = self.trials.signal();
+            match signals.next() {
+                // Such as a function that this kernel does not have.
+                Some(other) => {
+                    watch(Progress::Message(&format!(
+                        "{} has no {signal}: now {}",
+                        lacking.short(),
+                        other.0
+                    )));
+                    self.read(other);
+                }
+                None => self.trials.lacks(place, format!("not every boot has {signal}")),
+            }
+        }
+    }
+
+    fn read(&mut self, (signal, share): (Signal, Option<f64>)) {
+        self.share = share;
+        self.trials.use_signal(signal);
+    }
+
+    /// The commits, those that give the same kernel as one.
+    fn groups(&mut self) -> Contracted {
+        let commits = &self.trials.history.commits;
+        let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
+        let is_without_effect = |commit: usize, parent: usize| {
+            // The change of an option is no change of files.
+            let files = self.changes[commit].get(parent);
+            files.is_some_and(|files| !files.iter().any(|change| self.matters(change)))
+        };
+        let groups = Contracted::new(&parents, is_without_effect);
+        let without_effect = commits.len() - groups.groups.len();
+        let groups = match self.trials.search.experiment.mode {
+            Mode::Exact => groups,
+            // A boot of a kernel must not count once for each commit that gives it.
+            Mode::Measured => {
+                let whole = History::new(parents.clone());
+                let same = self.trials.same(&whole);
+                Contracted::new(&parents, |commit, parent| {
+                    let before = parents[commit][parent];
+                    let is_within = |[first, last]: &[usize; 2]| {
+                        whole.has(before, *first) && whole.has(*last, commit)
+                    };
+                    is_without_effect(commit, parent) || same.iter().any(is_within)
+                })
+            }
+        };
+        self.without_effect = without_effect;
+        groups
+    }
+
+    /// Whether a build of these kernels can read a changed file.
+    fn matters(&self, change: &ChangedFile) -> bool {
+        let inputs = self.trials.inputs.as_ref().filter(|_| self.trials.kernels() > 0);
+        inputs.is_none_or(|inputs| inputs.matter(change))
+    }
+
+    /// The ending if an end has no figure.
+    fn no_end(&self, end: usize) -> SearchEnding {
+        let problem = self.trials.problem(end).unwrap_or_default();
+        SearchEnding::NoEnd(format!("{} {problem}", self.name(end)))
+    }
+
+    /// An end as the user named it.
+    fn name(&self, end: usize) -> String {
+        let [good, bad] = self.trials.search.ends();
+        if end == 0 { good } else { bad }
+    }
+
+    /// The level of the bad end's code with the good end's configuration, if both differ.
+    pub fn code(&mut self) -> Option<f64> {
+        let groups = self.groups();
+        level(self.trials.figures(self.place(self.parting(&groups)?, &groups)))
+    }
+
+    /// The group after which only options change.
+    fn parting(&self, groups: &Contracted) -> Option<usize> {
+        let place = self.trials.range.parting()?;
+        groups.groups.iter().position(|own| own.contains(&place))
+    }
+
+    fn next(&mut self, groups: &Contracted) -> Next {
+        let (readings, unreadable) = self.readings(groups);
+        if self.trials.search.experiment.mode == Mode::Exact {
+            return self.exact(groups, &readings, &unreadable);
+        }
+        let (next, posterior) = self.measured(groups, readings, &unreadable);
+        self.posterior = vec![0.0; self.trials.history.commits.len()];
+        // The others of a group change nothing.
+        for (group, probability) in groups.groups.iter().zip(posterior) {
+            self.posterior[group[0]] = probability;
+        }
+        next
+    }
+
+    fn exact(
+        &self,
+        groups: &Contracted,
+        readings: &BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> Next {
+        let place = |node| self.place(node, groups);
+        let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
+        let kept = |node| {
+            let number = self.trials.effort.kept(self.trials.commit(place(node)).short())?;
+            Some((node, number))
+        };
+        let search = Exact {
+            history: &groups.history,
+            least: self.trials.signal().least(base),
+            readings,
+            unreadable,
+            kept: &(0..groups.history.len()).filter_map(kept).collect(),
+            parting: self.parting(groups),
+            seeds: self.trials.search.experiment.boots as usize,
+            all: self.trials.search.all,
+        };
+        match search.next() {
+            exact::Next::Read(node, boots) => {
+                let left = of_groups(groups, &alike(&search.left().unwrap_or_default()));
+                Next::Try { place: place(node), boots: boots as u32, left }
+            }
+            exact::Next::NoDifference => Next::End(SearchEnding::NoDifference),
+            exact::Next::Hidden(..) => Next::End(SearchEnding::Hidden),
+            exact::Next::NoEnd(node) => Next::End(self.no_end(place(node))),
+            exact::Next::Found(steps) => {
+                Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
+            }
+        }
+    }
+
+    /// What comes next, and the probability of each group to be a step.
+    fn measured(
+        &self,
+        groups: &Contracted,
+        readings: BTreeMap<usize, Vec<f64>>,
+        unreadable: &FixedBitSet,
+    ) -> (Next, Vec<f64>) {
+        let place = |node| self.place(node, groups);
+        let has_problem = |end: &usize| self.trials.problem(*end).is_some();
+        if let Some(end) = [0, self.trials.bad()].into_iter().find(has_problem) {
+            return (Next::End(self.no_end(end)), Vec::new());
+        }
+        let each = |(node, figures): (usize, Vec<f64>)| {
+            figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
+        };
+        let costs = self.costs(groups);
+        let is_unread = |node: &usize| !readings.contains_key(node) && !unreadable.contains(*node);
+        let parting = self.parting(groups).filter(is_unread);
+        let search = Measured {
+            history: &groups.history,
+            readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
+            unreadable,
+            cost: &|node| costs[node],
+            confidence: self.trials.search.confidence,
+        };
+        let differ = self.trials.change().and_then(|change| change.beyond_luck()) == Some(true);
+        let (next, posterior) = search.next();
+        let next = match next {
+            measured::Next::Found(steps) if steps.is_empty() => {
+                Next::End(SearchEnding::NoDifference)
+            }
+            // A stray boot of an end later on, which the model allows for, must not end the search.
+            _ if !differ && self.trials.len() == 2 => self.more_of_ends(),
+            measured::Next::Read { node, left } => {
+                let more = self.trials.figures(place(node)).len() as u32 + 1;
+                let (node, boots) = match parting {
+                    Some(node) => (node, self.trials.search.experiment.boots),
+                    None => (node, more),
+                };
+                Next::Try { place: place(node), boots, left: of_groups(groups, &left) }
+            }
+            measured::Next::Found(steps) => {
+                let found = |step: measured::Likely| Found {
+                    commits: of_groups(groups, &step.commits),
+                    ends: step.ends.map(place),
+                    levels: step.levels,
+                };
+                Next::Found(steps.into_iter().map(found).collect())
+            }
+        };
+        (next, posterior)
+    }
+
+    /// Further boots of the end that has fewer, as long as they can tell the ends apart.
+    fn more_of_ends(&self) -> Next {
+        let bad = self.trials.bad();
+        let boots = |end: usize| self.trials.figures(end).len() as u32;
+        let fewer = if boots(0) <= boots(bad) { 0 } else { bad };
+        match boots(fewer) {
+            MOST_BOOTS.. => Next::End(SearchEnding::NoDifference),
+            number => {
+                let boots = (2 * number).min(MOST_BOOTS);
+                Next::Try { place: fewer, boots, left: self.left.clone() }
+            }
+        }
+    }
+
+    /// The figures of each group, and the groups without one.
+    fn readings(&self, groups: &Contracted) -> (BTreeMap<usize, Vec<f64>>, FixedBitSet) {
+        let mut readings = BTreeMap::new();
+        let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
+        for node in 0..groups.history.len() {
+            let place = self.place(node, groups);
+            let figures = self.trials.figures(place);
+            if self.trials.problem(place).is_some() {
+                unreadable.insert(node);
+            } else if !figures.is_empty() {
+                readings.insert(node, figures.to_vec());
+            }
+        }
+        (readings, unreadable)
+    }
+
+    /// The place of the commit that stands for a group: an end, or one that was tried already, or the first.
+    fn place(&self, node: usize, groups: &Contracted) -> usize {
+        let own = &groups.groups[node];
+        if own.contains(&self.trials.bad()) && node > 0 {
+            return self.trials.bad();
+        }
+        let tried = own.iter().find(|place| self.trials.trial(**place).is_some());
+        *tried.unwrap_or(&own[0])
+    }
+
+    /// What a reading of each group costs.
+    fn costs(&self, groups: &Contracted) -> Vec<f64> {
+        let history = &groups.history;
+        let nodes = 0..history.len();
+        let is_built = |node: &usize| self.trials.trial(self.place(*node, groups)).is_some();
+        let built: Vec<usize> = nodes.clone().filter(is_built).collect();
+        let is_shared = |change: &ChangedFile| !change.path.ends_with(".c") && self.matters(change);
+        let is_wide = |node: &usize| {
+            let place = groups.groups[*node][0];
+            // A merge has the changes of the commits that it merges.
+            let is_merge = self.trials.history.commits[place].places.len() > 1;
+            match self.changes.get(place).and_then(|of_parents| of_parents.first()) {
+                Some(files) => !is_merge && files.iter().any(is_shared),
+                // The change of an option.
+                None => place > 0,
+            }
+        };
+        let wide: FixedBitSet = nodes.clone().filter(is_wide).collect();
+        let is_near = |one: usize, other: usize| {
+            let mut apart = history.ancestors(one).clone();
+            apart.symmetric_difference_with(history.ancestors(other));
+            apart.is_disjoint(&wide)
+        };
+        let cost = |node: usize| match is_built(&node) {
+            true => COSTS[0],
+            false if built.iter().any(|other| is_near(node, *other)) => COSTS[1],
+            false => COSTS[2],
+        };
+        nodes.map(cost).collect()
+    }
+
+    fn of_step(&self, step: &exact::Step, groups: &Contracted) -> Found {
+        let ends = [step.before, step.after].map(|node| self.place(node, groups));
+        Found {
+            commits: of_groups(groups, &alike(&step.commits)),
+            ends,
+            levels: ends.map(|end| self.trials.level(end)),
+        }
+    }
+
+    /// The figures that the user asked for, or those that tell the ends apart best, in order.
+    fn signals(&self) -> Result<Vec<(Signal, Option<f64>)>, RunError> {
+        let asked = &self.trials.search.asked;
+        if let Some(row) = asked.metric.as_ref().or(asked.counter.as_ref()) {
+            return self.trials.row(row).map(|signal| vec![(signal, Some(1.0))]);
+        }
+        if let Some(function) = &asked.function {
+            return Ok(vec![(Signal::Function(function.clone(), asked.phase.clone()), Some(1.0))]);
+        }
+        if asked.phase.is_some() {
+            return Ok(vec![(Signal::Instructions(asked.phase.clone()), Some(1.0))]);
+        }
+        if self.trials.search.experiment.mode == Mode::Measured {
+            let row = Signal::of_comparison(&self.trials.comparison());
+            return Ok(row.into_iter().map(|signal| (signal, Some(1.0))).collect());
+        }
+        let (experiment, kept) = self.trials.ends();
+        let used = &experiment.workloads[0];
+        let [good, bad] = [0, 1].map(|end| VariantBoots::of(&experiment.variants[end], &kept));
+        let kernels = [0, 1].map(|end| &experiment.variants[end].kernel);
+        let code = code_difference(&self.trials.lab.cache, kernels);
+        let explanation =
+            explain(&good, &bad, used, experiment.boots, INSTRUCTIONS).with_code(code);
+        let mut signals = Signal::of_explanation(&explanation, used);
+        if self.trials.search.all {
+            // One function does not have every step of the phase.
+            signals.retain(|(signal, _)| matches!(signal, Signal::Instructions(_)));
+        }
+        Ok(signals)
+    }
+}
+
+/// The places of groups. The others of a group change nothing.
+fn of_groups(groups: &Contracted, nodes: &[(usize, f64)]) -> Vec<(usize, f64)> {
+    nodes.iter().map(|(node, share)| (groups.groups[*node][0], *share)).collect()
+}
+
+/// Each as likely as the others.
+fn alike(nodes: &[usize]) -> Vec<(usize, f64)> {
+    nodes.iter().map(|node| (*node, 1.0 / nodes.len() as f64)).collect()
+}
