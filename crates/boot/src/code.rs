@@ -16,7 +16,7 @@ use crate::symbols::{SymbolReader, cached};
 
 /// A `vmlinux` that was read.
 pub struct Vmlinux {
-    /// The kernel's name.
+    /// The name of the kernel.
     pub name: String,
     bytes: Vec<u8>,
     symbols: Symbols,
@@ -37,19 +37,19 @@ pub enum CodeError {
     /// The file is no kernel.
     #[error("{path}: {problem}")]
     Image {
-        /// The file.
+        /// The file that is no kernel image.
         path: PathBuf,
-        /// The reason.
+        /// What is wrong with its bytes.
         problem: arch::image::Error,
     },
     /// Its functions are not known.
     #[error("{name}: {problem}{hint}")]
     Code {
-        /// The kernel.
+        /// The name of the kernel.
         name: String,
-        /// The reason.
+        /// Why its functions are not known.
         problem: code::Error,
-        /// What to do.
+        /// What to do about it; may be empty.
         hint: &'static str,
     },
 }

@@ -24,17 +24,17 @@ pub enum DiskError {
     /// An image cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// The image.
+        /// The image that cannot be made.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
     /// The file system of a disk cannot be made.
     #[error("the file system of disk {number} cannot be made: {error}")]
     Mkfs {
-        /// The disk.
+        /// The number of the disk, from 0.
         number: usize,
-        /// The reason.
+        /// Why it cannot be formatted.
         error: MkfsError,
     },
     /// The initial contents of a RAM disk are too large.
@@ -43,7 +43,7 @@ pub enum DiskError {
          use kind = \"pmem\""
     )]
     TooMuch {
-        /// The disk.
+        /// The number of the disk, from 0.
         number: usize,
     },
     /// The file system in exact mode is not the same as the first one.
@@ -52,9 +52,9 @@ pub enum DiskError {
          not be exact. Check whether it was updated meanwhile or is linked statically"
     )]
     Differs {
-        /// The disk.
+        /// The number of the disk, from 0.
         number: usize,
-        /// The program.
+        /// The program that makes its file system.
         tool: String,
     },
 }

@@ -13,9 +13,9 @@ pub enum BootError {
     /// A file of the boot cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// The file.
+        /// The file that cannot be read or written.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
     /// The machine could not be run.
@@ -29,7 +29,7 @@ pub enum BootError {
         "the symbols of {kernel} could not be read, because of the host: {how}. Run the same command again"
     )]
     Symbols {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// What the host did.
         how: String,

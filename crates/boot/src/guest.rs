@@ -18,9 +18,9 @@ const PLUGIN: &str = "libtcg.so";
 /// The guest's static binaries.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// The agent.
+    /// The program that is PID 1 in a guest.
     pub agent: PathBuf,
-    /// The built-in workloads.
+    /// The program that has the built-in workloads.
     pub workloads: PathBuf,
     /// The library that makes the file systems of disks the same each time. It is used on the host, and only
     /// for disks.

@@ -19,11 +19,11 @@ use crate::{Bootable, engine};
 pub struct Inspection {
     /// The cache of kernels.
     pub cache: Cache,
-    /// The guest's programs.
+    /// The programs that run in the guest.
     pub guest: Guest,
-    /// The kernel's name.
+    /// The name of the kernel.
     pub kernel: String,
-    /// The machine.
+    /// The machine that boots it.
     pub machine: Machine,
     /// Words added to the kernel's command line.
     pub cmdline: String,

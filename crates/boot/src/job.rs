@@ -30,9 +30,9 @@ pub enum JobError {
     /// A program that goes into the guest cannot be read.
     #[error("{path}: {error}")]
     Read {
-        /// The program.
+        /// The program that cannot be read.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: std::io::Error,
     },
 }

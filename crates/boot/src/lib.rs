@@ -43,17 +43,17 @@ pub use memory::{TooLarge, check_memory};
 
 /// The inputs that all boots of one variant share.
 pub struct Bootable<'a> {
-    /// The experiment.
+    /// The experiment that the boot is for.
     pub experiment: &'a Experiment,
-    /// The variant.
+    /// The variant of the experiment that boots.
     pub variant: &'a Variant,
-    /// Its kernel.
+    /// The kernel of the variant.
     pub kernel: &'a Kernel,
     /// Why it cannot be built from its source.
     pub unbuilt: Option<&'a Unbuilt>,
     /// The out-of-tree modules built for it.
     pub out_of_tree: &'a OutOfTree,
-    /// The guest's binaries.
+    /// The programs that run in the guest.
     pub guest: &'a Guest,
     /// The user space for its workloads, if they need one.
     pub userspace: Option<&'a Userspace>,

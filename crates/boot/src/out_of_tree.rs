@@ -9,7 +9,7 @@ use kernels::out_of_tree::Source;
 use kernels::{Cache, Error};
 use model::{Experiment, Kernel, Variant, WorkloadUse};
 
-/// Our own modules.
+/// The sources of our own kernel modules.
 const SOURCES: [Source; 2] = [
     Source { name: "pagealloc", text: include_str!("../../../workloads/pagealloc/pagealloc.c") },
     Source { name: "timevmalloc", text: include_str!("../../../workloads/vmalloc/timevmalloc.c") },

@@ -34,7 +34,7 @@ pub struct KernelCode {
 pub struct SymbolReader<'a> {
     /// The cache for the symbols.
     pub cache: &'a Cache,
-    /// The guest's programs.
+    /// The programs that run in the guest.
     pub guest: &'a Guest,
     /// The libraries that QEMU loads.
     pub libraries: &'a Libraries,

@@ -26,7 +26,7 @@ const MAX_FILES: usize = 20_000;
 const MAX_LINKS: usize = 40;
 /// Directories of the guest that have other contents than on the host.
 const OF_GUEST: [&str; 5] = ["/dev", "/faultline", "/init", "/proc", "/sys"];
-/// The guest's PATH.
+/// The directories of PATH in the guest.
 const PATH: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 /// Directories of libraries that the dynamic linker searches without a configuration.
 const LIBRARIES: [&str; 6] = [
@@ -40,7 +40,7 @@ const USUAL: &str = "[ awk basename cat chmod cp cut date dd dirname du echo env
                      head id kill ln ls mkdir mktemp mount mv nproc od printf ps pwd readlink rm rmdir sed seq \
                      sh sleep sort stat sync tail tee test timeout touch tr true truncate umount uname uniq wc \
                      xargs yes";
-/// The only account.
+/// `/etc/passwd` of the guest: root is the only account.
 const PASSWD: &str = "root:x:0:0::/:/bin/sh\n";
 const GROUP: &str = "root:x:0:\n";
 /// What is left out of Python's standard library.
@@ -81,9 +81,9 @@ pub enum BundleError {
     /// A file cannot be read.
     #[error("{path}: {error}")]
     Read {
-        /// The file.
+        /// The file that cannot be read or written.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
     /// No directory has the program.
@@ -92,7 +92,7 @@ pub enum BundleError {
     /// The program cannot be started.
     #[error("{path} {problem}")]
     Program {
-        /// The file.
+        /// The file that is not packed.
         path: PathBuf,
         /// What is wrong, and the remedy.
         problem: String,
@@ -102,7 +102,7 @@ pub enum BundleError {
     Library {
         /// The file that needs it.
         path: PathBuf,
-        /// The library.
+        /// The name of the library that is not found.
         library: String,
     },
     /// A script's interpreter is missing on this host.

@@ -14,7 +14,7 @@ use model::{BootId, count};
 use crate::log;
 use crate::output::SAID;
 
-/// A running boot.
+/// A boot whose progress is shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Running {
     /// A boot of the schedule, by its number.
@@ -22,12 +22,12 @@ enum Running {
     Replay(BootId),
 }
 
-/// Prints progress.
+/// Prints the progress of a run to standard error.
 pub struct Display {
     bars: MultiProgress,
     plain: bool,
     boots: usize,
-    /// The running boots.
+    /// The boots that run now, each with its text and its line.
     running: BTreeMap<Running, (String, ProgressBar)>,
     left: Option<Duration>,
     /// How many boots were stored since this display was made.

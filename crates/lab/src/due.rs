@@ -15,7 +15,7 @@ pub struct Plan {
     pub due: Vec<Due>,
 }
 
-/// A due boot.
+/// A boot that is in the schedule and not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Its number in the schedule, from 1.

@@ -22,9 +22,9 @@ pub enum RunError {
          booted: set `nodes` of the machine (--nodes)"
     )]
     Nodes {
-        /// The workload.
+        /// The name of the workload.
         workload: String,
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// How many it needs.
         wants: u32,
@@ -34,7 +34,7 @@ pub enum RunError {
     /// None of the kernels supports a workload.
     #[error("workload `{workload}` runs on none of the kernels; nothing was booted: {why}")]
     Unsupported {
-        /// The workload.
+        /// The name of the workload.
         workload: String,
         /// The reason for each kernel.
         why: String,
@@ -45,11 +45,11 @@ pub enum RunError {
         if near.is_empty() { String::new() } else { format!("; near names: {near}") }
     )]
     NoEvent {
-        /// The event.
+        /// The event that no kernel has.
         event: String,
-        /// The kernels.
+        /// The names of the kernels, separated by commas.
         kernels: String,
-        /// Similar names.
+        /// Events that may have been meant; may be empty.
         near: String,
     },
     /// The scratch directory cannot be used.
@@ -57,23 +57,23 @@ pub enum RunError {
     Scratch {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
     /// A user's program cannot be read.
     #[error("the program {}: {error}; nothing was booted", path.display())]
     Program {
-        /// The program.
+        /// The path of the program.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
     /// The figure of a search is in no table.
     #[error("no row is called `{name}`; there are: {known}")]
     NoRow {
-        /// The name.
+        /// The name that was asked for.
         name: String,
-        /// The rows.
+        /// The names of the rows that there are.
         known: String,
     },
     /// An end of a search does not have the figure that was asked for.
@@ -81,7 +81,7 @@ pub enum RunError {
     NoFigure {
         /// The end, as the user named it.
         end: String,
-        /// The figure.
+        /// The figure that was asked for.
         figure: String,
     },
     /// A kernel is not available.
@@ -101,7 +101,7 @@ pub enum RunError {
         "{variant}: a boot was invalid each time, because of the host: {how}. Run the same command again to continue"
     )]
     Invalid {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// What the host did.
         how: String,
@@ -112,11 +112,11 @@ pub enum RunError {
          their files are in {one} and {other}"
     )]
     NotExact {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
-        /// The seed.
+        /// The seed of both boots.
         seed: u32,
-        /// The first difference.
+        /// The first difference between both boots.
         difference: String,
         /// The directory of the first boot.
         one: PathBuf,
@@ -126,9 +126,9 @@ pub enum RunError {
     /// A replayed boot differs from the stored one.
     #[error("{boot} differs from the stored boot: {how}")]
     Changed {
-        /// The boot.
+        /// The number of the stored boot.
         boot: BootId,
-        /// The first difference.
+        /// The first difference between both boots.
         how: String,
     },
     /// A stored boot cannot be replayed.

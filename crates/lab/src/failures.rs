@@ -11,11 +11,11 @@ use crate::watch::{Progress, Watch};
 /// A variant whose boots were left out, because one had failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenUp {
-    /// Its name.
+    /// The name of the variant.
     pub variant: String,
     /// The seed of the failed boot.
     pub seed: u32,
-    /// How that ended.
+    /// How the boot that failed ended.
     pub outcome: Outcome,
     /// The number of boots that were left out.
     pub boots: usize,

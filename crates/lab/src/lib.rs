@@ -50,7 +50,7 @@ pub use watch::{Progress, Replayed, Watch};
 pub struct Lab {
     /// The cache of kernels.
     pub cache: Cache,
-    /// The guest's programs.
+    /// The programs that run in a guest.
     pub guest: Guest,
     /// The libraries that QEMU loads in exact mode.
     pub libraries: Libraries,
@@ -65,7 +65,7 @@ pub struct Lab {
 /// The options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Repeat failed boots.
+    /// Repeat boots that failed in an earlier run.
     pub retry_failed: bool,
     /// In exact mode: boot further seeds of a variant after one has failed.
     pub keep_going: bool,

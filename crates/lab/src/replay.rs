@@ -34,19 +34,19 @@ pub enum ReplayError {
     /// An input has changed.
     #[error("{boot} cannot be replayed: its {what} was {was} and is now {is}")]
     Input {
-        /// The boot.
+        /// The number of the stored boot.
         boot: BootId,
-        /// The input.
+        /// The input that has changed.
         what: &'static str,
         /// Its value in the stored boot.
         was: String,
-        /// Its value now.
+        /// What it is now.
         is: String,
     },
     /// The host invalidated the new boot.
     #[error("there is nothing to compare, because the new boot is invalid: {0}")]
     Invalid(String),
-    /// The host failed.
+    /// The host failed while the boot was repeated.
     #[error(transparent)]
     Run(#[from] RunError),
 }

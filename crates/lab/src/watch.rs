@@ -16,25 +16,25 @@ pub enum Progress<'a> {
         /// Boots that an earlier run did.
         done: usize,
     },
-    /// A boot begins.
+    /// A boot of the schedule begins.
     Boot {
         /// Its number among all boots, from 1.
         number: usize,
-        /// The variant.
+        /// The name of its variant.
         variant: &'a str,
     },
     /// What a boot does now: `booting`, or workload, iteration and phase.
     Doing {
         /// Its number among all boots, from 1.
         number: usize,
-        /// What it does.
+        /// What the boot does now.
         what: &'a str,
     },
     /// What the replay of a boot does now.
     Replaying {
-        /// The stored boot.
+        /// The number of the stored boot.
         boot: BootId,
-        /// What it does.
+        /// What its repetition does now.
         what: &'a str,
     },
     /// A boot was replayed.
@@ -43,9 +43,9 @@ pub enum Progress<'a> {
     Kept {
         /// Its number among all boots, from 1.
         number: usize,
-        /// The variant.
+        /// The name of its variant.
         variant: &'a str,
-        /// How it ended.
+        /// The outcome of the boot.
         outcome: &'a Outcome,
         /// How long it took.
         wall: Duration,
@@ -60,7 +60,7 @@ pub type Watch<'a> = dyn FnMut(Progress<'_>) + 'a;
 /// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {
-    /// The stored boot.
+    /// The number of the stored boot.
     pub boot: BootId,
     /// The first difference to it; `None` if there is none.
     pub difference: Option<String>,

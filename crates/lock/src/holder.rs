@@ -15,7 +15,7 @@ const MOST: usize = 200;
 /// A process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process ID.
+    /// The process ID of the holder.
     pub process: u32,
     /// Its command line, escaped; `None` if it has ended. Then a program that it started holds the lock.
     pub command: Option<String>,

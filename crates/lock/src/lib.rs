@@ -31,7 +31,7 @@ const SLACK: Duration = Duration::from_secs(1);
 /// A lock that another process holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The locked file.
+    /// The file whose lock is held.
     pub path: PathBuf,
     /// Who holds the lock, if the system tells.
     pub holder: Option<Holder>,
@@ -51,7 +51,7 @@ impl Held {
         Self { path: path.to_owned(), holder, span }
     }
 
-    /// Who holds it.
+    /// Who holds the lock, in words.
     pub fn by(&self) -> String {
         self.holder.as_ref().map_or("another process".to_owned(), Holder::to_string)
     }

@@ -119,13 +119,13 @@ pub struct FileForm {
     #[serde(default, skip_serializing)]
     pub build: BuildForm,
     machine: Spanned<MachineForm>,
-    /// What is sampled.
+    /// What the agent samples, and how often.
     pub sampler: Option<Spanned<Sampler>>,
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
     #[serde(skip_serializing)]
     matrix: Option<Spanned<MatrixForm>>,
-    /// What is searched.
+    /// Which change a search looks for.
     #[serde(skip_serializing)]
     pub culprit: Option<Spanned<CulpritForm>>,
     sweep: Option<Spanned<SweepForm>>,
@@ -148,11 +148,11 @@ fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     expecting = "expected a string, a number, true or false; write several values as one string: \"1,4\""
 )]
 pub enum Value {
-    /// A string.
+    /// A string, such as a size with its unit.
     Text(String),
     /// A whole number.
     Number(i64),
-    /// Another number.
+    /// A number with a fraction or an exponent.
     Decimal(f64),
     /// True or false.
     Flag(bool),

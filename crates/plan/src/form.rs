@@ -19,7 +19,7 @@ use toml::de::{DeTable, DeValue};
 
 use mistake::{Kind, Mistake};
 
-/// Reads a text.
+/// Reads a form from TOML. The error is the first mistake.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     let table = DeTable::parse(text).map_err(|error| Mistake {
         place: error.span(),
@@ -28,7 +28,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     read_table(table.get_ref())
 }
 
-/// Reads a table.
+/// Reads a form from a parsed table. The error is the first mistake.
 pub fn read_table<T: DeserializeOwned>(table: &DeTable<'_>) -> Result<T, Mistake> {
     T::deserialize(MapAccessDeserializer::new(Entries::of(table)))
 }

@@ -7,7 +7,7 @@ use model::{Build, Experiment, Reading, Variant, VariantReading};
 /// What a file or options ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// What is run.
+    /// What is run: the part that identifies the results.
     pub experiment: Experiment,
     /// How its figures are read.
     pub reading: Reading,

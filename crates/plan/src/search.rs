@@ -26,11 +26,11 @@ pub fn name(workload: &str) -> String {
 /// A search for the commit at which a workload's figure changed.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The git repository.
+    /// The git repository that has both ends.
     pub tree: PathBuf,
     /// The good end: any name of a commit.
     pub good: String,
-    /// The bad end.
+    /// The bad end: any name of a commit.
     pub bad: String,
     /// An older commit, which shows whether the bad end only returns to its level.
     pub reference: Option<String>,
@@ -44,7 +44,7 @@ pub struct Search {
     pub build: Build,
     /// The configuration of the bad end. That of the good end and of the commits between is that of `build`.
     pub bad_config: Option<String>,
-    /// The figure.
+    /// The figure whose change is searched.
     pub asked: Asked,
     /// Search every step beyond luck.
     pub all: bool,
@@ -103,7 +103,7 @@ impl Search {
 pub struct Asked {
     /// A row of the tables of metrics.
     pub metric: Option<String>,
-    /// A counter.
+    /// A row of the tables of counters.
     pub counter: Option<String>,
     /// Exact mode: a phase.
     pub phase: Option<String>,

@@ -10,7 +10,7 @@ pub const AT_MOST: u32 = 32;
 pub const FEWEST: u32 = 4;
 /// The hint for fewer boots.
 pub const TOO_FEW: &str = "the first look is at 4 boots of each variant: use 4 or more";
-/// The default margin.
+/// The default margin: differences up to 1 % count as none.
 pub const MARGIN: Share = Share(0.01);
 /// The hint for an invalid margin.
 pub const NO_MARGIN: &str = "use a share above 0% and below 100%, such as 1%";
@@ -28,9 +28,9 @@ pub fn is_margin(Share(margin): Share) -> bool {
 /// Why no look can end a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// What is wrong.
+    /// What prevents a look from ending the run.
     pub problem: String,
-    /// The remedy.
+    /// What to change in the experiment.
     pub remedy: String,
 }
 

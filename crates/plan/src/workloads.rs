@@ -28,15 +28,15 @@ pub enum WorkloadError {
     /// No workload has this name.
     #[error("there is no workload `{name}`")]
     Unknown {
-        /// The requested name.
+        /// The name that was asked for.
         name: String,
-        /// The existing names.
+        /// The names of all workloads that are found.
         known: Vec<String>,
     },
     /// Another file was named in place of a manifest.
     #[error("{path} is not the manifest of a workload")]
     NoManifest {
-        /// Its path.
+        /// The path of the file that was named.
         path: String,
     },
     /// A manifest cannot be read, or is wrong.
@@ -50,17 +50,17 @@ pub enum WorkloadError {
     /// The manifest does not have this parameter.
     #[error("workload `{workload}` has no parameter `{parameter}`")]
     Parameter {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
-        /// The requested parameter.
+        /// The parameter that was asked for.
         parameter: String,
-        /// The existing parameters.
+        /// The parameters that the manifest has.
         known: Vec<String>,
     },
     /// The command names a placeholder that is neither a parameter nor a fact of the machine.
     #[error("the command of workload `{workload}` has `{{{placeholder}}}`, which is no parameter")]
     Placeholder {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
         /// The name between the braces.
         placeholder: String,
@@ -68,19 +68,19 @@ pub enum WorkloadError {
     /// Neither the command nor the user names a program.
     #[error("the command of workload `{workload}` names no program")]
     NoProgram {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
     },
     /// The command needs a disk, and the machine has none.
     #[error("workload `{workload}` needs a disk, and the machine has none")]
     NoDisk {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
     },
     /// The workload needs a file system, and the disk has none.
     #[error("workload `{workload}` needs a disk with a file system, and disk {disk} has none")]
     RawDisk {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
         /// The number of the disk.
         disk: usize,
@@ -88,19 +88,19 @@ pub enum WorkloadError {
     /// The workload needs swap space, and the machine has none.
     #[error("workload `{workload}` needs swap space, and the machine has none")]
     NoSwap {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
     },
     /// The value of a parameter is not of its type, or is too large for the disk.
     #[error("workload `{workload}` cannot have {parameter} = \"{value}\"")]
     Value {
-        /// The workload's name.
+        /// The name of the workload.
         workload: String,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: String,
-        /// Its value.
+        /// The value that was asked for.
         value: String,
-        /// The allowed values.
+        /// Which values the parameter can have.
         why: String,
     },
 }

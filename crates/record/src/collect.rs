@@ -37,7 +37,7 @@ pub struct Recording {
     pub lived: u64,
     /// The guest's own facts; `None` if the agent never started.
     pub hello: Option<Hello>,
-    /// All samples.
+    /// The samples of all workloads, in the order in which they were recorded.
     pub samples: Vec<Sample>,
     /// The times of each completed iteration.
     pub usage: Vec<Usage>,
@@ -55,7 +55,7 @@ pub struct Recording {
     pub left: Vec<Note>,
     /// Notes of the workloads.
     pub notes: Vec<Note>,
-    /// The kernel's log.
+    /// The kernel's log as the agent read it.
     pub log: String,
     /// Whether the log was truncated.
     pub log_cut: bool,

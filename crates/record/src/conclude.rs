@@ -24,9 +24,9 @@ use crate::{metrics, profile};
 /// boot can be identified.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The experiment's name.
+    /// The name of its experiment.
     pub experiment: String,
-    /// The variant's name.
+    /// The name of its variant.
     pub variant: String,
     /// The number of this boot of the variant.
     pub replicate: u32,

@@ -16,7 +16,7 @@ enum Stage {
     Iteration(u64),
     /// It failed and is about to end.
     Failed,
-    /// It has ended.
+    /// The agent has said that it is done.
     Ended,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Order<'a> {
         Ok(())
     }
 
-    /// Ends the iteration.
+    /// Ends the iteration and its phase.
     fn leave(&mut self) {
         self.stage = Stage::Idle;
         self.skip();

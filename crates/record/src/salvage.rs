@@ -23,10 +23,10 @@ pub enum SalvageError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// What the system reported.
         error: io::Error,
     },
-    /// The store failed.
+    /// The store cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

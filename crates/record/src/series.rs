@@ -8,7 +8,7 @@ use model::{Column, Source, WORKLOAD_SOURCE};
 
 use crate::table::{Budget, SeriesTable};
 
-/// Millionths in one.
+/// The factor that makes millionths, as which values of workloads are kept.
 const MILLION: f64 = 1e6;
 /// The most text that is parsed for one boot, in bytes: hours of sampling every 10 ms.
 const MAX_PARSED: usize = 8 << 30;
@@ -19,11 +19,11 @@ const MAX_VALUES: usize = 64 << 20;
 /// The series of one source during one phase.
 #[derive(Debug)]
 pub struct Cut {
-    /// The source's name.
+    /// The name of the source in the store.
     pub source: String,
     /// Guest times in nanoseconds.
     pub times: Vec<u64>,
-    /// The counters.
+    /// A column for each counter of the source.
     pub columns: Vec<Column>,
 }
 

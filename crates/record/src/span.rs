@@ -3,7 +3,7 @@
 /// A phase of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseId {
-    /// The workload's name.
+    /// The name of the workload.
     pub workload: String,
     /// The iteration, from 0.
     pub iteration: u32,

@@ -17,7 +17,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Room for `values`.
+    /// A budget of `values` numbers, all unused.
     pub fn new(values: usize) -> Self {
         Self { left: values }
     }

@@ -41,9 +41,9 @@ pub enum AnalysisError {
     /// No variant has the requested name.
     #[error("there is no variant `{asked}`; there are: {}", .known.join(", "))]
     NoVariant {
-        /// The name.
+        /// The name that was asked for.
         asked: String,
-        /// The existing ones.
+        /// The names that there are.
         known: Vec<String>,
     },
     /// The experiment has no such point.
@@ -52,9 +52,9 @@ pub enum AnalysisError {
         known => format!("; there are: {}", known.join(", ")),
     })]
     NoPoint {
-        /// The name.
+        /// The name that was asked for.
         asked: String,
-        /// The existing ones.
+        /// The names that there are.
         known: Vec<String>,
     },
     /// No workload has the requested phase.
@@ -63,11 +63,11 @@ pub enum AnalysisError {
     /// The workload does not have the requested phase.
     #[error("{workload} has no phase `{asked}`{}", phases("it has", .known))]
     NoPhaseOf {
-        /// The workload.
+        /// The name of the workload.
         workload: String,
-        /// The phase.
+        /// The phase that was asked for.
         asked: String,
-        /// The existing ones.
+        /// The phases that there are.
         known: Vec<String>,
     },
     /// No workload has the requested name, or none of several is named.
@@ -76,9 +76,9 @@ pub enum AnalysisError {
         None => "name one of the workloads with --workload: ".to_owned(),
     }, .known.join(", "))]
     NoWorkload {
-        /// The name.
+        /// The name that was asked for; `None` if there was no name.
         asked: Option<String>,
-        /// The existing ones.
+        /// The names that there are.
         known: Vec<String>,
     },
     /// The two variants ran at different points of a sweep.
@@ -99,9 +99,9 @@ pub enum AnalysisError {
          instructions, and an interrupted `import perf` is completed by the same command"
     )]
     NotSampled {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
-        /// The experiment.
+        /// The number of the experiment.
         experiment: ExperimentId,
     },
     /// A variant has no boot with a profile of the workload.
@@ -110,11 +110,11 @@ pub enum AnalysisError {
          why, `faultline run` continues the experiment"
     )]
     NoProfile {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
-        /// The workload.
+        /// The name of the workload.
         workload: String,
-        /// The experiment.
+        /// The number of the experiment.
         experiment: ExperimentId,
     },
     /// The boots do not have the cost that was asked for.
@@ -128,12 +128,12 @@ pub enum AnalysisError {
     /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
     Different {
-        /// Their numbers.
+        /// The numbers of the experiments.
         ids: Vec<ExperimentId>,
         /// A line for each difference.
         differences: Vec<String>,
     },
-    /// The store failed.
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -152,7 +152,7 @@ pub struct Analysis {
     pub experiment: Experiment,
     /// How its figures are read, with the phases that were asked for.
     pub reading: Reading,
-    /// The comparison.
+    /// The compared boots: tables, verdicts and notes.
     pub comparison: Comparison,
     /// The store's rows of the experiments, in the order of the question.
     pub rows: Vec<ExperimentRow>,

@@ -18,7 +18,7 @@ const COUNTED: [&str; 1] = [Source::Vmstat.name()];
 /// Which difference is to be explained.
 #[derive(Clone, Debug)]
 pub struct ExplanationQuestion {
-    /// The experiment.
+    /// The number of the experiment.
     pub experiment: ExperimentId,
     /// The names of the baseline and of the other variant.
     pub variants: [String; 2],
@@ -32,7 +32,7 @@ pub struct ExplanationQuestion {
 
 /// The explanation of a difference, and the boots that it is of.
 pub struct Explained {
-    /// The explanation.
+    /// Which functions the change belongs to.
     pub explanation: Explanation,
     phase: Option<String>,
     used: WorkloadUse,
@@ -47,7 +47,7 @@ impl Explained {
         let id = asked.experiment;
         let phase = asked.phase.clone();
         let cost = asked.cost.clone();
-        let Found { experiment, kept, places, used } = find(store, asked)?;
+        let Compared { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
         }
@@ -78,8 +78,8 @@ impl Explained {
     }
 }
 
-/// What a question is about.
-pub(super) struct Found {
+/// The two variants that a question compares, with their boots.
+pub(super) struct Compared {
     pub experiment: Experiment,
     pub kept: Vec<Kept>,
     /// The places of both variants.
@@ -91,7 +91,7 @@ pub(super) struct Found {
 pub(super) fn find(
     store: &dyn Archive,
     asked: ExplanationQuestion,
-) -> Result<Found, AnalysisError> {
+) -> Result<Compared, AnalysisError> {
     let ExplanationQuestion { experiment: id, variants, workload, .. } = asked;
     let Stored { experiment, kept, .. } = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
     let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
@@ -100,7 +100,7 @@ pub(super) fn find(
         return Err(AnalysisError::OtherPoint(variants));
     }
     let used = used(&experiment, workload.as_deref())?.clone();
-    Ok(Found { experiment, kept, places, used })
+    Ok(Compared { experiment, kept, places, used })
 }
 
 pub(super) fn sides<'a>(

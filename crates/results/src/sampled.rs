@@ -7,11 +7,11 @@ use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
 use store::Archive;
 
 use crate::analysis::AnalysisError;
-use crate::explanation::{ExplanationQuestion, Found, find, sides};
+use crate::explanation::{Compared, ExplanationQuestion, find, sides};
 
 /// The sampled profiles of two variants.
 pub struct SampledProfiles {
-    /// Their difference.
+    /// The difference between both variants' sampled profiles.
     pub difference: SampledDifference,
     used: WorkloadUse,
     experiment: Experiment,
@@ -23,7 +23,7 @@ impl SampledProfiles {
     /// Compares two variants of an experiment of measured mode.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let (id, phase) = (asked.experiment, asked.phase.clone());
-        let Found { experiment, mut kept, places, used } = find(store, asked)?;
+        let Compared { experiment, mut kept, places, used } = find(store, asked)?;
         let judging = Judging::of(&Results::of(&experiment, Reading::USUAL, &kept));
         let (steady, part) = steady_profiles(&sides(&experiment, places, &kept), &used, &judging);
         for (boot, profiles) in steady {

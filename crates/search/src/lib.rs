@@ -19,7 +19,7 @@ use lab::{Lab, Progress, RunError, Watch, lock};
 use model::Mode;
 use plan::Search;
 
-use seeker::{Found, Seeker};
+use seeker::{FoundStep, Seeker};
 use trial::Trials;
 
 pub use cost::cost;
@@ -49,7 +49,7 @@ pub fn find(
     let Seeker { mut trials, share, steps, left, posterior, without_effect, .. } = seeker;
     watch(Progress::Message(&trials.effort()));
     let mut culprits = Vec::new();
-    for Found { commits, ends: [before, after], levels } in steps {
+    for FoundStep { commits, ends: [before, after], levels } in steps {
         let (mut author, mut parents, mut with) = (None, Vec::new(), Vec::new());
         match commits[..] {
             [(only, _)] if only > range.commits => {

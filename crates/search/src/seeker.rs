@@ -20,16 +20,16 @@ const COSTS: [f64; 3] = [1.0, 2.0, 6.0];
 const MOST_BOOTS: u32 = 20;
 
 /// A step, by places in the history.
-pub struct Found {
+pub struct FoundStep {
     /// The commits that can be its cause, with their probabilities.
     pub commits: Vec<(usize, f64)>,
     /// The commits around it that were read.
     pub ends: [usize; 2],
-    /// The levels there.
+    /// The levels of the figure before and after it.
     pub levels: [f64; 2],
 }
 
-/// What comes next.
+/// What the search does next.
 enum Next {
     Try {
         place: usize,
@@ -39,7 +39,7 @@ enum Next {
         left: Vec<(usize, f64)>,
     },
     End(SearchEnding),
-    Found(Vec<Found>),
+    Found(Vec<FoundStep>),
 }
 
 /// A search under way.
@@ -48,8 +48,8 @@ pub struct Seeker<'a> {
     pub trials: Trials<'a>,
     /// The share of the change that the figure holds; `None` if its phase does not change beyond luck.
     pub share: Option<f64>,
-    /// The answer.
-    pub steps: Vec<Found>,
+    /// The steps that were found.
+    pub steps: Vec<FoundStep>,
     /// The places that can be the culprit, if there is only one, with their probabilities.
     pub left: Vec<(usize, f64)>,
     /// In measured mode, the probability of each commit to be a step.
@@ -301,7 +301,7 @@ impl<'a> Seeker<'a> {
                 Next::Try { place: place(node), boots, left: of_groups(groups, &left) }
             }
             measured::Next::Found(steps) => {
-                let found = |step: measured::Likely| Found {
+                let found = |step: measured::Likely| FoundStep {
                     commits: of_groups(groups, &step.commits),
                     ends: step.ends.map(place),
                     levels: step.levels,
@@ -383,9 +383,9 @@ impl<'a> Seeker<'a> {
         nodes.map(cost).collect()
     }
 
-    fn of_step(&self, step: &exact::Step, groups: &Contracted) -> Found {
+    fn of_step(&self, step: &exact::Step, groups: &Contracted) -> FoundStep {
         let ends = [step.before, step.after].map(|node| self.place(node, groups));
-        Found {
+        FoundStep {
             commits: of_groups(groups, &alike(&step.commits)),
             ends,
             levels: ends.map(|end| self.trials.level(end)),

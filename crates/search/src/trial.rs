@@ -26,7 +26,7 @@ pub struct Trial {
     kernel: Result<Kernel, String>,
     /// The experiment of its boots, with the kernel's digest.
     experiment: Option<Experiment>,
-    /// Its complete boots.
+    /// The complete boots of its kernel.
     boots: Vec<Kept>,
     /// Their figures, of those that have one.
     figures: Vec<f64>,
@@ -42,11 +42,11 @@ pub struct Trial {
 
 /// The commits that were tried so far, by their place in the history.
 pub struct Trials<'a> {
-    /// The laboratory.
+    /// What obtains and boots kernels.
     pub lab: &'a mut Lab,
-    /// What is searched.
+    /// What the search was asked.
     pub search: &'a Search,
-    /// The range.
+    /// The commits and options between the ends.
     pub range: &'a Range,
     /// Its commits and changes of options.
     pub history: &'a History,

@@ -18,17 +18,17 @@ pub enum MkfsError {
     /// The program is not installed.
     #[error("{tool} is not installed: install the package {package}")]
     NoTool {
-        /// The program.
+        /// The name of the program.
         tool: String,
         /// The package that has it.
         package: &'static str,
     },
-    /// The program failed.
+    /// The program ended with an error.
     #[error("{tool} failed: {problem}")]
     Tool {
-        /// The program.
+        /// The name of the program.
         tool: String,
-        /// Its error output.
+        /// What it wrote to standard error.
         problem: String,
     },
     /// Our library is missing.
@@ -40,9 +40,9 @@ pub enum MkfsError {
          {tool} must be built for the same architecture"
     )]
     NotLoaded {
-        /// The library.
+        /// The path of the library that makes file systems the same each time.
         library: PathBuf,
-        /// The program.
+        /// The name of the program.
         tool: String,
     },
 }

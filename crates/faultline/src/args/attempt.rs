@@ -69,7 +69,7 @@ pub struct TryArgs {
 }
 
 impl TryArgs {
-    /// The machine.
+    /// The options of the machine as other commands have them.
     pub fn machine(&self) -> MachineArgs {
         let Self { cpus, memory, nodes, disk, .. } = *self;
         MachineArgs { cpus, memory, nodes, disk, accel: AccelArg::Auto }

@@ -14,7 +14,7 @@ use super::{Checked, FileForm, build, fault};
 use crate::request::Request;
 use crate::search::{Asked, BOOTS, CONFIDENCE, Search, is_confidence, name};
 
-/// What is searched.
+/// The table `[culprit]`: which change a search looks for.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CulpritForm {

@@ -15,13 +15,13 @@ const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 /// The largest size of a disk. Hosts have no larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
-/// A disk.
+/// One `[[machine.disk]]`.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskForm {
     /// How the guest sees it.
     pub kind: Option<Spanned<DiskKind>>,
-    /// Its size.
+    /// The size of the disk in bytes.
     pub size: Spanned<Bytes>,
     /// The file system on it; none for a raw device.
     pub filesystem: Option<FileSystem>,

@@ -14,7 +14,7 @@ use super::mode::check_accel;
 use super::swap::{self, SwapForm};
 use super::{Checked, fault, some_time, usual_limits};
 
-/// A machine.
+/// The table `[machine]`.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
@@ -27,10 +27,10 @@ pub struct MachineForm {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) node: Vec<Spanned<Node>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    /// Its disks.
+    /// The disks, which each boot gets anew.
     pub disk: Vec<Spanned<DiskForm>>,
     pub(super) swap: Option<Spanned<SwapForm>>,
-    /// KVM or emulation.
+    /// Whether KVM or emulation executes measured boots.
     pub accel: Option<Spanned<Accel>>,
     pub(super) limits: Option<LimitsForm>,
 }

@@ -15,7 +15,7 @@ pub(super) const DEFAULT_SEEDS: u32 = 5;
 #[derive(Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a number of boots from 1 to 10000, or \"auto\"")]
 pub enum BootsForm {
-    /// This many.
+    /// A fixed number of boots.
     Number(u32),
     /// As many as the verdicts need.
     Word(Auto),
@@ -25,7 +25,7 @@ pub enum BootsForm {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auto {
-    /// `auto`.
+    /// The word `auto`: boots go on until verdicts are decided.
     Auto,
 }
 

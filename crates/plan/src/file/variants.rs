@@ -23,13 +23,13 @@ pub(super) const NEEDS_PATCHES: [&str; 2] = [
     "list the patches of the series in `patches`, or leave `each` out",
 ];
 
-/// A variant.
+/// One `[[variant]]`.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariantForm {
     /// Its name; by default that of its kernel.
     pub name: Option<Spanned<String>>,
-    /// Which kernel.
+    /// The kernel: a name in the cache, a package, a path or a source.
     pub kernel: Spanned<String>,
     pub(super) cmdline: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

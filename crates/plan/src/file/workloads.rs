@@ -19,14 +19,14 @@ const LONGEST_NAME: usize = 100;
 /// Values of parameters by name.
 pub type Parameters = BTreeMap<Spanned<String>, Spanned<Value>>;
 
-/// A workload.
+/// One `[[workload]]`.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadForm {
     /// A manifest that no file has, in place of a name.
     #[serde(skip)]
     pub made: Option<Manifest>,
-    /// Its name.
+    /// The name of a built-in workload, or of a manifest of the user's.
     pub name: Option<Spanned<String>>,
     #[serde(rename = "as")]
     pub(super) called: Option<Spanned<String>>,
@@ -41,7 +41,7 @@ pub struct WorkloadForm {
     /// The time limit of an iteration.
     pub timeout: Option<Spanned<Millis>>,
     pub(super) primary: Option<Spanned<Vec<Spanned<String>>>>,
-    /// Its parameters.
+    /// Values of parameters that differ from the manifest's.
     pub parameters: Option<Parameters>,
 }
 

@@ -20,9 +20,9 @@ const LONGEST_MESSAGE: usize = 1000;
 /// The place of an error with the lines around it.
 #[derive(Debug)]
 pub struct Excerpt {
-    /// The file.
+    /// The name of the file as the error prints it.
     name: String,
-    /// The lines, cut.
+    /// The quoted lines. Long ones are cut.
     text: String,
     /// The number of the first line, from 0.
     first: usize,

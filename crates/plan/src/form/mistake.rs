@@ -12,7 +12,7 @@ use super::near::nearest;
 pub struct Mistake {
     /// What kind of mistake it is.
     pub kind: Kind,
-    /// What is wrong.
+    /// What is wrong with the text.
     pub problem: String,
     /// What was expected instead.
     pub expected: Option<String>,
@@ -37,7 +37,7 @@ pub enum Kind {
     List,
     /// A whole number was expected, or another one.
     Number,
-    /// Any other.
+    /// A mistake of another kind.
     Other,
 }
 

@@ -25,7 +25,7 @@ pub struct Known {
     pub manifest: Result<Manifest, WorkloadError>,
 }
 
-/// All built-in manifests.
+/// The manifests of all built-in workloads.
 pub fn built_in() -> Vec<Manifest> {
     let read = |text: &str| toml::from_str(text).expect("a manifest of our own, tested");
     BUILT_IN.iter().map(|text| read(text)).collect()

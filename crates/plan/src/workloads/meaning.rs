@@ -5,14 +5,14 @@ use model::{Manifest, is_reserved};
 
 use super::{PLACEHOLDERS, fill};
 
-/// A mistake.
+/// A mistake in a manifest that has the right form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// The keys that lead to it; the place in a list counts from 0.
     pub place: Vec<String>,
-    /// What is wrong.
+    /// What is wrong with the value.
     pub problem: String,
-    /// What to do.
+    /// What to do about it.
     pub hint: String,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of sweeps.
+//! Tests of what a sweep makes of an experiment.
 
 use std::path::Path;
 
