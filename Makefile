@@ -110,6 +110,7 @@ bench: guest plugin
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
 	$(CARGO) run --locked --release -p bench-store
+	$(CARGO) run --locked --release -p bench-profile
 	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
 	$(CARGO) run --locked --release -p bench-events -- $(FAULTLINE)
 	$(CARGO) run --locked --release -p bench-memory

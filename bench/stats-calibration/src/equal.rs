@@ -245,8 +245,8 @@ fn costs(kind: &Kind, change: Change, chance: &mut Chance) -> (CostTable, u64) {
                 _ => cost,
             };
             let instructions = (entries * cost).round() as u64;
-            let name = format!("{group}_{number}");
-            let function = Place::Function { name, module: String::new() };
+            let name = format!("{group}_{number}").into();
+            let function = Place::Function { name, module: "".into() };
             costs.push(function, [(0, 0, instructions), (1, 0, entries as u64)]);
             kernel += instructions;
         }

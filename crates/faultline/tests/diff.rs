@@ -79,7 +79,7 @@ fn changed_functions_are_found_in_stored_profiles() {
     let mut store = store::open(&place.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
-    let next = Place::Function { name: "next".into(), module: String::new() };
+    let next = Place::Function { name: "next".into(), module: "".into() };
     costs.push(next, [(0, 0, 90), (1, 0, 30)]);
     let profile = Profile { workload: "mprotect".into(), costs, ..Profile::default() };
     let outcome = Outcome::Complete;

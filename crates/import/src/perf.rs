@@ -7,7 +7,7 @@ mod script;
 
 use std::collections::BTreeMap;
 
-use model::{Place, Profile, Sampled, Slice};
+use model::{Name, Place, Profile, Sampled, Slice};
 
 pub use json::perf_json;
 pub use script::perf_script;
@@ -131,14 +131,17 @@ impl Collector {
     /// The samples, all of one event.
     fn samples(self, event: &str) -> PerfSamples {
         let (begun, ended) = self.times.unwrap_or_default();
-        let paths = self.stacks.into_iter().map(|(path, samples)| (Place::Path(path), samples));
-        let process =
-            |((name, functions), (id, samples))| (Place::Process { id, name, functions }, samples);
+        let names = |path: Path| path.into_iter().map(Name::from).collect();
+        let paths = self.stacks.into_iter();
+        let paths = paths.map(|(path, samples)| (Place::Path(names(path)), samples));
+        let process = |((name, path), (id, samples)): ((String, Path), _)| {
+            (Place::Process { id, name: name.into(), functions: names(path) }, samples)
+        };
         let taken: Vec<_> = paths.chain(self.processes.into_iter().map(process)).collect();
         let counts = taken.iter().map(|(_, samples)| (*samples).try_into().unwrap_or(u32::MAX));
         let slices = vec![Slice { ended, samples: (0..).zip(counts).collect() }];
         let profile = Profile {
-            costs: Profile::sampled_costs(taken, |_| String::new()),
+            costs: Profile::sampled_costs(taken, |_| Name::default()),
             sampled: Some(Sampled {
                 event: shortened(event),
                 begun,

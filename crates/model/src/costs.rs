@@ -1,5 +1,7 @@
 //! A table of named costs: what was counted, where, on which CPU.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Better;
@@ -15,6 +17,26 @@ pub const LOADS: &str = "loads";
 pub const STORES: &str = "stores";
 /// The cost of a sampled profile: samples of what was running.
 pub const SAMPLES: &str = "samples";
+
+/// The numbers of the costs in a table of exact mode.
+pub mod exact_cost {
+    use super::{Cost, CostTable};
+
+    /// The number of [`super::INSTRUCTIONS`].
+    pub const INSTRUCTIONS: u16 = 0;
+    /// The number of [`super::ENTRIES`].
+    pub const ENTRIES: u16 = 1;
+    /// The number of [`super::LOADS`], if accesses are counted.
+    pub const LOADS: u16 = 2;
+    /// The number of [`super::STORES`], if accesses are counted.
+    pub const STORES: u16 = 3;
+
+    /// A table of exact mode without places.
+    pub fn table(has_accesses: bool) -> CostTable {
+        let costs = [super::INSTRUCTIONS, super::ENTRIES, super::LOADS, super::STORES];
+        CostTable::new(costs[..if has_accesses { 4 } else { 2 }].iter().map(|name| Cost::new(name)))
+    }
+}
 
 /// The CPU of a cell that stands for all CPUs together.
 pub const ALL_CPUS: u16 = u16::MAX;
@@ -70,6 +92,9 @@ impl Cost {
     }
 }
 
+/// The name of a function, a module or a process. Places share names: a profile has the same ones many thousand times.
+pub type Name = Arc<str>;
+
 /// Where something is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Place {
@@ -77,31 +102,31 @@ pub enum Place {
     /// read-modify-write counts as a load and a store.
     Memory(Privilege, Target),
     /// A call path in the kernel: its functions, outermost first. The costs are those of the last one itself.
-    Path(Vec<String>),
+    Path(Vec<Name>),
     /// A process in user mode: all threads of one thread group.
     Process {
         /// The thread group's id.
         id: u32,
         /// The name of the thread that ran.
-        name: String,
+        name: Name,
         /// The functions of the program on the call path, outermost first; none if they are not known.
-        functions: Vec<String>,
+        functions: Vec<Name>,
     },
     /// A kernel function, without its callees. Functions of the same name are counted together.
     Function {
         /// The kernel's symbol, with compiler suffixes such as `.isra.0`.
-        name: String,
+        name: Name,
         /// Its module; empty for the kernel itself.
-        module: String,
+        module: Name,
     },
     /// Everything with a privilege.
     All(Privilege),
 }
 
 /// The frames of a process's call path, outermost first: its functions, or [`USER`] if they are not known.
-pub fn program_frames(functions: &[String]) -> impl Iterator<Item = &str> {
+pub fn program_frames(functions: &[Name]) -> impl Iterator<Item = &str> {
     let unknown = functions.is_empty().then_some(USER);
-    functions.iter().map(String::as_str).chain(unknown)
+    functions.iter().map(|name| &**name).chain(unknown)
 }
 
 /// A value that is not 0.
@@ -237,7 +262,7 @@ mod tests {
     use super::*;
 
     fn place(name: &str) -> Place {
-        Place::Function { name: name.to_owned(), module: String::new() }
+        Place::Function { name: name.into(), module: "".into() }
     }
 
     #[test]

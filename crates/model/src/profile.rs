@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::{
-    ALL_CPUS, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, Place, Privilege, SAMPLES, Target,
+    ALL_CPUS, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, Name, Place, Privilege, SAMPLES,
+    Target,
 };
 
 /// The metrics that Faultline fills itself, in any mode. No workload may report them: its samples would be added
@@ -187,7 +188,7 @@ impl Profile {
         let places = self.costs.places().iter().take_while(is_sampled).cloned().zip(samples);
         let module = |name: &str| {
             self.costs.places().iter().find_map(|place| match place {
-                Place::Function { name: own, module } if own == name => Some(module.clone()),
+                Place::Function { name: own, module } if **own == *name => Some(module.clone()),
                 _ => None,
             })
         };
@@ -202,10 +203,10 @@ impl Profile {
     /// function.
     pub fn sampled_costs(
         samples: impl IntoIterator<Item = (Place, u64)>,
-        module: impl Fn(&str) -> String,
+        module: impl Fn(&str) -> Name,
     ) -> CostTable {
         let mut table = CostTable::new([Cost::new(SAMPLES)]);
-        let mut functions = BTreeMap::<String, u64>::new();
+        let mut functions = BTreeMap::<Name, u64>::new();
         let (mut user, mut kernel) = (0_u64, 0_u64);
         for (place, samples) in samples {
             match &place {
@@ -243,10 +244,10 @@ mod tests {
     #[test]
     fn a_sampled_profile_is_cut_where_a_slice_begins() {
         let slice = |ended, samples: &[(u32, u32)]| Slice { ended, samples: samples.into() };
-        let path = |path: &[&str]| Place::Path(path.iter().map(|&name| name.to_owned()).collect());
+        let path = |path: &[&str]| Place::Path(path.iter().map(|&name| name.into()).collect());
         let process = Place::Process { id: 7, name: "p".into(), functions: Vec::new() };
         let samples = [(path(&["a", "f"]), 5), (path(&["g"]), 4), (process, 3)];
-        let module = |name: &str| if name == "g" { "m".into() } else { String::new() };
+        let module = |name: &str| if name == "g" { "m".into() } else { "".into() };
         let whole = Profile {
             costs: Profile::sampled_costs(samples, module),
             sampled: Some(Sampled {

@@ -7,8 +7,8 @@ use std::iter;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Chunk, Column, Cost, CostTable, ENTRIES,
-    INSTRUCTIONS, LOADS, Place, Privilege, Profile, STORES, Sample,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Chunk, Column, CostTable, INSTRUCTIONS, Name,
+    Place, Privilege, Profile, Sample, exact_cost,
 };
 
 use crate::span::{PhaseId, Span};
@@ -22,14 +22,6 @@ const OTHER: &str = "[other]";
 const BEYOND: &str = "[beyond]";
 /// The largest number of functions in all paths of a boot. Half a million is usual.
 const MAX_PATHS: usize = 1 << 22;
-
-/// What is counted, in the order of a table's costs. The last two are only in the table if they were counted.
-const COSTS: [&str; 4] = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
-/// The numbers of these costs.
-const INSTRUCTIONS_COST: u16 = 0;
-const ENTRIES_COST: u16 = 1;
-const LOADS_COST: u16 = 2;
-const STORES_COST: u16 = 3;
 
 /// Values by cost and CPU.
 type Values = Vec<(u16, u16, u64)>;
@@ -145,24 +137,23 @@ fn costs(
     symbols: &Symbols,
     paths: &mut Paths<'_>,
 ) -> CostTable {
-    let known = if has_accesses { &COSTS[..] } else { &COSTS[..2] };
-    let mut table = CostTable::new(known.iter().map(|name| Cost::new(name)));
+    let mut table = exact_cost::table(has_accesses);
     for (place, values) in memory(phase) {
         table.push(place, values);
     }
     for (path, instructions) in paths.paths(phase) {
-        table.push(Place::Path(path), [(INSTRUCTIONS_COST, ALL_CPUS, instructions)]);
+        table.push(Place::Path(path), [(exact_cost::INSTRUCTIONS, ALL_CPUS, instructions)]);
     }
     for (process, values) in processes(phase) {
-        let name = name_of_process(process);
+        let name = name_of_process(process).into();
         table.push(Place::Process { id: process.id, name, functions: Vec::new() }, values);
     }
     for ((name, module), values) in functions(phase, symbols) {
-        table.push(Place::Function { name: name.to_owned(), module: module.to_owned() }, values);
+        table.push(Place::Function { name: name.into(), module: module.into() }, values);
     }
     for privilege in Privilege::ALL {
         let values = by_cpu(phase)
-            .map(|(number, cpu)| (INSTRUCTIONS_COST, number, cpu.instructions(privilege)));
+            .map(|(number, cpu)| (exact_cost::INSTRUCTIONS, number, cpu.instructions(privilege)));
         table.push(Place::All(privilege), values);
     }
     table
@@ -178,7 +169,8 @@ fn memory(phase: &counted::Phase) -> BTreeMap<Place, Values> {
     for (number, cpu) in by_cpu(phase) {
         for row in &cpu.accesses {
             let place = Place::Memory(row.privilege, row.target);
-            let counts = [(LOADS_COST, number, row.loads), (STORES_COST, number, row.stores)];
+            let counts =
+                [(exact_cost::LOADS, number, row.loads), (exact_cost::STORES, number, row.stores)];
             memory.entry(place).or_default().extend(counts);
         }
     }
@@ -199,13 +191,13 @@ fn functions<'a>(
         for executed in &cpu.kernel {
             let symbol = symbols.find(executed.address);
             let name = symbol.map_or((UNKNOWN, ""), |it| (&it.name, &it.module));
-            add(name, INSTRUCTIONS_COST, number, executed.count);
+            add(name, exact_cost::INSTRUCTIONS, number, executed.count);
             if symbol.is_some_and(|symbol| symbol.address == executed.address) {
-                add(name, ENTRIES_COST, number, executed.count);
+                add(name, exact_cost::ENTRIES, number, executed.count);
             }
         }
         if cpu.totals.kernel_other > 0 {
-            add((OTHER, ""), INSTRUCTIONS_COST, number, cpu.totals.kernel_other);
+            add((OTHER, ""), exact_cost::INSTRUCTIONS, number, cpu.totals.kernel_other);
         }
     }
     let values = |sums: BTreeMap<(u16, u16), u64>| {
@@ -219,7 +211,7 @@ fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Values> {
     for (number, cpu) in by_cpu(phase) {
         for (process, instructions) in &cpu.processes {
             let values = processes.entry(process).or_default();
-            values.push((INSTRUCTIONS_COST, number, *instructions));
+            values.push((exact_cost::INSTRUCTIONS, number, *instructions));
         }
     }
     processes
@@ -245,7 +237,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The instructions of a phase by call path, sorted by path.
-    fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<String>, u64> {
+    fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<Name>, u64> {
         let mut sums: HashMap<Vec<&str>, u64> = HashMap::new();
         for (node, address, count) in &phase.stacks {
             let mut path = self.path(*node, *address);
@@ -258,8 +250,10 @@ impl<'a> Paths<'a> {
             let sum = sums.entry(path).or_default();
             *sum = sum.saturating_add(*count);
         }
-        let owned = |path: Vec<&str>| path.into_iter().map(str::to_owned).collect();
-        sums.into_iter().map(|(path, sum)| (owned(path), sum)).collect()
+        let mut names = HashMap::new();
+        let mut name = |name| names.entry(name).or_insert_with(|| Name::from(name)).clone();
+        let sums = sums.into_iter();
+        sums.map(|(path, sum)| (path.into_iter().map(&mut name).collect(), sum)).collect()
     }
 
     /// The functions of a path, outermost first: the callers, then the function that contains the address.

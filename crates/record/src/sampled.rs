@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_USER_PATHS, Samples, UserPath};
 use kernelfiles::kallsyms::Symbols;
-use model::{Place, Profile, Sampled, Slice};
+use model::{Name, Place, Profile, Sampled, Slice};
 
 use crate::profile::UNKNOWN;
 use crate::span::Span;
@@ -132,12 +132,12 @@ impl Sampling {
         let sum = |of: fn(&Samples) -> u64| {
             taken.iter().fold(0, |sum: u64, (_, samples)| sum.saturating_add(of(samples)))
         };
-        let owned = |path: &[&str]| path.iter().map(|&name| name.to_owned()).collect();
+        let owned = |path: &[&str]| path.iter().map(|&name| name.into()).collect();
         let kernel = kernel.iter().map(|(path, samples)| (Place::Path(owned(path)), *samples));
         let user = processes.iter();
         let user =
             user.map(|(it, samples)| (self.process(&self.processes[*it as usize]), *samples));
-        let module = |name: &str| modules.get(name).map_or(String::new(), |&it| it.to_owned());
+        let module = |name: &str| modules.get(name).map_or(Name::default(), |&it| it.into());
         Some(Profile {
             workload: id.workload.clone(),
             iteration: id.iteration,
@@ -159,8 +159,13 @@ impl Sampling {
         let name = |number: &u32| self.functions.get(*number as usize);
         Place::Process {
             id: path.id,
-            name: path.name.clone(),
-            functions: path.functions.iter().filter_map(name).cloned().collect(),
+            name: path.name.as_str().into(),
+            functions: path
+                .functions
+                .iter()
+                .filter_map(name)
+                .map(|it| it.as_str().into())
+                .collect(),
         }
     }
 }

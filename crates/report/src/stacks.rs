@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Place, Profile, USER, program_frames};
+use model::{Name, Place, Profile, USER, program_frames};
 
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
@@ -176,7 +176,7 @@ fn process_frame(name: &str) -> String {
 }
 
 /// A path in user mode, the outermost function first.
-fn user_path(functions: &[String]) -> Vec<String> {
+fn user_path(functions: &[Name]) -> Vec<String> {
     program_frames(functions).map(frame).collect()
 }
 
@@ -212,7 +212,7 @@ mod tests {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
         let [mut user, mut kernel] = [3_u64; 2];
         for &(functions, instructions) in stacks {
-            let path = functions.iter().map(|&name| name.to_owned()).collect();
+            let path = functions.iter().map(|&name| name.into()).collect();
             costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
             kernel = kernel.saturating_add(instructions);
         }
@@ -222,7 +222,7 @@ mod tests {
             user = user.saturating_add(instructions);
         }
         for &(name, instructions) in functions {
-            let function = Place::Function { name: name.into(), module: String::new() };
+            let function = Place::Function { name: name.into(), module: "".into() };
             costs.push(function, [(0, 0, instructions)]);
             kernel = kernel.saturating_add(instructions);
         }
@@ -327,7 +327,7 @@ numa01    78 [000] 4.000000014:          6 instructions:
         let path = |names: &[&str]| Place::Path(names.iter().map(|&it| it.into()).collect());
         let process = Place::Process { id: 77, name: "numa01".into(), functions: Vec::new() };
         let taken = [(path(&["a", "b"]), 3), (path(&["c"]), 1), (process, 1)];
-        let costs = Profile::sampled_costs(taken, |_| String::new());
+        let costs = Profile::sampled_costs(taken, |_| "".into());
         let mut sampled = Profile { costs, ..Profile::default() };
         sampled.sampled = Some(Sampled {
             event: "cpu-clock".into(),

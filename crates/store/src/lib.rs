@@ -20,7 +20,7 @@ mod experiments;
 mod nine;
 mod packed;
 mod parts;
-mod profile;
+pub mod profile;
 mod record;
 mod samples;
 mod schema;

@@ -6,7 +6,7 @@ mod old;
 use std::collections::HashMap;
 use std::io;
 
-use model::{Cell, Cost, CostRow, CostTable, Place, Privilege, Profile, Sampled, Target};
+use model::{Cell, Cost, CostRow, CostTable, Name, Place, Privilege, Profile, Sampled, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::packed;
@@ -22,7 +22,7 @@ struct Form {
     memory: Vec<(Privilege, Target)>,
     memory_cells: Columns,
     /// Names of functions, modules and processes.
-    names: Vec<String>,
+    names: Vec<Name>,
     /// The other places.
     places: Vec<Named>,
     cells: Columns,
@@ -93,18 +93,18 @@ impl Columns {
 #[derive(Default)]
 struct Names<'a> {
     places: HashMap<&'a str, u32>,
-    names: Vec<String>,
+    names: Vec<Name>,
 }
 
 impl<'a> Names<'a> {
     fn add(&mut self, name: &'a str) -> u32 {
         *self.places.entry(name).or_insert_with(|| {
-            self.names.push(name.to_owned());
+            self.names.push(name.into());
             self.names.len() as u32 - 1
         })
     }
 
-    fn add_all(&mut self, names: &'a [String]) -> Vec<u32> {
+    fn add_all(&mut self, names: &'a [Name]) -> Vec<u32> {
         names.iter().map(|name| self.add(name)).collect()
     }
 
@@ -125,7 +125,7 @@ impl<'a> Names<'a> {
 }
 
 /// The place that a [`Named`] stands for.
-fn place(named: Named, names: &[String]) -> io::Result<Place> {
+fn place(named: Named, names: &[Name]) -> io::Result<Place> {
     Ok(match named {
         Named::Memory(privilege, target) => Place::Memory(privilege, target),
         Named::Path(functions) => Place::Path(all(&functions, names)?),
@@ -139,13 +139,18 @@ fn place(named: Named, names: &[String]) -> io::Result<Place> {
     })
 }
 
-fn one(number: &u32, names: &[String]) -> io::Result<String> {
+fn one(number: &u32, names: &[Name]) -> io::Result<Name> {
     let name = names.get(*number as usize).cloned();
     name.ok_or_else(|| io::Error::other(format!("there is no name {number}")))
 }
 
-fn all(numbers: &[u32], names: &[String]) -> io::Result<Vec<String>> {
-    numbers.iter().map(|number| one(number, names)).collect()
+fn all(numbers: &[u32], names: &[Name]) -> io::Result<Vec<Name>> {
+    // Collecting results grows a list step by step.
+    let mut all = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        all.push(one(number, names)?);
+    }
+    Ok(all)
 }
 
 /// Packs a profile, without its workload, iteration and phase.
@@ -220,15 +225,16 @@ mod tests {
     use super::*;
 
     fn any_place() -> impl Strategy<Value = Place> {
-        let names = || prop::collection::vec(".{0,9}", 0..4);
+        let name = || ".{0,9}".prop_map(Name::from);
+        let names = || prop::collection::vec(name(), 0..4);
         prop_oneof![
             names().prop_map(Place::Path),
-            (any::<u32>(), ".{0,9}", names()).prop_map(|(id, name, functions)| Place::Process {
+            (any::<u32>(), name(), names()).prop_map(|(id, name, functions)| Place::Process {
                 id,
                 name,
                 functions
             }),
-            (".{0,9}", ".{0,9}").prop_map(|(name, module)| Place::Function { name, module }),
+            (name(), name()).prop_map(|(name, module)| Place::Function { name, module }),
             Just(Place::All(Privilege::Firmware)),
         ]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Place, Profile, USER, WorkloadUse, program_frames};
+use model::{Boot, Name, Place, Profile, USER, WorkloadUse, program_frames};
 
 use super::tally::Tally;
 use super::{Span, profiles, seeds};
@@ -108,7 +108,7 @@ fn has_paths(profile: &Profile, cost: &str) -> bool {
 }
 
 /// The frames of a kernel path. A part of a function does not count as a call.
-fn frames(functions: &[String]) -> Vec<&str> {
+fn frames(functions: &[Name]) -> Vec<&str> {
     let mut frames = vec![KERNEL];
     for function in functions {
         let Symbol { name, piece } = Symbol::of(function);

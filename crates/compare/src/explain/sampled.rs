@@ -347,7 +347,7 @@ mod tests {
             }
         };
         let path = |(name, counts): &(&str, [u32; 4])| {
-            let path = Place::Path(vec!["entry".into(), (*name).to_owned()]);
+            let path = Place::Path(vec!["entry".into(), (*name).into()]);
             (path, counts.iter().copied().map(u64::from).sum())
         };
         let process = Place::Process { id: 7, name: "numa01".into(), functions: Vec::new() };
@@ -356,7 +356,7 @@ mod tests {
             workload: "autonuma".into(),
             iteration,
             phase: phase.into(),
-            costs: Profile::sampled_costs(taken, |_| String::new()),
+            costs: Profile::sampled_costs(taken, |_| "".into()),
             sampled: Some(Sampled {
                 event: "cpu-clock".into(),
                 frequency: 99,

@@ -238,7 +238,7 @@ fn a_beginning_that_is_inlined_here_and_there_counts_no_entries() {
 fn instructions_in_no_function_are_an_error_of_the_profile() {
     let boot = |kernel: u64| {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
-        costs.push(Place::Function { name: "f".into(), module: String::new() }, [(0, 0, 100)]);
+        costs.push(Place::Function { name: "f".into(), module: "".into() }, [(0, 0, 100)]);
         costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
         seed(vec![Profile { costs, ..executing(0, "run", &[]) }])
     };
@@ -426,7 +426,7 @@ fn counters_beyond_luck_come_first() {
 fn paths_of_parts_are_those_of_their_functions() {
     let boot = |symbols: &[&str], instructions| {
         let mut boot = executed(&[("f", "", 1, 1)]);
-        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let owned = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
         let process = |id, functions: &[&str]| Place::Process {
             id,
             name: "numa01".into(),

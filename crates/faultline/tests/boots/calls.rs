@@ -77,7 +77,8 @@ fn edges(profile: &Profile) -> BTreeMap<Edge, u64> {
     for row in profile.costs.rows() {
         let Place::Path(functions) = row.place else { continue };
         let pairs = functions.windows(2);
-        let of: BTreeSet<Edge> = pairs.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        let of: BTreeSet<Edge> =
+            pairs.map(|pair| (pair[0].to_string(), pair[1].to_string())).collect();
         for edge in of {
             *edges.entry(edge).or_default() += row.sum(cost) as u64;
         }

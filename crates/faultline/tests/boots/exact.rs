@@ -75,18 +75,19 @@ fn adds_up(boot: &Boot) {
         assert_eq!(sampled("kernel").unwrap().value as u64, sum.kernel);
     }
     let numa01 = &boot.profiles[1];
-    let is_fault = |place: &Place| matches!(place, Place::Function { name, .. } if name == FAULT);
+    let is_fault =
+        |place: &Place| matches!(place, Place::Function { name, .. } if **name == *FAULT);
     let entries = numa01.costs.sum(ENTRIES, is_fault);
     assert!(entries > 100, "{entries}");
     assert!(numa01.costs.places().iter().any(|place| match place {
         Place::Path(functions) => {
             let mut functions = functions.iter();
-            functions.any(|name| name == FAULT) && functions.len() > 1
+            functions.any(|name| **name == *FAULT) && functions.len() > 1
         }
         _ => false,
     }));
     let is_workload =
-        |place: &Place| matches!(place, Place::Process { name, .. } if name == "workloads");
+        |place: &Place| matches!(place, Place::Process { name, .. } if **name == *"workloads");
     assert!(numa01.costs.places().iter().any(is_workload));
     accesses_add_up(boot, numa01);
 }
@@ -102,7 +103,7 @@ fn by_function(profile: &Profile) -> BTreeMap<&str, u128> {
 /// The instructions of each function itself, as counted by path.
 fn by_path(profile: &Profile) -> BTreeMap<&str, u128> {
     instructions(profile, |place| match place {
-        Place::Path(functions) => functions.last().map(String::as_str),
+        Place::Path(functions) => functions.last().map(|name| &**name),
         _ => None,
     })
 }

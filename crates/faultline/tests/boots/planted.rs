@@ -252,7 +252,8 @@ impl Seeds {
 }
 
 fn entries(boot: &Boot, function: &str) -> u64 {
-    let is_it = |place: &Place| matches!(place, Place::Function { name, .. } if name == function);
+    let is_it =
+        |place: &Place| matches!(place, Place::Function { name, .. } if **name == *function);
     boot.profiles.iter().map(|profile| profile.costs.sum(ENTRIES, is_it) as u64).sum()
 }
 

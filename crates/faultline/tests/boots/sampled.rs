@@ -71,15 +71,15 @@ fn samples_are_of_what_ran() {
         let unknown = functions.get("[unknown]").copied().unwrap_or(0);
         assert!(20 * unknown <= all, "{unknown} of {all} have no name");
         let is_fault = |place: &Place| match place {
-            Place::Path(path) => path.first().is_some_and(|first| first == "asm_exc_page_fault"),
+            Place::Path(path) => path.first().is_some_and(|first| **first == *"asm_exc_page_fault"),
             _ => false,
         };
         let faults = boot.profiles.iter().map(|profile| profile.costs.sum(SAMPLES, is_fault));
         assert!(faults.sum::<u128>() as u64 > all / 4);
         let places = boot.profiles.iter().flat_map(|profile| profile.costs.places());
-        let alive: Vec<&Vec<String>> = places
+        let alive: Vec<&Vec<model::Name>> = places
             .filter_map(|place| match place {
-                Place::Process { name, functions, .. } if name != "[ended]" => Some(functions),
+                Place::Process { name, functions, .. } if **name != *"[ended]" => Some(functions),
                 _ => None,
             })
             .collect();
@@ -92,7 +92,7 @@ fn samples_are_of_what_ran() {
     let clears_huge = |boot: &Boot| {
         let mut places = boot.profiles.iter().flat_map(|profile| profile.costs.places());
         places.any(|place| match place {
-            Place::Path(path) => path.iter().any(|name| name == "clear_huge_page"),
+            Place::Path(path) => path.iter().any(|name| **name == *"clear_huge_page"),
             _ => false,
         })
     };

@@ -30,8 +30,9 @@ fn kernels_from_5_10_to_the_newest_are_built_and_run_workloads_in_both_modes() {
             assert_eq!(boot.problems, [], "{}", boot.variant);
             // Without BTF, the build itself says where a task's name is.
             let mut places = boot.profiles.iter().flat_map(|it| it.costs.places());
-            let is_named = places
-                .any(|it| matches!(it, model::Place::Process { name, .. } if name == "workloads"));
+            let is_named = places.any(
+                |it| matches!(it, model::Place::Process { name, .. } if **name == *"workloads"),
+            );
             assert_eq!(is_named, !boot.profiles.is_empty(), "{}", boot.variant);
         }
     }

@@ -148,9 +148,12 @@ fn profile(
         let instructions = luck.about(entries * cost, cost_luck);
         kernel += instructions;
         let name = path[path.len() - 1].clone();
-        let function = Place::Function { name, module: String::new() };
+        let function = Place::Function { name: name.into(), module: "".into() };
         costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
-        costs.push(Place::Path(path.clone()), [(0, ALL_CPUS, instructions)]);
+        costs.push(
+            Place::Path(path.iter().map(|name| name.as_str().into()).collect()),
+            [(0, ALL_CPUS, instructions)],
+        );
     }
     let user = luck.about(90_000_000 * length, 800);
     for (id, name, instructions) in [(211, "numa01", user / 100 * 98), (1, "agent", user / 100)] {

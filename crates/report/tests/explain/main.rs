@@ -213,6 +213,7 @@ fn the_headline_comes_first() {
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
+        by_path: true,
         listed: true,
     };
     let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
@@ -292,6 +293,7 @@ fn a_kernel_threads_function_has_totals() {
             unit: "instructions".into(),
             at_equal_entries: false,
             followed: true,
+            by_path: true,
             listed: true,
         };
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
@@ -448,7 +450,7 @@ fn frames_of_one_path_stay_together() {
     let with = |paths: &[(&[&str], u64)]| {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
         for &(path, instructions) in paths {
-            let path = path.iter().map(|&name| name.to_owned()).collect();
+            let path = path.iter().map(|&name| name.into()).collect();
             costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
         }
         let kernel = paths.iter().map(|path| path.1).sum();
@@ -470,7 +472,7 @@ fn the_json_document() {
     let simple = |seed, entries, instructions| {
         let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
         let name = "do_anonymous_page.isra.0".into();
-        let function = Place::Function { name, module: String::new() };
+        let function = Place::Function { name, module: "".into() };
         costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
         costs.push(Place::All(Privilege::User), [(0, 0, 5)]);
         costs.push(Place::All(Privilege::Kernel), [(0, 0, instructions)]);
@@ -501,7 +503,7 @@ fn any_cost_is_explained_in_its_own_words() {
             for (name, misses) in [("f", 100 * misses + luck), ("g", 70 + luck)] {
                 let path = Place::Path(vec!["entry".into(), name.into()]);
                 costs.push(path, [(0, ALL_CPUS, 5000), (2, ALL_CPUS, misses)]);
-                let function = Place::Function { name: name.into(), module: String::new() };
+                let function = Place::Function { name: name.into(), module: "".into() };
                 costs.push(function, [(0, 0, 5000), (1, 0, 100), (2, 0, misses)]);
             }
             let (phase, workload) = ("run".into(), WORKLOAD.into());

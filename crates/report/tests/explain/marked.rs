@@ -52,7 +52,7 @@ fn causes_are_ranked_by_their_part_of_the_change() {
     let mut new = kernels::new();
     for profile in new.iter_mut().flat_map(|boot| &mut boot.profiles) {
         profile.costs = profile.costs.with_values(|place, cell| match place {
-            Place::Function { name, .. } if name == "vmstat_update" => 100 * cell.value,
+            Place::Function { name, .. } if **name == *"vmstat_update" => 100 * cell.value,
             _ => cell.value,
         });
     }

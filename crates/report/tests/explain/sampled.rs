@@ -11,7 +11,7 @@ use super::{WORKLOAD, explained, kernels};
 fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
     let luck = [0, 3, 1, 4][number as usize];
     let path = |functions: &[&str], samples| {
-        (Place::Path(functions.iter().map(|&name| name.to_owned()).collect()), samples)
+        (Place::Path(functions.iter().map(|&name| name.into()).collect()), samples)
     };
     let process = Place::Process { id: 7, name: "numa\x1b01".into(), functions: Vec::new() };
     let taken = [
@@ -23,7 +23,7 @@ fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
     let profile = Profile {
         workload: WORKLOAD.into(),
         phase: "steady".into(),
-        costs: Profile::sampled_costs(taken, |_| String::new()),
+        costs: Profile::sampled_costs(taken, |_| "".into()),
         sampled: Some(Sampled {
             event: "cpu-clock".into(),
             frequency: 99,

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use std::{fmt, io};
 
 use model::{
-    ALL_CPUS, Cost, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Place, Privilege, Profile, SAMPLES,
-    STORES, Sampled, Target,
+    ALL_CPUS, Cost, CostTable, Name, Place, Privilege, Profile, SAMPLES, Sampled, Target,
+    exact_cost,
 };
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,8 +30,8 @@ struct Instructions {
 /// A function with the counts of each CPU.
 #[derive(Serialize, Deserialize)]
 struct Function {
-    name: String,
-    module: String,
+    name: Name,
+    module: Name,
     counts: Vec<Count>,
 }
 
@@ -45,7 +45,7 @@ struct Count {
 #[derive(Serialize, Deserialize)]
 struct Process {
     id: u32,
-    name: String,
+    name: Name,
     instructions: Vec<u64>,
 }
 
@@ -66,7 +66,7 @@ struct Form {
     processes: Vec<Process>,
     accesses: Vec<Accesses>,
     /// Names in call paths.
-    names: Vec<String>,
+    names: Vec<Name>,
     /// Call paths as indices into the names, and their instructions.
     stacks: Vec<(Vec<u32>, u64)>,
 }
@@ -110,7 +110,7 @@ pub fn accesses(bytes: &[u8]) -> io::Result<CostTable> {
     let (format, bytes) = format(bytes)?;
     let (form, _): (Beginning, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     match format {
-        EXACT => exact(&form.accesses),
+        EXACT => with_accesses(&form.accesses),
         _ => Ok(CostTable::new([Cost::new(SAMPLES)])),
     }
 }
@@ -150,18 +150,15 @@ pub fn parse(bytes: &[u8]) -> io::Result<Profile> {
 }
 
 /// A table of the costs of exact mode, with memory accesses.
-fn exact(accesses: &[Accesses]) -> io::Result<CostTable> {
-    let names = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
-    let mut table = CostTable::new(
-        names[..if accesses.is_empty() { 2 } else { 4 }].iter().map(|name| Cost::new(name)),
-    );
+fn with_accesses(accesses: &[Accesses]) -> io::Result<CostTable> {
+    let mut table = exact_cost::table(!accesses.is_empty());
     let mut memory = BTreeMap::<_, Vec<_>>::new();
     for it in accesses {
         let cpu = cpu(it.cpu as usize)?;
         memory
             .entry((it.privilege, it.target))
             .or_default()
-            .extend([(2, cpu, it.loads), (3, cpu, it.stores)]);
+            .extend([(exact_cost::LOADS, cpu, it.loads), (exact_cost::STORES, cpu, it.stores)]);
     }
     for ((privilege, target), values) in memory {
         table.push(Place::Memory(privilege, target), values);
@@ -182,18 +179,19 @@ fn by_cpu(cost: u16, values: impl IntoIterator<Item = u64>) -> io::Result<Vec<(u
 }
 
 fn exact_costs(form: Form) -> io::Result<CostTable> {
-    let mut table = exact(&form.accesses)?;
+    let mut table = with_accesses(&form.accesses)?;
     for (path, instructions) in &form.stacks {
         let path = Place::Path(super::all(path, &form.names)?);
-        table.push(path, [(0, ALL_CPUS, *instructions)]);
+        table.push(path, [(exact_cost::INSTRUCTIONS, ALL_CPUS, *instructions)]);
     }
     for Process { id, name, instructions } in form.processes {
         let process = Place::Process { id, name, functions: Vec::new() };
-        table.push(process, by_cpu(0, instructions)?);
+        table.push(process, by_cpu(exact_cost::INSTRUCTIONS, instructions)?);
     }
     for Function { name, module, counts } in form.functions {
-        let instructions = by_cpu(0, counts.iter().map(|it| it.instructions))?;
-        let entries = by_cpu(1, counts.iter().map(|it| it.entries))?;
+        let instructions =
+            by_cpu(exact_cost::INSTRUCTIONS, counts.iter().map(|it| it.instructions))?;
+        let entries = by_cpu(exact_cost::ENTRIES, counts.iter().map(|it| it.entries))?;
         table.push(Place::Function { name, module }, instructions.into_iter().chain(entries));
     }
     for privilege in Privilege::ALL {
@@ -202,27 +200,26 @@ fn exact_costs(form: Form) -> io::Result<CostTable> {
             Privilege::Kernel => it.kernel,
             Privilege::Firmware => it.firmware,
         });
-        table.push(Place::All(privilege), by_cpu(0, own)?);
+        table.push(Place::All(privilege), by_cpu(exact_cost::INSTRUCTIONS, own)?);
     }
     Ok(table)
 }
 
 fn sampled_costs(form: Form, programs: Vec<Vec<u32>>) -> io::Result<CostTable> {
-    let names = &form.names;
     let paths = form
         .stacks
         .iter()
-        .map(|(path, samples)| Ok((Place::Path(super::all(path, names)?), *samples)));
+        .map(|(path, samples)| Ok((Place::Path(super::all(path, &form.names)?), *samples)));
     let mut samples: Vec<(Place, u64)> = paths.collect::<io::Result<_>>()?;
     let programs = programs.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
     for (Process { id, name, instructions }, functions) in form.processes.into_iter().zip(programs)
     {
-        let functions = super::all(functions, names)?;
+        let functions = super::all(functions, &form.names)?;
         let sum = instructions.iter().fold(0_u64, |sum, it| sum.saturating_add(*it));
         samples.push((Place::Process { id, name, functions }, sum));
     }
     let functions = form.functions.into_iter();
-    let modules: BTreeMap<String, String> = functions.map(|it| (it.name, it.module)).collect();
+    let modules: BTreeMap<Name, Name> = functions.map(|it| (it.name, it.module)).collect();
     Ok(Profile::sampled_costs(samples, |name| modules.get(name).cloned().unwrap_or_default()))
 }
 

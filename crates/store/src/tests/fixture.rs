@@ -85,7 +85,7 @@ fn with_samples(replicate: u32, has_programs: bool) -> Boot {
         let functions = if has_programs { vec!["main".into()] } else { Vec::new() };
         let process = Place::Process { id: 7, name: "autonuma".into(), functions };
         let path = Place::Path(vec!["do_anonymous_page".into(); 2]);
-        profile.costs = Profile::sampled_costs([(path, 9), (process, 1)], |_| String::new());
+        profile.costs = Profile::sampled_costs([(path, 9), (process, 1)], |_| "".into());
     }
     boot
 }

@@ -256,7 +256,7 @@ fn facts(variant: &str) -> BootFacts {
 fn profile(phase: &str) -> Profile {
     let names = [INSTRUCTIONS, ENTRIES, LOADS, STORES];
     let mut costs = CostTable::new(names.map(Cost::new));
-    let name = || "do_anonymous_page".to_owned();
+    let name = || model::Name::from("do_anonymous_page");
     let function =
         |name: &str, module: &str| Place::Function { name: name.into(), module: module.into() };
     costs.push(Place::Memory(Privilege::User, Target::Node(1)), [(2, 1, 5), (3, 1, 3)]);

@@ -10,10 +10,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let number = || prop_oneof![4 => 0..1000u64, 1 => any::<u64>()];
     let values = |costs: u16| prop::collection::vec((0..costs, 0..3u16, number()), 0..5);
     let function = ("[a-c](\\.(part|isra)\\.0)?(\\.cold)?|\\PC{0,3}", "(nfs)?")
-        .prop_map(|(name, module)| Place::Function { name, module });
+        .prop_map(|(name, module)| Place::Function { name: name.into(), module: module.into() });
     let process = (0..3u32, "[a-b]|\\PC{0,3}").prop_map(|(id, name)| Place::Process {
         id,
-        name,
+        name: name.into(),
         functions: Vec::new(),
     });
     let privilege = prop::sample::select(&Privilege::ALL[..]).prop_map(Place::All);
