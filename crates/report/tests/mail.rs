@@ -254,6 +254,7 @@ fn the_function_behind_a_verdict_is_named() {
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
+        by_path: true,
         listed: true,
     };
     let headlines =

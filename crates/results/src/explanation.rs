@@ -128,7 +128,11 @@ fn used<'a>(
 }
 
 /// Checks that boots have this cost by function.
-fn check_cost(asked: &str, used: &WorkloadUse, kept: &[Kept]) -> Result<(), AnalysisError> {
+pub(super) fn check_cost(
+    asked: &str,
+    used: &WorkloadUse,
+    kept: &[Kept],
+) -> Result<(), AnalysisError> {
     let mut known = BTreeSet::new();
     for profile in kept.iter().flat_map(|kept| &kept.boot.profiles) {
         let is_function = |row: &CostRow<'_>| matches!(row.place, Place::Function { .. });

@@ -7,7 +7,7 @@ use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
 use store::Archive;
 
 use crate::analysis::AnalysisError;
-use crate::explanation::{Compared, ExplanationQuestion, find, sides};
+use crate::explanation::{Compared, ExplanationQuestion, check_cost, find, sides};
 
 /// The sampled profiles of two variants.
 pub struct SampledProfiles {
@@ -22,8 +22,9 @@ pub struct SampledProfiles {
 impl SampledProfiles {
     /// Compares two variants of an experiment of measured mode.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
-        let (id, phase) = (asked.experiment, asked.phase.clone());
+        let (id, phase, cost) = (asked.experiment, asked.phase.clone(), asked.cost.clone());
         let Compared { experiment, mut kept, places, used } = find(store, asked)?;
+        check_cost(cost.as_deref().unwrap_or(SAMPLES), &used, &kept)?;
         let judging = Judging::of(&Results::of(&experiment, Reading::USUAL, &kept));
         let (steady, part) = steady_profiles(&sides(&experiment, places, &kept), &used, &judging);
         for (boot, profiles) in steady {

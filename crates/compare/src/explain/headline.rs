@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use model::WorkloadUse;
+use model::{ENTRIES, WorkloadUse};
 
 use super::paths::KERNEL;
 use super::{Contribution, Explanation, Path, Paths, Section, Subject};
@@ -33,6 +33,8 @@ pub struct Headline {
     pub at_equal_entries: bool,
     /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
+    /// Whether call paths can have this cost. They have no entries.
+    pub by_path: bool,
     /// Whether there are enough seeds for lists of functions.
     pub listed: bool,
 }
@@ -117,7 +119,8 @@ pub fn headlines(
         let function = paths.and_then(holder).filter(says);
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
-        Headline { phase, kernel, unit, function, at_equal_entries, followed, listed }
+        let by_path = explanation.cost.name != ENTRIES;
+        Headline { phase, kernel, unit, function, at_equal_entries, followed, by_path, listed }
     };
     measured.map(headline).collect()
 }

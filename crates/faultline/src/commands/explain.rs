@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use benchmarks::names::others;
-use model::{ENTRIES, Experiment, INSTRUCTIONS, Mode, SAMPLES};
+use model::{Experiment, Mode, SAMPLES};
 use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, SampledProfiles};
 use store::{Archive, ExperimentId};
@@ -62,15 +62,10 @@ fn explain_difference(
     let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
     let (exact, sampled) = match args.cost.as_deref() {
         None => (exact, sampled),
-        Some(SAMPLES) => (None, sampled),
-        Some(_) => (exact, None),
+        Some(SAMPLES) if sampled.is_some() => (None, sampled),
+        Some(_) if exact.is_some() => (exact, None),
+        Some(_) => (None, sampled),
     };
-    if exact.is_none() && sampled.is_none() {
-        let asked = args.cost.as_deref().unwrap_or_default();
-        return Err(Failure::Usage(format!(
-            "--cost {asked}: measured mode has `{SAMPLES}`, exact mode `{INSTRUCTIONS}` and `{ENTRIES}`"
-        )));
-    }
     let asked = |experiment| ExplanationQuestion {
         experiment,
         variants: [base, new].map(str::to_owned),

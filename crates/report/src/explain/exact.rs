@@ -2,6 +2,7 @@
 
 use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 use maud::html;
+use model::ENTRIES;
 
 use super::cause;
 use super::flame::{self, Graphs};
@@ -89,7 +90,7 @@ fn blocks(
     let others = std::iter::once(all).chain(&explanation.phases);
     let others = others.filter(|other| paths.is_some() && other.phase != section.phase);
     let folds = others.map(|other| {
-        let tables = rankings(explanation, other, rows).into_iter();
+        let tables = rankings(explanation, other, rows);
         let blocks = contributions(explanation, other).into_iter().chain(tables);
         let blocks = blocks.chain(view::cautions(explanation, other).into_iter().map(sentence));
         Block::Fold(format!("In {}", covered(explanation, other)), blocks.collect())
@@ -102,12 +103,16 @@ fn blocks(
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }
 
-fn rankings(explanation: &Explanation, section: &Section, rows: usize) -> [Block; 3] {
-    [
-        view::per_entry(explanation, section, rows),
-        view::contributions(explanation, section, rows),
-        view::counters(explanation, section, rows),
-    ]
+/// The tables of a section. Entries have no cost per entry.
+fn rankings(
+    explanation: &Explanation,
+    section: &Section,
+    rows: usize,
+) -> impl Iterator<Item = Block> {
+    let has_entries = explanation.cost.name != ENTRIES;
+    let per_entry = has_entries.then(|| view::per_entry(explanation, section, rows));
+    let contributions = view::contributions(explanation, section, rows);
+    per_entry.into_iter().chain([contributions, view::counters(explanation, section, rows)])
 }
 
 /// The contributions of a section, drawn.

@@ -9,7 +9,8 @@ use crate::words::{self, Of};
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     let lacks_paths = |it: &Headline| {
-        it.kernel.beyond_luck() == Some(true) && it.listed && !it.followed && it.function.is_none()
+        let is_unnamed = it.kernel.beyond_luck() == Some(true) && it.function.is_none();
+        is_unnamed && it.listed && it.by_path && !it.followed
     };
     let hint = asked().any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
@@ -64,8 +65,8 @@ pub fn headline(it: &Headline) -> String {
                 "beyond luck; no function alone holds half of the change".to_owned()
             }
             Some(true) => format!(
-                "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side or call \
-                 paths (`run --profile stacks`)"
+                "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side{}",
+                if it.by_path { " or call paths (`run --profile stacks`)" } else { "" }
             ),
             Some(false) => "this may be luck".to_owned(),
             None => "the luck floor is unknown".to_owned(),

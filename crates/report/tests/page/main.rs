@@ -222,6 +222,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
+        by_path: true,
         listed: true,
     };
     let phases = ["a", "b", "c", "d", "e"];

@@ -1,0 +1,118 @@
+//! Tests of the command line of `faultline explain`.
+
+mod said;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use model::{
+    Boot, ENTRIES, Experiment, INSTRUCTIONS, Manifest, Millis, Mode, Outcome, Place, Privilege,
+    Profile, Reading, Variant, WorkloadUse, exact_cost,
+};
+use said::Said;
+
+fn explain(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    // The store does not exist, and is not needed.
+    command.args(["--store", "/nonexistent/store.db", "explain"]).args(arguments);
+    command.output().unwrap()
+}
+
+#[test]
+fn counters_and_rows_are_explained_without_a_store() {
+    for (name, expected) in [
+        ("pgpgin", "KiB, in spite of its name"),
+        ("allocstall_normal", "before   allocstall"),
+        ("Kswapd efficiency", "pgsteal_kswapd[_ZONE]"),
+        // These are rows as mails name them.
+        ("Ops Sector Reads", "KiB paged in: KiB"),
+        ("NUMA base PTE updates", "NUMA page range updates: PTEs"),
+    ] {
+        let output = explain(&["--counter", name]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn unknown_names_get_suggestions() {
+    let output = explain(&["--counter", "pgscan_kswpad"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("`pgscan_kswpad`; did you mean pgscan_kswapd"), "{error}");
+    assert!(output.stdout.is_empty());
+    let error = String::from_utf8(explain(&["--counter", "Sector Read"]).stderr).unwrap();
+    assert!(error.contains("did you mean Sector Reads"), "{error}");
+}
+
+#[test]
+fn a_counter_and_variants_exclude_each_other() {
+    assert_eq!(explain(&["--counter", "pgfault", "6.1", "6.12"]).status.code(), Some(2));
+    assert_eq!(explain(&["6.1"]).status.code(), Some(2));
+}
+
+/// A store with an exact experiment of two variants, where the second one enters `f` more often.
+fn keep(store: &Path) {
+    let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
+    let manifest = Manifest { name: "fault".into(), ..Manifest::default() };
+    let experiment = Experiment {
+        name: "x".into(),
+        mode: Mode::Exact,
+        variants: ["old", "new"].map(named).into(),
+        workloads: vec![WorkloadUse::new(manifest, 1, Millis(1))],
+        boots: 1,
+        ..Experiment::default()
+    };
+    let mut store = store::open(store).unwrap();
+    let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
+    for (variant, entries) in [("old", 100), ("new", 150)] {
+        let mut costs = exact_cost::table(false);
+        let place = Place::Function { name: "f".into(), module: "".into() };
+        let instructions = (exact_cost::INSTRUCTIONS, 0, 10 * entries);
+        costs.push(place, [instructions, (exact_cost::ENTRIES, 0, entries)]);
+        costs.push(Place::All(Privilege::Kernel), [instructions]);
+        let profile =
+            Profile { workload: "fault".into(), phase: "run".into(), costs, ..Profile::default() };
+        let boot = Boot {
+            variant: variant.into(),
+            outcome: Outcome::Complete,
+            profiles: vec![profile],
+            ..Boot::default()
+        };
+        store.keep_boot(id, &boot).unwrap();
+    }
+}
+
+#[test]
+fn a_cost_that_boots_have_is_explained() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store.db");
+    keep(&path);
+    let explain = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(&path).args(["explain", "old", "new"]).args(options);
+        command.env("XDG_CACHE_HOME", place.path());
+        Said::of(&mut command)
+    };
+    let usual = explain(&[]).expect(0);
+    assert_eq!(explain(&["--cost", INSTRUCTIONS]).out, usual.out);
+    assert!(usual.out.contains("Own instructions per entry"), "{}", usual.out);
+    let entries = explain(&["--cost", ENTRIES]).expect(0);
+    assert!(entries.out.contains("50.00 % more kernel entries"), "{}", entries.out);
+    for senseless in ["entries per entry", "--profile stacks"] {
+        assert!(!entries.out.contains(senseless), "{}", entries.out);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&explain(&["--cost", ENTRIES, "--format", "json"]).out).unwrap();
+    assert_eq!(
+        (&json["cost"]["name"], &json["all"]["kernel"]["change"]),
+        (&ENTRIES.into(), &50.0.into())
+    );
+    for other in ["misses", "samples"] {
+        let refused = explain(&["--cost", other]);
+        assert_eq!((refused.code, &*refused.out), (Some(2), ""));
+        let told = format!("no `{other}` by function; they have: entries, instructions");
+        assert!(refused.err.contains(&told), "{}", refused.err);
+    }
+}
