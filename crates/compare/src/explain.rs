@@ -41,9 +41,9 @@ pub struct Explanation {
     pub workload: String,
     /// The cost that is attributed.
     pub cost: Cost,
-    /// The baseline.
+    /// The variant that is compared with.
     pub base: Side,
-    /// The other variant.
+    /// The variant that is compared with the baseline.
     pub new: Side,
     /// Number of seeds wanted per side.
     pub wanted: u32,
@@ -51,15 +51,15 @@ pub struct Explanation {
     /// instruction. It is the least common multiple of the numbers of seeds, because a mean over n seeds is
     /// a whole number of nths.
     pub denominator: i128,
-    /// All phases together. None if a side has no complete boot with a profile of the workload.
+    /// All phases together. `None` if a side has no complete boot with a profile of the workload.
     pub all: Option<Section>,
-    /// The measured phases together. None where no phase only prepares, or every phase does.
+    /// The measured phases together. `None` if no phase only prepares, or every phase does.
     pub measured: Option<Section>,
     /// Each phase, in order of first appearance.
     pub phases: Vec<Section>,
     /// Names of the phases that only prepare and get no verdict.
     pub preparation: Vec<String>,
-    /// Why functions are not marked by their code; `None` if they are, or if that was not tried.
+    /// Why it is not known how the code of functions differs; `None` if it is known, or if code was not compared.
     pub unmarked: Option<String>,
 }
 
@@ -68,14 +68,14 @@ pub struct Explanation {
 pub struct Side {
     /// The variant's name.
     pub name: String,
-    /// Number of complete boots with a profile of the workload: those that count.
+    /// Number of boots that count: complete boots with a profile of the workload.
     pub seeds: usize,
     /// Whether all wanted seeds are there.
     pub complete: bool,
 }
 
 impl Explanation {
-    /// The section of `phase`, or that of the measured phases together.
+    /// The section of `phase`; without a phase, the section of the measured phases together.
     pub fn section(&self, phase: Option<&str>) -> Option<&Section> {
         match phase {
             None => self.measured.as_ref().or(self.all.as_ref()),
@@ -96,8 +96,8 @@ impl Explanation {
     }
 }
 
-/// Explains the difference between two variants by a workload, over the iterations that count. Each variant
-/// has `wanted` seeds, numbered from 0. While one is missing, nothing is beyond luck.
+/// Attributes the difference between two variants in one workload, over the iterations that count. Each variant
+/// should have `wanted` seeds, numbered from 0. If one is missing, nothing is beyond luck.
 pub fn explain(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
@@ -190,7 +190,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// The only phase.
+    /// The phase, if the span is a single one.
     fn phase(self) -> Option<&'a str> {
         match self {
             Self::Phase(only) => Some(only),

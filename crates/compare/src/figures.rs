@@ -21,17 +21,17 @@ use crate::verdicts::independent::independent;
 /// their spread looks too small.
 pub const MIN_BOOTS: usize = 3;
 
-/// A figure of one variant: one value per boot, with the boot's block of the schedule.
+/// A figure of one variant: one value per boot, with the boot's block of the schedule and host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BootFigures {
-    /// By block, and ascending within a block, so that nothing depends on the order of boots.
+    /// Sorted by block, and by value within a block, so that results do not depend on the order of boots.
     values: Vec<(HostBlock, f64)>,
-    /// The blocks of boots that have values but no figure.
+    /// The blocks of boots whose values have no such figure.
     lacking: Vec<HostBlock>,
 }
 
 impl BootFigures {
-    /// From blocks and the figures of their boots. `None` is a boot whose values have no such figure.
+    /// Collects blocks and the figures of their boots. `None` stands for a boot whose values have no such figure.
     pub fn new(figures: impl IntoIterator<Item = (impl Into<HostBlock>, Option<f64>)>) -> Self {
         let figures =
             figures.into_iter().map(|(block, it)| (block.into(), it.filter(|it| it.is_finite())));
@@ -42,7 +42,7 @@ impl BootFigures {
         Self { values, lacking: lacking.into_iter().map(|(block, _)| block).collect() }
     }
 
-    /// From boots and their figures, in the same way.
+    /// Collects the figures of boots, with the blocks of these boots.
     pub(crate) fn of_boots<'a>(figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>) -> Self {
         Self::new(figures.into_iter().map(|(boot, it)| (HostBlock::of(boot), it)))
     }
@@ -52,7 +52,7 @@ impl BootFigures {
         self.values.iter().copied()
     }
 
-    /// The blocks of which both sides have figures, ascending.
+    /// The blocks in which both sides have figures, ascending.
     pub fn blocks_with(&self, other: &Self) -> Vec<HostBlock> {
         let of = |side: &Self| side.values.iter().map(|(block, _)| *block).collect::<BTreeSet<_>>();
         of(self).intersection(&of(other)).copied().collect()
@@ -71,7 +71,7 @@ impl BootFigures {
         [of(self, other), of(other, self)]
     }
 
-    /// The figures that count.
+    /// The figures of the blocks that count.
     fn counted(&self, judging: &Judging) -> Self {
         let Self { mut values, mut lacking } = self.clone();
         values.retain(|(it, _)| judging.counts(it.block));
@@ -79,21 +79,21 @@ impl BootFigures {
         Self { values, lacking }
     }
 
-    /// Their spread within hosts.
+    /// The spread of the figures within hosts.
     pub(crate) fn variation(&self) -> Option<Variation> {
         Variation::within_hosts(self.values.iter().map(|(it, value)| (it.host, vec![*value])))
     }
 
     /// The evidence for `new` against this baseline, as if it were the only comparison.
     ///
-    /// Figures above 0 are compared by their logarithms, others by their differences. Boots are paired by
-    /// block (Student's t on the differences of blocks) if at least 3 blocks have both sides, and hold most
-    /// boots of the side with fewer: drift from block to block then cancels. Boots in blocks without the
-    /// other side are then ignored, however many they are, because they would bring in the difference
-    /// between blocks. Otherwise both sides are taken as independent ([`independent`]).
+    /// Figures above 0 are compared by their logarithms, others by their differences. Boots are paired by block
+    /// (Student's t on the differences of blocks) if at least 3 blocks have both sides, and these blocks hold most
+    /// boots of the side with fewer. Drift from block to block then cancels. Boots in blocks without the other side
+    /// are then ignored, however many they are, because they would bring in the difference between blocks. Otherwise
+    /// both sides are taken as independent ([`independent`]).
     ///
-    /// Boots of several hosts are compared on each host by itself, and the differences are combined
-    /// ([`combined`]). So boots of two hosts are never a pair, and differences between hosts are in no variance.
+    /// Boots of several hosts are compared on each host by itself, and the differences are combined ([`combined`]).
+    /// So boots of two hosts are never a pair, and no variance contains differences between hosts.
     ///
     /// The choice depends on the blocks alone: taking the smaller of both p-values would give false alarms
     /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`). The error says why there is no
@@ -121,7 +121,7 @@ impl BootFigures {
         scale.evidence(estimate, boots, paired, judging)
     }
 
-    /// The difference to `new`, all boots being of one host.
+    /// The difference of `new` from this baseline. All boots must be of one host.
     fn difference(&self, new: &Self, scale: Scale) -> Result<Part, NoEvidence> {
         let base = self;
         let all = [base.values.len(), new.values.len()];
@@ -153,15 +153,15 @@ impl BootFigures {
         all.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The boots of one host that have figures.
+    /// The figures of the boots of one host.
     fn on(&self, host: u64) -> Self {
         let own = self.values.iter().filter(|(it, _)| it.host == host);
         Self { values: own.copied().collect(), lacking: Vec::new() }
     }
 
-    /// The evidence for a sum of several variants' logarithms, each multiplied by its weight: each block in
-    /// which all of them have a figure gives one sum, on whose mean Student's t is used, on each host by itself.
-    /// `None` for fewer than 3 such blocks, and for figures that are not above 0.
+    /// The evidence for a weighted sum of several variants' logarithms. Each block in which all of them have a figure
+    /// gives one sum, and Student's t is applied to the mean of the sums, on each host by itself. `None` with fewer
+    /// than 3 such blocks, or with figures that are not above 0.
     pub(crate) fn contrast(sides: &[(f64, &Self)], judging: &Judging) -> Option<Evidence> {
         let sides = sides.iter().filter(|(weight, _)| *weight != 0.0);
         let sides: Vec<(f64, Self)> =
@@ -210,16 +210,16 @@ impl BootFigures {
     }
 }
 
-/// A difference on one host.
+/// The difference on one host, and the boots that it is from.
 struct Part {
     estimate: Estimate,
     boots: [usize; 2],
     paired: bool,
 }
 
-/// The mean of the differences on several hosts, each weighted by its number of boots of the side with fewer, so that
-/// weights do not depend on figures. Its error has only variances within hosts ([`Estimate::sum`]). None without a
-/// difference.
+/// The mean of the differences on several hosts. The weight of a host is its number of boots of the side with fewer,
+/// so weights do not depend on figures. The error has only variances within hosts ([`Estimate::sum`]). `None` without
+/// a difference.
 fn combined(parts: &[Part]) -> Option<Part> {
     let weight = |part: &Part| part.boots[0].min(part.boots[1]) as f64;
     match parts {
@@ -251,7 +251,7 @@ struct Block {
 enum Scale {
     /// Logarithms; all figures are above 0.
     Logarithms,
-    /// The figures themselves; their differences are shares of this, the baseline's mean.
+    /// The figures themselves. Their differences are shares of the baseline's mean, which is the value here.
     Shares(f64),
 }
 
@@ -272,7 +272,7 @@ impl Scale {
         }
     }
 
-    /// How far a share reaches down and up on this scale.
+    /// A share of the baseline's figure as distances on this scale, downward and upward.
     fn bounds(self, share: f64) -> [f64; 2] {
         match self {
             Self::Logarithms => [(-share).ln_1p(), share.ln_1p()],

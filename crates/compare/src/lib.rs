@@ -66,9 +66,9 @@ pub use verdicts::luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, 
 pub struct KeptBoot<'a> {
     /// Its number in the store.
     pub id: BootId,
-    /// Whether it failed and is to be repeated, or has been.
+    /// Whether it failed and is repeated, now or later.
     pub superseded: bool,
-    /// The boot.
+    /// The boot as it was recorded.
     pub boot: &'a Boot,
 }
 
@@ -89,14 +89,14 @@ impl KeptBoot<'_> {
 /// A variant with all its boots, failed ones included.
 #[derive(Clone, Debug)]
 pub struct VariantBoots<'a> {
-    /// The variant.
+    /// The variant that was booted.
     pub variant: &'a model::Variant,
     /// Its boots, in the order they were kept.
     pub boots: Vec<KeptBoot<'a>>,
 }
 
 impl<'a> VariantBoots<'a> {
-    /// The variant with its own of these boots.
+    /// The variant with those of the `kept` boots that are its own.
     pub fn of(variant: &'a model::Variant, kept: &'a [Kept]) -> Self {
         let own = kept.iter().filter(|kept| kept.boot.variant == variant.name);
         Self { variant, boots: own.map(KeptBoot::from).collect() }
@@ -116,12 +116,12 @@ impl<'a> VariantBoots<'a> {
         self.complete_kept().map(|kept| kept.boot)
     }
 
-    /// The same with their numbers.
+    /// The boots that count, with their numbers.
     fn complete_kept(&self) -> impl Iterator<Item = &KeptBoot<'a>> {
         self.standing().filter(|kept| kept.boot.outcome.counts())
     }
 
-    /// Without the boots in which `workload` failed while others did not.
+    /// The variant without the boots in which `workload` failed while other workloads did not.
     fn of_workload(&self, workload: &str) -> Self {
         let ran = |kept: &&KeptBoot<'_>| {
             !matches!(kept.boot.outcome, Outcome::Partial(_))
@@ -134,7 +134,7 @@ impl<'a> VariantBoots<'a> {
 /// An experiment with the boots that it has so far.
 #[derive(Clone, Debug)]
 pub struct Results<'a> {
-    /// The experiment.
+    /// The experiment's definition.
     pub experiment: &'a Experiment,
     /// How its figures are read.
     pub reading: &'a Reading,
@@ -177,10 +177,10 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// Variants compared.
+/// The result of comparing variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The mode.
+    /// The mode in which all boots ran.
     pub mode: Mode,
     /// Boots wanted of each variant; in exact mode each has a seed of its own.
     pub boots: u32,
@@ -193,9 +193,9 @@ pub struct Comparison {
     pub emulated: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
-    /// Chosen rows for verdicts of measured mode that no complete boot has.
+    /// Rows that the experiment chooses for verdicts of measured mode, but that no complete boot has.
     pub unmet: Vec<Unmet>,
-    /// The same variants in the other mode, where the caller has found such an experiment; see
+    /// The same variants in the other mode, set by the caller if it has found such an experiment; see
     /// [`cross_check()`].
     pub cross_checks: Vec<CrossCheck>,
     /// The experiments of [`Comparison::cross_checks`], set by the caller.
@@ -218,16 +218,16 @@ pub struct UserNote {
     /// The experiment's number, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment: Option<i64>,
-    /// The note.
+    /// The text of the note.
     pub text: String,
 }
 
 /// A variant and the outcomes of its boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VariantOutcomes {
-    /// Its name.
+    /// The variant's name.
     pub name: String,
-    /// Number of complete boots: those that count.
+    /// Number of boots that count, which are the complete ones.
     pub complete: usize,
     /// The boots that failed.
     pub failed: Vec<FailedBoot>,
@@ -238,7 +238,7 @@ pub struct VariantOutcomes {
 /// A boot that did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedBoot {
-    /// Its number.
+    /// The boot's number in the store.
     pub boot: BootId,
     /// How it ended.
     pub outcome: String,
@@ -249,7 +249,7 @@ pub struct FailedBoot {
 /// A boot that does not count, and does not occupy its place in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetAside {
-    /// Its number.
+    /// The boot's number.
     pub boot: BootId,
     /// How it ended.
     pub outcome: String,
@@ -258,8 +258,7 @@ pub struct SetAside {
 }
 
 impl Comparison {
-    /// Whether a table of counters could be limited to the steady part, had the series between the ends of
-    /// phases been read.
+    /// Whether a table of counters covers whole phases only because series between the ends of phases were not read.
     pub fn lacks_series(&self) -> bool {
         let lacks = |table: &Table| table.part == Some(Part::Unsampled);
         self.tables.iter().any(lacks) || self.points.iter().any(|it| it.comparison.lacks_series())
@@ -274,9 +273,9 @@ impl Comparison {
     }
 }
 
-/// Compares the variants of an experiment, and each step of a series with the step before it. The one with
-/// index `baseline` becomes the first column, against which gains are computed and verdicts are given; the
-/// others keep their order. A sweep is compared point by point, and never across points.
+/// Compares the variants of an experiment, and each step of a series with the step before it. The variant with index
+/// `baseline` becomes the first column; gains and verdicts compare the others with it. The others keep their order. A
+/// sweep is compared point by point, and never across points.
 pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
     let points = sweep::points(results, baseline, judging);
     if let Some(first) = results.experiment.points().first() {
@@ -319,7 +318,7 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
     Comparison { tables, unmet, ..described(experiment, &columns, judging) }
 }
 
-/// Columns without tables: their boots, and the notes on them.
+/// A comparison without tables: the outcomes of the columns' boots, and the notes on them.
 fn described(
     experiment: &Experiment,
     columns: &[VariantBoots<'_>],

@@ -1,4 +1,4 @@
-//! Notes on the columns: in what they differ besides the code, and what happened while the boots ran.
+//! Notes on the columns: differences other than the code, and what happened while the boots ran.
 
 mod config;
 pub mod consistency;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots};
 
-/// The beginnings of notes on figures that a boot lacks.
+/// The kinds of notes that say that a boot lacks figures.
 const LACKS: [NoteKind; 5] = [
     NoteKind::TooQuick,
     NoteKind::NotRead,
@@ -20,19 +20,19 @@ const LACKS: [NoteKind; 5] = [
     NoteKind::Profile,
 ];
 
-/// What else there is to know of the columns.
+/// All notes on the columns of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Notes {
     /// States of the kernels, as the workloads found them, in which the columns differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<Fact>,
-    /// Facts that the boots report, and what their variants change.
+    /// Facts that the boots report, and settings that the variants change.
     pub facts: Vec<Fact>,
     /// How the configurations of the columns differ from the baseline's.
     pub config: Vec<ConfigDifference>,
-    /// Variants whose boots differ in what should be the same.
+    /// Variants whose boots differ in something that should be the same.
     pub mixed: Vec<Mixed>,
-    /// What the kernels complained of.
+    /// Complaints in the kernels' logs.
     pub complaints: Vec<Complaint>,
     /// Names of variants with a boot whose kernel's log was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,14 +40,14 @@ pub struct Notes {
     /// Figures that workloads could not measure, or that were not imported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<Unmeasured>,
-    /// What workloads left, so that the next ones of the boot found another state.
+    /// State that workloads left behind, so that the next workloads of the boot found another state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Unmeasured>,
-    /// What the host did.
+    /// The load of the host during each variant's boots.
     pub host: Vec<HostRange>,
-    /// What does not add up between counters of one kernel.
+    /// Counters of one kernel that do not add up.
     pub findings: Vec<Finding>,
-    /// What the columns count differently from the baseline.
+    /// Rows of counters that columns count differently from the baseline.
     pub counting: Vec<Counting>,
 }
 
@@ -73,9 +73,9 @@ impl Fact {
 pub struct ConfigDifference {
     /// The variant's name.
     pub variant: String,
-    /// Number of options that differ; none if a configuration is not known.
+    /// Number of options that differ; `None` if a configuration is not known.
     pub differing: Option<usize>,
-    /// Those of them that matter to memory management and scheduling.
+    /// The differing options that matter to memory management and scheduling.
     pub relevant: Vec<ConfigChange>,
 }
 
@@ -84,20 +84,20 @@ pub struct ConfigDifference {
 pub struct ConfigChange {
     /// Its name, such as `CONFIG_PREEMPT`.
     pub option: String,
-    /// Its value in the baseline, `n` if it is not set; none if that kernel does not know it.
+    /// Its value in the baseline, `n` if it is not set; `None` if that kernel does not know it.
     pub baseline: Option<String>,
-    /// Its value in the column, likewise.
+    /// Its value in the column, in the same form.
     pub value: Option<String>,
 }
 
-/// Boots of one variant that differ in what should be the same.
+/// A property that should be the same in all boots of a variant, but differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mixed {
     /// The variant's name.
     pub variant: String,
-    /// What differs, such as `emulator`.
+    /// The property, such as `emulator`.
     pub what: &'static str,
-    /// The values found.
+    /// The different values found.
     pub values: Vec<String>,
 }
 
@@ -106,11 +106,11 @@ pub struct Mixed {
 pub struct Complaint {
     /// The variant's name.
     pub variant: String,
-    /// Its kind.
+    /// The kind of problem that it is.
     pub kind: ProblemKind,
     /// The kernel's own line, without its time.
     pub text: String,
-    /// Names of the boots in which it was made, one entry per occurrence.
+    /// The boots in which it was made, one entry per occurrence.
     pub boots: Vec<BootId>,
 }
 
@@ -122,7 +122,7 @@ pub struct Unmeasured {
     pub variant: String,
     /// The note of the workload, or of the import.
     pub text: String,
-    /// Names of the boots.
+    /// The boots that have the note.
     pub boots: Vec<BootId>,
 }
 
@@ -161,7 +161,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     }
 }
 
-/// The facts of each column; none for a column without boots.
+/// The facts of each column; `None` for a column without boots.
 type ColumnFacts<'a> = Option<&'a BootFacts>;
 
 /// A fact of all columns; `unknown` where a boot does not say it.
@@ -169,7 +169,7 @@ fn of_all(name: &'static str, of: fn(&BootFacts) -> String, columns: &[ColumnFac
     Fact { name, values: columns.iter().map(|facts| Some(known(of((*facts)?)))).collect() }
 }
 
-/// Whether columns with boots differ in it.
+/// Whether columns with boots differ in the fact.
 fn varies(fact: &Fact) -> bool {
     fact.values.iter().flatten().collect::<BTreeSet<_>>().len() > 1
 }
@@ -205,7 +205,7 @@ fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fa
     facts
 }
 
-/// What the variants change in the running kernel; empty if none changes anything.
+/// The fact of what the variants change in the running kernel; `None` if no variant changes anything.
 fn changed(
     name: &'static str,
     of: fn(&Variant) -> String,
@@ -231,10 +231,10 @@ fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What should be the same in all boots of a variant: its name, and its text in a boot.
+/// A property that should be the same in all boots of a variant: its name, and its text for a boot.
 type Common = (&'static str, fn(&BootFacts) -> String);
 
-/// By what boots were made, apart from the emulator, which is part of the machine.
+/// The host and the programs that made a boot, apart from the emulator, which is part of the machine.
 const MADE: [Common; 6] = [
     ("made on", |facts| facts.provenance.host.label()),
     ("agent", |facts| facts::digest(&facts.provenance.programs.agent)),
@@ -244,7 +244,7 @@ const MADE: [Common; 6] = [
     ("mkfs library", |facts| facts::digest(&facts.provenance.programs.mkfs)),
 ];
 
-/// What else can change between two runs of one experiment.
+/// Other properties that can change between two runs of one experiment.
 const ELSE: [Common; 7] = [
     ("kernel image", |facts| facts.kernel_digest.clone()),
     ("acceleration", |facts| facts.provenance.execution_name().to_owned()),
@@ -265,12 +265,12 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
     })
 }
 
-/// A text, or that it is unknown.
+/// The text, or `unknown` if it is empty.
 fn known(text: String) -> String {
     if text.is_empty() { "unknown".to_owned() } else { text }
 }
 
-/// The complaints in all boots that stand for their places, failed ones included.
+/// The complaints in all boots that occupy their places in the schedule, including failed boots.
 fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> + use<'a> {
     let name = column.name();
     let mut boots_by_complaint: BTreeMap<_, Vec<BootId>> = BTreeMap::new();
@@ -289,12 +289,12 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
     })
 }
 
-/// Whether the log of a boot that stands for its place was not kept.
+/// Whether the log of some boot that occupies its place in the schedule was not kept.
 fn has_no_log(column: &&VariantBoots<'_>) -> bool {
     column.standing().any(|kept| kept.boot.notes.iter().any(|note| note.kind == NoteKind::NoLog))
 }
 
-/// The notes of a column's boots of one of these kinds, each once.
+/// The notes of these kinds in a column's complete boots. Equal texts are merged.
 fn noted<'a>(
     column: &VariantBoots<'a>,
     kinds: &[NoteKind],
@@ -314,7 +314,8 @@ fn noted<'a>(
     })
 }
 
-/// `None` if nothing is known. A figure that is not a number was not taken.
+/// The load of the host over a column's complete boots; `None` if nothing is known. NaN stands for a figure that was
+/// not taken.
 fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
     let range = |of: fn(&HostLoad) -> [f64; 2]| {
         let all = column.complete().flat_map(|boot| of(&boot.host));

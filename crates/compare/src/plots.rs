@@ -1,6 +1,5 @@
-//! Data for plots: every sample by boot, their distributions, and chosen series over time. Its size is
-//! bounded for any experiment, so that a page with all plots stays small; what the bounds leave out is
-//! counted.
+//! Data for plots: every sample by boot, distributions of samples, and chosen series over time. The size is bounded
+//! for any experiment, so that a page with all plots stays small. Counts say how much the bounds leave out.
 
 mod counters;
 pub mod locality;
@@ -34,11 +33,11 @@ pub const PLOT_SOURCES: [&str; 5] = [
 pub struct Plots {
     /// The workload's name.
     pub workload: String,
-    /// The samples of its metrics.
+    /// The samples of its operations, one plot each.
     pub scatters: Vec<Scatter>,
     /// Number of operations without a plot of samples.
     pub scatters_left_out: usize,
-    /// For each variant, the phases of the iteration that is drawn in front: the one of median length. Empty
+    /// For each variant, the phases of the iteration that is drawn in front, which is the one of median length. Empty
     /// without series.
     pub phases: Vec<Vec<PhaseTimes>>,
     /// Series, with the variants overlaid.

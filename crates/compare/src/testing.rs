@@ -42,7 +42,7 @@ pub fn used(manifest: Manifest) -> WorkloadUse {
     WorkloadUse::new(manifest, 1, Millis(1000))
 }
 
-/// The same, read as its manifest says.
+/// The workload, read as its manifest says.
 pub fn usual(used: &WorkloadUse) -> Workload<'_> {
     Workload { used, reading: Reading::USUAL.workload(used) }
 }

@@ -32,10 +32,10 @@ pub struct Sources {
     pub exact: String,
 }
 
-/// An operation of a variant against the baseline, by both clocks.
+/// An operation of a variant against the baseline, by measured time and by instructions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrossCheck {
-    /// The workload's name.
+    /// The name of the workload that has the operation.
     pub workload: String,
     /// The operation: a metric with its label and phase.
     pub metric: String,
@@ -45,14 +45,14 @@ pub struct CrossCheck {
     pub blocks: usize,
     /// The measured gain in percent; positive is better. None for fewer than 3 blocks.
     pub gain: Option<Gain>,
-    /// The instructions of the operation's phase, or of the whole iteration where it has none.
-    /// None where the phase or the iteration holds more than this operation.
+    /// The instructions of the operation's phase, or of the whole iteration if the operation has no phase. `None` if
+    /// the phase or the iteration has other operations too.
     pub instructions: Option<Instructions>,
     /// The widest luck floor, in percent of the baseline's figure, of four figures: all instructions, those
     /// of user mode, those of the kernel, and the operation by guest time. A smaller change would not have
     /// been seen. `None` if one of these floors is not known.
     pub unseen: Option<f64>,
-    /// The conclusion from both.
+    /// The conclusion from time and instructions.
     pub conclusion: Conclusion,
 }
 
@@ -61,9 +61,9 @@ pub struct CrossCheck {
 pub struct Gain {
     /// The gain of the geometric mean of the blocks' ratios.
     pub gain: f64,
-    /// The lower bound.
+    /// The lower bound in percent.
     pub low: f64,
-    /// The upper bound.
+    /// The upper bound in percent.
     pub high: f64,
     /// The confidence of the interval: that of the measured experiment's tables.
     pub confidence: f64,
@@ -77,7 +77,7 @@ pub struct Instructions {
     pub difference: Difference,
     /// The gain in percent; positive is better, that is, fewer.
     pub gain: Option<f64>,
-    /// The luck floor in percent of the baseline's.
+    /// The luck floor in percent of the baseline's instructions.
     pub floor_percent: Option<f64>,
     /// The verdict on the difference.
     pub verdict: Verdict,
@@ -115,12 +115,12 @@ impl Gain {
 pub enum Conclusion {
     /// Time changed, and instructions changed beyond luck.
     CodePath,
-    /// Time changed, and no change was seen in the instructions or in the figure by guest time, though one
-    /// half as large would have been: alignment, caches or memory latency, not the code path.
+    /// Time changed, but neither the instructions nor the figure by guest time did, although a change half as large
+    /// would have been seen there. The cause is alignment, caches or memory latency, not the code path.
     LayoutOrMemory,
     /// Instructions changed beyond luck, and no change of time was seen.
     Hidden,
-    /// No change was seen in either.
+    /// No change was seen in time or in instructions.
     Same,
     /// Not enough is known, luck is too wide to tell, or the instructions do not agree with their
     /// parts or with guest time.
@@ -143,10 +143,10 @@ impl Conclusion {
     }
 }
 
-/// Whether two experiments compare the same variants by the same work, so that they can be cross-checked:
-/// variants equal in name, kernel, command line, settings and modules, in any order; the same topology and
-/// disks; and at least one workload that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with
-/// the same program. Sweeps are not. Kernels and programs are compared as the experiments are kept: with their digests.
+/// Whether two experiments compare the same variants by the same work, so that they can be cross-checked: variants
+/// equal in name, kernel, command line, settings and modules, in any order; the same topology and disks; and at least
+/// one workload that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with the same program. False for
+/// sweeps. Kernels and programs are compared as the experiments are kept: with their digests.
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
     [a, b].iter().all(|it| it.points().is_empty())
         && a.variants.len() == b.variants.len()
@@ -165,10 +165,9 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
     own.filter_map(move |a| Some([a, b.workloads.iter().find(|b| same(a, b))?]))
 }
 
-/// Conclusions from a measured and an exact experiment of the same variants, for each operation with a
-/// direction and each variant against `baseline`. Empty without such a variant. `judging` is that of the
-/// measured experiment's tables. It says which boots count if the run may end early, and whether warm-up
-/// counts.
+/// Conclusions from a measured and an exact experiment of the same variants, for each operation with a direction and
+/// each variant against `baseline`. Empty if no variant is named `baseline`. `judging` is that of the measured
+/// experiment's tables. It says which boots count if the run may end early, and whether warm-up counts.
 ///
 /// Measured: blocks pair the variants' boots, with one figure per boot; see [`stats::ratio_interval`].
 /// Exact: one figure per seed, against the luck floor.
@@ -185,7 +184,7 @@ pub fn cross_check(
     let columns = baseline_first(&measured.variants, place);
     let mut all = Vec::new();
     for workload in common(measured.experiment, exact.experiment) {
-        // Over all columns together, as in tables: the warm-up of one column is left out of all.
+        // As in tables, warm-up is sought in all columns together: the warm-up of one column is left out of all.
         let mut times = operations(workload[0], &columns, Mode::Measured);
         leave_out(&mut times, judging);
         let guests = operations(workload[1], &exact.variants, Mode::Exact);
@@ -207,9 +206,9 @@ pub fn cross_check(
 
 /// A variant against the baseline, which is the first of each pair.
 struct Pair<'a> {
-    /// As used in the measured and in the exact experiment.
+    /// The workload as the measured experiment uses it, and as the exact one does.
     workload: [&'a WorkloadUse; 2],
-    /// Indices of their columns in measured operations.
+    /// Indices of the two variants' columns in measured operations.
     numbers: [usize; 2],
     times: [&'a VariantBoots<'a>; 2],
     counts: [&'a VariantBoots<'a>; 2],
@@ -237,8 +236,8 @@ impl Pair<'_> {
             .collect()
     }
 
-    /// `guest` is the same operation by guest time. Instructions are those of its span, and are its own only
-    /// if it is `alone` there.
+    /// Cross-checks one operation. `guest` is the same operation by guest time. Instructions are counted over its
+    /// span. They are its own only if the span has no other operation (`alone`).
     fn operation(
         &self,
         time: &Operation<'_>,
@@ -284,14 +283,14 @@ impl Pair<'_> {
     }
 }
 
-/// Whether the span of `time` contains no other operation of its metric: it has its own phase, or is the
+/// Whether the span of `time` has no other operation of its metric: the operation has its own phase, or it is the
 /// metric's only operation of an iteration.
 fn is_alone(time: &Operation<'_>, all: &[&Operation<'_>]) -> bool {
     let others = all.iter().filter(|other| other.metric == time.metric && !other.is(time));
     others.into_iter().all(|other| !time.phase.is_empty() && other.phase != time.phase)
 }
 
-/// The figures of each block in which both columns have one.
+/// The figures of both columns, for each block in which both have one.
 fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> BTreeMap<HostBlock, (f64, f64)> {
     let [base, new] = numbers.map(|number| {
         let boots = time.columns[number].iter();
@@ -342,11 +341,11 @@ fn unseen(counted: &[Option<Difference>]) -> Option<f64> {
     floors.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
-/// The conclusion from the measured gain and from exact mode. `counted` says whether the instructions, their
-/// parts, and the figure by guest time changed beyond luck. The code path counts as unchanged only if neither
-/// the parts nor guest time changed: a rate over a fixed time, and a change in the kernel's small share of
-/// all instructions, show only there. Also, what luck may hide, up to `unseen` percent, must then be small
-/// compared with the gain.
+/// The conclusion from the measured gain and from exact mode. `counted` says whether the instructions, their parts,
+/// and the figure by guest time changed beyond luck. The code path counts as unchanged only if neither the parts nor
+/// guest time changed: a rate over a fixed time, and a change in the kernel's small share of all instructions, show
+/// only there. In addition, the change that luck may hide, up to `unseen` percent, must be small compared with the
+/// gain.
 fn conclusion(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Conclusion {
     let (Some(gain), [Some(total), ..]) = (gain, counted) else {
         return Conclusion::Undecided;

@@ -7,8 +7,8 @@
 //! - The interaction of two values is the difference that one of them makes to the effect of the other, as
 //!   the mean over all combinations of the other axes.
 //!
-//! In measured mode each block gives one sum, on whose mean Student's t is used: variants need not scatter
-//! alike, and what differs from block to block cancels. In exact mode seeds are independent samples
+//! In measured mode each block gives one sum, and Student's t is applied to the mean of the sums. So variants need
+//! not scatter alike, and differences between blocks cancel. In exact mode seeds are independent samples
 //! ([`Estimate::of_contrast`]). The effects on all rows of a table are one family (Holm).
 
 use model::{Better, Reading};
@@ -22,16 +22,16 @@ use crate::{Difference, Evidence, Judging, VariantBoots, Verdict};
 /// An axis: its values, the baseline's first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Axis {
-    /// Its name.
+    /// The axis's name, such as `kernel`.
     pub name: String,
-    /// Its values.
+    /// The names of its values, at least one.
     pub values: Vec<String>,
 }
 
 /// The effects of axes on the rows of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effects {
-    /// The axes.
+    /// The axes that the variants are a full cross of.
     pub axes: Vec<Axis>,
     /// The effects, row by row, main effects first.
     pub effects: Vec<Effect>,
@@ -44,9 +44,9 @@ pub struct Effects {
 pub struct Effect {
     /// The row's number in the table.
     pub row: usize,
-    /// Its direction.
+    /// The direction of the row's metric.
     pub better: Better,
-    /// The values.
+    /// The values whose effect it is: one for a main effect, two for an interaction.
     pub of: Vec<Term>,
     /// The factor by which the figure changes. For an interaction, the factor by which the effect of the first
     /// value changes.
@@ -55,15 +55,15 @@ pub struct Effect {
     pub evidence: Option<Evidence>,
     /// The luck floor in exact mode, as a share.
     pub floor: Option<f64>,
-    /// The verdict; on an interaction, that it makes figures worse or better.
+    /// The verdict. On an interaction it says whether the interaction makes figures worse or better.
     pub verdict: Verdict,
-    /// Of an interaction, the ratios of the first value where the second axis has the baseline's value, and
+    /// For an interaction, two ratios of the first value: one where the second axis has the baseline's value, and one
     /// where it has the second value.
     pub apart: Option<[f64; 2]>,
 }
 
 impl Effect {
-    /// The gain in percent that a ratio of this figure is; positive is better.
+    /// A ratio of this figure as a gain in percent; positive is better.
     pub fn gain(&self, ratio: f64) -> Option<f64> {
         stats::gain(self.better, ratio, 1.0)
     }
@@ -78,7 +78,7 @@ pub struct Term {
     pub value: usize,
 }
 
-/// The figures of one row, a side for each variant.
+/// The figures of one row, one entry per variant.
 pub(crate) enum Sides<'a> {
     /// The boots of measured mode.
     Boots(Vec<BootFigures>),
@@ -93,7 +93,7 @@ pub(crate) struct Cross {
     cells: Vec<Vec<usize>>,
 }
 
-/// What is known of a contrast.
+/// A contrast as each mode knows it.
 enum Known {
     Boots(Evidence),
     Seeds(Estimate),
@@ -109,7 +109,7 @@ impl Known {
 }
 
 impl Cross {
-    /// The cross that the variants form; `None` if they do not.
+    /// The cross that the variants form; `None` if they form none.
     pub fn of(columns: &[VariantBoots<'_>], reading: &Reading) -> Option<Self> {
         let first = &reading.variant(columns.first()?.variant).axes;
         let mut axes: Vec<Axis> =

@@ -1,5 +1,5 @@
-//! The self-test of a machine: it compares boots of one kernel as if they were of two. Every claimed
-//! difference is a false alarm. The rest shows how small a change the machine can show.
+//! The self-test of a machine. It compares boots of one kernel as if they were of two, so every claimed difference is
+//! a false alarm. It also tells how small a change the machine can show.
 
 mod splits;
 
@@ -17,24 +17,24 @@ use crate::{
 
 pub use splits::Splits;
 
-/// The finding of a self-test.
+/// The result of a self-test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SelfTest {
     /// How the comparison was judged.
     pub judging: Judging,
-    /// Complete boots of both sides.
+    /// Numbers of complete boots of both sides.
     pub boots: [usize; 2],
-    /// Boots that failed.
+    /// Number of boots that failed.
     pub failed: usize,
     /// Whether a boot ran under emulation (TCG), where times are not performance.
     pub emulated: bool,
     /// The metrics, workload by workload.
     pub metrics: Vec<Resolution>,
-    /// What was claimed, by family of figures.
+    /// Numbers of claimed differences, by family of figures.
     pub claims: Vec<Claims>,
-    /// What would have been claimed with other splits of the boots, by workload.
+    /// Claims with other splits of the boots into two sides, by workload.
     pub splits: Vec<Splits>,
-    /// What the host did meanwhile; none if it is not known.
+    /// The load of the host during the boots; `None` if it is not known.
     pub host: Option<HostRange>,
 }
 
@@ -45,13 +45,13 @@ pub struct Resolution {
     pub workload: String,
     /// The metric with its label and phase.
     pub metric: String,
-    /// Its unit.
+    /// The unit of the metric.
     pub unit: String,
-    /// Whether verdicts rest on it.
+    /// Whether verdicts rest on the metric.
     pub primary: bool,
     /// Its mean over all boots.
     pub mean: Option<f64>,
-    /// Decimals that make sense in print.
+    /// Number of decimals to print.
     #[serde(skip)]
     pub decimals: usize,
     /// Standard deviation from boot to boot, both sides together.
@@ -60,12 +60,12 @@ pub struct Resolution {
     pub within: Option<f64>,
     /// The smallest change that would be seen in four of five cases with the same number of boots.
     pub visible: Option<f64>,
-    /// Boots of each variant needed to see a change as large as the margin. For metrics on which verdicts
+    /// Boots of each variant needed to see a change as large as the margin. Known only for metrics on which verdicts
     /// rest.
     pub needed: Option<u32>,
     /// The verdict, if there is one: `same` or `undecided` if all is well.
     pub verdict: Option<Verdict>,
-    /// The p-value, had this been the only comparison.
+    /// The p-value as if this were the only comparison.
     pub p: Option<f64>,
     /// The drift of the figure from one block of boots to the next; `None` if unknown.
     pub drift: Option<Drift>,
@@ -88,26 +88,26 @@ pub enum Family {
     Primary,
     /// Other metrics, and durations.
     Secondary,
-    /// What the kernel counts.
+    /// Counters of the kernel.
     Counters,
 }
 
-/// What was claimed of a family of figures.
+/// Numbers of claimed differences in a family of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Claims {
-    /// Which.
+    /// The family that the numbers are of.
     pub family: Family,
-    /// How many figures were compared.
+    /// Number of figures that were compared.
     pub compared: usize,
-    /// How many were called different: false alarms.
+    /// Number of figures called different, which are false alarms.
     pub different: usize,
-    /// How many were called the same; only primary metrics can be.
+    /// Number of figures called the same. Only primary metrics can be.
     pub same: usize,
-    /// How many would be called different if each had been the only one.
+    /// Number of figures that would be called different if each were the only comparison.
     pub alone: usize,
 }
 
-/// Compares the first two variants of `results`, which are the same.
+/// Compares the first two variants of `results`, which must be of the same kernel.
 pub fn selftest(results: &Results<'_>) -> SelfTest {
     let judging = Judging::of(results);
     let comparison = crate::compare(results, 0, &judging);
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((primary.family, primary.compared, primary.different), (Family::Primary, 1, 0));
         let [metric] = found.metrics.as_slice() else { panic!("{:?}", found.metrics) };
         assert!(metric.primary && metric.between.is_some() && metric.visible.is_some());
-        // Of the 5 pairs each way round but for the mirror image.
+        // Each of the 5 pairs can be exchanged or not, and mirror images are the same: 2^5 / 2.
         assert_eq!((found.splits[0].splits, found.splits[0].all), (16, true));
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let primary = found.claims[0];
         assert_eq!((primary.different, primary.alone), (1, 1));
         assert_eq!(found.metrics[0].verdict, Some(Verdict::Regression));
-        // With one pair exchanged or more the differences contradict each other.
+        // If some pairs are exchanged, the differences contradict each other.
         assert_eq!(found.splits[0].different, 1);
     }
 

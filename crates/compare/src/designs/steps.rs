@@ -7,7 +7,7 @@ use crate::{Comparison, Judging, Results, compare_columns};
 pub struct Step {
     /// The subject of the patch.
     pub patch: String,
-    /// The step before it as the baseline, and the step.
+    /// The comparison of this step with the step before it, which is the baseline.
     pub comparison: Comparison,
 }
 

@@ -11,62 +11,62 @@ use crate::{
 /// A point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointComparison {
-    /// Its name.
+    /// The point's name, such as `memory=1G`.
     pub name: String,
-    /// The variants there. Boots of other points play no part.
+    /// The comparison of the variants at this point. It uses no boots of other points.
     pub comparison: Comparison,
 }
 
-/// What a point tells of a figure.
+/// The verdict on a figure at one point.
 #[derive(Clone, Copy, Debug)]
 pub struct PointFigure<'a> {
-    /// The point.
+    /// The point that the verdict is of.
     pub spot: &'a PointComparison,
-    /// The verdict there. `None` if the point has none on this figure.
+    /// The verdict at the point. `None` if the point has no verdict on this figure.
     pub found: Option<PointVerdict<'a>>,
 }
 
 /// A verdict at a point.
 #[derive(Clone, Copy, Debug)]
 pub struct PointVerdict<'a> {
-    /// The table.
+    /// The table that has the row.
     pub table: &'a Table,
-    /// The row of the table.
+    /// The row on which the verdict rests.
     pub row: &'a Row,
-    /// The variant's column.
+    /// Index of the variant's column.
     pub column: usize,
-    /// The verdict.
+    /// The verdict on that column.
     pub verdict: Verdict,
 }
 
 /// A figure of a variant against the baseline's, along the points of a sweep.
 #[derive(Clone, Debug)]
 pub struct PointVerdicts<'a> {
-    /// The workload.
+    /// The workload's name.
     pub workload: &'a str,
-    /// The row's name, at equal entries or not.
+    /// The row's name. A verdict may be on the figure itself, or on the figure at equal entries.
     pub metric: &'a str,
-    /// The variant.
+    /// The variant's name.
     pub variant: &'a str,
-    /// All points in order.
+    /// One entry per point, in the order of the sweep.
     pub places: Vec<PointFigure<'a>>,
 }
 
-/// Two points, one after the other, whose verdicts differ. Undecided points between them are passed over.
+/// Two successive decided points whose verdicts differ. There may be undecided points between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct VerdictChange<'a> {
     /// The name of the first point.
     pub after: &'a str,
-    /// Its verdict.
+    /// The verdict at that point.
     pub from: Verdict,
     /// The name of the second point.
     pub at: &'a str,
-    /// Its verdict.
+    /// The verdict at that point.
     pub to: Verdict,
 }
 
-/// The points among the variants of these results, each compared alone; `baseline` is the index of a variant
-/// within each point. The verdicts at all points share the rates of false ones (Bonferroni).
+/// Compares the variants of each point of a sweep. `baseline` is the index of a variant within each point. The
+/// verdicts at all points share the rates of false ones (Bonferroni).
 pub(crate) fn points(
     results: &Results<'_>,
     baseline: usize,
@@ -117,7 +117,7 @@ pub(crate) fn together(
     Comparison { points, ..whole }
 }
 
-/// The different values of a fact at all points.
+/// The different values that a fact has over all points.
 fn at_all(points: &[PointComparison], fact: &str, column: usize) -> Option<String> {
     let mut values: Vec<&str> = Vec::new();
     for own in points.iter().flat_map(|spot| &spot.comparison.notes.facts) {
@@ -179,7 +179,7 @@ impl PointComparison {
 }
 
 impl<'a> PointVerdicts<'a> {
-    /// The points at which the verdict turns.
+    /// The pairs of successive decided points between which the verdict changes.
     pub fn turns(&self) -> Vec<VerdictChange<'a>> {
         let decided = self.places.iter().filter_map(|place| {
             let found = place.found.filter(|it| it.verdict != Verdict::Undecided)?;
@@ -194,7 +194,7 @@ impl<'a> PointVerdicts<'a> {
         pairs.map(turn).collect()
     }
 
-    /// The points without a decision.
+    /// Names of the points without a decision.
     pub fn open(&self) -> impl Iterator<Item = &'a str> {
         let is_open = |place: &&PointFigure<'a>| {
             place.found.is_none_or(|it| it.verdict == Verdict::Undecided)

@@ -1,4 +1,4 @@
-//! Which functions hold the changes of a comparison, in exact mode.
+//! The functions that hold the changes of a comparison, in exact mode.
 
 use model::INSTRUCTIONS;
 
@@ -11,12 +11,12 @@ pub struct Explained {
     pub workload: String,
     /// The variant's name.
     pub variant: String,
-    /// Its phases.
+    /// One headline per phase that the workload measures.
     pub headlines: Vec<Headline>,
 }
 
-/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an
-/// improvement in `comparison`, which is of these results. Empty in measured mode.
+/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
+/// in `comparison`. `comparison` must be of these results. Empty in measured mode.
 pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explained> {
     let mut all = Vec::new();
     if comparison.mode.is_measured() {

@@ -1,5 +1,5 @@
-//! Causes and consequences: a function whose own code differs can be the cause of a change; one whose code is
-//! the same became more or less expensive because of others.
+//! Tells causes from consequences. A function whose own code differs can be the cause of a change. A function with
+//! the same code became more or less expensive because of others.
 
 use std::collections::HashMap;
 
@@ -23,16 +23,16 @@ pub enum Code {
 }
 
 impl Contribution {
-    /// Whether it is a function whose code differs, as far as that is known.
+    /// Whether it is a function whose code is known to differ.
     pub fn is_cause(&self) -> bool {
         self.code.is_some_and(|code| code != Code::Same)
     }
 }
 
 impl Explanation {
-    /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those
-    /// whose code differs first by instructions per entry. Modules are not marked. Without the difference,
-    /// notes why it is not known.
+    /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those whose code
+    /// differs first by instructions per entry. Modules are not marked. If the difference is an error, keeps its text
+    /// as [`Explanation::unmarked`].
     pub fn with_code(mut self, difference: Result<CodeDifference, String>) -> Self {
         let difference = match difference {
             Ok(difference) => difference,

@@ -23,7 +23,7 @@ pub enum Subject {
     Process(String),
     /// User instructions attributed to no process.
     OtherProcesses,
-    /// Firmware.
+    /// All instructions of firmware.
     Firmware,
 }
 
@@ -42,23 +42,24 @@ impl fmt::Display for Subject {
 /// A share of the change of the total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// What it is assigned to.
+    /// The function, process or remainder.
     pub subject: Subject,
     /// Instructions of each side.
     pub instructions: Difference,
     /// Change of the instructions, over [`super::Explanation::denominator`].
     pub change: i128,
-    /// How it was called, if it is a function.
+    /// How the function was called; `None` for other subjects.
     pub calls: Option<Calls>,
-    /// How its code differs; `None` where that is not known.
+    /// How its code differs; `None` if that is not known.
     pub code: Option<Code>,
     /// The inlined function that holds most of the difference in its code, if that is known.
     pub inlined: Option<String>,
 }
 
 impl Contribution {
-    /// The smaller number of entries times the change of the instructions per entry: what is beyond luck, or all of
-    /// it where luck is unknown. 0 for what is not a function.
+    /// The cost of the change at equal work: the smaller number of entries times the change of the instructions per
+    /// entry. Only the part of the change that is beyond luck counts, or all of it if luck is unknown. 0 for a
+    /// subject that is not a function.
     pub(crate) fn cost_at_equal_work(&self, luck_is_known: bool) -> f64 {
         let cost = self.calls.as_ref().and_then(|calls| {
             let cost = calls.per_entry?;
@@ -72,26 +73,25 @@ impl Contribution {
 /// How a function was called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calls {
-    /// Entries of the function; where a side has none, those of its parts.
+    /// Entries of the function, or those of its parts if a side has none of its own.
     pub entries: Difference,
-    /// Own instructions per entry: the sum over all seeds divided by the entries of all seeds, with the
-    /// floor of the figures per seed. `None` where the sides cannot be compared: one of them did not enter
-    /// it, or entered it in parts.
+    /// Own instructions per entry: the sum over all seeds divided by the entries of all seeds, with the floor of the
+    /// figures per seed. `None` if the sides cannot be compared because one of them did not enter the function, or
+    /// entered it in parts.
     pub per_entry: Option<Difference>,
-    /// The causes of the change; `None` where there is no figure per entry.
+    /// The change split by cause; `None` if there is no figure per entry.
     pub split: Option<Split>,
-    /// It was entered both at its beginning and through a part (`.part.N`), on one side or across both.
-    /// Where its beginning is inlined, only the part counts an entry, and kernels may inline it at different
-    /// places.
+    /// Whether it was entered both at its beginning and through a part (`.part.N`), on one side or across both. Where
+    /// its beginning is inlined, only the part counts an entry, and kernels may inline it at different places.
     pub in_parts: bool,
-    /// The only side that executed it.
+    /// The side that executed it, if only one did.
     pub only: Option<Only>,
-    /// A function executed only on the other side, about as often, at about the same cost, and sharing most
-    /// words of its name: possibly this one under another name.
+    /// A function that is possibly this one under another name: executed only on the other side, about as often, at
+    /// about the same cost, and with most words of the name in common.
     pub maybe: Option<Subject>,
 }
 
-/// A side.
+/// The only side that executed a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Only {
@@ -107,9 +107,9 @@ pub enum Only {
 /// without remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// By the cost of an entry: dp mean(E), over [`super::Explanation::denominator`].
+    /// The part by the cost of an entry: dp mean(E), over [`super::Explanation::denominator`].
     pub by_cost: i128,
-    /// By the number of entries: dE mean(p), likewise.
+    /// The part by the number of entries: dE mean(p), over the same denominator.
     pub by_number: i128,
 }
 
@@ -118,11 +118,11 @@ pub struct Drawn {
     pub contribution: Contribution,
     /// Instructions of each seed.
     pub instructions: [Vec<f64>; 2],
-    /// Instructions per entry of each seed that entered it; none where those are not compared.
+    /// Instructions per entry of each seed that entered it; empty if they are not compared.
     pub per_entry: [Vec<f64>; 2],
 }
 
-/// A contribution from its instructions; none if a side has no seed.
+/// A contribution from its instructions; `None` if a side has no seed.
 pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
     let figures = instructions.map(|&count| Some(count as f64));
     let contribution = Contribution {
@@ -136,7 +136,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
     Some(Drawn { contribution, instructions: figures.known(), per_entry: Default::default() })
 }
 
-/// A function's contribution; none if a side has no seed.
+/// A function's contribution; `None` if a side has no seed.
 pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Drawn> {
     let instructions = sides.map(|it| it.cost);
     let whole = sides.map(|it| it.entries);
@@ -176,15 +176,15 @@ fn only(instructions: &Sides<i128>) -> Option<Only> {
     }
 }
 
-/// Instructions per entry of each side: those of all its seeds by the entries of all. None where a
-/// side has no entry.
+/// Instructions per entry of each side: the sum over its seeds divided by the sum of their entries. `None` if a side
+/// has no entry.
 fn costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Option<[f64; 2]> {
     let ([base, new], [base_entries, new_entries]) = (instructions.sums(), entries.sums());
     let entered = base_entries > 0.0 && new_entries > 0.0;
     entered.then(|| [base / base_entries, new / new_entries])
 }
 
-/// Instructions per entry of each seed; none of one that has no entry.
+/// Instructions per entry of each seed; `None` for a seed that has no entry.
 fn own_costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Sides<Option<f64>> {
     let seeds = [0, 1].map(|side| {
         let seeds = instructions.seeds[side].iter().zip(&entries.seeds[side]);
@@ -195,7 +195,7 @@ fn own_costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Sides<Option<
     Sides { seeds, complete: instructions.complete }
 }
 
-/// The split of a change.
+/// Splits the change of a function's instructions by cost and number of entries.
 fn split([base, new]: [f64; 2], instructions: &Sides<i128>, entries: &Sides<i128>) -> Split {
     let [base_entries, new_entries] = entries.sums();
     let [base_seeds, new_seeds] = entries.seeds.each_ref().map(Vec::len);

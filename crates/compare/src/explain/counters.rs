@@ -11,7 +11,8 @@ use crate::Difference;
 use crate::figures::growth::{Growth, lost_series};
 use crate::verdicts::luck::{Entry, listed};
 
-/// The growth in one seed over the iterations that count, in some phases; empty if the seed lost series.
+/// The growth of counters in one seed over the iterations that count, in the phases of `span`; empty if the seed lost
+/// series.
 pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Growth<'a> {
     let chunks = boot.chunks.iter().filter(|chunk| {
         chunk.workload == used.manifest.name
@@ -22,7 +23,7 @@ pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Growth<
     if lost_series(boot) { Growth::default() } else { Growth::of(chunks) }
 }
 
-/// The counters that both sides have, ranked.
+/// The counters that both sides have, ranked by [`order`].
 pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
     let names: BTreeSet<&str> =
         sides.iter().flat_map(|growth| growth.iter().map(|(name, _)| name)).collect();
@@ -53,9 +54,9 @@ fn order(one: &Difference, other: &Difference) -> Ordering {
     class(one).cmp(&class(other)).then(weight(other).total_cmp(&weight(one)))
 }
 
-/// The excess over the floor, relative to the baseline's growth or to the floor if that is larger: a counter
-/// that hardly moves in the baseline is measured by its floor. Where luck is unknown, or explains the
-/// change, the whole change takes the place of the excess.
+/// The excess over the floor, relative to the baseline's growth or to the floor, whichever is larger. So a counter
+/// that hardly moves in the baseline is measured by its floor. If luck is unknown or explains the change, the whole
+/// change replaces the excess.
 fn weight(growth: &Difference) -> f64 {
     let weighed = match growth.beyond_luck() {
         Some(true) => growth.excess(),

@@ -16,45 +16,45 @@ pub struct CoverageBuilder<'a> {
     boots: usize,
 }
 
-/// What one workload entered: entries by the function's place, those of the boot with the most.
+/// What one workload entered: the entries by the function's index in the difference, from the boot with the most.
 #[derive(Debug, Default)]
 struct Entered {
     experiment: String,
     functions: BTreeMap<usize, u64>,
 }
 
-/// Which functions that differ are entered, and by what.
+/// The functions that differ and the workloads that enter them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Number of boots with profiles.
     pub boots: usize,
-    /// The workloads that ran in them. The first one enters the most functions. Each further one enters the
-    /// most of those that none before it enters.
+    /// The workloads that ran in these boots. The first one enters the most functions. Each further one enters the
+    /// most functions that none before it enters.
     pub workloads: Vec<WorkloadCoverage>,
-    /// The functions that differ: those that are entered, the most often entered first; then the others, in
+    /// The functions that differ. Functions that are entered come first, by descending entries; the others follow in
     /// the order of the difference.
     pub functions: Vec<FunctionCoverage>,
 }
 
-/// What one workload executes.
+/// How many functions that differ one workload enters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkloadCoverage {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
     /// The latest experiment in which it ran.
     pub experiment: String,
-    /// Number of the functions that it enters.
+    /// Number of functions that differ and that it enters.
     pub functions: usize,
-    /// Number of those that no workload before it enters.
+    /// Number of these functions that no workload before it enters.
     pub adds: usize,
 }
 
 /// A function that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionCoverage {
-    /// Its name.
+    /// The function's name, without a compiler's suffixes.
     pub name: String,
-    /// How it differs.
+    /// How its code differs.
     pub change: Change,
     /// The workloads that enter it, and how often in one boot, the largest number first. A function that
     /// is only jumped into has 0 entries.
@@ -62,7 +62,7 @@ pub struct FunctionCoverage {
 }
 
 impl<'a> CoverageBuilder<'a> {
-    /// Nothing yet.
+    /// Starts with no boots.
     pub fn of(difference: &'a CodeDifference) -> Self {
         let functions = difference.functions.iter().enumerate();
         let places = functions.map(|(place, it)| (&*it.name, place)).collect();
@@ -100,7 +100,7 @@ impl<'a> CoverageBuilder<'a> {
         }
     }
 
-    /// What all boots together enter.
+    /// The coverage by all boots that were added.
     pub fn coverage(mut self) -> Coverage {
         let functions = self.difference.functions.iter().enumerate();
         let mut functions: Vec<FunctionCoverage> = functions

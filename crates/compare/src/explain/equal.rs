@@ -1,6 +1,6 @@
-//! Instructions at equal entries: their number if each function had been entered equally often on both sides.
-//! Most luck is in the number of entries (where pages lie, which pages are migrated), hardly any in the cost
-//! of an entry. So smaller changes are visible here than in the total.
+//! Instructions at equal entries: their number if each function had been entered equally often on both sides. Most
+//! luck is in the number of entries (where pages lie, which pages are migrated), and hardly any in the cost of an
+//! entry. So this figure shows smaller changes than the total does.
 //!
 //! With `i` and `e` for the instructions and the entries of function `f` in a seed, the seed's figure
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
@@ -9,18 +9,18 @@
 //! - A function counts by `i`, unchanged, if its entries cannot be made equal: all seeds of one side entered it and
 //!   none of the other, or it was entered in parts, or its entries differ between the sides by more than luck
 //!   explains, as with larger batches.
-//! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all
-//!   seeds. Such functions are few, and hold all remaining luck. They are found by the spread of their cost
-//!   within the sides. A difference between the sides counts only if it is beyond doubt.
+//! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all seeds.
+//!   Such functions are few, and hold all remaining luck. The spread of their cost within the sides identifies them.
+//!   A difference between the sides counts only if it is beyond doubt ([`NO_DOUBT`]).
 //!
-//! A seed that did not enter a function has no cost an entry. It gets the mean cost over the entries of both
-//! sides, so that such seeds make no difference between the sides: the mean of its own side would be as far
-//! from the other side's as the few entries happen to be, without any spread. A function that some seeds
-//! enter, at random costs, then has a wide spread, and counts the same in all seeds. A real change of it is
-//! visible in the total and in the list of functions alone.
+//! A seed that did not enter a function has no cost per entry. It gets the mean cost over the entries of both sides,
+//! so that such seeds make no difference between the sides. With the mean of its own side instead, a few entries that
+//! differ by chance would set the sides apart without any spread. A function that some seeds enter, at random costs,
+//! then has a wide spread, and counts the same in all seeds. A real change of such a function is visible only in the
+//! total and in the list of functions.
 //!
-//! With few seeds, luck alone can put a function on one side only: one that half of the boots enter is in all
-//! seeds of one side and in none of the other in `2 / 4^n` of cases. So there is no floor with fewer than
+//! With few seeds, luck alone can put a function on one side only. If half of all boots enter a function, all `n`
+//! seeds of one side and none of the other enter it in `2 / 4^n` of cases. So there is no floor with fewer than
 //! [`FEWEST_FOR_LISTS`] seeds a side. `bench/stats-calibration` has the rates of false verdicts.
 
 use std::collections::BTreeSet;
@@ -31,8 +31,8 @@ use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
 use crate::verdicts::luck::{FEWEST_FOR_LISTS, Seeds, ascending, estimate, mean};
 
-/// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` where a boot
-/// has no functions counted. `wanted` seeds make a side complete, if they are enough.
+/// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` if a boot has no
+/// functions counted. A side is complete with `wanted` seeds, if these are at least [`FEWEST_FOR_LISTS`].
 pub fn at_equal_entries(
     used: &WorkloadUse,
     sides: [&VariantBoots<'_>; 2],
@@ -52,7 +52,7 @@ pub fn at_equal_entries(
     }))
 }
 
-/// The instructions at equal entries of each seed of both sides. None where a seed has no functions.
+/// The instructions at equal entries of each seed of both sides. `None` if a seed has no functions.
 pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Option<[Vec<f64>; 2]> {
     let sides: [Vec<&Tally<'_>>; 2] = sides.map(Iterator::collect);
     if sides.iter().flatten().any(|tally| tally.functions.is_empty()) {
@@ -73,14 +73,15 @@ pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Opt
 
 /// A cost per entry is luck if its coefficient of variation over seeds exceeds this.
 const STEADY: f64 = 0.01;
-/// The level of the tests whether the sides differ in the entries of a function, or in a cost that is luck.
-/// It is small because a table has thousands of functions, and costs need not be normal.
+/// The significance level of two tests: whether the sides differ in the entries of a function, and whether they
+/// differ in a cost that is luck. It is small because a table has thousands of functions, and costs need not be
+/// normal.
 const NO_DOUBT: f64 = 1e-6;
-/// The same for entries that differ by a factor of [`FAR`] or more.
+/// The level for entries that differ by a factor of [`FAR`] or more.
 const FAR_APART: f64 = 1e-4;
 const FAR: f64 = 2.0;
 
-/// What a boot executed in a phase.
+/// The functions that a boot executed in a phase.
 struct Counted<'a> {
     seed: u32,
     tally: Tally<'a>,
@@ -147,12 +148,12 @@ fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
     is_sure(entries, if is_far { FAR_APART } else { NO_DOUBT })
 }
 
-/// Whether the means of the sides differ, at this level.
+/// Whether the means of the sides differ significantly at this level.
 fn is_sure([base, new]: &[Vec<f64>; 2], level: f64) -> bool {
     estimate(base, new).is_some_and(|it| it.p_apart(0.0) < level)
 }
 
-/// The standard deviation within the sides.
+/// The pooled standard deviation within the sides.
 fn spread(sides: &[Vec<f64>; 2]) -> f64 {
     let squares = |side: &Vec<f64>| {
         let mean = mean(side).unwrap_or(0.0);

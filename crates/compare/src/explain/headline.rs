@@ -9,27 +9,27 @@ use super::paths::KERNEL;
 use super::{Contribution, Explanation, Path, Paths, Section, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
-/// A callee holds the change if it has this share of its caller's change.
+/// A callee holds the change if it has at least this share of its caller's change.
 const MOST: f64 = 0.9;
 /// A function is named if it has at least this share of the phase's change.
 const HALF: f64 = 0.5;
-/// A frame leads to a thread's work if less than this share of its instructions is its own.
+/// A frame only leads to a thread's work if less than this share of its instructions is its own.
 const LITTLE: f64 = 0.01;
-/// A callee is named if it has at least this share of the change.
+/// A callee without entries of its holder is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 
-/// One phase.
+/// The change of the kernel's cost in one phase, and the function that holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Headline {
-    /// The phase.
+    /// The phase's name.
     pub phase: String,
-    /// The kernel's cost; at equal entries where luck hides the change of the total.
+    /// The kernel's cost, at equal entries if luck hides the change of the total.
     pub kernel: Difference,
     /// The unit of the cost.
     pub unit: String,
-    /// The function that holds the change; none where luck explains it, or no function does.
+    /// The function that holds the change; `None` if luck explains the change, or no function holds it.
     pub function: Option<Holder>,
-    /// Whether these are the instructions at equal entries.
+    /// Whether [`Headline::kernel`] is at equal entries.
     pub at_equal_entries: bool,
     /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
@@ -42,7 +42,7 @@ pub struct Headline {
 /// The function that holds a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
-    /// Its name.
+    /// The function's name.
     pub name: String,
     /// Whether the figures include those of its callees.
     pub inclusive: bool,
@@ -50,19 +50,20 @@ pub struct Holder {
     pub instructions: [f64; 2],
     /// Entries on both sides. `None` if a side has none: a kernel thread entered its function before the phase.
     pub entries: Option<[f64; 2]>,
-    /// Its share of the change; above 1 where others offset a part of it.
+    /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
-    /// Own instructions of each function in it on both sides, where they differ: the largest change first. They are
-    /// per entry of the holder if it has entries. Empty without callees.
+    /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.
+    /// They are per entry of the holder if it has entries. Empty without callees.
     pub parts: Vec<(String, [f64; 2])>,
-    /// If it has no entries: the callee with the largest change.
+    /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
 }
 
-/// A function in the one that holds a change, entered on both sides. Of all these its own instructions changed most.
+/// A function that the holder of a change calls, directly or not, and that both sides entered. Its own instructions
+/// changed most of all such functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Callee {
-    /// Its name.
+    /// The callee's name.
     pub name: String,
     /// Entries on both sides.
     pub entries: [f64; 2],
@@ -71,14 +72,14 @@ pub struct Callee {
 }
 
 impl Holder {
-    /// Instructions per entry on both sides.
+    /// Instructions per entry on both sides; `None` if a side has no entries.
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
     }
 }
 
 impl Callee {
-    /// Whether the number of entries holds more of its change than the instructions per entry
+    /// Whether more of its change is due to the number of entries than to the instructions per entry
     /// ([`super::Split`]).
     pub fn is_by_number(&self) -> bool {
         let [cost, number] = [self.per_entry, self.entries];
@@ -114,7 +115,7 @@ pub fn headlines(
             true => by_calls(section, &paths),
             false => own(section),
         };
-        // Without entries only the total is known, and that is not one at equal entries.
+        // Without entries only the total is known, and the total is not at equal entries.
         let says = |it: &Holder| it.entries.is_some() || !at_equal_entries;
         let function = paths.and_then(holder).filter(says);
         let phase = phase.to_owned();
@@ -125,12 +126,13 @@ pub fn headlines(
     measured.map(headline).collect()
 }
 
-/// The frames of a path that count, and the path.
+/// A path, and those of its frames that count.
 type Walked<'a> = (Vec<&'a str>, &'a Path);
 
-/// The innermost function that, callees included, holds most of its caller's change; the outermost one holds
-/// half of the phase's. Functions that only one side executes were renamed, moved or inlined: what they call counts
-/// as called by their caller. Of the frames with which a kernel thread begins only the change of the phase counts.
+/// The innermost function that holds the change, by call paths. Callees included, the outermost candidate must hold
+/// half of the phase's change, and each further one most of its caller's. Functions that only one side executes were
+/// renamed, moved or inlined: what they call counts as called by their caller. What follows a frame with which a
+/// kernel thread begins is compared with the change of the phase, not of that frame.
 fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
     let mut within = walked(paths);
     let all = change(&within);
@@ -171,7 +173,7 @@ fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
     Some(Holder { name, inclusive: true, instructions, entries, share, parts, callee })
 }
 
-/// The kernel's paths without the functions that only one side executes, in order.
+/// The kernel's paths in order, without the functions that only one side executes.
 fn walked(paths: &Paths) -> Vec<Walked<'_>> {
     let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
     let mut executed = HashMap::<&str, [bool; 2]>::new();
@@ -195,7 +197,7 @@ fn walked(paths: &Paths) -> Vec<Walked<'_>> {
 }
 
 /// Whether `frame` only leads to a kernel thread's work, as `kthread` does: it was entered before the phase, and
-/// executes next to nothing itself.
+/// executes hardly any instructions itself.
 fn begins_thread(section: &Section, frame: &str, inside: &[Walked<'_>], depth: usize) -> bool {
     let own: Vec<Walked<'_>> =
         inside.iter().filter(|(frames, _)| frames.len() == depth + 1).cloned().collect();
@@ -203,8 +205,8 @@ fn begins_thread(section: &Section, frame: &str, inside: &[Walked<'_>], depth: u
     entries(section, frame).is_none() && own < LITTLE * all && of_new < LITTLE * all_new
 }
 
-/// The function whose own instructions have the largest part of the change of `holder`, among those that both sides
-/// entered; `None` if that part is small.
+/// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of
+/// `holder`; `None` if that part is below [`NOTABLE`].
 fn callee(
     section: &Section,
     holder: &str,
@@ -221,9 +223,9 @@ fn callee(
     })
 }
 
-/// The frame at `depth` in which instructions changed most, and the paths with it.
+/// The frame at `depth` in which instructions changed most, and the paths that contain it.
 fn heaviest<'a>(within: &[Walked<'a>], depth: usize) -> Option<(&'a str, Vec<Walked<'a>>)> {
-    // Paths are in order, so those with the same frames up to here follow each other.
+    // Paths are sorted, so those with the same frames up to `depth` are adjacent.
     let deeper: Vec<Walked<'a>> =
         within.iter().filter(|(frames, _)| frames.len() > depth).cloned().collect();
     let groups = deeper.chunk_by(|(one, _), (other, _)| one[depth] == other[depth]);
@@ -257,8 +259,8 @@ fn function<'a>(section: &'a Section, function: &str) -> Option<&'a Contribution
     found.next().is_none().then_some(only)
 }
 
-/// The function whose own instructions per entry hold half of the change, unless functions executed on one
-/// side only offset it: it may have absorbed their code.
+/// The function whose own instructions per entry hold half of the change. `None` if functions executed on one side
+/// only offset its change: it may have absorbed their code.
 fn own(section: &Section) -> Option<Holder> {
     let first = section.contributions.get(*section.per_entry.first()?)?;
     let own = first.instructions.change();

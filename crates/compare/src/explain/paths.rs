@@ -9,12 +9,12 @@ use super::{Span, profiles, seeds};
 use crate::VariantBoots;
 use code::{Piece, Symbol};
 
-/// A cost of two variants by path.
+/// A cost of two variants by call path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paths {
     /// Whether calls were followed on both sides. If not, a kernel path is a single function.
     pub followed: bool,
-    /// The paths, in order.
+    /// The paths, sorted by their frames.
     pub paths: Vec<Path>,
 }
 
@@ -25,12 +25,12 @@ pub struct Path {
     pub frames: Vec<String>,
     /// Own cost of the last frame on this path, in the baseline.
     pub base: f64,
-    /// The same in the other variant.
+    /// Own cost of the last frame on this path, in the other variant.
     pub new: f64,
 }
 
-/// The paths of a workload on both sides, of one phase or of the measured phases. Seeds that did not follow calls are
-/// left out where others of their side did.
+/// The paths of a workload on both sides, in one phase or in the measured phases. If some seeds of a side followed
+/// calls, its other seeds are left out.
 pub fn paths(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,

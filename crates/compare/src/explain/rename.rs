@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use super::{Contribution, Only, Section, Subject};
 use crate::Difference;
 
-/// Entries may differ by this share of the larger number.
+/// Largest difference in entries, as a share of the larger number.
 const ENTRIES: f64 = 0.01;
-/// Instructions per entry may differ by this share of the larger number.
+/// Largest difference in instructions per entry, as a share of the larger number.
 const COST: f64 = 0.20;
-/// Words that two names share, unless they consist of the same words.
+/// Fewest words that two names must share, unless they consist of the same words.
 const SHARED: usize = 2;
-/// Words of a name that are compared at most.
+/// Most words of a name that are compared.
 const MAX_WORDS: usize = 8;
-/// With more one-sided functions than this, the kernels have little in common, and pairs by chance outnumber
-/// the others.
+/// Most one-sided functions that are compared. With more, the kernels have little in common, and pairs by chance
+/// outnumber true ones.
 const MAX_CANDIDATES: usize = 2000;
 
-/// Marks the pairs in `all` and in its parts. `all` says what a side executed at all.
+/// Marks the pairs of functions in `all` and in its `parts`. `all` decides which functions only one side executed.
 pub fn mark<'a>(all: &'a mut Section, parts: impl Iterator<Item = &'a mut Section>) {
     let pairs = pairs(all);
     for section in std::iter::once(all).chain(parts) {
@@ -32,7 +32,7 @@ pub fn mark<'a>(all: &'a mut Section, parts: impl Iterator<Item = &'a mut Sectio
     }
 }
 
-/// A function of one side.
+/// A function that only one side executed.
 struct Candidate<'a> {
     subject: &'a Subject,
     name: &'a str,
@@ -41,7 +41,7 @@ struct Candidate<'a> {
     cost: f64,
 }
 
-/// Maps each function of a pair to the other: functions that are near enough, and nearest to each other.
+/// Maps each function of a pair to the other one. The functions of a pair are nearest to each other, and near enough.
 fn pairs(all: &Section) -> BTreeMap<Subject, Subject> {
     let [base, new] = [Only::Base, Only::New].map(|only| candidates(&all.contributions, only));
     let mut pairs = BTreeMap::new();
@@ -76,7 +76,8 @@ fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> 
     candidates.collect()
 }
 
-/// The one among `others` that is most likely `one`, if any is near enough and of a similar name.
+/// Of `others`, the function that is most likely `one` under another name; `None` if none is near enough with a
+/// similar name.
 fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let near = others.iter().filter(|other| {
         distance(one.entries, other.entries) <= ENTRIES
@@ -86,14 +87,14 @@ fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&
     near.min_by(|left, right| order(one, left, right))
 }
 
-/// Whether two names are the same, as in two modules, have the same words, or share most of them.
+/// Whether two names are the same (in two modules), have the same words, or share most of their words.
 fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let longer = one.words.len().max(other.words.len());
     let shared = kinship(one, other);
     shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
 }
 
-/// Most shared words first, then nearest, then by name.
+/// Orders candidates for `one`: most shared words first, then nearest, then by name.
 fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Ordering {
     let far = |other: &Candidate<'_>| {
         distance(one.entries, other.entries) + distance(one.cost, other.cost)
@@ -103,7 +104,7 @@ fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Or
         .then_with(|| left.subject.cmp(right.subject))
 }
 
-/// How many words two names share; more than any words if they are the same, in two modules.
+/// The number of words that two names share; the largest number if the names are the same (in two modules).
 fn kinship(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
     if one.name == other.name {
         return usize::MAX;

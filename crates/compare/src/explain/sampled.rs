@@ -1,10 +1,10 @@
 //! Sampled profiles of two variants: each function's share of the samples, and its samples per iteration, with
 //! evidence over boots.
 //!
-//! Boots are the independent units: samples of one boot are not, since they are taken in step with each other and of
-//! the same memory. So a boot gives one value of each figure, and [`BootFigures::against`] compares them like any
-//! other figure. Shares are one list of comparisons and samples per iteration another, each with its false discovery
-//! rate ([`false_discovery_rates`]).
+//! Boots are the independent units. Samples of one boot are not independent: they are taken in step with each other,
+//! and of the same memory. So a boot gives one value of each figure, and [`BootFigures::against`] compares these
+//! values like those of any other figure. Shares are one list of comparisons and samples per iteration another, each
+//! with its false discovery rate ([`false_discovery_rates`]).
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ use crate::{
     BootFigures, Evidence, HostBlock, Judging, KeptBoot, VariantBoots, false_discovery_rates,
 };
 
-/// Functions with fewer samples per boot, over both sides, are not tested: so few hardly ever differ. The sum of both
-/// sides does not depend on their difference (Bourgon, Gentleman and Huber, "Independent filtering increases
-/// detection power for high-throughput experiments", PNAS 107, 2010).
+/// Functions with fewer samples per boot than this, over both sides, are not tested: they hardly ever differ
+/// significantly. The sum of both sides does not depend on their difference (Bourgon, Gentleman and Huber,
+/// "Independent filtering increases detection power for high-throughput experiments", PNAS 107, 2010).
 const FEWEST: f64 = 5.0;
 
 /// The sampled profiles of a workload on two sides.
@@ -31,20 +31,20 @@ pub struct SampledDifference {
     pub workload: String,
     /// The phase; `None` for the measured phases together.
     pub phase: Option<String>,
-    /// The part of the phases that the samples cover, if warm-up limits it: that of [`steady_profiles`].
+    /// The part of the phases that the samples cover, if warm-up limits it, from [`steady_profiles`].
     pub part: Option<Part>,
     /// Names of all phases, in order of first appearance.
     pub phases: Vec<String>,
     /// The baseline and the other variant.
     pub sides: [SampledSide; 2],
-    /// All samples, those in the kernel, and those in user mode.
+    /// Three totals: all samples, samples in the kernel, samples in user mode.
     pub totals: [SampledRow; 3],
-    /// Functions and processes, those with the largest changes of their shares first. Those whose share differs are
-    /// before the others.
+    /// Functions and processes: first those whose share differs, then the others, each by descending change of the
+    /// share.
     pub rows: Vec<SampledRow>,
     /// The confidence of intervals.
     pub confidence: f64,
-    /// Differences of figures count up to this false discovery rate.
+    /// The false discovery rate up to which a difference counts, such as 0.05.
     pub rate: f64,
     /// The fewest boots a side with which a single function of those tested can differ at this rate ([`least_p`]).
     pub fewest: usize,
@@ -57,20 +57,20 @@ pub struct SampledSide {
     pub name: String,
     /// Number of complete boots with a sampled profile.
     pub boots: usize,
-    /// Samples of all boots.
+    /// Number of samples in all boots.
     pub samples: u128,
-    /// Samples that the kernel or the agent had no room for, in all boots.
+    /// Number of samples lost in all boots because the kernel or the agent had no room for them.
     pub lost: u128,
-    /// Seconds of the phases, in all boots.
+    /// Length of the phases in all boots, in seconds.
     pub seconds: f64,
-    /// What was sampled, such as `cpu-clock at 99 Hz`: more than one if boots differ.
+    /// The sampled events, such as `cpu-clock at 99 Hz`: several if boots differ.
     pub events: Vec<String>,
 }
 
 /// A total, a function, or a process in user mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledRow {
-    /// Which it is; `None` for a total.
+    /// The function or process; `None` for a total.
     pub subject: Option<Subject>,
     /// Its share of all samples, from 0 to 1.
     pub share: SampledFigure,
@@ -83,10 +83,10 @@ pub struct SampledRow {
 pub struct SampledFigure {
     /// The mean over boots of the baseline.
     pub base: f64,
-    /// That of the other variant.
+    /// The mean over boots of the other variant.
     pub new: f64,
     /// The evidence for a difference. Its `p` is the false discovery rate. `None` with fewer than three boots a side,
-    /// and if there are too few samples.
+    /// or with too few samples.
     pub evidence: Option<Evidence>,
 }
 
@@ -96,14 +96,14 @@ impl SampledFigure {
         self.new - self.base
     }
 
-    /// Whether it differs, at this false discovery rate; `None` if that is not known.
+    /// Whether the figure differs at this false discovery rate; `None` if that is not known.
     pub fn differs(&self, rate: f64) -> Option<bool> {
         self.evidence.map(|it| it.p < rate)
     }
 }
 
 /// The profiles of a workload that count, by boot: without iterations of warm-up, and from the steady state on. Also
-/// the part of their phases that they cover, if that is limited by warm-up.
+/// returns the part of their phases that they cover, if warm-up limits it.
 pub fn steady_profiles(
     columns: &[VariantBoots<'_>],
     used: &WorkloadUse,
@@ -140,7 +140,7 @@ fn chunk<'a>(boot: &'a Boot, profile: &Profile) -> Option<&'a model::Chunk> {
     })
 }
 
-/// The steady part of a profile; `None` if nothing of it is steady.
+/// The steady part of a profile; `None` if no part is steady.
 fn cut(profile: &Profile, kept: KeptBoot<'_>, steady: &Steady) -> Option<Profile> {
     match chunk(kept.boot, profile).and_then(|chunk| steady.share(kept, chunk).ok()) {
         None | Some(Share::All) => Some(profile.clone()),
@@ -211,7 +211,7 @@ fn boots<'a>(side: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
     side.complete().filter(is_sampled).collect()
 }
 
-/// The samples of a boot.
+/// The sums of the samples of one boot.
 struct SampledBoot<'a> {
     block: HostBlock,
     iterations: usize,
@@ -258,7 +258,7 @@ fn side(variant: &VariantBoots<'_>, taken: &[SampledBoot<'_>]) -> SampledSide {
     all
 }
 
-/// Every function and process with samples on a side.
+/// One row for each function and process that has samples on either side.
 fn rows(taken: &[Vec<SampledBoot<'_>>; 2], judging: &Judging) -> Vec<SampledRow> {
     let tallies = || taken.iter().flatten().map(|it| &it.tally);
     let functions: BTreeSet<Identity<'_>> =
@@ -315,7 +315,7 @@ fn figure(
     SampledFigure { base, new, evidence }
 }
 
-/// Sets the false discovery rate of one figure of all rows.
+/// Sets the false discovery rates of one figure, over all rows.
 fn adjust(rows: &mut [SampledRow], figure: impl Fn(&mut SampledRow) -> &mut SampledFigure) {
     let mut tested: Vec<&mut Evidence> = rows
         .iter_mut()

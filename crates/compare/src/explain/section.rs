@@ -15,48 +15,47 @@ use crate::{Difference, FEWEST_FOR_LISTS};
 /// The difference in one phase, or in all phases together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// The phase, empty before the first one; none for all phases together.
+    /// The phase's name, empty for the time before the first phase; `None` for all phases together.
     pub phase: Option<String>,
-    /// Total instructions.
+    /// Total instructions by who executed them.
     pub totals: Totals,
-    /// Change of the total, over [`super::Explanation::denominator`], as the CPUs counted it. If
-    /// [`Section::in_no_function`] is 0, the changes of [`Section::contributions`], which were counted by
-    /// function, add up to it.
+    /// Change of the total, over [`super::Explanation::denominator`], as the CPUs counted it. The changes of
+    /// [`Section::contributions`] were counted by function. They add up to this change if [`Section::in_no_function`]
+    /// is 0.
     pub change: i128,
-    /// Kernel instructions of the CPUs minus those of functions, in the seed of either side in which the two
-    /// differ most. Nonzero is an error of the profile.
+    /// Kernel instructions of the CPUs minus the sum over functions, in the seed of either side in which the two
+    /// differ most. Other values than 0 are an error of the profile.
     pub in_no_function: i128,
-    /// Everything that executed instructions on a side, ordered by its change of the total, the largest
-    /// first.
+    /// All functions, processes and remainders that executed instructions on either side, by descending change.
     pub contributions: Vec<Contribution>,
-    /// Indices of the functions among the contributions whose instructions per entry changed beyond luck,
-    /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of
-    /// entries. Where luck is unknown, all functions whose figure changed, ordered by the whole change.
-    /// Functions whose code is known to differ are before the others.
+    /// Indices in the contributions of the functions whose instructions per entry changed beyond luck. They are
+    /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of entries. If luck
+    /// is unknown, they are all functions whose figure changed, ordered by the whole change. Functions whose code is
+    /// known to differ come before the others.
     pub per_entry: Vec<usize>,
-    /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, by the excess
-    /// relative to the baseline's growth, or to the floor if that is larger; then those with unknown luck;
-    /// then those within luck.
+    /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, then those with unknown
+    /// luck, then those within luck. Counters beyond luck are ordered by the excess relative to the baseline's growth
+    /// or to the floor, whichever is larger.
     pub counters: Vec<Counter>,
     /// How many figures were compared with luck.
     pub compared: Compared,
 }
 
-/// How many figures have a luck floor. The more there are, the more exceed it by luck alone.
+/// Numbers of figures that have a luck floor. The more there are, the more of them exceed it by luck alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Instructions per entry of functions.
+    /// Number of functions whose instructions per entry were compared.
     pub per_entry: usize,
-    /// Contributions.
+    /// Number of contributions.
     pub contributions: usize,
-    /// Counters, unchanged ones included.
+    /// Number of counters, including unchanged ones.
     pub counters: usize,
 }
 
 /// Instructions by who executed them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// In all.
+    /// By all of these together.
     pub all: Difference,
     /// By programs in user mode.
     pub user: Difference,
@@ -70,8 +69,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The change at equal entries, if it is beyond luck and luck hides it in the total of the kernel's
-    /// instructions. Verdicts then rest on it.
+    /// The figure at equal entries, if its change is beyond luck and luck hides it in the total of the kernel's
+    /// instructions. Verdicts then rest on this figure.
     pub fn hidden(&self) -> Option<&Difference> {
         let equal = self.equal.as_ref().filter(|equal| self.kernel.hides(equal));
         equal.filter(|equal| equal.beyond_luck() == Some(true))
@@ -87,7 +86,7 @@ pub struct Counter {
     pub growth: Difference,
 }
 
-/// A section from the seeds of both sides; none if a side has no seed.
+/// A section from the seeds of both sides; `None` if a side has no seed.
 pub fn section(
     phase: Option<&str>,
     sides: &Sides<Tally<'_>>,
@@ -140,8 +139,8 @@ fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
     }
 }
 
-/// Everything that executed instructions: functions, processes, and the remaining instructions of the CPUs
-/// in user mode and in firmware.
+/// The contributions of functions, of processes, and of the remaining instructions of the CPUs in user mode and in
+/// firmware.
 fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
     let functions: BTreeSet<Identity<'_>> =
         sides.iter().flat_map(|tally| tally.functions.keys().copied()).collect();
@@ -167,7 +166,8 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
     functions.chain(processes).chain(others.into_iter().flatten()).filter(executed).collect()
 }
 
-/// The contributions with their floors in a list: instructions are one list, instructions per entry another.
+/// Gives the contributions their floors as entries of a list. Instructions are one list, instructions per entry
+/// another.
 fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
     let instructions = drawn.iter_mut().map(|it| Entry {
         difference: &mut it.contribution.instructions,
@@ -185,8 +185,8 @@ fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
     drawn.into_iter().map(|it| it.contribution).collect()
 }
 
-/// Indices of the functions whose instructions per entry changed beyond luck, ranked; where luck is unknown,
-/// of all whose figure changed.
+/// Ranked indices of the functions whose instructions per entry changed beyond luck; if luck is unknown, of all
+/// functions whose figure changed.
 fn per_entry(contributions: &[Contribution]) -> Vec<usize> {
     let luck_is_known = contributions.iter().any(|it| it.instructions.floor.is_some());
     let mut ranked: Vec<(usize, f64)> = contributions

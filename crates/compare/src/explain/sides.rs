@@ -2,24 +2,24 @@
 
 use crate::Difference;
 
-/// What each seed of each side has.
+/// One value for each seed of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sides<T> {
     /// The seeds of the baseline, then those of the other variant.
     pub seeds: [Vec<T>; 2],
-    /// Whether both sides have all seeds that are wanted. If not, luck is unknown: the range of the existing
-    /// seeds may be too narrow.
+    /// Whether both sides have all wanted seeds. If not, luck is unknown, because the spread of the existing seeds
+    /// may be too narrow.
     pub complete: bool,
 }
 
 impl<T> Sides<T> {
-    /// A figure of each seed.
+    /// Computes a figure of each seed.
     pub fn map<'a, U>(&'a self, figure: impl Fn(&'a T) -> U) -> Sides<U> {
         let seeds = self.seeds.each_ref().map(|seeds| seeds.iter().map(&figure).collect());
         Sides { seeds, complete: self.complete }
     }
 
-    /// All seeds.
+    /// The values of all seeds, the baseline's first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.seeds.iter().flatten()
     }
@@ -36,7 +36,7 @@ impl<T> Sides<T> {
 }
 
 impl Sides<i128> {
-    /// The change of the mean over seeds, over the denominator; 0 if a side has no seed.
+    /// The numerator of the change of the mean, over [`Sides::denominator`]; 0 if a side has no seed.
     pub fn change(&self) -> i128 {
         let unit = self.denominator();
         let [base, new] = self.seeds.each_ref().map(|seeds| {
@@ -46,7 +46,7 @@ impl Sides<i128> {
         new - base
     }
 
-    /// The difference with its luck floor; none if a side has no seed.
+    /// The difference with its luck floor; `None` if a side has no seed.
     pub fn difference(&self) -> Option<Difference> {
         self.map(|&count| Some(count as f64)).difference()
     }

@@ -1,4 +1,4 @@
-//! One figure of a boot, by which kernels are told apart in a search for a commit.
+//! The figure of a boot by which a search for a commit tells kernels apart.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl fmt::Display for Signal {
 }
 
 impl Signal {
-    /// The figure of a boot; `None` if it has none, as that of a function that was not entered.
+    /// The figure of a boot; `None` if the boot has none, such as for a function that was not entered.
     pub fn of_boot(&self, experiment: &Experiment, kept: &Kept) -> Option<f64> {
         let used = experiment.workloads.first()?;
         let tally = |phase: &Option<String>| {
@@ -62,8 +62,8 @@ impl Signal {
         }
     }
 
-    /// Changes below this count as none, for a level of the figure. What an instruction more or less in a
-    /// function costs is certain; totals differ a little by what no seed draws.
+    /// The smallest change that counts at a level of the figure. A function's cost is exact to the instruction.
+    /// Totals also differ a little by what no seed draws.
     pub fn least(&self, level: f64) -> f64 {
         match self {
             Self::Function(..) => 0.0,
@@ -71,12 +71,13 @@ impl Signal {
         }
     }
 
-    /// The names of all rows that a boot has.
+    /// The names of all rows of a boot: means of metrics, and counters.
     pub fn rows(experiment: &Experiment, kept: &Kept) -> Vec<String> {
         rows(&of_one(experiment, kept)).map(|row| row.metric.clone()).collect()
     }
 
-    /// The row with the clearest verdict in measured mode, or the first that gets one.
+    /// In measured mode, the row with the largest gain among regressions and improvements, or else the first row with
+    /// a verdict.
     pub fn of_comparison(comparison: &Comparison) -> Option<Self> {
         let is_change = |it| matches!(it, Verdict::Regression | Verdict::Improvement);
         let verdicts: Vec<_> = comparison.verdicts(1).collect();
@@ -86,10 +87,10 @@ impl Signal {
         largest.or(verdicts.first()).map(|(_, row, _)| Self::Row(row.metric.clone()))
     }
 
-    /// In exact mode, what tells the two kernels of an explanation apart best, the best first. It is the function whose
-    /// cost holds most of the change of a phase, then the phase; each with the share of the phase's change that it
-    /// holds. Where no phase changes beyond luck, it is the function whose code differs and whose cost changed most,
-    /// without a share.
+    /// The figures of exact mode that tell the two kernels of an explanation apart, the best first. First is the
+    /// function whose cost holds most of the change of a phase, then the phase, each with its share of the phase's
+    /// change. If no phase changes beyond luck, the only figure is the function whose code differs and whose cost
+    /// changed most; it has no share.
     pub fn of_explanation(
         explanation: &Explanation,
         used: &WorkloadUse,
@@ -120,7 +121,7 @@ impl Signal {
         function.into_iter().chain([(phase, Some(1.0))]).collect()
     }
 
-    /// The cost of a function of the kernel's image in a phase.
+    /// The cost of a function in a phase; `None` if it is not a function of the kernel's image.
     fn of_function(contribution: &Contribution, section: &Section) -> Option<Self> {
         match &contribution.subject {
             Subject::Function { name, module } if module.is_empty() => {
@@ -131,7 +132,7 @@ impl Signal {
     }
 }
 
-/// Of the functions whose code differs, the one whose cost changed most beyond luck.
+/// Of the functions whose code differs, the one whose cost changed most beyond its luck floor.
 fn dearest_cause(sections: &[&Section]) -> Option<Signal> {
     let causes = sections.iter().flat_map(|section| {
         let ranked = section.per_entry.iter().map(|place| &section.contributions[*place]);

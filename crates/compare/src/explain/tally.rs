@@ -6,10 +6,10 @@ use model::{ENTRIES, Place, Privilege, Profile};
 
 use code::{Piece, Symbol};
 
-/// A kernel function, with the pieces that the compiler made of it merged.
+/// A kernel function. Pieces that the compiler made of a function count as the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity<'a> {
-    /// Its name without suffixes.
+    /// Its name without a compiler's suffixes.
     pub name: &'a str,
     /// Its module; empty for the kernel itself.
     pub module: &'a str,
@@ -18,26 +18,26 @@ pub struct Identity<'a> {
 /// Counts of a function. Sums are i128, because a guest may claim any count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// The cost, that of its parts included.
+    /// The cost, including its parts.
     pub cost: i128,
     /// Entries of the function itself.
     pub entries: i128,
-    /// Entries of its parts; cold code is not a part.
+    /// Entries of its parts (`.part.N`); cold code is not a part.
     pub part_entries: i128,
 }
 
 /// Sums of one cost over the profiles of one boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally<'a> {
-    /// That of programs in user mode.
+    /// The cost of programs in user mode.
     pub user: i128,
-    /// That of the kernel.
+    /// The cost of the kernel.
     pub kernel: i128,
-    /// That of firmware.
+    /// The cost of firmware.
     pub firmware: i128,
-    /// That of the kernel by function.
+    /// The cost of the kernel by function.
     pub functions: BTreeMap<Identity<'a>, Executed>,
-    /// That of user mode by the process's name.
+    /// The cost of user mode by the process's name.
     pub processes: BTreeMap<&'a str, i128>,
 }
 
@@ -49,12 +49,12 @@ impl<'a> Tally<'a> {
         tally
     }
 
-    /// In all.
+    /// The cost of user mode, kernel and firmware together.
     pub fn total(&self) -> i128 {
         self.user + self.kernel + self.firmware
     }
 
-    /// What was executed of a function.
+    /// The counts of a function; all 0 if it was not executed.
     pub fn executed(&self, function: Identity<'_>) -> Executed {
         self.functions.get(&function).copied().unwrap_or_default()
     }
@@ -64,13 +64,13 @@ impl<'a> Tally<'a> {
         self.kernel - self.functions.values().map(|it| it.cost).sum::<i128>()
     }
 
-    /// That of user mode attributed to no process.
+    /// The cost of user mode that is attributed to no process.
     pub fn of_no_process(&self) -> i128 {
         self.user - self.processes.values().sum::<i128>()
     }
 
     fn add(&mut self, profile: &'a Profile, cost: &str) {
-        // Entries have no cost an entry.
+        // If the cost is entries itself, there is no cost per entry.
         let entries = profile.costs.number(ENTRIES).filter(|_| cost != ENTRIES);
         let is_main = cost == profile.main_cost();
         let cost = profile.costs.number(cost);

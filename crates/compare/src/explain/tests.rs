@@ -17,7 +17,7 @@ pub fn executed(executed: &[Executed<'_>]) -> Boot {
     seed(vec![executing(0, "run", executed)])
 }
 
-/// Explains boots with seeds from 0. The longer side has all wanted seeds.
+/// Explains boots with seeds from 0. As many seeds are wanted as the longer side has.
 pub fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
     let numbered = [base, new].map(|boots| {
         let boots = boots.iter().zip(0..);
@@ -294,7 +294,7 @@ fn only_a_function_with_a_similar_name_is_suggested() {
     assert_eq!(calls(&all, "lru_cache_add").maybe, Some(function("folio_add_lru")));
     assert_eq!(calls(&all, "mmput").maybe, None);
     assert_eq!(calls(&all, "do_it").maybe, None);
-    // However near they are, and however few.
+    // Functions with unlike names are no pair, even if no other function is as near.
     let of = |old: &'static str, new: &'static str| {
         let [base, new] = [old, new].map(|name| [executed(&[(name, "", 10, 100)])]);
         calls(&self::all(&base, &new), old).maybe.is_some()

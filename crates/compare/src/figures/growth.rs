@@ -9,18 +9,19 @@ use super::steady::Share;
 /// The growth of counters, and the time it took.
 #[derive(Clone, Debug, Default)]
 pub struct Growth<'a> {
-    /// `None` for a counter that a chunk lacks. As i128, because a guest may claim any difference.
+    /// Growth by counter; `None` for a counter that a chunk lacks. The type is i128, because a guest may claim any
+    /// difference.
     counters: BTreeMap<&'a str, Option<i128>>,
     nanoseconds: u128,
 }
 
 impl<'a> Growth<'a> {
-    /// Over all of these chunks together.
+    /// The growth over all of these chunks together.
     pub fn of(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
         Self::over(chunks.into_iter().map(|chunk| (chunk, Share::All)))
     }
 
-    /// Over the given share of each of these chunks.
+    /// The growth over the given share of each of these chunks.
     pub fn over(chunks: impl IntoIterator<Item = (&'a Chunk, Share)>) -> Self {
         let mut growth = Self::default();
         let mut seen = BTreeMap::<&str, usize>::new();
@@ -64,13 +65,13 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// The growth of a counter after the reading at `place`; `None` if that value or the last one is missing.
+/// The growth of a counter from the reading with index `place` to the last one; `None` if either value is missing.
 fn grown_from(column: &Column, place: usize) -> Option<i128> {
     let (first, last) = ((*column.values.get(place)?)?, (*column.values.last()?)?);
     Some(last.wrapping_sub(first).into())
 }
 
-/// Whether a part of the series is missing: sums over them would be too small.
+/// Whether a part of the boot's series is missing, so that sums over them would be too small.
 pub fn lost_series(boot: &Boot) -> bool {
     let mut problems = boot.problems.iter();
     problems.any(|problem| problem.kind == ProblemKind::SeriesDropped)

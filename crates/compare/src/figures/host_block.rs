@@ -2,17 +2,17 @@
 
 use model::Boot;
 
-/// A block of the schedule, as far as one host made it.
+/// The part of a block of the schedule that one host made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostBlock {
-    /// The block of the schedule.
+    /// Number of the block in the schedule.
     pub block: u32,
     /// The host ([`model::Host::number`]).
     pub host: u64,
 }
 
 impl HostBlock {
-    /// The block of a boot.
+    /// The block of a boot on its host.
     pub fn of(boot: &Boot) -> Self {
         Self { block: boot.block, host: boot.facts.provenance.host.number() }
     }

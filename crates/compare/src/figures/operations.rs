@@ -1,4 +1,4 @@
-//! Operations: each has rows in a table of metrics, and may have a verdict.
+//! Operations. Each has rows in a table of metrics, and may have a verdict.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -30,13 +30,13 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// Whether `other` is the same operation. Its boots, and how its figures are read, may differ.
+    /// Whether `other` is the same operation. Its boots and the reading of its figures may differ.
     pub fn is(&self, other: &Operation<'_>) -> bool {
         (&self.metric.name, self.label, self.phase)
             == (&other.metric.name, other.label, other.phase)
     }
 
-    /// One figure per boot for each column: the metric's own mean of the boot's samples.
+    /// For each column, one figure per boot: the boot's samples in the mean that the metric declares.
     pub fn figures(&self) -> Vec<BootFigures> {
         let figure = |it: &BootSamples<'_>| (HostBlock::of(it.boot), it.mean(self.metric.mean));
         self.columns.iter().map(|boots| BootFigures::new(boots.iter().map(figure))).collect()
@@ -45,19 +45,19 @@ impl Operation<'_> {
 
 /// The samples that one boot has of an operation.
 pub struct BootSamples<'a> {
-    /// The boot's number.
+    /// The boot's number in the store.
     pub id: BootId,
     pub boot: &'a Boot,
-    /// Its samples that count; at least one.
+    /// The samples that count; at least one.
     pub counted: OrderedSamples,
-    /// Samples that do not count, since they are warm-up ([`crate::figures::warmup`]).
+    /// The samples that do not count because they are warm-up ([`crate::figures::warmup`]).
     pub left_out: OrderedSamples,
 }
 
 /// Samples in the order they were taken.
 #[derive(Clone, Debug, Default)]
 pub struct OrderedSamples {
-    /// Their values, as runs of equal ones.
+    /// The values, as runs of equal ones.
     pub values: Vec<RepeatedValue>,
     /// The iteration of each run.
     pub iterations: Vec<u32>,
@@ -66,19 +66,19 @@ pub struct OrderedSamples {
 }
 
 impl OrderedSamples {
-    /// Adds a run.
+    /// Appends a run of equal samples.
     pub fn push(&mut self, value: RepeatedValue, iteration: u32, ended: Option<u64>) {
         self.values.push(value);
         self.iterations.push(iteration);
         self.ends.push(ended);
     }
 
-    /// How many there are.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         count(&self.values)
     }
 
-    /// Adds the runs of another one.
+    /// Appends the runs of `others`.
     pub fn extend(&mut self, others: Self) {
         self.values.extend(others.values);
         self.iterations.extend(others.iterations);
@@ -100,7 +100,7 @@ impl<'a> BootSamples<'a> {
 
 /// The mean of some values. None if they have no such mean.
 pub fn mean_of<V: Counted>(values: &[V], mean: Mean) -> Option<f64> {
-    // A rate of 0 has no harmonic mean, but alone it is itself.
+    // A rate of 0 has no harmonic mean. The mean of a single value is that value.
     if let [only] = values
         && only.count() == 1
     {
@@ -169,16 +169,16 @@ pub fn operations<'a>(
     operations
 }
 
-/// The order of operations: that of the first iteration. An operation that it lacks comes after those that
-/// precede it in an iteration; if none does, at the end. If labels are numbers, such as of clients, it comes
-/// between the lower and the higher ones.
+/// The order of operations, which is that of the first iteration. An operation that the first iteration lacks comes
+/// after the operations that precede it in its own iteration, or at the end if none does. If labels are numbers, such
+/// as numbers of clients, it comes between the lower and the higher numbers.
 #[derive(Default)]
 struct Order<'a> {
     /// Numbers of operations, in order.
     sequence: Vec<usize>,
-    /// For each operation its place in the sequence, and one of its samples.
+    /// For each operation, its index in the sequence and one of its samples.
     operations: Vec<(usize, &'a Sample)>,
-    /// The place after the last operation that the current iteration had so far.
+    /// The index after the last operation that the current iteration had so far.
     next: usize,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Goes past an operation of the current iteration.
+    /// Moves `next` behind an operation of the current iteration.
     fn pass(&mut self, operation: usize) {
         self.next = self.next.max(self.operations[operation].0 + 1);
     }
@@ -225,7 +225,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Marks instructions outside all phases as such where others are in a phase: they are not the total.
+/// Marks the instructions outside all phases if other instructions are in a phase, because they are not the total.
 fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
     let instructions: Vec<&mut Operation<'_>> = operations
         .iter_mut()
@@ -244,7 +244,7 @@ fn is_instructions(metric: &str, mode: Mode) -> bool {
     mode == Mode::Exact && metric == INSTRUCTIONS
 }
 
-/// The operation that `sample` is of, without any samples yet.
+/// The operation of `sample`, without any samples yet.
 fn operation<'a>(
     workload: &Manifest,
     sample: &'a Sample,
@@ -264,8 +264,7 @@ fn operation<'a>(
     Operation { name, metric, label, phase, in_no_phase: false, rank, columns }
 }
 
-/// The metric of this name, and its rank. One that the manifest does not declare is shown without a
-/// direction.
+/// The metric of this name, and its rank. A metric that the manifest does not declare has no direction.
 fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) {
     let declared = workload.metrics.iter().enumerate().find(|(_, metric)| metric.name == name);
     if let Some((rank, metric)) = declared {

@@ -7,7 +7,7 @@ use model::{Boot, Manifest, Reading, WorkloadUse};
 /// The word for all phases.
 pub const ALL_PHASES: &str = "all";
 
-/// A requested phase that no workload has.
+/// The error that no workload has a requested phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPhase {
     /// The requested phase.
@@ -16,8 +16,8 @@ pub struct NoPhase {
     pub known: Vec<String>,
 }
 
-/// The reading of these boots with other phases in the tables of counters than manifests choose: only those
-/// `asked` for, or all phases if that is `all`. Fails when no workload has a phase that is asked for.
+/// The reading of these boots in which tables of counters have the phases `asked` for instead of those that manifests
+/// choose, or all phases if `asked` is `all`. Fails if no workload has a phase that is asked for.
 pub fn with_phases<'a>(
     reading: &Reading,
     workloads: &[WorkloadUse],

@@ -1,5 +1,5 @@
-//! Applies the warm-up of metrics to the counters and durations of the same workload. These leave out the
-//! same iterations. Counters also leave out what was counted before the last left-out sample ended.
+//! Applies the warm-up of metrics to the counters and durations of the same workload. Both leave out the same
+//! iterations. Counters also leave out what was counted before the end of the last left-out sample.
 
 use crate::KeptBoot;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,15 +15,16 @@ use super::warmup::{Repeated, WarmUp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// What came after these samples: counters from the first reading on.
+    /// The part after these samples: counters from the first reading after them on.
     Steady,
-    /// Whole phases: the workload does not say when its samples ended.
+    /// Whole phases, because the workload does not say when its samples ended.
     Untimed,
-    /// Whole phases: in some, the sampler took no reading soon after these samples had ended.
+    /// Whole phases, because in some of them the sampler took no reading soon after these samples had ended.
     Unsampled,
-    /// Whole phases: in some, the left-out samples of one metric ended after all counted samples of another.
+    /// Whole phases, because in some of them the left-out samples of one metric ended after all counted samples of
+    /// another.
     Mixed,
-    /// Whole iterations: always for durations, and for metrics with one value per iteration.
+    /// Whole iterations. This is always so for durations, and for metrics with one value per iteration.
     Whole,
 }
 
@@ -31,9 +32,9 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     All,
-    /// What came after a reading.
+    /// The part after a reading.
     From {
-        /// The index of the values at that time.
+        /// The index of the reading's values.
         place: usize,
         /// The time of the reading.
         time: u64,
@@ -41,7 +42,7 @@ pub enum Share {
     Nothing,
 }
 
-/// The next reading must come before one part in this many of the steady time has passed.
+/// The first reading after warm-up must be taken before the steady time divided by this has passed.
 const MAX_MISSED: u64 = 10;
 
 /// The steady part of a workload's boots.
@@ -55,7 +56,7 @@ pub struct Steady {
     pub single: bool,
     /// End times of the left-out and the counted samples, by boot and iteration.
     ends: HashMap<(BootId, u32), Ends>,
-    /// Boots in which these times are not known.
+    /// Boots in which the end times are not known.
     untimed: HashSet<BootId>,
 }
 
@@ -63,12 +64,12 @@ pub struct Steady {
 #[derive(Default)]
 struct Ends {
     left_out: Vec<u64>,
-    /// Each with the number of its operation.
+    /// Number of the operation, and the end time.
     counted: Vec<(usize, u64)>,
 }
 
 impl Steady {
-    /// From the `warm_ups` that were found in `operations` and are left out of them.
+    /// The steady part that remains of `operations` after `warm_ups` were found in them and left out.
     pub fn of(used: &WorkloadUse, operations: &[Operation<'_>], warm_ups: &[WarmUp]) -> Self {
         let found = || warm_ups.iter().filter(|it| !it.asked && !it.counted && it.first > 0);
         let iterations = found().filter(|it| it.of == Repeated::Iterations).map(|it| it.first);
@@ -92,7 +93,7 @@ impl Steady {
 
     fn add(&mut self, used: &WorkloadUse, samples: &BootSamples<'_>, number: usize, is_cut: bool) {
         let BootSamples { id, counted, left_out, .. } = samples;
-        // What the experiment itself leaves out is not counted anywhere.
+        // Iterations that the experiment itself leaves out are not counted anywhere.
         let left_out = left_out.iterations.iter().zip(&left_out.ends);
         let left_out = left_out.filter(|(iteration, _)| is_cut && used.counts(**iteration));
         for (iteration, ended) in left_out.clone() {
@@ -108,8 +109,8 @@ impl Steady {
         }
     }
 
-    /// The part of their phases that counters can cover, given the chunks that count in the boots seen by the
-    /// look. `None` if nothing is left out.
+    /// The part of their phases that counters can cover, given the chunks that count in the boots that the look
+    /// judges. `None` if nothing is left out.
     pub fn part<'a>(
         &self,
         chunks: impl IntoIterator<Item = (KeptBoot<'a>, &'a Chunk)>,
@@ -125,8 +126,8 @@ impl Steady {
         part
     }
 
-    /// The share of a chunk that counts: what came after the last left-out sample that ended during it;
-    /// nothing if no counted sample ended then. The error says why that is unknown: [`Part::Untimed`],
+    /// The share of a chunk that counts: the part after the last left-out sample that ended during the chunk, or
+    /// nothing if no counted sample ended during it. The error says why the share is unknown: [`Part::Untimed`],
     /// [`Part::Unsampled`] or [`Part::Mixed`].
     pub fn share(&self, kept: KeptBoot<'_>, chunk: &Chunk) -> Result<Share, Part> {
         let ends = self.ends.get(&(kept.id, chunk.iteration));
@@ -160,8 +161,8 @@ impl Steady {
     }
 }
 
-/// The time of the sampler's first reading from `since` on, a moment within `chunk`. A reading covers all
-/// files, but a file that has not changed is not recorded.
+/// The time of the sampler's first reading at or after `since`, which is within `chunk`. A reading covers all files,
+/// but a file that has not changed is not recorded.
 fn first_reading(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
     let place =
         |it: &'_ Chunk| (it.workload == chunk.workload, it.iteration, it.phase == chunk.phase);

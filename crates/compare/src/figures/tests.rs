@@ -30,7 +30,7 @@ fn blocks_are_compared_as_scipy_does_it() {
     near(&[ratio, low, high, p_alone, p_same], &expected);
 }
 
-/// As above, of `d = new - base`, the bounds added to 1 as shares of `numpy.mean(base)`.
+/// The same as for blocks with `d = new - base`. The bounds are 1 plus shares of `numpy.mean(base)`.
 #[test]
 fn figures_of_zero_are_compared_by_their_differences() {
     let (base, new) = (blocks(&[0.0, 3.0, 1.0, 2.0]), blocks(&[5.0, 9.0, 4.0, 7.0]));
@@ -121,7 +121,7 @@ fn boots_of_different_hosts_are_no_pairs() {
     let against = |base: &[_], new: &[_]| on_hosts(base).against(&on_hosts(new), &JUDGING);
     assert!(against(&of(1), &of(1)).unwrap().paired);
     assert_eq!(against(&of(1), &of(2)), Err(NoEvidence::Hosts));
-    // Boots of an unknown host may be of any.
+    // Boots of an unknown host may be of any host.
     assert_eq!(against(&of(0), &of(2)), Err(NoEvidence::Hosts));
     assert!(against(&of(0), &of(0)).unwrap().paired);
     // A block that two hosts share is no pair: three are left.
@@ -134,8 +134,8 @@ fn boots_of_different_hosts_are_no_pairs() {
 }
 
 /// One host is half as fast as the other and scatters three times as much. Without a change, at most 5 % of the
-/// comparisons claim one, within four standard errors. Had its boots counted as those of one host, nothing of a
-/// change of 5 % would be seen.
+/// comparisons claim one, within four standard errors. If all boots counted as boots of one host, a change of 5 %
+/// would never be seen.
 #[test]
 fn hosts_share_no_variance() {
     const TRIALS: usize = 1_500;

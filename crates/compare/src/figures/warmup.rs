@@ -1,9 +1,9 @@
 //! Warm-up within boots, which is left out of the figures.
 //!
-//! Where boots surely warm up ([`stats::warm_up`]), the same number of first values is left out of every
-//! boot of every variant: that of the longest warm-up. If only one side left out its start-up, that would be
-//! a difference that no kernel made. If each boot left out its own number of values, boots would be compared
-//! over different spans. What is left out is reported.
+//! If boots surely warm up ([`stats::warm_up`]), the same number of first values is left out of every boot of every
+//! variant: the number of the longest warm-up. If only one side left out its start-up, that alone would make a
+//! difference between the sides. If each boot left out its own number of values, boots would be compared over
+//! different spans. Reports say what is left out.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,25 @@ use stats::{Counted, RepeatedValue, Summary, warm_up};
 use super::operations::{BootSamples, Operation, OrderedSamples, mean_of};
 use crate::Judging;
 
-/// Fewest samples of an iteration in which warm-up is sought; otherwise the boot's iterations are examined.
+/// Fewest samples of an iteration in which warm-up is sought. With fewer, the boot's iterations are examined instead.
 const MIN_SAMPLES: usize = 20;
 
-/// How an operation begins.
+/// The warm-up of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WarmUp {
     /// The operation, as rows name it.
     pub metric: String,
-    /// What is repeated.
+    /// Whether iterations or samples are repeated.
     pub of: Repeated,
     /// Fewest and most repetitions in any boot that counts.
     pub repeated: [usize; 2],
     /// Number of first repetitions that are surely warm-up; 0 if unsure.
     pub first: usize,
-    /// Whether they count nevertheless, as requested.
+    /// Whether the user asked to count them nevertheless.
     pub counted: bool,
-    /// Whether the experiment declares them warm-up; otherwise that was found.
+    /// Whether the experiment declares them warm-up; otherwise they were found to be.
     pub asked: bool,
-    /// What was found for each variant.
+    /// How the boots of each variant begin.
     pub columns: Vec<Beginnings>,
 }
 
@@ -50,21 +50,21 @@ pub enum Repeated {
 /// How the boots of a variant begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Beginnings {
-    /// Boots that are long enough to tell.
+    /// Number of boots that are long enough to tell.
     pub boots: usize,
-    /// How many of them begin with a warm-up.
+    /// Number of these boots that begin with a warm-up.
     pub warm: usize,
-    /// The longest warm-up.
+    /// Number of repetitions in the longest warm-up.
     pub longest: usize,
-    /// How many still change at their end.
+    /// Number of these boots that still change at their end.
     pub never: usize,
     /// Mean over boots of the values before the steady state; `None` where warm-up is not sure.
     pub before: Option<f64>,
-    /// The mean over boots of the steady state, likewise.
+    /// Mean over boots of the steady state; `None` where warm-up is not sure.
     pub steady: Option<f64>,
 }
 
-/// What is left out of `operations` because the experiment declares the first iterations of a boot warm-up.
+/// The iterations that are left out of `operations` because the experiment declares them warm-up.
 pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
     let left_out = |operation: &&Operation<'_>| {
         operation.columns.iter().flatten().any(|boot| !boot.left_out.values.is_empty())
@@ -100,8 +100,8 @@ pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
     operations.iter().filter(left_out).map(warm_up).collect()
 }
 
-/// Finds the warm-up of `operations`, and leaves it out unless `judging` counts it. Returns what to report:
-/// for iterations only what is sure, because the others are reported by boot (`oddities`).
+/// Finds the warm-up of `operations`, and leaves it out unless `judging` counts it. Returns the warm-ups to report.
+/// Warm-up by iterations is reported only if it is sure; otherwise `oddities` reports it by boot.
 pub fn leave_out(operations: &mut [Operation<'_>], judging: &Judging) -> Vec<WarmUp> {
     operations.iter_mut().filter_map(|operation| of_operation(operation, judging)).collect()
 }
@@ -123,7 +123,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
     let found: Vec<stats::WarmUp> = all.iter().map(|boots| warm_up(boots)).collect();
     let lengths = || all.iter().flatten().flatten().map(|it| count(it));
     let repeated = [lengths().min()?, lengths().max()?];
-    // As within one variant, no boot may lose more.
+    // No boot may lose more values than this, as within one variant.
     let longest =
         found.iter().map(|it| it.until).filter(|first| may_lose(repeated[0], *first)).max();
     let first = longest.unwrap_or(0);
@@ -167,7 +167,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
     })
 }
 
-/// What a boot shows in order of time.
+/// Series of values of a boot, each in order of time.
 type Series = Vec<Vec<RepeatedValue>>;
 
 fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
@@ -189,13 +189,13 @@ fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<RepeatedValue>> {
     iterations
 }
 
-/// Whether at least a quarter remains without the first ones.
+/// Whether at least a quarter of the repetitions remains without the first ones.
 fn may_lose(repeated: usize, first: usize) -> bool {
     4 * first <= 3 * repeated
 }
 
-/// The first `first` samples, and the others. A boot too short for that, which the look has not seen, keeps
-/// all.
+/// Splits samples into the first `first` repetitions and the others. A boot that is too short keeps all; it can only
+/// be one that the look has not seen.
 fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [OrderedSamples; 2] {
     let mut parts = [OrderedSamples::default(), OrderedSamples::default()];
     let iterations = by_iteration(boot);

@@ -4,7 +4,8 @@ use kernelfiles::config::{self, OptionDifference};
 
 use super::{ConfigChange, ConfigDifference};
 
-/// How `config` of `variant` differs from `baseline`. Either may be empty, which means not known.
+/// How the configuration `config` of `variant` differs from `baseline`. An empty text means that the configuration is
+/// not known.
 pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifference {
     let known = !baseline.is_empty() && !config.is_empty();
     let (baseline, config) = (config::parse(baseline), config::parse(config));

@@ -2,8 +2,8 @@
 //! columns count differently.
 //!
 //! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns, the
-//! catalogue knows what was renamed, split or moved ([`mod@counting`]). Each law has a tolerance, because an
-//! event may be counted before a cut in one counter and after it in another.
+//! catalogue says which counters were renamed, split or moved ([`mod@counting`]). Each law has a tolerance, because
+//! an event may be counted before a cut in one counter and after it in another.
 
 mod counting;
 mod places;
@@ -24,20 +24,20 @@ pub use counting::{Counting, Relation, counting};
 /// Most names that a finding about decreasing event counters lists.
 const MAX_NAMES: usize = 5;
 
-/// What does not add up in boots of one variant.
+/// A law between counters that boots of one variant break.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule's name.
     pub rule: &'static str,
-    /// Whether it is a contradiction or a remark.
+    /// Whether it is impossible or only easily misread.
     pub severity: Severity,
-    /// The workload.
+    /// Name of the workload that was running.
     pub workload: String,
     /// The variant's name.
     pub variant: String,
-    /// Names of the boots in which it was found.
+    /// The boots in which it was found.
     pub boots: Vec<BootId>,
-    /// The figures of the first of these boots.
+    /// The figures that break the law, from the first of these boots.
     pub found: String,
     /// Why the law should hold.
     pub why: &'static str,
@@ -56,7 +56,7 @@ pub enum Severity {
     Remark,
 }
 
-/// What one boot counted during a workload.
+/// The growth of counters in one boot during a workload.
 struct Counted<'a> {
     vmstat: Growth<'a>,
     numastat: Growth<'a>,
@@ -88,7 +88,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// The findings in the complete boots of `columns` during `workload`, the gravest first.
+/// The findings in the complete boots of `columns` during `workload`, contradictions first.
 pub fn findings(workload: &str, columns: &[VariantBoots<'_>]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for column in columns {
@@ -133,7 +133,7 @@ fn broken(counted: &Counted<'_>) -> Vec<Broken> {
     broken
 }
 
-/// Counters of events since boot that decreased.
+/// Finds counters of events since boot that decreased.
 fn backwards(counted: &Counted<'_>) -> Option<Broken> {
     let is_event = |name: &str| catalogue::find(name).is_some_and(|counter| !counter.gauge);
     let negative = counted.vmstat.iter().filter_map(|(name, grown)| {

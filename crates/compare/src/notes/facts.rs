@@ -8,7 +8,7 @@ use model::{BootFacts, Host, Note, Setting, StatesFound, Variant, count};
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
 
-/// The machine: how it executes, and its shape, as far as they are known.
+/// The machine: what executes its instructions, and its CPUs, nodes and memory, as far as they are known.
 pub fn machine(facts: &BootFacts) -> Option<String> {
     let BootFacts { provenance, cpus, nodes, memory, page_size, .. } = facts;
     let known = |known: bool, text: String| known.then_some(text);
@@ -23,9 +23,8 @@ pub fn machine(facts: &BootFacts) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The preemption model: the one in force, which `/sys/kernel/debug/sched/preempt` puts in
-/// parentheses (`kernel/sched/debug.c`) where the kernel can choose, else the one it was built
-/// with.
+/// The preemption model in force. If the kernel can choose, `/sys/kernel/debug/sched/preempt` has it in parentheses
+/// (`kernel/sched/debug.c`). Otherwise it is the one that the kernel was built with.
 pub fn preemption(facts: &BootFacts) -> Option<String> {
     let in_force = facts.preemption.split_once('(');
     match in_force.and_then(|(_, rest)| rest.split_once(')')) {
@@ -34,12 +33,12 @@ pub fn preemption(facts: &BootFacts) -> Option<String> {
     }
 }
 
-/// The first digits of a digest.
+/// The first 12 digits of a digest.
 pub fn digest(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// Whether the host's processor may exceed its nominal frequency; empty if unknown.
+/// Says whether the host's processor may exceed its nominal frequency; empty if unknown.
 pub fn turbo(host: &Host) -> &'static str {
     match host.turbo {
         Some(true) => "on",
@@ -48,7 +47,7 @@ pub fn turbo(host: &Host) -> &'static str {
     }
 }
 
-/// Timer ticks a second.
+/// Timer ticks per second (`CONFIG_HZ`).
 pub fn hz(facts: &BootFacts) -> Option<String> {
     let hz = config::hz(&config::parse(&facts.config))?;
     Some(hz.to_string())
@@ -59,7 +58,7 @@ pub fn compiler(facts: &BootFacts) -> Option<String> {
     config::compiler(&facts.banner)
 }
 
-/// The settings that a variant changes, in their order.
+/// The settings that a variant changes, in the order of the experiment.
 pub fn settings(variant: &Variant) -> String {
     let setting = |setting: &Setting| match setting {
         Setting::Sysctl { name, value } => format!("{name}={value}"),
@@ -69,7 +68,7 @@ pub fn settings(variant: &Variant) -> String {
     settings.join(", ")
 }
 
-/// The states that workloads found, of the notes of a boot.
+/// The states that workloads found, from the notes of a boot.
 pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
     notes.iter().filter_map(StatesFound::of_note).collect()
 }
@@ -101,8 +100,8 @@ pub fn modules(variant: &Variant) -> String {
     variant.modules.join(", ")
 }
 
-/// For each command line, its words that the others do not have, or have more or less often. Words that a seed
-/// draws are left out.
+/// For each command line, the words that not all command lines have equally often. Words that a seed draws are left
+/// out.
 pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     let known = cmdlines.iter().flatten();
     let common = known

@@ -11,7 +11,7 @@ use crate::{Difference, VariantBoots};
 
 /// Most counters that are drawn for a workload.
 const MAX_COUNTERS: usize = 8;
-/// A smaller change is not worth a plot.
+/// The smallest change of a counter that is plotted.
 const LEAST: f64 = 10.0;
 /// A counter whose growth equals that of another within this share is redundant.
 const ALIKE: f64 = 0.01;
@@ -31,9 +31,9 @@ pub fn meaning(counter: &str) -> (&'static str, &'static str) {
     catalogue::find(counter).map_or(("", ""), |known| (&known.unit, &known.what))
 }
 
-/// The counters whose growth differs between some variant and the baseline by more than between boots of one
-/// variant, in descending order of the share of the change in both, times the logarithm of the change. Of
-/// counters that grow alike only the first.
+/// The counters whose growth differs between some variant and the baseline by more than between boots of one variant.
+/// They are in descending order of the change as a share of the growth of both sides, times the logarithm of the
+/// change. Of counters that grow alike only the first is taken.
 pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
     let grown: Vec<Vec<_>> = columns
         .iter()
@@ -70,8 +70,8 @@ pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -
     chosen.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The weight of a difference; `None` if boots of one variant differ as much. Where a side has one boot,
-/// that is unknown.
+/// The weight of a difference; `None` if boots of one variant differ as much. With one boot on a side that is not
+/// known, and does not exclude the difference.
 fn weight(difference: &Difference) -> Option<f64> {
     let change = difference.change().abs();
     let share = change / (difference.base.abs() + difference.new.abs());

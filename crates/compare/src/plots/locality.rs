@@ -15,9 +15,9 @@ pub struct Interval {
     pub iteration: u32,
     /// Its end, in seconds since the iteration began. It begins where the previous one ends.
     pub end: f64,
-    /// Of the accesses to node memory made in user mode.
+    /// The share of accesses to node memory made in user mode.
     pub user: Option<f64>,
-    /// Of those made in user mode and by the kernel.
+    /// The share of accesses to node memory made in user mode and by the kernel.
     pub total: Option<f64>,
     /// The kernel's own figure: the share of NUMA hinting faults that found the page on the node of their
     /// CPU (`numa_hint_faults_local` / `numa_hint_faults` of `/proc/vmstat`).
@@ -78,8 +78,8 @@ pub(crate) struct Step<const N: usize> {
     grown: [Option<i128>; N],
 }
 
-/// The steps of some chunks, in order of time. Steps are taken within a chunk, because counts start again
-/// with the next one. A pair of readings between which time does not advance is not a step.
+/// The steps of some chunks, in order of time. Steps are within a chunk, because counts start again with the next
+/// chunk. Two readings between which time does not advance make no step.
 pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
     let mut steps = Vec::new();
     for chunk in chunks {
@@ -96,7 +96,7 @@ pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> V
     steps
 }
 
-/// The growth of each counter over all steps; `None` if it is missing in one, or there is no step.
+/// The growth of each counter over all steps; `None` if a step lacks it, or there is no step.
 pub(crate) fn sum<'a, const N: usize>(
     steps: impl IntoIterator<Item = &'a Step<N>>,
 ) -> [Option<i128>; N] {

@@ -8,11 +8,11 @@ use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD, node_in};
 use super::tracks::Tracks;
 use crate::VariantBoots;
 
-/// Most figures of a workload by node that are drawn.
+/// Most of the workload's own figures by node that are drawn.
 const MAX_OWN: usize = 4;
 /// Nodes beyond this number are not drawn: lines could not be told apart.
 const MAX_NODES: usize = 8;
-/// What follows the node in the names of series from node-meminfo: title and counter.
+/// Series of node-meminfo that are drawn: title, and the part of the counter's name after the node.
 const MEMORY: [(&str, &str); 3] = [
     ("Free memory by node", "MemFree"),
     ("Anonymous memory by node", "AnonPages"),
@@ -37,7 +37,7 @@ pub fn panels(columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Vec<Pa
     families.filter(|panels| panels.iter().any(has_nodes) && panels.iter().any(changes)).collect()
 }
 
-/// Whether there is something to see.
+/// Whether some curve of the panel changes.
 fn changes(panel: &Panel) -> bool {
     let mut runs = panel.curves.iter().map(|curve| curve.runs.concat());
     runs.any(|points| points.iter().any(|point| point[1] != points[0][1]))
@@ -70,7 +70,7 @@ fn family(
     columns.iter().zip(tracks).map(|(_, tracks)| panel(tracks)).collect()
 }
 
-/// What stands before and after the node in names of the workload's own series.
+/// The parts before and after the node in the names of the workload's own series.
 fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<(&'a str, &'a str)> {
     let tracks = tracks.iter().flat_map(|tracks| &tracks.drawn);
     let columns = tracks.flat_map(|track| track.chunks(WORKLOAD)).flat_map(|it| &it.columns);

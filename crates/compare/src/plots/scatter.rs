@@ -18,11 +18,11 @@ const MIN_SAMPLES: usize = 20;
 /// The samples of one operation: a metric with its label and phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
-    /// Its name, as the rows of tables have it.
+    /// The operation's name, as in the rows of tables.
     pub name: String,
     /// The unit of the values.
     pub unit: String,
-    /// The direction.
+    /// The metric's direction; `None` if it has none.
     pub better: Option<Better>,
     /// For each variant, its complete boots in the order in which they were kept.
     pub columns: Vec<Vec<BootDots>>,
@@ -41,7 +41,7 @@ pub struct BootDots {
     /// Its samples in the order they were taken, including warm-up that does not count. Very many samples
     /// are reduced to the extremes, the outliers, and an even selection of the others.
     pub dots: Vec<Dot>,
-    /// How many samples there are.
+    /// Number of samples before the reduction.
     pub samples: usize,
     /// The boot's own figure, the mean of the samples that count; `None` if there are none.
     pub mean: Option<f64>,
@@ -50,9 +50,9 @@ pub struct BootDots {
 /// One sample, or equal ones in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// Their value.
+    /// The value of these samples.
     pub value: f64,
-    /// Their number; 1 on a page.
+    /// The number of samples; 1 on a page.
     pub count: NonZeroU32,
     /// Whether it lies far from the other samples of its variant. Never set where these have several modes.
     pub outlier: bool,
@@ -104,14 +104,14 @@ fn scatter(operation: &Operation<'_>) -> Scatter {
     }
 }
 
-/// The number of modes of the samples; 1 where there are few.
+/// The number of modes of the samples; 1 if there are fewer than [`MIN_SAMPLES`].
 fn modes(samples: &[RepeatedValue]) -> usize {
     let many = count(samples) >= MIN_SAMPLES;
     many.then(|| stats::modes(samples)).flatten().map_or(1, |modes| modes.count())
 }
 
-/// The samples of each boot of a variant, with those at places `far` marked. Values that are not numbers
-/// cannot be drawn, and have no place.
+/// The samples of each boot of a variant, with the outliers `far` marked. These are indices among the variant's
+/// finite samples. Other values cannot be drawn and are left out.
 fn dots(operation: &Operation<'_>, boots: &[BootSamples<'_>], far: &[usize]) -> Vec<BootDots> {
     let mut places = 0..;
     let mut dots = |it: &BootSamples<'_>| BootDots {

@@ -1,4 +1,4 @@
-//! Series of a workload, with the variants overlaid: what NUMA balancing found local, free memory, the
+//! Series of a workload, with the variants overlaid: the share of local NUMA hinting faults, free memory, the
 //! workload's own series, and the counters in which the variants differ most.
 
 use std::collections::BTreeSet;
@@ -12,25 +12,25 @@ use crate::VariantBoots;
 
 /// Most of the workload's own series that are drawn.
 const MAX_OWN: usize = 6;
-/// The name that series of a workload have as a source.
+/// The name of the source of a workload's own series.
 pub const WORKLOAD: &str = "workload";
 /// Series of a workload are kept in millionths.
 pub const MILLION: f64 = 1e6;
 /// A MiB in kB, as the kernel calls 1024 bytes.
 pub const MIB: f64 = 1024.0;
-/// Shares are taken over this many parts of an iteration; those of single readings would jump.
+/// Number of parts of an iteration over which shares are taken. Shares between single readings would jump.
 const PARTS: usize = 40;
 
 /// One figure over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it is of.
+    /// The name of the figure.
     pub title: String,
-    /// Its unit; empty if it has none, or it is not known.
+    /// The unit of the values; empty if there is none, or it is not known.
     pub unit: &'static str,
-    /// What it counts, in words; empty if that is not known.
+    /// The counter's meaning in words; empty if it is not known.
     pub what: &'static str,
-    /// Whether it is what was added since the iteration began.
+    /// Whether values are the growth since the iteration began.
     pub growth: bool,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -43,16 +43,16 @@ pub struct Curve {
     pub group: usize,
     /// The boot's number.
     pub boot: BootId,
-    /// Which repetition within the boot, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
-    /// Whether it is drawn in front: that of the iteration of median length.
+    /// Whether it is drawn in front, because its iteration has the median length.
     pub chief: bool,
     /// Seconds since the iteration began, and values; split where values are missing.
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
 impl Curve {
-    /// The curve of `runs`; `None` if that is nothing, or a single point.
+    /// A curve from `runs`; `None` if they have fewer than two points.
     pub fn of(group: usize, track: &Track<'_>, runs: Vec<Vec<[f64; 2]>>) -> Option<Self> {
         let points: usize = runs.iter().map(Vec::len).sum();
         (points > 1).then_some(Self {
@@ -112,14 +112,14 @@ fn panel(
     Panel { title: title.to_owned(), unit, what: "", growth: false, curves: curves.collect() }
 }
 
-/// Names of the workload's own series that are not of a node.
+/// Names of the workload's own series, without those of single nodes.
 fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<&'a str> {
     let tracks = tracks.iter().flat_map(|tracks| &tracks.drawn);
     let columns = tracks.flat_map(|track| track.chunks(WORKLOAD)).flat_map(|it| &it.columns);
     columns.map(|column| &*column.name).filter(|name| node_in(name).is_none()).collect()
 }
 
-/// What stands before and after `node0`, `node1` and so on in a name; none without such a word.
+/// The parts of a name before and after `node0`, `node1` and so on; `None` without such a word.
 pub fn node_in(name: &str) -> Option<(&str, &str)> {
     let (before, rest) = name.split_once("node")?;
     let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -136,17 +136,17 @@ fn since_the_beginning(mut runs: Vec<Vec<[f64; 2]>>) -> Vec<Vec<[f64; 2]>> {
     runs
 }
 
-/// What a share is of.
+/// The counter that makes the whole of a share.
 #[derive(Clone, Copy)]
 enum Of {
-    /// Of a counter that counts the part too.
+    /// This counter is the whole; it counts the part too.
     Whole(&'static str),
-    /// Of the part and a counter of the rest.
+    /// The whole is the part plus this counter.
     Both(&'static str),
 }
 
-/// The growth of a part in percent of that of the whole, over equal parts of an iteration. Empty where the
-/// whole did not grow.
+/// The growth of `part` in percent of the growth of the whole, over equal parts of an iteration. It has gaps where
+/// the whole did not grow.
 fn shares(track: &Track<'_>, source: &str, part: &str, of: Of) -> Vec<Vec<[f64; 2]>> {
     let (Of::Whole(other) | Of::Both(other)) = of;
     let chunks: Vec<_> = track.chunks(source).collect();

@@ -1,21 +1,21 @@
-//! Reduces points to what a page can hold and a screen can show. Extremes stay.
+//! Reduces the number of points to what a page can hold and a screen can show. Extremes stay.
 
 use model::ONCE;
 
 use super::scatter::Dot;
 use super::{Curve, Panel, Plots, Scatter};
 
-/// Points of series on a page, about 9 bytes each.
+/// Most points of series on a page. A point takes about 9 bytes.
 const POINTS: usize = 200_000;
-/// Points of samples on a page, about 12 bytes each.
+/// Most points of samples on a page. A point takes about 12 bytes.
 const DOTS: usize = 40_000;
-/// Points of distributions on a page.
+/// Most points of distributions on a page.
 const STEPS: usize = 40_000;
-/// Points in one column of a curve: first, least, most, last.
+/// Most points in one column of a curve: first, least, most, last.
 const POINTS_OF_COLUMN: usize = 4;
 /// Fewest and most columns of a curve.
 const COLUMNS: [usize; 2] = [6, 240];
-/// A curve that is drawn in front has this many times more.
+/// A curve that is drawn in front has this many times more columns than others.
 const CHIEF: usize = 4;
 /// Fewest and most dots of a boot.
 const DOTS_OF_BOOT: [usize; 2] = [6, 400];
@@ -62,9 +62,9 @@ fn panels(plots: &Plots) -> impl Iterator<Item = &Panel> {
     plots.panels.iter().chain(plots.nodes.iter().flatten())
 }
 
-/// The first, least, most and last of the points in each column of this width, in their order. A line
-/// through them looks like one through all points where a column is a pixel wide (Jugel et al., M4: A
-/// Visualization-Oriented Time Series Data Aggregation, VLDB 2014).
+/// The first, least, most and last point of each column of this width, in the order of the points. A line through
+/// them looks like one through all points where a column is a pixel wide (Jugel et al., M4: A Visualization-Oriented
+/// Time Series Data Aggregation, VLDB 2014).
 pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
     let column = |point: &[f64; 2]| (point[0] / width) as u64;
     let columns = points.chunk_by(|a, b| column(a) == column(b));
@@ -82,8 +82,8 @@ pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
     kept.collect()
 }
 
-/// About `limit` of `items`, each of which is there `count` times, evenly by the rank of their values,
-/// including the extremes and those that must stay; in their original order.
+/// Selects about `limit` of `items` evenly by the rank of their values, and returns them in their original order. An
+/// item stands for `count` equal ones. Extremes and items that must stay are always selected.
 fn by_rank<T: Copy>(
     items: &[T],
     limit: usize,
@@ -91,7 +91,7 @@ fn by_rank<T: Copy>(
     count: impl Fn(&T) -> usize,
     must_stay: impl Fn(&T) -> bool,
 ) -> Vec<T> {
-    // A place is that of an item, and which one of the equal ones is meant.
+    // A place is the index of an item, and the number of one among its equal ones.
     let each = |place: usize| (0..count(&items[place])).map(move |which| (place, which));
     let all: usize = items.iter().map(&count).sum();
     if all <= limit {

@@ -1,4 +1,4 @@
-//! Iterations on one axis of time, which begins where each iteration began.
+//! Iterations on one axis of time, whose zero is the beginning of each iteration.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use model::{Boot, BootId, Chunk};
 
 use crate::VariantBoots;
 
-/// Most iterations of a variant that are drawn; from more, an even selection.
+/// Most iterations of a variant that are drawn. Of more, an even selection is drawn.
 const MAX_TRACKS: usize = 8;
 /// Most phases that are shaded; more would be too narrow.
 const MAX_PHASES: usize = 24;
@@ -17,9 +17,9 @@ const NANOSECONDS: f64 = 1e9;
 pub struct PhaseTimes {
     /// The phase's name.
     pub name: String,
-    /// When it began.
+    /// The beginning of the phase.
     pub begin: f64,
-    /// When it ended.
+    /// The end of the phase.
     pub end: f64,
 }
 
@@ -27,20 +27,20 @@ pub struct PhaseTimes {
 pub struct Tracks<'a> {
     /// In the order of boots.
     pub drawn: Vec<Track<'a>>,
-    /// Number of the others.
+    /// Number of iterations that are not drawn.
     pub left_out: usize,
 }
 
 /// One iteration of a workload in one boot.
 pub struct Track<'a> {
     pub boot: &'a Boot,
-    /// Its number.
+    /// The boot's number in the store.
     pub id: BootId,
-    /// Which repetition, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
     /// Whether it is of median length among those of its variant.
     pub chief: bool,
-    /// What was recorded, in order of time.
+    /// The chunks of the iteration, in order of time.
     chunks: Vec<&'a Chunk>,
     begin: u64,
     end: u64,
@@ -94,17 +94,17 @@ impl Track<'_> {
         time.saturating_sub(self.begin) as f64 / NANOSECONDS
     }
 
-    /// How long it took, in seconds.
+    /// The length of the iteration in seconds.
     pub fn length(&self) -> f64 {
         self.seconds(self.end)
     }
 
-    /// What was recorded from one source, in order of time.
+    /// The chunks of one source, in order of time.
     pub fn chunks(&self, source: &str) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().copied().filter(move |chunk| chunk.source == source)
     }
 
-    /// The named phases in the order in which they began.
+    /// The phases that have a name, in the order in which they began.
     pub fn phases(&self) -> Vec<PhaseTimes> {
         let mut phases: Vec<PhaseTimes> = Vec::new();
         for chunk in self.chunks.iter().filter(|chunk| !chunk.phase.is_empty()) {
@@ -121,7 +121,7 @@ impl Track<'_> {
         phases
     }
 
-    /// A counter over time, in units of `unit`: runs of seconds and values, split where it is missing.
+    /// A counter over time, divided by `unit`: runs of seconds and values, split where the counter is missing.
     pub fn runs(&self, source: &str, counter: &str, unit: f64) -> Vec<Vec<[f64; 2]>> {
         let mut runs = vec![Vec::new()];
         for chunk in self.chunks(source) {
@@ -139,7 +139,7 @@ impl Track<'_> {
                 }
             }
         }
-        // The host takes whatever times a guest claims.
+        // A guest may claim times in any order.
         for run in &mut runs {
             run.sort_by(|a, b| a[0].total_cmp(&b[0]));
         }

@@ -1,17 +1,17 @@
-//! The true local-access share: the share of loads and stores to node memory that target the node of the
-//! accessing CPU. Exact mode counts every access. The kernel itself estimates the share from NUMA hinting
-//! faults (`NUMA hint local percent`).
+//! The true local-access share: the share of loads and stores to node memory that go to the node of the accessing
+//! CPU. Exact mode counts every access. The kernel itself estimates the share from NUMA hinting faults (`NUMA hint
+//! local percent`).
 
 use std::ops::Add;
 
 use model::{Boot, Privilege, Profile, Target, Topology};
 
-/// Loads and stores to memory of nodes.
+/// Numbers of loads and stores to memory of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// To the CPU's own node.
+    /// Accesses to the CPU's own node.
     pub local: u64,
-    /// To another node.
+    /// Accesses to other nodes.
     pub remote: u64,
 }
 
@@ -39,13 +39,13 @@ impl Add for Split {
 pub struct Accesses<'a> {
     pub iteration: u32,
     pub phase: &'a str,
-    /// By programs in user mode.
+    /// Accesses by programs in user mode.
     pub user: Split,
-    /// By the kernel; those of firmware are left out.
+    /// Accesses by the kernel. Those by firmware are left out.
     pub kernel: Split,
 }
 
-/// The accesses of `workload` in `boot` by phase; empty if they were not counted.
+/// The accesses of `workload` in `boot`, one entry per phase; empty if they were not counted.
 pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<Accesses<'a>> {
     let profiles = boot.profiles.iter();
     profiles
@@ -59,8 +59,8 @@ pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<
         .collect()
 }
 
-/// Accesses to devices, accesses to memory of no node, and accesses by CPUs of no node are neither local nor
-/// remote.
+/// Sums local and remote accesses of one privilege. Accesses to devices, accesses to memory of no node, and accesses
+/// by CPUs of no node are neither.
 fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split {
     let made = profile.memory().filter(|(by, ..)| *by == privilege);
     let cells = made.flat_map(|(_, target, row)| row.cells.iter().map(move |cell| (target, cell)));
@@ -75,7 +75,7 @@ fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split 
     splits.fold(Split::default(), Add::add)
 }
 
-/// The node of a CPU.
+/// The node that a CPU is on; `None` if it is on none.
 fn home(cpu: u32, topology: &Topology) -> Option<usize> {
     topology.nodes.iter().position(|node| node.cpus.0.contains(&cpu))
 }

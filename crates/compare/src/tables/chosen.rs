@@ -1,5 +1,5 @@
-//! Finds rows that `primary` chooses for verdicts, but that no boot has: labels and phases are known only after
-//! boots have given figures.
+//! Finds rows that `primary` chooses for verdicts, but that no boot has. They cannot be checked before a run, because
+//! labels and phases are known only from figures of boots.
 
 use model::{Experiment, Reading, WorkloadReading, WorkloadUse};
 use serde::Serialize;
@@ -22,7 +22,7 @@ impl Row {
     }
 }
 
-/// Choices of the experiment that match no row of `tables`.
+/// The choices of the experiment that match no row of `tables`.
 pub fn unmet(experiment: &Experiment, reading: &Reading, tables: &[Table]) -> Vec<Unmet> {
     let is_met = |used: &WorkloadUse, chosen: &str| {
         let own =

@@ -15,15 +15,15 @@ use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
 use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots, Workload};
 
-/// The unit of rows that are a share of others.
+/// The unit of rows that are shares.
 const PERCENT: &str = "%";
 /// The kernel's estimate of locality; the true share is printed after it.
 const GUESS: &str = "NUMA hint local percent";
 
-/// The rows of `workload`: sums over the phases of a boot's iterations, without preparatory phases; means
-/// over the complete boots. Shares and rates are computed from these means, because they do not average.
-/// What precedes the `steady` part is left out where it is known. In exact mode, `seeds` is the number of
-/// seeds that each variant wants.
+/// The rows of `workload`. A value is a sum over the phases of a boot's iterations, without preparatory phases, as
+/// the mean over complete boots. Shares and rates are computed from these means, because a mean of ratios would
+/// weight boots wrongly. What precedes the `steady` part is left out if it is known. In exact mode, `seeds` is the
+/// number of seeds wanted of each variant.
 pub fn table(
     workload: Workload<'_>,
     columns: &[VariantBoots<'_>],
@@ -92,12 +92,12 @@ pub fn table(
     }
 }
 
-/// What was counted in one boot.
+/// The counts of one boot.
 struct Counted<'a> {
     boot: &'a Boot,
     /// Numbers of the iterations in which something was counted.
     iterations: BTreeSet<u32>,
-    /// Of the counters of `/proc/vmstat`.
+    /// Growth of the counters of `/proc/vmstat`.
     growth: Growth<'a>,
     accesses: Vec<Accesses<'a>>,
 }
@@ -136,8 +136,8 @@ fn counts(workload: Workload<'_>, iteration: u32, phase: &str) -> bool {
     workload.used.counts(iteration) && !workload.leaves_out(phase)
 }
 
-/// Complete boots with all their counters, each chunk with its `share`. Boots after the current interim
-/// look, and boots with an unknown share, are excluded.
+/// The complete boots with all their counters, each chunk with its `share`. Boots after the current look and boots
+/// with an unknown share are left out.
 fn boots<'a>(
     workload: Workload<'_>,
     column: &VariantBoots<'a>,
@@ -177,7 +177,7 @@ fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
     phases
 }
 
-/// What a row prints for a set of boots.
+/// The figure that a row prints for a set of boots.
 struct Figure {
     section: Section,
     label: String,
@@ -188,7 +188,7 @@ struct Figure {
     is_ratio: bool,
 }
 
-/// All figures of a set of boots. A sum is given per boot.
+/// All figures of a set of boots. Sums are per boot.
 fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();

@@ -10,7 +10,7 @@ use crate::verdicts::judge::judge;
 use crate::verdicts::luck::Seeds;
 use crate::{HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
-/// A row: its label and which of the times it is.
+/// A row's label, and the time that it shows.
 type Time = (&'static str, fn(&Usage) -> f64);
 
 const TIMES: [Time; 3] = [
@@ -19,9 +19,9 @@ const TIMES: [Time; 3] = [
     ("Elapsed", |usage| usage.elapsed),
 ];
 
-/// User, System and Elapsed of a workload: sums over a boot's iterations that count, means over the complete
-/// boots. They have no direction: a workload that runs for a fixed time uses more CPU time when it does
-/// more. In exact mode, `seeds` is the number of seeds that each variant wants.
+/// The rows User, System and Elapsed of a workload. A value is a sum over a boot's iterations that count, as the mean
+/// over complete boots. The rows have no direction, because a workload that runs for a fixed time uses more CPU time
+/// if it does more. In exact mode, `seeds` is the number of seeds wanted of each variant.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -74,7 +74,7 @@ pub fn table(
     }
 }
 
-/// What one boot spent.
+/// The times that one boot spent.
 struct Spent<'a> {
     boot: &'a Boot,
     iterations: Vec<&'a Usage>,
@@ -91,10 +91,10 @@ impl Spent<'_> {
     }
 }
 
-/// The mean over boots. `None` without boots, and if the total of one is not finite.
+/// The mean over boots of their totals. `None` without boots, or if a total is not finite.
 fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
     let mut totals: Vec<f64> = boots.iter().map(|boot| boot.total(time)).collect();
-    // So that the sum does not depend on the order of boots.
+    // Sorted, so that the sum does not depend on the order of boots.
     totals.sort_by(f64::total_cmp);
     Some(Summary::of(&totals)?.amean)
 }

@@ -1,5 +1,5 @@
-//! The table of events that perf counts: how often per second, by phase, with the spread over the intervals
-//! between two readings and over boots. Warm-up has rows of its own.
+//! The table of events that perf counts: their rates per second by phase, with the spread over the intervals between
+//! readings and over boots. Warm-up has rows of its own.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use crate::{
     Variation, Workload,
 };
 
-/// The end of names of rows on warm-up.
+/// The suffix of the names of rows on warm-up.
 const WARM_UP: &str = "-warm-up";
-/// Intervals shorter than the longest one divided by this are left out of the spread: those before a cut.
+/// Intervals shorter than the longest one divided by this are left out of the spread. A cut makes such intervals.
 const SHORTEST: f64 = 2.0;
 
-/// The rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload
-/// without iterations of warm-up, and `steady` says which part of a phase is warm-up. In exact mode, `seeds` is
-/// the number of seeds that each variant wants.
+/// The rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload without
+/// iterations of warm-up, and `steady` says which part of a phase is warm-up. In exact mode, `seeds` is the number of
+/// seeds wanted of each variant.
 pub fn table(
     (used, beyond): (&WorkloadUse, Workload<'_>),
     events: &[String],
@@ -101,7 +101,7 @@ pub fn table(
 /// A row's phase, whether it is of warm-up, and its event.
 type Key = (String, bool, String);
 
-/// What was counted in one boot.
+/// The rates of events in one boot.
 struct Counted<'a> {
     boot: &'a Boot,
     iterations: usize,
@@ -110,10 +110,10 @@ struct Counted<'a> {
     rates: BTreeMap<Key, Rate>,
 }
 
-/// An event in some chunks of a boot.
+/// The rate of an event in some chunks of a boot.
 #[derive(Clone, Debug, Default)]
 struct Rate {
-    /// Scaled.
+    /// The number of events, scaled to the whole time ([`scaled`]).
     count: f64,
     seconds: f64,
     enabled: f64,
@@ -127,7 +127,7 @@ impl Rate {
         self.count / self.seconds
     }
 
-    /// The rates in its intervals, without short ones.
+    /// The rates in the intervals, without short ones.
     fn whole(&self) -> Vec<f64> {
         let longest = self.intervals.iter().map(|(length, _)| *length).fold(0.0, f64::max);
         let whole = self.intervals.iter().filter(|(length, _)| *length * SHORTEST >= longest);
@@ -146,7 +146,7 @@ fn complete<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = KeptBoot<'a>>
     column.complete_kept().filter(|it| !lost_series(it.boot)).copied()
 }
 
-/// Whether a chunk of events is of a phase and an iteration that count.
+/// Whether the phase and the iteration of a chunk of events count.
 fn is_steady(beyond: Workload<'_>, chunk: &Chunk) -> bool {
     chunk.is_of(Source::Events) && is_of_phase(beyond, chunk) && beyond.used.counts(chunk.iteration)
 }
@@ -161,7 +161,7 @@ fn boot<'a>(
     share: &impl Fn(KeptBoot<'_>, &Chunk) -> Share,
 ) -> Counted<'a> {
     let boot = kept.boot;
-    // Without a single event there are phases nevertheless.
+    // There are phases even without a single event.
     let of_phase = boot.chunks.iter().filter(|chunk| is_of_phase(beyond, chunk));
     let mut phases: Vec<(String, bool)> = Vec::new();
     let mut iterations: Vec<u32> = of_phase.clone().map(|it| it.iteration).collect();
@@ -210,8 +210,8 @@ impl Rate {
     }
 }
 
-/// The rate of an event between two readings of a chunk and in the intervals between; `None` if it is missing
-/// at an end or was never counted.
+/// The rate of an event from the first to the last of these readings of a chunk, and in each interval between
+/// readings; `None` if it is missing at either end, or was never counted.
 fn rate(chunk: &Chunk, event: &str, places: std::ops::Range<usize>) -> Option<Rate> {
     let column = |end: &str| {
         let mut columns = chunk.columns.iter();
@@ -241,8 +241,7 @@ fn rate(chunk: &Chunk, event: &str, places: std::ops::Range<usize>) -> Option<Ra
     Some(Rate { count, seconds: seconds(first, last)?, enabled, running, intervals })
 }
 
-/// The number of events had they been counted all the time, as `perf stat` scales it. `None` if they were never
-/// counted.
+/// The estimated number of events over all the time, scaled as `perf stat` does. `None` if they were never counted.
 fn scaled(value: f64, enabled: f64, running: f64) -> Option<f64> {
     (running > 0.0 && value >= 0.0).then(|| value * (enabled / running))
 }
@@ -255,12 +254,12 @@ fn phases(counted: &[Vec<Counted>]) -> Vec<(String, bool)> {
             phases.push(phase.clone());
         }
     }
-    // Stable: the order of phases is kept on both sides.
+    // The sort is stable, so phases keep their order within warm-up and within the rest.
     phases.sort_by_key(|(_, is_warm_up)| !is_warm_up);
     phases
 }
 
-/// The name of a row.
+/// The label of a row.
 fn label((phase, is_warm_up, event): &Key) -> String {
     let phase = if phase.is_empty() { String::new() } else { format!("-{phase}") };
     format!("{event}{phase}{}", if *is_warm_up { WARM_UP } else { "" })

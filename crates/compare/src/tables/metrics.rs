@@ -37,9 +37,8 @@ pub fn steady<'a>(
 }
 
 /// The table of a workload's `operations`, statistic by statistic in the usual order of the kernel's lists.
-/// Operations come in the order of the manifest's metrics, and within a metric in the order in which they
-/// were first seen; `warm_ups` are left out of them. In exact mode, `seeds` is the number of seeds that each
-/// variant wants.
+/// Operations come in the order of the manifest's metrics, and within a metric in the order in which they were first
+/// seen; `warm_ups` are left out of them. In exact mode, `seeds` is the number of seeds wanted of each variant.
 pub fn table(
     used: &WorkloadUse,
     reading: &Reading,
@@ -146,9 +145,9 @@ fn judge_by_luck(
     }
 }
 
-/// Fills a row of equal entries. The baseline has a different figure against each variant, because the
-/// figures of a pair use the mean entries of that pair. Its cell is the mean of these, and the other cells
-/// and floors keep their share of the baseline's.
+/// Fills a row of equal entries. The baseline has a different figure against each variant, because the figures of a
+/// pair use the mean entries of that pair. The baseline's cell is the mean of these figures. The other cells and
+/// floors keep their ratio to the baseline's figure of their pair.
 fn fill_equal(row: &mut Row, pairs: &[[Seeds; 2]]) {
     let differences: Vec<_> = pairs.iter().map(|[base, own]| own.against(base)).collect();
     let bases: Vec<f64> = differences.iter().flatten().map(|it| it.base).collect();
@@ -168,8 +167,8 @@ fn fill_equal(row: &mut Row, pairs: &[[Seeds; 2]]) {
     row.take_gains();
 }
 
-/// The printed lines, statistic by statistic: those of [`Rows::Usual`], then brief ones, which are means
-/// alone, then distributions, and luck last.
+/// The printed lines, statistic by statistic: first metrics with [`Rows::Usual`], then brief ones, which have only a
+/// mean, then distributions, then luck.
 fn lines<'a>(sources: &'a [RowSource<'a>], mode: Mode) -> Vec<(&'a RowSource<'a>, Statistic)> {
     let mut lines = Vec::new();
     for rows in [Rows::Usual, Rows::Brief, Rows::Mean, Rows::Distribution] {
@@ -184,7 +183,7 @@ fn lines<'a>(sources: &'a [RowSource<'a>], mode: Mode) -> Vec<(&'a RowSource<'a>
             lines.extend(sources.iter().filter_map(of_number));
         }
     }
-    // After the last of the means.
+    // Rows of equal entries follow the last mean.
     let means = lines.iter().rposition(|(_, statistic)| statistic.is_mean());
     let judged =
         sources.iter().filter(|source| source.is_judged).map(|source| (source, Statistic::Equal));
@@ -220,7 +219,7 @@ fn pool(used: &WorkloadUse, column: &VariantBoots<'_>) -> Pool {
 
 /// The label of the kernel's instructions.
 const KERNEL: &str = "kernel";
-/// Decimals of a percentage, whatever it is of.
+/// Decimals of a percentage of any metric.
 const PERCENT_DECIMALS: usize = 2;
 
 /// The source of the rows of an operation.
@@ -272,7 +271,7 @@ impl<'a> RowSource<'a> {
         let figures = self.figures.iter();
         let values = figures.map(|figures| figures.as_ref()?.value(statistic)).collect();
         let better = match statistic {
-            // Whatever the metric, less spread is better.
+            // Less spread is better, whatever the direction of the metric.
             Statistic::Stddev | Statistic::CoeffVar | Statistic::HStddev | Statistic::HCoeffVar => {
                 better.map(|_| Better::Lower)
             }
@@ -308,8 +307,8 @@ impl<'a> RowSource<'a> {
     }
 }
 
-/// Decimals for each metric, by rank: as many as it asks for. Otherwise 2, as is usual, or more where its
-/// smallest mean would have fewer than two digits left; instructions are whole.
+/// Decimals for each metric, by rank. A metric can ask for a number. Otherwise it is 2, as is usual, or more if its
+/// smallest mean would have fewer than two significant digits. Instructions have none.
 fn decimals(sources: &[RowSource<'_>]) -> BTreeMap<usize, usize> {
     let rank = |source: &RowSource<'_>| source.operation.rank;
     let metrics = sources.chunk_by(|a, b| rank(a) == rank(b));

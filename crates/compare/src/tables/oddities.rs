@@ -22,32 +22,32 @@ pub struct Oddity {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// What is odd.
+    /// The pattern that was found.
     #[serde(flatten)]
     pub what: Odd,
 }
 
-/// What is odd. Values are in the metric's unit; an iteration's is the metric's own mean of its
-/// samples.
+/// A pattern that a mean hides. Values are in the metric's unit. The value of an iteration is its samples in the mean
+/// that the metric declares.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Odd {
     /// A boot that lies far from the others ([`stats::outliers`]).
     OutlyingBoot {
-        /// Its number.
+        /// The boot's number.
         boot: BootId,
-        /// Its figure.
+        /// The boot's figure.
         value: f64,
         /// The median of all boots' figures.
         median: f64,
     },
-    /// An iteration that lies farther from its boot than others do from theirs.
+    /// An iteration that lies farther from its boot's mean than other iterations do from theirs.
     OutlyingIteration {
         /// The boot's number.
         boot: BootId,
-        /// Which repetition, from 0.
+        /// Number of the iteration, from 0.
         iteration: u32,
-        /// Its value.
+        /// The iteration's value.
         value: f64,
         /// The median of the boot's iterations.
         median: f64,
@@ -61,11 +61,11 @@ pub enum Odd {
     WarmUp {
         /// The boot's number.
         boot: BootId,
-        /// How many they are.
+        /// Number of these first iterations.
         iterations: usize,
-        /// Their mean.
+        /// Mean of these first iterations.
         first: f64,
-        /// That of the others.
+        /// Mean of the other iterations.
         steady: f64,
     },
     /// A boot still changes in its last quarter.
@@ -87,9 +87,9 @@ pub struct Peak {
 /// A boot's iterations.
 struct Iterations {
     boot: BootId,
-    /// Number and value, in order.
+    /// Number and value of each iteration, in order.
     values: Vec<(u32, f64)>,
-    /// The boot's own figure.
+    /// The boot's figure: the mean of its samples.
     figure: f64,
 }
 
@@ -99,7 +99,7 @@ impl Iterations {
     }
 }
 
-/// What is odd in the operations of `columns`, operation by operation and column by column.
+/// The oddities in the operations of `columns`, operation by operation and column by column.
 pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> Vec<Oddity> {
     let mut all = Vec::new();
     for operation in operations {
@@ -122,7 +122,7 @@ pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> V
     all
 }
 
-/// None if a figure is undefined.
+/// The iterations of a boot; `None` if the figure of one of them or of the boot is undefined.
 fn iterations(samples: &BootSamples<'_>, mean: Mean) -> Option<Iterations> {
     let mut values: BTreeMap<u32, Vec<RepeatedValue>> = BTreeMap::new();
     for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
@@ -142,9 +142,9 @@ fn outlying_boots(boots: &[Iterations]) -> Vec<Odd> {
     outliers(&figures).into_iter().map(outlier).collect()
 }
 
-/// All boots are examined together, each relative to its own mean: one boot has too few iterations to find
-/// outliers. An outlier shifts the mean of its boot, so that iterations on both sides may then lie far; only
-/// the farther side is reported.
+/// Finds outlying iterations in all boots together, each boot relative to its own mean, because one boot has too few
+/// iterations. An outlier shifts the mean of its boot, so iterations on both sides of the mean may lie far from it.
+/// Only the farther side is reported.
 fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     let mut places: Vec<(&Iterations, u32, f64)> = Vec::new();
     let mut residuals = Vec::new();
@@ -170,8 +170,8 @@ fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     far.iter().filter(|at| is_meant(at)).filter_map(outlier).collect()
 }
 
-/// One value per boot: iterations of one boot lie close together, so boots that merely differ would look
-/// like modes.
+/// Finds modes with one value per boot. Iterations of one boot lie close together, so with their values boots that
+/// merely differ would look like modes.
 fn several_modes(boots: &[Iterations]) -> Option<Odd> {
     if boots.len() < MIN_FOR_MODES {
         return None;
@@ -190,7 +190,8 @@ fn several_modes(boots: &[Iterations]) -> Option<Odd> {
     Some(Odd::Modes { modes: found.modes.iter().map(peak).collect() })
 }
 
-/// Iterations before a steady state may be better or worse than those in it.
+/// Finds a warm-up, or a boot that never becomes steady. Iterations before the steady state may be better or worse
+/// than those in it.
 fn unsteady(boot: &Iterations, metric: &Metric) -> Option<Odd> {
     let values = boot.values();
     let sign = if metric.better == Some(Better::Higher) { -1.0 } else { 1.0 };

@@ -5,7 +5,7 @@ use stats::{Counted, RepeatedValue, Summary, order};
 
 use crate::Statistic;
 
-/// The best share that `BAmean.95` and `BHmean.95` are the means of, in percent.
+/// `BAmean.95` and `BHmean.95` are means of this share of the values, the best ones, in percent.
 const BEST: f64 = 95.0;
 
 /// The statistics that are printed for a metric, in the order of the kernel's lists (mmtests). Best values
@@ -42,14 +42,15 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of `values`; none if there are none.
+    /// The statistics of `values`; `None` without values.
     pub fn of<V: Counted>(
         values: impl IntoIterator<Item = V>,
         better: Option<Better>,
     ) -> Option<Self> {
         let better = better.unwrap_or(Better::Lower);
         let mut values: Vec<RepeatedValue> = values.into_iter().map(Counted::run).collect();
-        // Sums round by their order: mmtests adds up the best first, and so gets its last digits.
+        // The rounding of a sum depends on the order. Like mmtests, sums start with the best value, so the last
+        // digits agree.
         values.sort_by(|a, b| match better {
             Better::Lower => a.value.total_cmp(&b.value),
             Better::Higher => b.value.total_cmp(&a.value),
@@ -58,7 +59,7 @@ impl Figures {
         Some(Self { better, values, summary })
     }
 
-    /// Their arithmetic mean.
+    /// The arithmetic mean of the values.
     pub fn amean(&self) -> f64 {
         self.summary.amean
     }
@@ -77,7 +78,8 @@ impl Figures {
             Statistic::Max => Some(summary.max),
             Statistic::Quantile(percent) => order::quartile(values, percent.into()),
             Statistic::Best(mean) => order::best_mean(values, *better, BEST, mean),
-            // Of too few values there is no such share; older tables had the mean of all here.
+            // This percentage of too few values is less than one value. Older tables have the mean of all values
+            // here.
             Statistic::BestMean(percent) if summary.n * usize::from(percent) < 100 => None,
             Statistic::BestMean(percent) => match better {
                 Better::Lower => order::smallest_mean(values, percent.into()),

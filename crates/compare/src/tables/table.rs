@@ -15,8 +15,8 @@ use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Statistics of the workload's metrics: over all values of all iterations of all boots; in exact mode
-    /// over seeds, with one value per seed, the mean of its iterations.
+    /// Statistics of the workload's metrics over all values of all iterations of all boots. In exact mode they are
+    /// over seeds; a seed's value is the mean of its iterations.
     #[default]
     Metrics,
     /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
@@ -38,15 +38,15 @@ pub enum Statistic {
     Hmean,
     /// Geometric mean.
     Gmean,
-    /// The arithmetic mean, under its name beside quantiles.
+    /// The arithmetic mean, named as in rows with quantiles.
     Mean,
     /// Sample standard deviation.
     Stddev,
-    /// Coefficient of variation.
+    /// Coefficient of variation in percent: the standard deviation over the mean.
     CoeffVar,
-    /// Spread about the harmonic mean.
+    /// Standard deviation about the harmonic mean.
     HStddev,
-    /// The same in percent of it.
+    /// Standard deviation about the harmonic mean, in percent of that mean.
     HCoeffVar,
     /// The largest value.
     Max,
@@ -54,7 +54,7 @@ pub enum Statistic {
     Quantile(u8),
     /// The mean of the best 95 %.
     Best(Mean),
-    /// The arithmetic mean of the best values, this percentage of them, as printed beside quantiles.
+    /// The arithmetic mean of this percentage of the values, the best ones, as printed in rows with quantiles.
     BestMean(u8),
     /// In exact mode, the mean of instructions at equal entries of functions.
     Equal,
@@ -113,8 +113,8 @@ impl Serialize for Statistic {
 pub struct Pool {
     /// Number of iterations that count, for each boot that counts.
     pub iterations: Vec<usize>,
-    /// First iterations that do not count: as the experiment says or, for counters and durations, as was
-    /// found.
+    /// Number of first iterations that do not count. The experiment gives it; for counters and durations it can be
+    /// detected.
     #[serde(skip_serializing_if = "is_none")]
     pub warmup: u32,
 }
@@ -126,7 +126,7 @@ fn is_none(warmup: &u32) -> bool {
 /// One line of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The part of the table that it stands in, such as `Reclaim`; none in a table without parts.
+    /// The section of the table that has the row, such as `Reclaim`; `None` in a table without sections.
     pub section: Option<&'static str>,
     /// The metric with its label and phase, such as `Elapsed-NUMA01`, or the counter's label.
     pub metric: String,
@@ -134,12 +134,12 @@ pub struct Row {
     pub unit: String,
     /// The direction; `None` for rows that only describe.
     pub better: Option<Better>,
-    /// What the values are. In tables of durations and counters the mean over boots; a percentage
-    /// there is one of means.
+    /// The statistic of the values. In tables of durations and counters it is the mean over boots; a percentage there
+    /// is computed from means.
     pub statistic: Statistic,
-    /// One cell a column. The first is the baseline's.
+    /// One cell per column. The first is the baseline's.
     pub cells: Vec<Cell>,
-    /// Decimals that make sense in print.
+    /// Number of decimals to print.
     pub decimals: usize,
 }
 
@@ -150,9 +150,9 @@ pub struct Cell {
     pub value: Option<f64>,
     /// Gain over the baseline in percent; positive is better.
     pub gain: Option<f64>,
-    /// The verdict on the difference, on rows of means with a good direction. None for the baseline.
+    /// The verdict on the difference, for rows of means with a good direction. `None` for the baseline.
     pub verdict: Option<Verdict>,
-    /// The basis of the verdict.
+    /// The evidence that the verdict rests on.
     pub basis: Basis,
     /// The spread of an event's rate.
     pub spread: Option<Spread>,
@@ -170,10 +170,10 @@ pub struct Spread {
     pub running: f64,
 }
 
-/// What is known of a figure and its difference from the baseline's.
+/// The evidence on a figure and on its difference from the baseline's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Basis {
-    /// Nothing: the row has no means.
+    /// None, because the row has no means.
     #[default]
     Nothing,
     /// The boots of measured mode.
@@ -193,7 +193,7 @@ pub enum Basis {
 }
 
 impl Row {
-    /// A row with its gains, on which nothing else is known.
+    /// A row with its gains, and no evidence.
     pub(crate) fn new(
         metric: &str,
         unit: &str,
@@ -216,12 +216,12 @@ impl Row {
         row
     }
 
-    /// The figure of a column; `None` if there is none, or no such column. The same holds for the others.
+    /// The figure of a column; `None` if the column has none or does not exist. The same holds for the methods below.
     pub fn value(&self, column: usize) -> Option<f64> {
         self.cells.get(column)?.value
     }
 
-    /// The values, one a column.
+    /// The values, one per column.
     pub fn values(&self) -> impl Iterator<Item = Option<f64>> {
         self.cells.iter().map(|cell| cell.value)
     }
@@ -278,7 +278,7 @@ impl Row {
         }
     }
 
-    /// What `of` finds, one entry a column.
+    /// The results of `of`, one entry per column.
     fn each<T>(&self, of: impl Fn(&Self, usize) -> Option<T>) -> Vec<Option<T>> {
         (0..self.cells.len()).map(|column| of(self, column)).collect()
     }
@@ -291,13 +291,13 @@ impl Row {
         }
     }
 
-    /// The row as one of a section of the table.
+    /// The row in this section of the table.
     pub(crate) fn in_section(self, section: &'static str) -> Self {
         Self { section: Some(section), ..self }
     }
 
-    /// The row with the evidence from boots of measured mode, where `figures` has one figure per boot for
-    /// each column. Each comparison is still taken alone.
+    /// The row with the evidence from boots of measured mode. `figures` has one entry per column, with one figure per
+    /// boot. The evidence is not yet adjusted for the number of comparisons.
     pub(crate) fn against_boots(mut self, figures: &[BootFigures], judging: &Judging) -> Self {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             cell.basis = Basis::Measured {
@@ -329,7 +329,7 @@ impl Row {
 }
 
 impl Cell {
-    /// The evidence, in measured mode.
+    /// The evidence, in measured mode; `None` for the baseline.
     pub fn evidence(&self) -> Option<&Evidence> {
         match &self.basis {
             Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
@@ -337,7 +337,7 @@ impl Cell {
         }
     }
 
-    /// The same, to be changed.
+    /// The evidence, mutable.
     pub fn evidence_mut(&mut self) -> Option<&mut Evidence> {
         match &mut self.basis {
             Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
@@ -346,7 +346,7 @@ impl Cell {
     }
 }
 
-/// Lists have one entry a column.
+/// Serializes cells as lists with one entry per column.
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_map(None)?;
@@ -379,30 +379,30 @@ impl Serialize for Row {
 pub struct Table {
     /// The workload's name.
     pub workload: String,
-    /// What it is of.
+    /// The kind of figures in the rows.
     pub kind: Kind,
     /// The data behind each column.
     pub pooled: Vec<Pool>,
-    /// Phases that a table of counters leaves out, because they only prepare what is measured. An empty name
-    /// stands for time outside all phases.
+    /// Phases that a table of counters leaves out because they only prepare what is measured. An empty name stands
+    /// for the time outside all phases.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Whether it includes preparation, as tables of durations do: they cover whole iterations.
+    /// Whether it includes preparation. Tables of durations do, because they cover whole iterations.
     #[serde(skip)]
     pub with_preparation: bool,
-    /// The part of phases that it covers, where samples of metrics are left out; for a table of metrics,
-    /// only if some of them have one value per iteration.
+    /// The part of phases that it covers, if samples of metrics are left out. A table of metrics has this only if
+    /// some metrics have one value per iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// Metrics and their units, in the order of the rows.
     #[serde(skip)]
     pub units: Vec<(String, String)>,
-    /// The lines.
+    /// The lines of the table.
     pub rows: Vec<Row>,
-    /// In measured mode, the warm-up of metrics: what is left out, and what is only suspected.
+    /// In measured mode, the warm-up of metrics, both left out and only suspected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warm_ups: Vec<WarmUp>,
-    /// In measured mode, what means of metrics hide.
+    /// In measured mode, patterns that means of metrics hide.
     pub oddities: Vec<Oddity>,
     /// The effects of the axes on the rows that verdicts rest on, if the variants are a full cross.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ pub struct Judging {
     pub margin: f64,
     /// The confidence of intervals, such as 0.95. The rate of false alarms is 1 minus this.
     pub confidence: f64,
-    /// How often luck may cause a verdict of exact mode among all of a table.
+    /// Exact mode: the largest share of tables in which luck alone may cause a regression or an improvement.
     #[serde(skip)]
     pub luck: f64,
     /// The current look of a run with `boots = "auto"`. Verdicts, evidence and warm-up then rest on its boots
@@ -37,7 +37,7 @@ impl Judging {
         1.0 - self.confidence
     }
 
-    /// The judgement on one of several tables that share the rates of false verdicts (Bonferroni).
+    /// Judging for one of several tables that share the rates of false verdicts (Bonferroni).
     pub fn shared_by(&self, tables: usize) -> Self {
         let share = tables.max(1) as f64;
         let confidence = 1.0 - self.alpha() / share;
@@ -49,7 +49,7 @@ impl Judging {
         self.look.is_none_or(|look| look.boots >= FEWEST_SAME)
     }
 
-    /// Whether boots of this block of the schedule count.
+    /// Whether boots of this block of the schedule count at the current look.
     pub(crate) fn counts(&self, block: u32) -> bool {
         self.look.is_none_or(|look| block < look.boots)
     }
@@ -66,11 +66,12 @@ impl Default for Judging {
 pub struct Look {
     /// Its number, from 1; 0 while there are too few boots for the first.
     pub number: u32,
-    /// How many looks there will be at most.
+    /// The largest number of looks.
     pub of: u32,
-    /// Boots of each variant that the look judges: one of each block of the schedule, from the first.
+    /// Number of boots of each variant that the look judges. They are those of the first blocks of the schedule, one
+    /// per block.
     pub boots: u32,
-    /// At how many boots of each variant the next look is.
+    /// Number of boots of each variant at the next look.
     pub next: u32,
 }
 
@@ -84,14 +85,14 @@ pub struct Look {
 pub struct Evidence {
     /// The other variant's figure over the baseline's.
     pub ratio: f64,
-    /// The lower bound of the ratio's confidence interval (95 % unless [`Judging`] says another).
+    /// The lower bound of the ratio's confidence interval, whose confidence is [`Judging::confidence`].
     pub low: f64,
-    /// The upper bound.
+    /// The upper bound of that interval.
     pub high: f64,
     /// The p-value of the difference, adjusted for the number of comparisons: by Holm's method where
     /// verdicts rest on it, otherwise as a false discovery rate.
     pub p: f64,
-    /// The p-value, had this been the only comparison.
+    /// The p-value as if this were the only comparison.
     pub p_alone: f64,
     /// The p-value of equivalence: the larger one of two one-sided tests against the margin.
     pub p_same: f64,
@@ -99,17 +100,17 @@ pub struct Evidence {
     pub boots: [usize; 2],
     /// Whether boots of the same block were compared with each other.
     pub paired: bool,
-    /// The smallest change that would have been seen in four of five cases if no other figure differed.
-    /// `None` also if there are too few boots to show one change among this many figures.
+    /// The smallest change that would be seen in four of five cases if no other figure differed. `None` if it is not
+    /// known, or if there are too few boots to show one change among this many figures.
     pub visible: Option<f64>,
-    /// Boots per side needed to see a change as large as the margin in four of five cases. Only where
-    /// verdicts rest on it; `None` if not known.
+    /// Boots per side needed to see a change as large as the margin in four of five cases. `None` if no verdict rests
+    /// on the row, or the number is not known.
     pub needed: Option<u32>,
     /// Whether figures were compared by their logarithms.
     pub logarithmic: bool,
     /// Standard error of `ratio`, or of its logarithm where logarithms are compared.
     pub error: f64,
-    /// Degrees of freedom.
+    /// Degrees of freedom of that error.
     pub freedom: f64,
 }
 
@@ -117,30 +118,30 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEvidence {
-    /// A side has too few boots with this figure: the numbers of the baseline and of the other variant.
+    /// A side has too few boots with this figure. The value has the numbers of the baseline and of the other variant.
     Boots([usize; 2]),
     /// A boot's values have no such mean, or are not numbers.
     Figure,
-    /// The boots are of several hosts, and none of these has enough boots of both sides.
+    /// The boots are of several hosts, and no host has enough boots of both sides.
     Hosts,
     /// The baseline's mean is below 0, so there is no share of it.
     Share,
 }
 
 impl Evidence {
-    /// The interval of the gain in percent, its lower bound first; positive is better. None where
-    /// there is no percentage.
+    /// The interval of the gain in percent, the lower bound first; positive is better. `None` if there is no
+    /// percentage.
     pub fn gains(&self, better: Better) -> Option<[f64; 2]> {
         let [one, other] = [self.low, self.high].map(|ratio| stats::gain(better, ratio, 1.0));
         Some([one?.min(other?), one?.max(other?)])
     }
 
-    /// The upper bound of how much worse it is, in percent, at this confidence; 0 if it is not worse. This is
-    /// what [`Verdict::Same`](crate::Verdict::Same) promises. `None` if there is no percentage.
+    /// The upper bound, at this confidence, of how much worse the other variant is, in percent; 0 if it is not worse.
+    /// [`Verdict::Same`](crate::Verdict::Same) rests on this bound. `None` if there is no percentage.
     pub fn no_worse_than(&self, better: Better, confidence: f64) -> Option<f64> {
         let value = if self.logarithmic { self.ratio.ln() } else { self.ratio - 1.0 };
         let estimate = Estimate { value, se: self.error, df: self.freedom };
-        // One-sided.
+        // A one-sided bound at `confidence` is a bound of this two-sided interval.
         let (low, high) = estimate.interval(2.0 * confidence - 1.0);
         let bound = if better == Better::Lower { high } else { low };
         let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
@@ -148,7 +149,7 @@ impl Evidence {
         Some((0.0 - stats::gain(better, ratio, 1.0)?).max(0.0))
     }
 
-    /// The gain in percent by the boots' figures; the interval lies about it.
+    /// The gain in percent by the boots' figures, which the interval contains.
     pub fn gain(&self, better: Better) -> Option<f64> {
         stats::gain(better, self.ratio, 1.0)
     }
@@ -157,16 +158,17 @@ impl Evidence {
 /// The spread of the figures of one variant, as shares of their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Variation {
-    /// Standard deviation from boot to boot, beyond what variation within boots explains. None for
-    /// fewer than 2 boots.
+    /// Standard deviation from boot to boot, beyond what variation within boots explains. `None` for fewer than 2
+    /// boots.
     pub between: Option<f64>,
-    /// Standard deviation within a boot. None where no boot has two values.
+    /// Standard deviation within a boot. `None` if no boot has two values.
     pub within: Option<f64>,
 }
 
 impl Variation {
-    /// From the values of each boot ([`stats::variance_components`]). Where no boot has two, variation
-    /// between and within boots cannot be separated, and counts as between. `None` where nothing is known.
+    /// The variation of the values of each boot ([`stats::variance_components`]). If no boot has two values,
+    /// variation between and within boots cannot be separated, and all of it counts as between. `None` if nothing is
+    /// known.
     pub(crate) fn of<V: Counted>(boots: &[Vec<V>]) -> Option<Self> {
         let share =
             |percent: Option<f64>| Some(percent?.abs() / 100.0).filter(|share| share.is_finite());
@@ -186,8 +188,9 @@ impl Variation {
 }
 
 impl Variation {
-    /// From the hosts and the values of boots, within hosts: the root of the mean square over hosts, weighted by
-    /// degrees of freedom between boots, and by boots within them.
+    /// The variation within hosts, from the host and the values of each boot. It is the root of the mean square over
+    /// hosts. Hosts are weighted by degrees of freedom for the variation between boots, and by boots for the
+    /// variation within them.
     pub(crate) fn within_hosts<V: Counted>(
         boots: impl IntoIterator<Item = (u64, Vec<V>)>,
     ) -> Option<Self> {

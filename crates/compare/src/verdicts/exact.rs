@@ -1,6 +1,6 @@
-//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: on the total or, if
-//! luck hides its change, on the instructions at equal entries ([`crate::explain::equal`]). All other rows of a table
-//! form a list: [`crate::verdicts::luck`] finds those beyond luck.
+//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: on the total or, if luck
+//! hides its change, on the instructions at equal entries ([`crate::explain::equal`]). All other rows of a table form
+//! a list. [`crate::verdicts::luck`] finds those of them that are beyond luck.
 
 use model::Better;
 use stats::Estimate;
@@ -14,7 +14,7 @@ pub struct SeedRow {
     pub row: usize,
     /// For each column after the first, the seeds of the baseline and of the column.
     pub seeds: Vec<[Seeds; 2]>,
-    /// Its role in verdicts.
+    /// The row's role in verdicts.
     pub role: Role,
 }
 
@@ -71,8 +71,8 @@ fn differences(held: &SeedRow) -> Vec<Option<Difference>> {
     held.seeds.iter().map(|[base, own]| own.against(base)).collect()
 }
 
-/// Sets the joint floors of the differences on which verdicts rest (Holm): luck alone lifts any of them above
-/// its floor in at most the share `level` of tables.
+/// Sets the floors of the differences on which verdicts rest, jointly (Holm): luck alone lifts any of these
+/// differences above its floor in at most the share `level` of tables.
 fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level: f64) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
@@ -94,7 +94,7 @@ fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level
     }
 }
 
-/// Verdicts on a row, column by column.
+/// Gives the verdicts on a row, column by column.
 fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
     for (cell, difference) in row.cells.iter_mut().skip(1).zip(differences) {
         cell.verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));

@@ -2,8 +2,8 @@
 
 use stats::Estimate;
 
-/// The difference of two independent groups, `base` and `new`, by Welch's method with two changes: one keeps
-/// false alarms rare with few figures, the other ensures that more figures on one side never reduce power.
+/// The difference of two independent groups, `base` and `new`, by Welch's method with two changes. One keeps false
+/// alarms rare with few figures. The other ensures that more figures on one side never reduce power.
 ///
 /// The degrees of freedom are `1 / (a^2 / (m + 1) + b^2 / (n + 1)) - 2` for groups of `m` and `n`
 /// figures, where `a` and `b` are their shares of the squared standard error (Welch, "The significance
@@ -12,13 +12,13 @@ use stats::Estimate;
 /// too careful with few figures a side: with 3 and 3 its 95 % intervals hold the truth in 96.5 % of
 /// cases, these in 95.2 %. From 10 on both agree.
 ///
-/// With groups of different sizes both formulas give too many false alarms, 7 % with 3 figures against 10:
-/// where the figures of the smaller group lie close together by chance, the larger group seems to confirm
-/// that. So the degrees of freedom are at most twice the size of the smaller group, less one, and a larger
-/// group counts in the standard error as [`counted`] says. Groups of equal size are not affected by that.
-/// False alarms, coverage and power are in `bench/README.md`.
+/// With groups of different sizes both formulas give too many false alarms, 7 % with 3 figures against 10. The reason
+/// is that if the figures of the smaller group lie close together by chance, the larger group seems to confirm it. So
+/// the degrees of freedom are at most twice the size of the smaller group, less one, and a larger group counts in the
+/// standard error as [`counted`] says. This does not affect groups of equal size. False alarms, coverage and power
+/// are in `bench/README.md`.
 ///
-/// None for fewer than 2 figures a side, and unless all are finite.
+/// `None` with fewer than 2 figures a side, or if a figure is not finite.
 pub(crate) fn independent(base: &[f64], new: &[f64]) -> Option<Estimate> {
     let sides = [Estimate::of_mean(base)?, Estimate::of_mean(new)?];
     let sizes = [base.len(), new.len()];
@@ -37,9 +37,9 @@ pub(crate) fn independent(base: &[f64], new: &[f64]) -> Option<Estimate> {
     se.is_finite().then_some(Estimate { value, se, df })
 }
 
-/// How many figures of each of two groups count in the standard error of their difference: all `m` of the
-/// smaller group, and `m (2 - m / n)` of the larger one with `n`. That is all of them if the sizes are
-/// equal, and always less than `2 m`.
+/// The number of figures of each of two groups that counts in the standard error of their difference: all `m` of the
+/// smaller group, and `m (2 - m / n)` of the larger one with `n`. That is all of them if the sizes are equal, and
+/// always less than `2 m`.
 pub(crate) fn counted(sizes: [usize; 2]) -> [f64; 2] {
     let fewer = sizes[0].min(sizes[1]) as f64;
     sizes.map(|size| fewer * (2.0 - fewer / size as f64))

@@ -12,7 +12,7 @@ use super::independent::counted;
 use crate::figures::MIN_BOOTS;
 use crate::{Evidence, Judging, Row, Verdict};
 
-/// The power at which a change is called visible.
+/// A change is visible if it would be seen with this probability.
 const POWER: f64 = 0.8;
 
 /// Adjusts the comparisons of a table for each other, and gives verdicts on the rows that `judged` selects.
@@ -49,7 +49,7 @@ pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &
 /// The row and column of a cell.
 type CellIndex = (usize, usize);
 
-/// The cells of these rows with evidence of this kind.
+/// The cells of these rows whose evidence `kind` selects.
 fn comparisons(
     rows: &[Row],
     numbers: &[usize],
@@ -74,21 +74,20 @@ fn adjust(rows: &mut [Row], indices: &[CellIndex], method: impl Fn(&[Evidence]) 
     }
 }
 
-/// The false discovery rate at which each of these comparisons would be called different. There are many
-/// counters, and they are correlated. They are whole numbers, and hardly vary or have several modes. So a
-/// p-value counts as at least the smallest one that this number of boots supports ([`least_p`]). Rates hold,
-/// or nearly, for tests that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH
-/// procedure for two-sided correlated tests with implications to gene expression data analysis", Biometrical
-/// Journal 49, 2007).
+/// The false discovery rate at which each of these comparisons would be called different. There are many counters,
+/// and they are correlated. They are whole numbers that hardly vary, or have several modes. So a p-value counts as at
+/// least the smallest one that this number of boots supports ([`least_p`]). The rates hold, or nearly so, for tests
+/// that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH procedure for two-sided correlated
+/// tests with implications to gene expression data analysis", Biometrical Journal 49, 2007).
 pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
     let p = |it: &Evidence| it.p_alone.max(least_p(it.units()));
     benjamini_hochberg(&evidence.iter().map(p).collect::<Vec<f64>>())
 }
 
-/// Sets the change that would have been visible at level `alpha`, the strictest that a comparison may have
-/// to meet: none where `least`, below which no p-value counts, is above `alpha`.
+/// Sets [`Evidence::visible`] to the change that would be visible at level `alpha`, the strictest level that a
+/// comparison may have to meet. It is `None` if `least`, the smallest p-value that counts, is above `alpha`.
 fn resolve(rows: &mut [Row], indices: &[CellIndex], alpha: f64, least: impl Fn(&Evidence) -> f64) {
-    // Almost all comparisons have as many boots.
+    // Almost all comparisons have the same number of boots, so results are reused.
     let mut known: Vec<(usize, Option<f64>)> = Vec::new();
     for &(row, column) in indices {
         let Some(evidence) = rows[row].cells[column].evidence_mut() else { continue };
@@ -129,7 +128,7 @@ fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<
 }
 
 impl Evidence {
-    /// Whether the figures are not equal in all boots.
+    /// Whether some boots differ in the figure.
     pub fn moved(&self) -> bool {
         self.error > 0.0 || self.ratio != 1.0
     }

@@ -1,10 +1,10 @@
-//! Luck in exact mode: the part of a figure that depends on what may differ between two boots of one kernel,
-//! such as free lists, PIDs and timer phases. Each boot of a variant has a seed of its own, which draws
-//! these. Seeds are independent, so the statistics of small samples apply. Luck alone lifts a difference of
-//! means above its floor at a stated, small rate:
+//! Luck in exact mode: the part of a figure that depends on what may differ between two boots of one kernel, such as
+//! free lists, PIDs and timer phases. Each boot of a variant has a seed of its own, from which these are drawn. Seeds
+//! are independent, so the statistics of small samples apply. Luck alone lifts a difference of means above its floor
+//! at a stated, small rate:
 //!
 //! - A single difference: Welch's t at the level [`LEVEL`].
-//! - Verdicts: the same, for all verdicts of a table together, by Holm ([`crate::verdicts::exact`]).
+//! - Verdicts: the same level for all verdicts of a table together, by Holm ([`crate::verdicts::exact`]).
 //! - Lists of many figures, as functions and counters are: a false discovery rate of [`RATE`], by
 //!   relabelling the seeds ([`listed`]).
 
@@ -33,10 +33,10 @@ pub const FEWEST_FOR_LISTS: u32 = 4;
 pub enum Verdict {
     /// Worse: in exact mode beyond luck, in measured mode significant.
     Regression,
-    /// Better, likewise.
+    /// Better: in exact mode beyond luck, in measured mode significant.
     Improvement,
-    /// Within the margin. In exact mode there is no change at all, one beyond luck is smaller than the margin,
-    /// or one within the luck floor has a floor that does not exceed the margin.
+    /// Within the margin. In exact mode this means no change at all, a change beyond luck that is smaller than the
+    /// margin, or a change within a luck floor that does not exceed the margin.
     Same,
     /// Not enough is known. In exact mode the change is within a luck floor that exceeds the margin, a variant
     /// lacks a seed's figure, or it has only one seed.
@@ -73,13 +73,13 @@ impl Verdict {
 /// A figure of one variant: one value per seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seeds {
-    /// In the order of the seeds.
+    /// The values in the order of the seeds.
     values: Vec<f64>,
     complete: bool,
 }
 
 impl Seeds {
-    /// From seeds and their values; `wanted` seeds, from 0, make the set complete.
+    /// Collects seeds and their values. The set is complete if it has the seeds from 0 to `wanted` - 1.
     pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>, wanted: u32) -> Self {
         let figures = figures.into_iter();
         let mut known: Vec<(u32, f64)> = figures
@@ -91,7 +91,7 @@ impl Seeds {
         Self { values: known.into_iter().map(|(_, value)| value).collect(), complete }
     }
 
-    /// From boots and their values, in the same way. The seed of a boot is its replicate.
+    /// Collects boots and their values. The seed of a boot is its number within the variant.
     pub(crate) fn of_boots<'a>(
         figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>,
         wanted: u32,
@@ -109,8 +109,8 @@ impl Seeds {
         self.complete
     }
 
-    /// The difference from `base`; none if a side has no value. Its floor is known only where both
-    /// sides have all their seeds.
+    /// The difference from `base`; `None` if a side has no value. Its floor is known only if both sides have all
+    /// their seeds.
     pub fn against(&self, base: &Self) -> Option<Difference> {
         let difference = Difference::of(&base.values, &self.values)?;
         let complete = base.complete && self.complete;
@@ -131,14 +131,14 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The difference between figures, one per seed, as if it were the only comparison. `None` if a side has
+    /// The difference between figures, one per seed. Its floor is that of a single comparison. `None` if a side has
     /// no figure.
     pub fn of(base: &[f64], new: &[f64]) -> Option<Self> {
         let floor = estimate(base, new).map(|it| it.reach(1.0 - LEVEL));
         Some(Self { base: mean(base)?, new: mean(new)?, floor })
     }
 
-    /// The same of a total, whose floor is at least [`RESOLUTION`].
+    /// The difference of a total: its floor is at least [`RESOLUTION`].
     pub(crate) fn of_total(self) -> Self {
         let least = RESOLUTION * self.base.abs();
         Self { floor: self.floor.map(|floor| floor.max(least)), ..self }
@@ -154,8 +154,8 @@ impl Difference {
         Some(self.change().abs() > self.floor?)
     }
 
-    /// Whether luck hides the change `equal` of the same figure at equal entries: this total does not exceed
-    /// its floor, and is compatible with that change.
+    /// Whether luck hides the change `equal` of the same figure at equal entries: the change of this total does not
+    /// exceed its floor, and is compatible with `equal`.
     pub(crate) fn hides(&self, equal: &Self) -> bool {
         let is_allowed = |floor: f64| (equal.change() - self.change()).abs() <= floor;
         self.beyond_luck() == Some(false) && self.floor.is_some_and(is_allowed)
@@ -167,7 +167,7 @@ impl Difference {
     }
 }
 
-/// A difference of a list.
+/// A difference in a list of many.
 pub(crate) struct Entry<'a> {
     pub difference: &'a mut Difference,
     /// The values of the two sides, in the order of the seeds.
@@ -176,15 +176,15 @@ pub(crate) struct Entry<'a> {
     pub scale: f64,
 }
 
-/// Gives each difference of a list its floor within the list. One without a floor stays without: it is not
-/// compared. For `of_one_unit` see [`stats::floors`].
+/// Gives each difference of a list its floor within the list. A difference without a floor is not compared, and gets
+/// none. For `of_one_unit` see [`stats::floors`].
 pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit: bool) {
     let known = list.into_iter().filter(|entry| entry.difference.floor.is_some());
     let mut known: Vec<Entry<'_>> = known.collect();
     for entry in &mut known {
         entry.values.iter_mut().flatten().for_each(|value| *value *= entry.scale);
     }
-    // Values are relabelled together, so there have to be as many of each.
+    // Entries are relabelled together, so they must have the same numbers of seeds.
     let seeds = |entry: &Entry<'_>| entry.values.each_ref().map(Vec::len);
     known.sort_by_key(|entry| Reverse(seeds(entry)));
     for list in known.chunk_by_mut(|one, other| seeds(one) == seeds(other)) {
@@ -194,7 +194,7 @@ pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit:
         for (Entry { difference, scale, .. }, floor) in list.iter_mut().zip(floors) {
             let change = difference.change().abs();
             let least = floor.floor / *scale;
-            // Figures of all seeds together may differ where the mean of the seeds' own does not.
+            // A figure of all seeds together may differ although the mean over seeds does not.
             let is_beyond = floor.distance > floor.floor && least < change;
             difference.floor = Some(if is_beyond { least } else { least.max(change) });
         }
@@ -206,8 +206,8 @@ pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
     Estimate::of_difference(&ascending(base), &ascending(new))
 }
 
-/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that
-/// value: where the floor is 0, a rounding error would be a difference beyond luck.
+/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that value. If
+/// the floor is 0, a rounding error would be a difference beyond luck.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let values = ascending(values);
     let least = values.first()?;
@@ -215,15 +215,15 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     Some(least + beyond / values.len() as f64)
 }
 
-/// Sorted, so that sums do not depend on the order of seeds.
+/// The values sorted, so that sums do not depend on the order of seeds.
 pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The largest value of each estimate that luck explains: it lifts any of them above that in at most the share
-/// `level` of cases (Holm).
+/// For each estimate, the largest value that luck explains. Luck lifts any of the estimates above this value in at
+/// most the share `level` of cases (Holm).
 pub(crate) fn reaches(estimates: &[Estimate], level: f64) -> Vec<f64> {
     let p: Vec<f64> = estimates.iter().map(|it| it.p_apart(0.0)).collect();
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -1,6 +1,6 @@
-//! Judges boots of a run with `boots = "auto"` at looks whose times are fixed beforehand. Each look spends a
-//! part of the error rate, so that all looks together err no more often than one judgement of a fixed number
-//! of boots (`stats::sequential`).
+//! Judges the boots of a run with `boots = "auto"` at looks whose times are fixed beforehand. Each look spends a part
+//! of the error rate. So all looks together err no more often than one judgement of a fixed number of boots
+//! (`stats::sequential`).
 
 use stats::sequential::{last_look, looks};
 
@@ -8,9 +8,8 @@ use super::luck::LEVEL;
 use crate::{HostBlock, Judging, Look, Results, VariantBoots};
 
 impl Judging {
-    /// How differences of measured mode are judged for an experiment's boots: as usual or, with
-    /// `boots = "auto"`, at the last look that the finished blocks allow. Imported results are judged as the
-    /// other tool does it, warm-up included.
+    /// How differences of measured mode are judged for an experiment's boots: as usual or, with `boots = "auto"`, at
+    /// the last look that the finished blocks allow. Warm-up of imported results counts, as in the other tool.
     pub fn of(results: &Results<'_>) -> Self {
         let Some(sequential) = results.experiment.sequential else {
             let warm_up_counts = results.experiment.imported.is_some();
@@ -41,8 +40,8 @@ impl Judging {
     }
 }
 
-/// The number of blocks, from the first on, whose boots are all done, complete or not. An incomplete block of another
-/// host than later blocks is done too: only that host would complete it.
+/// The number of blocks, from the first on, whose boots are all done, complete or not. An incomplete block is done
+/// too if later blocks are of another host, because only its own host would complete it.
 fn blocks_done(results: &Results<'_>) -> u32 {
     let standing = || results.variants.iter().flat_map(VariantBoots::standing);
     let places: Vec<HostBlock> = standing().map(|kept| HostBlock::of(kept.boot)).collect();

@@ -188,7 +188,7 @@ fn gains_are_of_blocks_and_of_seeds() {
     let (old, new) = (measured(&[("Elapsed", TIMES[0])]), measured(&[("Elapsed", TIMES[2])]));
     let found = together([&old, &new], [&exact(&COUNTS[0]), &exact(&COUNTS[2])]);
     let CrossCheck { gain, instructions, .. } = found[0];
-    // Blocks pair: 20 %, 20 % and 20.8 % longer.
+    // Paired by block, times are 20 %, 20 % and 20.8 % longer.
     let Gain { gain, low, high, .. } = gain.unwrap();
     assert!((gain + 20.277).abs() < 1e-3, "{gain}");
     assert!(low < gain && gain < high && high < -19.0, "{low} to {high}");
@@ -231,10 +231,10 @@ fn too_few_figures_leave_it_undecided() {
 fn layout_is_not_blamed_while_a_part_of_the_figures_changed() {
     let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
     let conclusion = |counts: [&[Boot]; 2]| together([&times[0], &times[1]], counts)[0].conclusion;
-    // What the kernel does more, user mode does less.
+    // The kernel executes as many instructions more as user mode executes less.
     let (old, new) = (exact(&COUNTS[0]), exact(&[[850.0, 150.0], [850.0, 150.2]]));
     assert_eq!(conclusion([&old, &new]), Conclusion::Undecided);
-    // Guest time changed, by waiting.
+    // Guest time changed because of waiting.
     let (mut old, mut new) = (exact(&COUNTS[0]), exact(&COUNTS[1]));
     assert_eq!(conclusion([&old, &new]), Conclusion::LayoutOrMemory);
     for (boots, elapsed) in [(&mut old, 1.0), (&mut new, 2.0)] {
@@ -260,7 +260,7 @@ fn layout_is_not_blamed_for_what_luck_may_hide() {
     assert_eq!(read([900.0; 2], [99.0, 101.0]), (Conclusion::Undecided, 14.0));
     assert_eq!(read([880.0, 1000.0], [100.0; 2]), (Conclusion::Undecided, 90.0));
     assert_eq!(read([0.0; 2], [100.0, 101.0]), (Conclusion::LayoutOrMemory, 7.0));
-    // Only what happens beside the instructions is lucky.
+    // Instructions are equal in all seeds, and guest time varies.
     let mut seeds = exact(&[[900.0, 100.0], [900.0, 100.0]]);
     seeds[1].samples.last_mut().unwrap().value *= 1.2;
     let found = together([&times[0], &times[1]], [&seeds, &seeds]);

@@ -99,7 +99,7 @@ fn effects_over_seeds_have_luck_floors() {
         near(&[effect.ratio, effect.floor.unwrap()], &[ratio, floor]);
         assert_eq!((effect.verdict, effect.evidence), (Verdict::Regression, None));
     }
-    // What is equal in all seeds differs by less than any two variants may.
+    // Figures that are equal in all seeds do not differ beyond the resolution.
     let still = [seeds(&[3.0; 4]), seeds(&[3.0; 4]), seeds(&[3.0; 4]), seeds(&[3.0; 4])];
     let found = effects(two_by_two(), Sides::Seeds(&still));
     for effect in &found.effects {

@@ -8,24 +8,24 @@ use crate::figures::operations::operations;
 use crate::figures::warmup::leave_out;
 use crate::{HostBlock, Judging, Results};
 
-/// More blocks than this are split at random, into `2^this` splits.
+/// Up to this number of blocks, all splits are judged. With more, `2^MOST_BLOCKS` random splits are.
 const MOST_BLOCKS: u32 = 12;
 
-/// What was claimed of the primary metrics of a workload over all splits.
+/// The number of differences claimed of the primary metrics of a workload over all splits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Splits {
     /// The workload's name.
     pub workload: String,
-    /// How many splits were judged.
+    /// Number of splits that were judged.
     pub splits: usize,
     /// Whether these are all splits; otherwise they were drawn at random.
     pub all: bool,
-    /// In how many of them a primary metric was called different.
+    /// Number of splits in which a primary metric was called different.
     pub different: usize,
 }
 
-/// Judges every split of the boots of two variants in which each block has one boot on each side. A split
-/// and its mirror image are the same. Empty where fewer than 3 blocks have boots of both.
+/// Judges every split of the boots of two variants in which each block has one boot on each side. A split and its
+/// mirror image are the same. Empty if fewer than 3 blocks have boots of both variants.
 pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     let judged = results.experiment.workloads.iter().filter_map(|used| {
         let (manifest, reading) = (&used.manifest, results.reading.workload(used));
@@ -56,8 +56,8 @@ pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     judged.collect()
 }
 
-/// Whether one of these figures would be called different, with the sides swapped in the blocks that
-/// `exchanged` selects by number and place.
+/// Whether one of these figures would be called different if the sides were exchanged in the blocks that `exchanged`
+/// selects by number and place.
 fn is_different(
     figures: &[[&BootFigures; 2]],
     judging: &Judging,

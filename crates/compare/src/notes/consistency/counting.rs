@@ -15,9 +15,9 @@ use crate::figures::growth::Growth;
 pub struct Counting {
     /// The column's name; the other one is the baseline.
     pub variant: String,
-    /// Labels of the rows.
+    /// Labels of the rows that the relation affects.
     pub rows: Vec<&'static str>,
-    /// How the counters of both are related.
+    /// How the counters of the two kernels are related.
     pub relation: Relation,
     /// Counters of the baseline's kernel.
     pub baseline: Vec<&'static str>,
@@ -29,7 +29,7 @@ pub struct Counting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
-    /// The same is counted under other names: the rows can be compared.
+    /// Both kernels count the same under different names. The rows can be compared.
     Renamed,
     /// One kernel counts separately what the other includes in one figure.
     Apart,
@@ -37,7 +37,7 @@ pub enum Relation {
     Untold,
 }
 
-/// What the columns count differently from the first one, limited to counters that moved in a workload.
+/// The rows that columns count differently from the first column, limited to counters that changed during a workload.
 pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
     let mut columns = columns.iter().map(|column| (column.name(), Kernel::of(column)));
     let Some((_, Some(baseline))) = columns.next() else {
@@ -47,10 +47,10 @@ pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
     known.flat_map(|(name, kernel)| differences(name, &baseline, &kernel)).collect()
 }
 
-/// The counters that a column's kernel has, and those that moved.
+/// The counters that a column's kernel has, and those that changed.
 struct Kernel<'a> {
     printed: BTreeSet<&'a str>,
-    /// By the names of the catalogue, zones merged.
+    /// Names in the catalogue, zones merged.
     has: BTreeSet<&'static str>,
     moved: BTreeSet<&'static str>,
 }
@@ -77,7 +77,7 @@ impl<'a> Kernel<'a> {
         (!kernel.has.is_empty()).then_some(kernel)
     }
 
-    /// Whether it has the counters that a row needs.
+    /// Whether the kernel has the counters that a row needs.
     fn tells(&self, row: &Derived) -> bool {
         let any = |name: &str| self.printed.contains(name).then_some(1.0);
         row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
@@ -93,7 +93,7 @@ fn differences(variant: &str, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec
                 (it.relation, &it.baseline, &it.counters) == (relation, &old, &new)
             };
             match all.iter_mut().find(same) {
-                // Seen from the other kernel it is the same.
+                // The other kernel gives the same difference.
                 Some(counting) if counting.rows.contains(&row.label) => {}
                 Some(counting) => counting.rows.push(row.label),
                 None => all.push(Counting {
@@ -112,7 +112,7 @@ fn differences(variant: &str, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec
 
 type Change = (Relation, Vec<&'static str>, Vec<&'static str>);
 
-/// How the kernels count a row differently: counters of the one and of the other.
+/// The ways in which the kernels count a row differently, each with the counters of both kernels.
 fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Change> {
     let sources = sources(row);
     let mut changes = Vec::new();
@@ -133,7 +133,7 @@ fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Cha
             };
             changes.push(ordered(relation, vec![&*counter.name], heirs, flipped));
         }
-        // What the other kernel counts separately is part of a counter that both have.
+        // Finds what the other kernel counts separately as part of a counter that both have.
         for counter in &sources {
             let has_both = from.has.contains(&*counter.name) && to.has.contains(&*counter.name);
             let parts = catalogue::counters()

@@ -7,7 +7,7 @@ use super::rules::Slack;
 use super::{Broken, Counted, Severity};
 use crate::figures::growth::Growth;
 
-/// Counters of allocations: their names in `/proc/vmstat` and zoneinfo, and in a node's numastat.
+/// Counters of allocations: each with its name in `/proc/vmstat` and zoneinfo, and its name in a node's numastat.
 const PLACES: [[&str; 2]; 6] = [
     ["numa_hit", "numa_hit"],
     ["numa_miss", "numa_miss"],
@@ -17,7 +17,7 @@ const PLACES: [[&str; 2]; 6] = [
     ["numa_other", "other_node"],
 ];
 
-/// Nodes and zones must add up to the system.
+/// Finds counters of nodes or zones that do not add up to the counter of the system.
 pub fn sums(counted: &Counted<'_>) -> impl Iterator<Item = Broken> {
     let files: [(&str, &Growth<'_>, usize); 2] = [
         ("nodes add up to the system", &counted.numastat, 1),
@@ -40,7 +40,7 @@ pub fn sums(counted: &Counted<'_>) -> impl Iterator<Item = Broken> {
     })
 }
 
-/// The joint growth of the counters `node0 NAME`, `node0 Normal NAME` and so on; `None` if there is none.
+/// The total growth of the counters `node0 NAME`, `node0 Normal NAME` and so on; `None` if there are none.
 fn sum_of_parts(growth: &Growth<'_>, name: &str) -> Option<f64> {
     let is_part = |full: &str| full.rsplit_once(' ').is_some_and(|(_, last)| last == name);
     let parts = growth.iter().filter(|(full, _)| is_part(full));
@@ -50,7 +50,7 @@ fn sum_of_parts(growth: &Growth<'_>, name: &str) -> Option<f64> {
 /// A zone with at least this share of all allocations should see reclaim.
 const NOTABLE: f64 = 0.1;
 
-/// Zones with many allocations that were not scanned, where scans are counted by zone.
+/// Finds zones with many allocations that were not scanned, if the kernel counts scans by zone.
 pub fn untouched_zones(counted: &Counted<'_>) -> Option<Broken> {
     let all = counted.value(&Zones("pgalloc".into()))?;
     let grown = |name: String| counted.vmstat.get(&name).map(|grown| grown as f64);

@@ -2,18 +2,19 @@
 //!
 //! # Slack
 //!
-//! A snapshot is not atomic: `/proc/vmstat` is read while other CPUs go on counting, and a cut may fall
-//! between two counts of one path. Each law allows for that at both ends:
+//! A snapshot is not atomic: `/proc/vmstat` is read while other CPUs go on counting, and a cut may fall between two
+//! counts of one code path. Each law has slack for that at both ends:
 //!
-//! - [`Slack::Events`]: events are counted per CPU and summed when read (`sum_vm_events()` in
-//!   `mm/vmstat.c`), so none are held back. But reclaim counts scanned and freed pages up to a batch of some
-//!   64 pages apart (`MIN_LRU_BATCH`), and counts a migration of up to 512 pages after its fault. 1024 per
-//!   CPU, because several tasks may be in that state, and 0.1 %.
-//! - [`Slack::Begun`]: work begun before the first cut and counted after it. A batch per CPU.
-//! - [`Slack::Folded`]: figures of nodes and zones stay in per-CPU differentials until they exceed a
-//!   threshold of at most 125 (`calculate_normal_threshold()`), unless folded earlier (`vm.stat_refresh`).
-//!   Twice that for each CPU and node, and 0.1 %.
-//! - [`Slack::TwoFiles`]: two files are read one after the other. Twice 125 for each CPU and node, and 2 %.
+//! - [`Slack::Events`]: events are counted per CPU and summed when read (`sum_vm_events()` in `mm/vmstat.c`), so none
+//!   are held back. But the counts of scanned and of freed pages are up to a batch of some 64 pages apart
+//!   (`MIN_LRU_BATCH`), and a migration of up to 512 pages is counted after its fault. The slack is 1024 per CPU,
+//!   because several tasks may be in that state, and 0.1 %.
+//! - [`Slack::Begun`]: work begins before the first cut and is counted after it. The slack is a batch per CPU.
+//! - [`Slack::Folded`]: figures of nodes and zones stay in per-CPU differentials until they exceed a threshold of at
+//!   most 125 (`calculate_normal_threshold()`), unless folded earlier (`vm.stat_refresh`). The slack is twice that
+//!   for each CPU and node, and 0.1 %.
+//! - [`Slack::TwoFiles`]: two files are read one after the other. The slack is twice 125 for each CPU and node, and 2
+//!   %.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -30,14 +31,14 @@ use super::{Broken, Counted, Severity};
 pub struct Rule {
     name: &'static str,
     law: Law,
-    /// Counters that may be the cause instead of the second.
+    /// Counters that may cause the first sum instead of the second.
     #[serde(default)]
     or: Vec<String>,
     #[serde(default)]
     slack: Slack,
     #[serde(default)]
     severity: Severity,
-    /// The first release in which it holds; none if it always did.
+    /// The first release in which the law holds; `None` if it holds in all.
     since: Option<Version>,
     why: &'static str,
     #[serde(default = "unexplained")]
@@ -47,11 +48,11 @@ pub struct Rule {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Law {
-    /// The first is at most the second.
+    /// The first sum is at most the second.
     AtMost(Formula, Formula),
-    /// Both are the same.
+    /// Both sums are equal.
     Equal(Formula, Formula),
-    /// The first stays 0 as long as the second and all of the others do.
+    /// The first sum is 0 if the second sum and all of [`Rule::or`] are.
     NotWithout(Formula, Formula),
 }
 
@@ -70,7 +71,7 @@ pub enum Slack {
 }
 
 impl Slack {
-    /// By how much figures as large as `figure` may disagree.
+    /// The largest difference that a law allows for a figure of this size.
     pub fn of(self, counted: &Counted<'_>, figure: f64) -> f64 {
         let (each, share) = match self {
             Self::Events => (1024.0, 0.001),
@@ -89,7 +90,7 @@ const fn unexplained() -> &'static str {
 
 /// The laws that hold between counters of `/proc/vmstat`.
 pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    // The file is part of this program, and its tests read it.
+    // The file is part of this program, and tests read it, so it cannot fail here.
     let mut laws: BTreeMap<&str, Vec<Rule>> =
         toml::from_str(include_str!("rules.toml")).expect("sound laws");
     laws.remove("law").unwrap_or_default()
@@ -122,7 +123,7 @@ impl Rule {
         Some(self.broken(found?))
     }
 
-    /// Whether the law holds in this release; false for an unknown one.
+    /// Whether the law holds in this release; false if the release cannot be parsed.
     fn applies_to(&self, release: &str) -> bool {
         let within = |since: &Version| release.parse::<Version>().is_ok_and(|own| *since <= own);
         self.since.as_ref().is_none_or(within)

@@ -207,7 +207,7 @@ fn instructions_come_last_and_are_whole() {
     assert_eq!((&*mean.unit, mean.better, mean.decimals), (INSTRUCTIONS, Some(Better::Lower), 0));
     assert_eq!(mean.value(0), Some(1e9 + 1.5));
     let luck = row(&table, Statistic::Luck, "instructions-total");
-    // One side alone has none.
+    // The difference of a row with one side has no floor.
     assert_eq!((luck.value(0), luck.value(1), luck.better), (None, None, None));
 }
 
@@ -255,7 +255,7 @@ fn no_verdict_rests_on_what_only_prepares() {
     let columns = columns(&variants, &[&base[..], &new[..]]);
     let (used, judging) = (used(manifest), Judging::default());
     let table = table(&used, &columns, Some(2), &judging);
-    // Whichever phases are asked for in tables of counters.
+    // It does not matter which phases tables of counters leave out.
     let own = WorkloadReading { left_out: Some(vec!["run".into()]), ..WorkloadReading::default() };
     let asked = Reading { workloads: [("autonuma".into(), own)].into(), ..Reading::default() };
     let (operations, warm_ups) = steady(&used, &columns, Mode::Exact, &judging);
@@ -364,7 +364,7 @@ fn equal_entries_are_those_of_the_explanation() {
     assert_eq!([0, 1].map(|column| pair.value(column)), [explained.base, explained.new].map(Some));
     assert_eq!(explained.base, 190_000.0);
     assert_eq!(pair.gain(1).map(f64::round), Some(-3.0));
-    // Beside another variant only the percentages are the same.
+    // With a third variant only the percentages stay the same.
     let more = equal(&columns);
     assert!((more.gain(1).unwrap() - pair.gain(1).unwrap()).abs() < 1e-9);
     let share = |row: &Row| row.floor(1).unwrap() / row.value(0).unwrap();
