@@ -1,5 +1,5 @@
-//! What a program asks of a store, whatever database keeps it. `tests/conformance.rs` has the tests that every
-//! implementation passes.
+//! The interface of a store, which does not depend on the database behind it. `tests/conformance.rs` has the tests
+//! that every implementation passes.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -8,38 +8,38 @@ use model::{Boot, BootId, Experiment, Kept, Mode, Reading};
 
 use crate::{BootEntry, Checked, Detail, Error, ExperimentId, ExperimentRow, Series};
 
-/// How a kept boot stands beside others of its variant and replicate.
+/// Whether a kept boot counts, and replaces an earlier boot with the same variant and replicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It counts.
+    /// The boot counts. No other boot has its place.
     Counts,
-    /// It will be repeated. It remains as evidence, but does not count as done.
+    /// The boot will be repeated. It remains as evidence, but does not count as done.
     Aside,
-    /// It counts in place of a failed one. The failed one remains as evidence, and no longer counts.
+    /// The boot counts in place of a failed one. The failed boot remains as evidence, and no longer counts.
     Instead,
 }
 
-/// Experiments and their boots. Several processes may use them at once. Each call is a transaction. What is read is
-/// verified. Every call fails when something that it reads is damaged, or when the database fails.
+/// Experiments and their boots. Several processes may use them at once. Each call is a transaction. Checksums of
+/// everything that is read are verified. Every call fails when something that it reads is damaged, or when the
+/// database fails.
 pub trait Archive: Debug + Send {
-    /// Whether it is read without locks, as a file that does not change, because it cannot be written.
+    /// Whether the store cannot be written, and so is read without locks, as a file that does not change.
     fn is_frozen(&self) -> bool;
 
-    /// Keeps an experiment. An experiment with the same name and the same identity is the same experiment and
-    /// keeps its number. The number of boots is not part of the identity; the larger one is kept. Once an
-    /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
-    /// A lock of its user space is kept until another one is given. How figures are read (`reading`, and of manifests what
-    /// [`Manifest::as_run`](model::Manifest::as_run) leaves out) is what was kept last. Any other change makes another
-    /// experiment. Fails when the definition has no JSON form (it has a path that is not UTF-8).
+    /// Keeps an experiment. An experiment with the same name and the same identity is the same experiment and keeps
+    /// its number. The number of boots is not part of the identity; the larger one is kept. Once an experiment has
+    /// looks it keeps them: a later definition may change the margin, but not turn looks off. A lock of its user
+    /// space is kept until another one is given. The latest reading of figures replaces the one before (`reading`,
+    /// and what [`Manifest::as_run`](model::Manifest::as_run) leaves out of manifests). Any other change makes
+    /// another experiment. Fails when the definition has no JSON form (it has a path that is not UTF-8).
     fn keep_experiment(
         &mut self,
         experiment: &Experiment,
         reading: &Reading,
     ) -> Result<ExperimentId, Error>;
 
-    /// Renames an experiment. The same definition with the new name is then this experiment: a run of it
-    /// continues with its boots. Fails when no experiment has this number, or another experiment
-    /// has this name and the same definition.
+    /// Renames an experiment. A run of the same definition with the new name then continues this experiment. Fails
+    /// when no experiment has this number, or another experiment has this name and the same definition.
     fn rename_experiment(&mut self, id: ExperimentId, name: &str) -> Result<(), Error>;
 
     /// Replaces the remark on an experiment. An empty remark removes it. Fails when no experiment has this
@@ -57,27 +57,28 @@ pub trait Archive: Debug + Send {
         each: &mut dyn FnMut(ExperimentRow) -> ControlFlow<()>,
     ) -> Result<(), Error>;
 
-    /// An experiment as lists have it. Fails when no experiment has this number.
+    /// An experiment's row in a list. Fails when no experiment has this number.
     fn row(&self, id: ExperimentId) -> Result<ExperimentRow, Error>;
 
     /// The definition of an experiment, with the largest requested number of boots. Fails when no experiment
     /// has this number.
     fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error>;
 
-    /// How the figures of an experiment are read, as it was kept last. Fails when no experiment has this number.
+    /// The reading of an experiment's figures that was kept last. Fails when no experiment has this number.
     fn reading(&self, id: ExperimentId) -> Result<Reading, Error>;
 
-    /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
-    /// most recent one with that name, and so on. Fails when there is none, with the existing names.
+    /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second most
+    /// recent one with that name, and so on. Fails when there is none; the error lists the existing names.
     fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error>;
 
     /// The experiments of a mode whose variants have the names, kernels and command lines of those of `of`, most recent
     /// first.
     fn kin(&self, mode: Mode, of: &Experiment) -> Result<Vec<ExperimentId>, Error>;
 
-    /// Keeps a boot with all its data, or nothing of it. `series` follow its own chunks. When this returns, the boot is
-    /// on disk. Fails when this replicate of the variant was kept before and was neither interrupted nor superseded
-    /// ([`Standing::Instead`]), or when the disk is full. Boots kept before remain unchanged.
+    /// Keeps a boot with all its data, or nothing of it. `series` are kept after the boot's own chunks. When this
+    /// returns, the boot is on disk. Fails when this replicate of the variant was kept before and was neither
+    /// interrupted nor superseded ([`Standing::Instead`]), or when the disk is full. Boots kept before remain
+    /// unchanged.
     fn keep(
         &mut self,
         experiment: ExperimentId,
@@ -86,7 +87,7 @@ pub trait Archive: Debug + Send {
         standing: Standing,
     ) -> Result<BootId, Error>;
 
-    /// Marks boots that the host spoilt as superseded, so that they are repeated. They remain as evidence.
+    /// Marks invalid boots as superseded, so that they are repeated. They remain as evidence.
     fn set_invalid_aside(&mut self, experiment: ExperimentId) -> Result<(), Error>;
 
     /// The list of an experiment's boots in the order in which they were kept. Fails when one is missing, or the list
@@ -105,7 +106,7 @@ pub trait Archive: Debug + Send {
     /// One boot with all its parts, and its experiment. Fails when no boot has this number.
     fn boot(&self, id: BootId) -> Result<(ExperimentId, Kept), Error>;
 
-    /// Verifies everything, and lists the damage. Fails when the database fails for another reason than damage.
+    /// Verifies everything, and lists the damage. Damage is no error; any other failure of the database is.
     fn check(&self) -> Result<Checked, Error>;
 
     /// All experiments, or those of a name, most recent last.

@@ -35,7 +35,7 @@ pub fn keep(
         Some(failed) if standing == Standing::Instead && failed.is_failed() => {
             failed.superseded = true;
         }
-        // A failed boot stands while repeats of it are spoilt.
+        // A failed boot keeps its place while repeats of it are invalid.
         Some(failed) if standing == Standing::Aside && failed.is_failed() => {}
         Some(before) if !matches!(boot.outcome, Outcome::Interrupted) => {
             let (variant, replicate) = (before.variant.clone(), before.replicate);
@@ -73,7 +73,8 @@ pub fn write(
     Ok(digest(&contents))
 }
 
-/// Writes a text that boots share. Its digest is its key, so bytes that differ from it are damaged and are replaced.
+/// Writes a text that boots share. Its digest is its key. So a row with this key and other bytes is damaged, and is
+/// replaced.
 fn text(connection: &Connection, part: &Part, bytes: &[u8]) -> Result<(), Trouble> {
     let sql = "INSERT INTO texts VALUES (?1, ?2)
         ON CONFLICT (digest) DO UPDATE SET bytes = ?2 WHERE bytes <> ?2";
@@ -81,8 +82,7 @@ fn text(connection: &Connection, part: &Part, bytes: &[u8]) -> Result<(), Troubl
     Ok(())
 }
 
-/// The experiment and the entry of a boot. If the boot has no row although an experiment lists it, the error is that
-/// damage.
+/// The experiment and the entry of a boot. A boot that an experiment lists but that has no row is reported as damage.
 pub fn find(connection: &Connection, id: BootId) -> Result<(ExperimentId, BootEntry), Trouble> {
     let row: Option<i64> = connection
         .prepare_cached("SELECT experiment FROM boots WHERE id = ?")?
@@ -139,7 +139,7 @@ pub fn read(
     Ok(Kept { id: entry.id, superseded: entry.superseded, boot })
 }
 
-/// Marks boots that the host spoilt as superseded.
+/// Marks invalid boots as superseded.
 pub fn set_invalid_aside(connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
     let mut record = Record::read(connection, id)?;
     let mut invalid = record.boots.iter_mut().filter(|entry| entry.is_invalid()).peekable();
@@ -150,7 +150,7 @@ pub fn set_invalid_aside(connection: &Connection, id: ExperimentId) -> Result<()
     record.update(connection, id)
 }
 
-/// The list of an experiment's boots, each with a row.
+/// The list of an experiment's boots. Fails if the row or the list of parts of one is damaged or missing.
 pub fn listed(connection: &Connection, id: ExperimentId) -> Result<Vec<BootEntry>, Trouble> {
     let boots = Record::read(connection, id)?.boots;
     for entry in &boots {
@@ -207,8 +207,8 @@ fn add(
     parts::add(boot, part, &bytes, detail).map_err(|error| Trouble::damaged(what(), error))
 }
 
-/// Removes all boots of an experiment, with the texts that no other boot has. If the list of a boot is damaged, all
-/// texts remain.
+/// Removes all boots of an experiment, and the texts that only they have. If the list of a boot is damaged, all texts
+/// remain.
 pub fn remove(connection: &Connection, experiment: ExperimentId) -> Result<(), Trouble> {
     if let Ok(unused) = only_in(connection, experiment) {
         for text in unused {

@@ -26,13 +26,13 @@ pub struct Checked {
 /// A damaged or missing part of a store.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The name of its experiment; `None` if it belongs to the entire file.
+    /// The name of the experiment that has it; `None` if it belongs to the entire file.
     pub experiment: Option<String>,
-    /// Its boot and variant, if it belongs to a boot.
+    /// The boot that has it and the boot's variant; `None` if it belongs to no boot.
     pub boot: Option<(BootId, String)>,
-    /// The part.
+    /// The part's name, such as `profile 3 of boot 12`.
     pub what: String,
-    /// The damage.
+    /// The damage in words.
     pub why: String,
 }
 
@@ -71,7 +71,7 @@ pub fn check(connection: &Connection) -> Result<Checked, Trouble> {
     Ok(checked)
 }
 
-/// Numbers and texts that a query yields.
+/// The pairs of number and text that a query yields.
 fn numbered(connection: &Connection, sql: &str) -> Result<Vec<(i64, String)>, Trouble> {
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -79,7 +79,8 @@ fn numbered(connection: &Connection, sql: &str) -> Result<Vec<(i64, String)>, Tr
 }
 
 impl Checked {
-    /// Checks an experiment and its boots. Adds their numbers to `listed`, which is `None` once a record cannot be read.
+    /// Checks an experiment and its boots. Adds the boots' numbers to `listed`, or sets it to `None` if a record
+    /// cannot be read.
     fn experiment(
         &mut self,
         connection: &Connection,
@@ -114,7 +115,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Records damage. Returns any other error.
+    /// Adds an error to the list if it is damage. Returns any other error.
     fn lose(
         &mut self,
         experiment: Option<&str>,

@@ -1,8 +1,8 @@
 //! Packs a chunk's times and columns.
 //!
-//! Most counters are constant or rise steadily, so each value is stored as its difference from the previous
-//! one (the first from 0; missing values are skipped). Times are stored likewise. The bytes are a format
-//! number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), packed by zstd.
+//! Most counters are constant or rise steadily, so each value is stored as its difference from the previous one (the
+//! first from 0; missing values are skipped). Times are stored the same way. The bytes are a format number, then
+//! [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), packed by zstd.
 
 use std::io;
 
@@ -16,7 +16,8 @@ use crate::series::{Deltas, Gap, values};
 const FORMAT: u8 = 2;
 /// The number of the format of old stores, which can still be read.
 const FIRST_FORMAT: u8 = 1;
-/// A low level is enough for differences. A higher one takes three times as long and saves half a percent.
+/// The level of zstd. A low level is enough for differences. A higher one takes three times as long and saves half a
+/// percent.
 const LEVEL: i32 = 1;
 /// The largest number of missing values in one chunk. They take no space in the file, but do in memory.
 const MAX_MISSING: usize = 1 << 28;

@@ -34,7 +34,7 @@ pub fn rename(connection: &Connection, id: ExperimentId, name: &str) -> Result<(
         return Err(Trouble::NameTaken { name: name.into(), other });
     }
     let definition = definition(&experiment, &reading).map_err(unkeepable)?;
-    // It stays as recent as it was.
+    // The experiment keeps its place in the list.
     let mut all = Experiments::read(connection)?;
     for listed in all.0.iter_mut().filter(|listed| listed.id == id.0) {
         name.clone_into(&mut listed.name);

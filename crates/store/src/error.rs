@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::ExperimentId;
 use model::BootId;
 
-/// Why the store failed, and its file.
+/// A failure of a store, with its file.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what fields are")]
 pub enum Error {
@@ -101,7 +101,7 @@ pub enum Trouble {
     /// Another process holds the lock on the store.
     #[error("it is locked by another process; try again when that has ended")]
     Busy,
-    /// Another process held the lock on the store for too long: who.
+    /// Another process, which is named, held the lock on the store for too long.
     #[error("it is locked by {0}; try again when that has ended")]
     Held(String),
     /// No experiment has this name or number.
@@ -137,7 +137,7 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
-            // Our queries are valid, so the tables are not the expected ones.
+            // Our queries are valid, so such an error means that the tables are not the expected ones.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => {
                 Self::Malformed(error.to_string())
             }

@@ -29,7 +29,7 @@ impl fmt::Display for ExperimentId {
 /// An experiment in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentRow {
-    /// Its number.
+    /// Its number in the store.
     pub id: ExperimentId,
     /// Its name.
     pub name: String,
@@ -42,7 +42,7 @@ pub struct ExperimentRow {
     /// The number of boots by outcome: `complete`, `failed`, `panicked`, `timed-out`, `died` or
     /// `interrupted`. Superseded boots are not counted.
     pub outcomes: BTreeMap<String, u32>,
-    /// The number of superseded boots: failed ones that remain as evidence and are to be repeated.
+    /// The number of superseded boots. They failed, remain as evidence and are repeated.
     pub superseded: u32,
     /// The bytes that its boots occupy, without texts that boots share and SQLite's own structures.
     pub size: u64,
@@ -91,7 +91,7 @@ pub(crate) fn new(experiment: &Experiment, definition: &str) -> Record {
     described(record, experiment, definition)
 }
 
-/// The record with what an experiment determines.
+/// The record with the fields that the experiment determines.
 pub(crate) fn described(record: Record, experiment: &Experiment, definition: &str) -> Record {
     Record {
         name: experiment.name.clone(),
@@ -103,7 +103,7 @@ pub(crate) fn described(record: Record, experiment: &Experiment, definition: &st
     }
 }
 
-/// Writes record and definition of the experiment that is now the most recent.
+/// Writes the record and the definition of an experiment, and makes it the most recent one.
 pub(crate) fn write(
     connection: &Connection,
     id: ExperimentId,
@@ -125,7 +125,7 @@ pub(crate) fn write_definition(
     Ok(())
 }
 
-/// What experiments have in common if their variants have the same names, kernels and command lines, in one mode.
+/// The digest of the mode, and of the names, kernels and command lines of all variants. Kin have the same digest.
 fn kin_of(mode: Mode, experiment: &Experiment) -> Digest {
     let variants = experiment.variants.iter().map(|variant| {
         let Variant { name, kernel, cmdline, .. } = variant;
@@ -142,8 +142,8 @@ pub(crate) fn records(connection: &Connection) -> Result<Vec<(ExperimentId, Reco
     all.recent(|_| true).map(|id| Ok((id, Record::read(connection, id)?))).collect()
 }
 
-/// Passes the experiments, or those of a name, to `each`, most recent first, until it breaks. If all are passed, they are
-/// those in the store's list.
+/// Passes the experiments, or those of a name, to `each`, most recent first, until it breaks. If `each` does not
+/// break, verifies that the experiments are those in the store's list.
 pub fn each_row(
     connection: &Connection,
     named: Option<&str>,
@@ -171,7 +171,7 @@ pub fn kin(
     Ok(Experiments::read(connection)?.recent(|it| it.kin == kin).collect())
 }
 
-/// The number of the most recent experiment with a name, or of the one with a number.
+/// The number of the most recent experiment with the name `wanted`, or of the one with this number.
 pub fn find(connection: &Connection, wanted: &str) -> Result<ExperimentId, Trouble> {
     match found(connection, wanted)? {
         Some(id) => Record::read(connection, id).map(|_| id),
@@ -198,7 +198,7 @@ fn found(connection: &Connection, wanted: &str) -> Result<Option<ExperimentId>, 
     }
 }
 
-/// The identity of an experiment: everything that determines what is run, but not how often.
+/// The identity of an experiment: everything that determines what is run, without the number of boots.
 pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = serde_json::to_value(experiment)?;
     for (used, form) in experiment.workloads.iter().zip(list(&mut run, "workloads")) {
@@ -213,8 +213,8 @@ pub fn runs_the_same(one: &Experiment, other: &Experiment) -> bool {
     matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The most recent experiment with this name and identity. Definitions are compared, not digests: a
-/// definition from before there was a key has its default.
+/// The most recent experiment with this name and identity. Definitions are compared, not digests, because a key that
+/// an old definition lacks has its default.
 pub(crate) fn known(
     connection: &Connection,
     name: &str,
@@ -230,7 +230,8 @@ pub(crate) fn known(
     Ok(None)
 }
 
-/// The definition of an experiment as it is stored: what runs, and in its variants and workloads how figures are read.
+/// The definition of an experiment as it is stored: what runs, with the reading of each variant and workload beside
+/// it.
 pub(crate) fn definition(experiment: &Experiment, reading: &Reading) -> serde_json::Result<String> {
     let mut keys = serde_json::to_value(experiment)?;
     for (variant, form) in experiment.variants.iter().zip(list(&mut keys, "variants")) {
@@ -261,7 +262,7 @@ fn sorted(mut document: Value, left_out: &[&str]) -> serde_json::Result<String> 
     if let Value::Object(keys) = &mut document {
         keys.retain(|key, _| !left_out.contains(&key.as_str()));
     }
-    // They are already sorted, unless another crate enables serde_json's `preserve_order`.
+    // The keys are already sorted, unless another crate enables serde_json's `preserve_order`.
     document.sort_all_objects();
     serde_json::to_string(&document)
 }
@@ -274,7 +275,7 @@ pub fn find_and_read(
     read(connection, id, &Record::read(connection, id)?)
 }
 
-/// Reads the definition of an experiment, as its record has it.
+/// Reads the definition of an experiment whose record is given.
 pub(crate) fn read(
     connection: &Connection,
     id: ExperimentId,
@@ -293,7 +294,7 @@ pub(crate) fn read(
     parse(&definition, record.wanted).map_err(|error| Trouble::damaged(what(), error))
 }
 
-/// What a definition says of a variant's figures.
+/// The reading of a variant, as keys of a stored definition.
 #[derive(Deserialize)]
 struct VariantForm {
     #[serde(default)]
@@ -302,14 +303,14 @@ struct VariantForm {
     step: Option<PatchStep>,
 }
 
-/// What a definition says of a workload's figures.
+/// The reading of a workload, as keys of a stored definition.
 #[derive(Deserialize)]
 struct WorkloadForm {
     #[serde(default)]
     primary: Vec<String>,
 }
 
-/// The experiment of a definition, with the number of boots, and how its figures are read.
+/// Parses a definition into the experiment, with this number of boots, and the reading of its figures.
 pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<(Experiment, Reading)> {
     let mut keys: Map<String, Value> = serde_json::from_slice(definition)?;
     keys.insert("boots".into(), boots.into());
@@ -328,7 +329,7 @@ pub(crate) fn parse(definition: &[u8], boots: u32) -> serde_json::Result<(Experi
     Ok((experiment, reading))
 }
 
-/// An experiment as lists have it.
+/// An experiment's row in a list.
 pub fn row(id: ExperimentId, record: Record) -> ExperimentRow {
     let mut outcomes = BTreeMap::new();
     for boot in record.boots.iter().filter(|boot| !boot.superseded) {

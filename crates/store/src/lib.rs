@@ -1,8 +1,9 @@
-//! Keeps experiments, boots, samples and series. [`Archive`] is what a program asks of a store; one SQLite file is it.
+//! Keeps experiments, boots, samples and series. [`Archive`] is the interface of a store. Its implementation is one
+//! SQLite file.
 //!
-//! A boot is one transaction: the file has all of it or nothing, however the program ends. Checksums are
+//! A boot is one transaction: the file has all of it or nothing, even if the program is killed. Checksums are
 //! verified at each read. A boot is a list of parts: its head, samples, and series as compressed column chunks by
-//! source and phase. Nothing is computed here; other crates compute means and verdicts.
+//! source and phase. Means and verdicts are computed by other crates.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -45,9 +46,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Archive>, Error> {
     Ok(Box::new(Sqlite::open(path)?))
 }
 
-/// Opens the store at `path` for reading, even if it cannot be written. Fails as [`open`] does, and
-/// without waiting when another process has locked all of it. If the file cannot be written, also when it has an
-/// older version, or a write-ahead log that cannot be read without writing.
+/// Opens the store at `path` for reading, even if it cannot be written. Fails as [`open`] does, and, without waiting,
+/// when another process has locked the whole file. A file that cannot be written is also an error if it has an older
+/// version, or a write-ahead log that cannot be read without writing.
 pub fn open_to_read(path: &Path) -> Result<Box<dyn Archive>, Error> {
     Ok(Box::new(Sqlite::open_to_read(path)?))
 }

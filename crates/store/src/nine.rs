@@ -1,5 +1,5 @@
-//! Migrates a store of schema version 9, in which a boot was rows of many tables. Everything is verified against the
-//! checksums of that version while it is read.
+//! Migrates a store of schema version 9, in which a boot was rows of many tables. All reads are verified against the
+//! checksums of that version.
 
 mod boot;
 mod sums;
@@ -22,14 +22,14 @@ const EXPERIMENT: &str = "SELECT id, name, definition, digest, boots, created, u
 /// Moves everything into the tables of `schema`. Fails when something is damaged, or SQLite fails; then the caller rolls
 /// the transaction back.
 pub fn migrate(connection: &Connection, schema: &str) -> Result<(), Trouble> {
-    // Rows of an experiment or a boot may refer to it until all are moved.
+    // Foreign keys are checked at the end, because rows of an experiment or a boot refer to it until all are moved.
     connection.pragma_update(None, "defer_foreign_keys", true)?;
     for table in RENAMED {
         connection.execute_batch(&format!("ALTER TABLE {table} RENAME TO nine_{table}"))?;
     }
     connection.execute_batch(schema)?;
     record::Experiments::default().keep(connection)?;
-    // The most recent last.
+    // The list has the most recent experiment last, which is the order of the new store.
     for entry in &StoreSums::read(connection)?.experiments {
         let sums = ExperimentSums::read(connection, entry)?;
         experiment(connection, ExperimentId(entry.id), sums)?;

@@ -17,7 +17,7 @@ pub fn pack(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     if bytes.len() > LIMIT {
         return Err(too_large());
     }
-    // All at once, which is faster than a stream.
+    // Compresses all at once, which is faster than a stream.
     let mut compressor = Compressor::new(level)?;
     compressor.include_checksum(true)?;
     compressor.compress(bytes)

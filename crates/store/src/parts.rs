@@ -1,5 +1,6 @@
-//! Turns a boot into parts and back. A part is bytes that the store keeps as they are, and has a SHA-256 from before
-//! a database sees it. The list of a boot's parts names them with their digests. Nothing here depends on a database.
+//! Turns a boot into parts and back. A part is bytes, which the store keeps unchanged. Its SHA-256 is computed before
+//! a database sees the bytes. The list of a boot's parts names them with their digests. This module does not depend
+//! on a database.
 
 use model::{Boot, BootId, Profile};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub enum Detail<'a> {
     Whole,
 }
 
-/// What a part holds. The order is part of the format.
+/// The kind of a part's content. The order of kinds is part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// The boot without its other parts, as JSON.
@@ -38,8 +39,8 @@ pub enum Kind {
     Samples,
     /// The console, packed.
     Console,
-    /// The first and the last sample of the series that follows in the list. Differences need no more, and series may
-    /// be long. Series of up to two samples have none, and neither have those of old stores.
+    /// The first and the last sample of the series that follows in the list. Differences need only these two, and
+    /// series may be long. Series of up to two samples and series of old stores have no ends.
     Ends,
     /// A series ([`chunk`]).
     Series,
@@ -51,12 +52,12 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub kind: Kind,
-    /// What a series or a profile is of; empty for other parts.
+    /// The label of a series or a profile; empty for other parts.
     pub of: Label,
     pub digest: Digest,
 }
 
-/// What a series or a profile is of.
+/// The workload, iteration, phase and source of a series or a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     pub workload: String,
@@ -74,7 +75,7 @@ pub struct Parts {
 }
 
 impl Part {
-    /// Whether boots share it.
+    /// Whether the part is a text that boots share.
     pub fn is_text(&self) -> bool {
         matches!(self.kind, Kind::Config | Kind::Userspace)
     }
@@ -174,13 +175,13 @@ impl Parts {
         self.bytes.push(bytes);
     }
 
-    /// The bytes of all parts that boots do not share.
+    /// The size in bytes of all parts that boots do not share.
     pub fn size(&self) -> u64 {
         let own = self.list.iter().zip(&self.bytes).filter(|(part, _)| !part.is_text());
         own.map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
-    /// The bytes of the list.
+    /// The encoded list of parts.
     pub fn contents(&self) -> Result<Vec<u8>, Trouble> {
         encoded(&self.list, || "the list of parts".into())
     }
@@ -198,7 +199,7 @@ pub fn is_wanted(part: &Part, previous: Option<&Part>, detail: Detail) -> bool {
         (Kind::Series, Detail::Series(sources) | Detail::Profiles(sources)) => {
             sources.contains(&source)
         }
-        // The whole series if its ends are not kept.
+        // A series whose ends are not kept is read whole.
         (Kind::Series, Detail::Ends(sources)) => {
             sources.contains(&source) && previous.is_none_or(|it| it.kind != Kind::Ends)
         }
@@ -207,7 +208,7 @@ pub fn is_wanted(part: &Part, previous: Option<&Part>, detail: Detail) -> bool {
     }
 }
 
-/// Decodes a part and adds it to a boot. The head is the first part.
+/// Decodes a part and adds it to a boot. The first part must be the head, which replaces the boot.
 pub fn add(boot: &mut Boot, part: &Part, bytes: &[u8], detail: Detail) -> std::io::Result<()> {
     match part.kind {
         Kind::Head => *boot = serde_json::from_slice(bytes)?,

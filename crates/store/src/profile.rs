@@ -1,5 +1,5 @@
-//! Packs a profile: a format number, then [`Form`] in postcard's wire format (<https://postcard.jamesmunns.com>), packed
-//! by zstd. Names are stored once, and so are lists of costs and CPUs. [`old`] reads the formats of before.
+//! Packs a profile: a format number, then [`Form`] in postcard's wire format (<https://postcard.jamesmunns.com>),
+//! packed by zstd. Names are stored once, and so are lists of costs and CPUs. [`old`] reads older formats.
 
 mod old;
 
@@ -18,7 +18,7 @@ const TABLE: u8 = 4;
 #[derive(Serialize, Deserialize)]
 struct Form {
     costs: Vec<Cost>,
-    /// The places at the beginning that are memory.
+    /// The places that are memory of a node or a device. They come first in the table.
     memory: Vec<(Privilege, Target)>,
     memory_cells: Columns,
     /// Names of functions, modules and processes.
@@ -29,7 +29,7 @@ struct Form {
     sampled: Option<Sampled>,
 }
 
-/// The begin of [`Form`], up to the accesses. The larger part follows.
+/// The beginning of [`Form`], up to the memory accesses. The larger part follows.
 #[derive(Deserialize)]
 struct Beginning {
     costs: Vec<Cost>,
@@ -74,7 +74,7 @@ impl Columns {
         columns
     }
 
-    /// Adds the cells. `first` is the number of the first place.
+    /// Appends these cells to `cells`. `first` is the number of the first place.
     fn add_to(&self, cells: &mut Vec<Cell>, first: u32) -> io::Result<()> {
         let wrong = || io::Error::other("cells that do not fit");
         let mut values = self.values.iter();

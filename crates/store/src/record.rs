@@ -1,10 +1,11 @@
-//! The record of an experiment: all but its definition, and the list of its boots with the digests of their contents.
+//! The record of an experiment: everything but its definition, including the list of its boots with the digests of
+//! their contents.
 //!
-//! Checksums form a tree for each experiment, because SQLite does not notice a flipped bit in a row. The record has the
-//! digest of the definition, and of each boot the digest of its list of parts. That list has the digest of each part.
-//! Each digest is verified when what it covers is read. Nothing above the records is written when a boot is kept. The
-//! store's list of experiments has their numbers and by what they are found. It is written when an experiment is
-//! created, kept again, renamed or removed.
+//! Checksums form a tree for each experiment, because SQLite does not notice a flipped bit in a row. The record has
+//! the digest of the definition, and of each boot the digest of its list of parts. That list has the digest of each
+//! part. Each digest is verified when the bytes that it covers are read. Nothing above the records is written when a
+//! boot is kept. The store's list of experiments has the number, name and kin by which each is found. It is written
+//! when an experiment is created, kept again, renamed or removed.
 
 use model::BootId;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,10 +16,10 @@ use sha2::Sha256;
 
 use crate::{ExperimentId, Trouble};
 
-/// A SHA-256.
+/// A SHA-256 digest.
 pub type Digest = [u8; 32];
 
-/// What the store knows of an experiment beside its definition.
+/// The stored data of an experiment, except its definition.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
@@ -40,7 +41,7 @@ pub struct Record {
 /// A boot in the list of its experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootEntry {
-    /// Its number.
+    /// The boot's number in the store.
     #[serde(with = "number")]
     pub id: BootId,
     /// The variant's name.
@@ -49,7 +50,7 @@ pub struct BootEntry {
     pub replicate: u32,
     /// The word of its outcome ([`model::Outcome::name`]).
     pub outcome: String,
-    /// Whether it does not count because it is to be repeated, or was.
+    /// Whether it does not count, because it was repeated or will be.
     pub superseded: bool,
     /// The bytes of its parts, without texts that boots share.
     pub size: u64,
@@ -57,7 +58,7 @@ pub struct BootEntry {
     pub(crate) contents: Digest,
 }
 
-/// A [`BootId`] as a number.
+/// Serializes a [`BootId`] as a number.
 mod number {
     use super::*;
 
@@ -71,7 +72,7 @@ mod number {
 }
 
 impl BootEntry {
-    /// Whether it need not be repeated.
+    /// Whether the boot need not be repeated.
     pub fn is_done(&self) -> bool {
         self.outcome != "interrupted" && !self.superseded
     }
@@ -111,7 +112,7 @@ impl Record {
         postcard::from_bytes(&bytes).map(Some).map_err(|error| Trouble::damaged(what(), error))
     }
 
-    /// Writes the record of an experiment that is new, or is found by something else than before.
+    /// Writes the record of an experiment, and lists the experiment with its name and kin as the most recent one.
     pub fn keep(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
         let mut all = Experiments::read(connection)?;
         all.0.retain(|listed| listed.id != id.0);
@@ -124,7 +125,7 @@ impl Record {
         Ok(())
     }
 
-    /// Writes the record with other boots or another remark than before.
+    /// Writes a record in which only the boots or the remark changed.
     pub fn update(&self, connection: &Connection, id: ExperimentId) -> Result<(), Trouble> {
         let (bytes, digest) = self.sealed(id)?;
         let sql = "UPDATE experiments SET record = ?2, digest = ?3 WHERE id = ?1";
@@ -143,7 +144,7 @@ fn what(id: ExperimentId) -> String {
     format!("the record of experiment {id}")
 }
 
-/// The error for an experiment without a row. If the store's list has it, it vanished.
+/// The error for an experiment without a row. If the store's list has the experiment, the error is damage.
 fn missing(connection: &Connection, id: ExperimentId) -> Result<Trouble, Trouble> {
     match Experiments::read(connection)?.has(id) {
         true => Ok(Trouble::damaged(what(id), "it is missing")),
@@ -151,8 +152,8 @@ fn missing(connection: &Connection, id: ExperimentId) -> Result<Trouble, Trouble
     }
 }
 
-/// The error for a name or a number that no experiment has. Fails when the store's list differs from the experiments
-/// that there are.
+/// The error for a name or a number that no experiment has. Fails when the store's list differs from the existing
+/// experiments.
 pub fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, Trouble> {
     let all = Experiments::read(connection)?;
     all.verify(connection)?;
@@ -167,7 +168,7 @@ pub fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, T
     Ok(Trouble::NoExperiment { wanted: wanted.into(), names: names.collect() })
 }
 
-/// An experiment in the list of the store, with what it is found by.
+/// An experiment in the list of the store, with its name and kin, by which it is found.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Listed {
     pub id: i64,
@@ -188,7 +189,7 @@ impl Experiments {
         keep_list(connection, "experiments", self)
     }
 
-    /// Those that fit, the most recent first.
+    /// The experiments that fit, the most recent first.
     pub fn recent(&self, fits: impl Fn(&Listed) -> bool) -> impl Iterator<Item = ExperimentId> {
         self.0.iter().rev().filter(move |it| fits(it)).map(|it| ExperimentId(it.id))
     }
@@ -197,7 +198,7 @@ impl Experiments {
         self.0.iter().any(|listed| listed.id == id.0)
     }
 
-    /// Checks that there are rows of the listed experiments, and no others.
+    /// Checks that the listed experiments are those that have rows.
     pub fn verify(&self, connection: &Connection) -> Result<(), Trouble> {
         let mut statement = connection.prepare_cached("SELECT id FROM experiments ORDER BY id")?;
         let found = statement.query_map([], |row| row.get(0))?;
@@ -243,7 +244,7 @@ impl Numbers {
         read_list(connection, "numbers")
     }
 
-    /// Writes them.
+    /// Writes the numbers.
     pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
         keep_list(connection, "numbers", self)
     }
@@ -275,12 +276,12 @@ fn keep_list(connection: &Connection, name: &str, list: &impl Serialize) -> Resu
     Ok(())
 }
 
-/// The bytes of what is kept, in postcard's wire format (<https://postcard.jamesmunns.com>).
+/// Encodes a value in postcard's wire format (<https://postcard.jamesmunns.com>).
 pub fn encoded(value: &impl Serialize, what: impl Fn() -> String) -> Result<Vec<u8>, Trouble> {
     postcard::to_stdvec(value).map_err(|error| Trouble::unkeepable(what(), error))
 }
 
-/// The digest of bytes, and of what they are: bytes of another experiment have another digest.
+/// The digest of bytes and of their name, so that equal bytes of two experiments have different digests.
 fn digest_of(what: &str, bytes: &[u8]) -> Digest {
     Sha256::new().chain_update(what).chain_update([0]).chain_update(bytes).finalize().into()
 }

@@ -20,7 +20,7 @@ struct Form<'a> {
     usage: Vec<Times<'a>>,
 }
 
-/// A [`Sample`].
+/// A [`Sample`] as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Value<'a> {
     workload: &'a str,
@@ -33,7 +33,7 @@ struct Value<'a> {
     ended: Option<u64>,
 }
 
-/// A [`Usage`].
+/// A [`Usage`] as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Times<'a> {
     workload: &'a str,
@@ -114,7 +114,7 @@ mod tests {
         ) -> Sample {
             let [workload, phase, metric, label] = names;
             let count = NonZeroU32::new(count).unwrap();
-            // Every value but NaN, which is not equal to itself.
+            // NaN is left out, because it is not equal to itself.
             let value = Some(f64::from_bits(value.cast_unsigned())).filter(|it| !it.is_nan());
             let value = value.unwrap_or_default();
             Sample { workload, iteration, phase, metric, label, value, count, ended }

@@ -9,12 +9,12 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// The version of [`SCHEMA`]. A change of the schema raises the version, and comes with a step that migrates a file
 /// of the version before, and with a file of the new version in `tests/fixtures`.
 const VERSION: i64 = 11;
-/// The oldest version that can be migrated. The versions before were never released.
+/// The oldest version that can be migrated. Earlier versions were never released.
 const OLDEST: i64 = 9;
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
 
-/// What is in a file.
+/// The state of a file.
 #[derive(PartialEq, Eq)]
 enum State {
     Empty,
@@ -23,14 +23,14 @@ enum State {
 }
 
 /// Creates the tables in a new file, and migrates a file of an older version in one transaction. A file of another
-/// program or of a newer version is rejected before anything is written. `say` is told of a migration that begins.
+/// program or of a newer version is rejected before anything is written. `say` is called when a migration begins.
 pub fn create(connection: &mut Connection, say: &dyn Fn(&str)) -> Result<(), Trouble> {
-    // In a transaction, for a consistent view.
+    // A transaction gives a consistent view.
     if state(&connection.transaction()?)? == State::Current {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read again under the lock: another process may have created or migrated the tables.
+    // The state is read again under the lock, because another process may have created or migrated the tables.
     match state(&transaction)? {
         State::Current => return Ok(()),
         State::Empty => {
@@ -64,7 +64,7 @@ fn not_migrated(found: i64, trouble: Trouble) -> Trouble {
     Trouble::NotMigrated { found, known: VERSION, what, why }
 }
 
-/// Checks that a file which cannot be written has the tables.
+/// Checks that a file has the tables of this version. It is for files that cannot be written.
 pub fn check(connection: &Connection) -> Result<(), Trouble> {
     match state(&connection.unchecked_transaction()?)? {
         State::Current => Ok(()),
@@ -81,7 +81,7 @@ pub fn check_version(transaction: &Transaction) -> Result<(), Trouble> {
     }
 }
 
-/// What is in the file. A file of another program or of a version that is not known is an error.
+/// The state of the file. A file of another program or of an unknown version is an error.
 fn state(transaction: &Transaction) -> Result<State, Trouble> {
     let number =
         |sql| -> Result<i64, Trouble> { Ok(transaction.query_row(sql, [], |row| row.get(0))?) };

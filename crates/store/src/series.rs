@@ -1,5 +1,5 @@
-//! Builds a series as differences. Most differences take a byte or two, while values would take sixteen. A
-//! long series therefore takes little memory while it grows, and is packed without conversion.
+//! Builds a series as differences. Most differences take a byte or two; values would take sixteen. A long series
+//! therefore takes little memory while it grows, and is packed without conversion.
 
 use model::{Chunk, Column};
 use serde::{Deserialize, Serialize};

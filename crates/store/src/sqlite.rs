@@ -23,8 +23,8 @@ use crate::{
 
 /// How long to wait for another process that writes. Keeping a boot takes much less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long SQLite waits by itself, without a message. Readers wait no longer: they do not wait for writers, only
-/// while a process opens or closes a store that was not closed well.
+/// How long SQLite itself waits, without a message. Readers wait no longer than this. They do not wait for writers,
+/// but only while another process opens a store that was not closed properly, or closes it.
 const QUIETLY: Duration = Duration::from_millis(500);
 
 /// Reports a wait for another process, and a migration.
@@ -100,7 +100,7 @@ impl Sqlite {
     ) -> Result<T, Error> {
         let begin = || {
             let transaction = self.connection.unchecked_transaction()?;
-            // Only now the lock is taken.
+            // SQLite takes the lock at this first read.
             schema::check_version(&transaction)?;
             Ok(transaction)
         };
@@ -141,7 +141,7 @@ impl Archive for Sqlite {
         self.write(|transaction| edit::note(transaction, id, note))
     }
 
-    /// The file keeps its size; the freed space is reused.
+    /// The file keeps its size. Later boots reuse the freed space.
     fn remove_experiment(&mut self, id: ExperimentId) -> Result<(), Error> {
         self.write(|transaction| edit::remove(transaction, id))
     }
@@ -181,7 +181,7 @@ impl Archive for Sqlite {
         series: &[Series],
         standing: Standing,
     ) -> Result<BootId, Error> {
-        // Before the lock is taken, since packing takes longer than writing.
+        // Packing takes longer than writing, so it is done before the lock is taken.
         let parts = Parts::of(boot, series).map_err(|trouble| self.error(trouble))?;
         self.write(|transaction| boots::keep(transaction, experiment, boot, &parts, standing))
     }
@@ -222,7 +222,7 @@ impl Archive for Sqlite {
     }
 }
 
-/// Begins something that needs a lock, again and again while another process holds it.
+/// Calls `begin`, which needs a lock, again and again while another process holds the lock.
 fn patiently<T>(
     path: &Path,
     patience: Duration,
@@ -265,7 +265,7 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Connects to a store. Also returns whether it is read as a file that does not change.
+/// Connects to a store for reading. Also returns whether it is read as a file that does not change.
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
     if path.exists() {
         let connection = match connect(path, QUIETLY) {
@@ -282,7 +282,7 @@ fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
         }
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Another process has the file open, or was killed. The index in `-shm` tells the contents of the log.
+    // Another process has the file open, or was killed. `-shm` is the index of the log, so the log can be read.
     if beside(path, "-shm").exists() {
         match Connection::open_with_flags(path, flags).map_err(Trouble::from).and_then(checked) {
             Err(Trouble::ReadOnly | Trouble::Unopened | Trouble::Full) => {}
@@ -324,7 +324,7 @@ fn is_writable(path: &Path) -> bool {
     ["", "-wal", "-shm"].into_iter().all(|ending| may_write(beside(path, ending)))
 }
 
-/// Device and inode of a file; none if there is no such file.
+/// Device and inode of a file; `None` if there is no such file.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
@@ -347,8 +347,8 @@ fn immutable(path: &Path) -> Result<String, Trouble> {
     Ok(format!("file://{}?immutable=1", escaped.collect::<String>()))
 }
 
-/// Sets write-ahead logging, which allows reads during a write. The mode of a file changes once. SQLite does
-/// not wait for locks then, so this function does.
+/// Sets write-ahead logging, which allows reads during a write. The journal mode of a file changes once. SQLite does
+/// not wait for locks during the change, so this function does.
 fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
     let deadline = Instant::now() + QUIETLY;
     loop {

@@ -39,7 +39,7 @@ const PROFILES: &str = "SELECT place, workload, iteration, phase, packed
 
 /// A boot of version 9.
 pub struct Old {
-    /// Its head.
+    /// The boot without its other parts.
     pub boot: Boot,
     pub parts: Parts,
     pub superseded: bool,
@@ -113,7 +113,7 @@ impl Reader<'_> {
         Ok((Boot { problems, notes, ..boot }, superseded))
     }
 
-    /// A packed text; none if it is empty.
+    /// A packed text as a list, which is empty if the text is.
     fn texts(&self, part: (&str, &str), expected: &Digest) -> Result<Vec<Vec<u8>>, Trouble> {
         let mut texts = self.part(part, expected, |row| {
             let packed: Vec<u8> = row.get(0)?;
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a chunk or a profile is of.
+/// The label of a chunk or a profile.
 fn label(row: &Row, has_source: bool) -> rusqlite::Result<Label> {
     Ok(Label {
         workload: row.get("workload")?,
@@ -197,7 +197,7 @@ fn outcome(word: &str, detail: String) -> Option<Outcome> {
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),
         "died" => Outcome::Died(detail),
-        // The oldest stores have `spoilt`.
+        // The oldest stores have the word `spoilt`.
         "invalid" | "spoilt" => Outcome::Invalid(detail),
         "interrupted" => Outcome::Interrupted,
         _ => return None,

@@ -1,5 +1,5 @@
 //! The checksums of schema version 9: a tree of SHA-256 over the store, its experiments, their boots and the parts of
-//! each boot, each over all columns of all rows in order.
+//! each boot. A digest of rows covers all columns of all rows in order.
 
 use model::BootId;
 use rusqlite::types::ValueRef;
@@ -65,7 +65,7 @@ pub struct BootEntry {
 /// The digests of a boot's parts.
 #[derive(Deserialize)]
 pub struct BootSums {
-    /// Its row, without the console.
+    /// The digest of its row, without the console.
     pub row: Digest,
     /// The packed configuration of the kernel.
     pub config: Digest,
@@ -78,7 +78,7 @@ pub struct BootSums {
     pub samples: Digest,
     /// The times of iterations.
     pub usage: Digest,
-    /// All its chunks without their packed data. Most readers need only some of the data.
+    /// All its chunks without their packed data, because most readers need only some of the data.
     pub chunks: Digest,
     /// The packed data of each chunk.
     pub series: Vec<Digest>,

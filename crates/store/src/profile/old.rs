@@ -1,6 +1,6 @@
-//! Reads the formats of profiles before format 4: a format number, then [`Form`] and for a sampled profile [`Sampled`].
-//! Names of functions in call paths are stored once. If call paths in programs are known, they follow as indices into the
-//! names, those of each process in turn.
+//! Reads the formats of profiles before format 4: a format number, then [`Form`] and for a sampled profile
+//! [`Sampled`]. Names of functions in call paths are stored once. Call paths in programs follow, if they are known,
+//! as indices into the names, process by process.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -13,8 +13,7 @@ use model::{
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The number of the format of exact profiles, of that of sampled ones, and of that of sampled ones with call paths in
-/// programs.
+/// Numbers of the formats: exact profiles, sampled profiles, and sampled profiles with call paths in programs.
 const EXACT: u8 = 1;
 const SAMPLED: u8 = 2;
 const WITH_PROGRAMS: u8 = 3;
@@ -71,7 +70,7 @@ struct Form {
     stacks: Vec<(Vec<u32>, u64)>,
 }
 
-/// The begin of [`Form`], up to the accesses. The larger part, names and call paths, follows.
+/// The beginning of [`Form`], up to the accesses. The larger part, names and call paths, follows.
 #[derive(Deserialize)]
 struct Beginning {
     #[serde(rename = "cpus")]
@@ -115,7 +114,7 @@ pub fn accesses(bytes: &[u8]) -> io::Result<CostTable> {
     }
 }
 
-/// The format's number, and the bytes after it.
+/// Splits the bytes into the format's number and the rest.
 fn format(bytes: &[u8]) -> io::Result<(u8, &[u8])> {
     match bytes {
         [format @ (EXACT | SAMPLED | WITH_PROGRAMS), bytes @ ..] => Ok((*format, bytes)),
@@ -124,7 +123,7 @@ fn format(bytes: &[u8]) -> io::Result<(u8, &[u8])> {
     }
 }
 
-/// The profile.
+/// Decodes a profile of any older format.
 pub fn parse(bytes: &[u8]) -> io::Result<Profile> {
     let (format, bytes) = format(bytes)?;
     let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
@@ -172,7 +171,7 @@ fn cpu(number: usize) -> io::Result<u16> {
     number.ok_or_else(|| io::Error::other("too many CPUs"))
 }
 
-/// Values by CPU, from one of each CPU.
+/// Cells of a cost by CPU; `values` has one value for each CPU.
 fn by_cpu(cost: u16, values: impl IntoIterator<Item = u64>) -> io::Result<Vec<(u16, u16, u64)>> {
     let values = values.into_iter().enumerate();
     values.map(|(number, value)| Ok((cost, cpu(number)?, value))).collect()

@@ -1,4 +1,4 @@
-//! What every implementation of [`Archive`] does. `suite!` makes tests of it for one of them.
+//! The tests that every implementation of [`Archive`] passes. `suite!` makes them for one implementation.
 
 use std::ops::ControlFlow;
 
@@ -10,13 +10,13 @@ use model::{
 use super::{as_kept, boot, experiment, reading};
 use crate::{Archive, Detail, Error, ExperimentId, ExperimentRow, Standing, Trouble};
 
-/// Where a test has a store, at first an empty one.
+/// A place with a store for one test. The store is empty at first.
 pub trait Place {
     /// Opens the store.
     fn open(&self) -> Box<dyn Archive>;
 }
 
-/// Tests of an implementation. Each has the place that the expression gives.
+/// Makes the tests of an implementation. Each test evaluates the expression to get its place.
 macro_rules! suite {
     ($place:expr) => {
         suite! { $place =>
@@ -197,7 +197,7 @@ pub fn failed_boots_count_until_they_are_replaced(place: &dyn Place) {
     let failed: Vec<(String, u32)> = (0..6).map(|replicate| ("6.1".into(), replicate)).collect();
     assert_eq!(store.failed(id).unwrap(), failed);
     for (replicate, outcome) in (0..).zip(failures()) {
-        // All but the invalid and the interrupted one.
+        // The invalid and the interrupted boot are not done.
         assert_eq!(store.done(id).unwrap().len(), 6);
         store.keep(id, &boot("6.1", replicate, outcome), &[], Standing::Instead).unwrap();
     }
@@ -228,7 +228,7 @@ pub fn a_boot_kept_aside_is_not_done(place: &dyn Place) {
     let found: Vec<_> = boots.iter().map(|kept| (kept.id, kept.superseded)).collect();
     assert_eq!(found, [(aside, true), (kept, false)]);
     assert!(store.keep(id, &invalid, &[], Standing::Aside).is_err());
-    // The repeat of a failed boot can be invalid, too. The failed one stands until a repeat succeeds.
+    // The repeat of a failed boot can be invalid, too. The failed boot keeps its place until a repeat succeeds.
     store.keep_boot(id, &boot("6.1", 1, Outcome::Failed("no sysctl".into()))).unwrap();
     let invalid = boot("6.1", 1, Outcome::Invalid("signal 6".into()));
     store.keep(id, &invalid, &[], Standing::Aside).unwrap();

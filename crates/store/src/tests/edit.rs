@@ -41,7 +41,7 @@ fn boots_share_texts() {
         }
     }
     let count = file.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
-    // One configuration each, and one package list for all.
+    // Each boot has its own configuration. All share a list of packages.
     assert_eq!(count, Ok(3));
 }
 

@@ -1,5 +1,5 @@
 //! Contents with every kind of experiment and boot. The files in `fixtures/` have them, each in its version of the
-//! schema. The contents stay as they are: a later field has its default in them.
+//! schema. The contents never change. Fields that were added later have their defaults.
 
 use std::fs;
 
@@ -48,11 +48,11 @@ pub fn fill(store: &mut Sqlite) {
     store.keep_boot(last, &boot("6.1", 0, Outcome::Complete)).unwrap();
     store.remove_experiment(removed).unwrap();
     store.remove_experiment(last).unwrap();
-    // The latest is another one than the one with the highest number.
+    // The most recent experiment is not the one with the highest number.
     store.keep_experiment(&experiment("numa"), &reading()).unwrap();
 }
 
-/// A boot with numbers that few have, and without texts, series and profiles.
+/// A boot with extreme numbers, and without texts, series and profiles.
 fn odd() -> Boot {
     let mut odd = boot("7.3", u32::MAX, Outcome::Complete);
     odd.facts = Default::default();
@@ -100,7 +100,7 @@ pub fn file_of(version: i64) -> StoreFile {
     file
 }
 
-/// All that a store has of the contents, as text: some numbers are NaN, which is not equal to itself.
+/// Everything in a store as text. Values are not compared, because some are NaN, which is not equal to itself.
 pub fn told(store: &Sqlite) -> Vec<String> {
     let rows = store.experiments().unwrap().into_iter().map(|row| {
         assert!(row.created > 1_700_000_000, "{row:?}");
@@ -118,7 +118,7 @@ pub fn told(store: &Sqlite) -> Vec<String> {
     rows.flatten().collect()
 }
 
-/// Makes the file of the present version, where `FAULTLINE_TEST_FIXTURE` says; does nothing without it.
+/// Writes the file of the present version to the path in `FAULTLINE_TEST_FIXTURE`; does nothing without the variable.
 #[test]
 fn maker() {
     let Some(path) = std::env::var_os("FAULTLINE_TEST_FIXTURE") else { return };

@@ -95,7 +95,7 @@ fn a_store_that_cannot_be_written_is_read() {
     let before = fs::read(&file.path).unwrap();
     close(&file);
     assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
-    // A writable directory gets no files that the store's owner could not write.
+    // Reading creates no files in a writable directory, because the store's owner could not write them.
     mode(file.path.parent().unwrap(), 0o777);
     assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
     assert_eq!(fs::read_dir(file.path.parent().unwrap()).unwrap().count(), 1);

@@ -19,7 +19,7 @@ use crate::record::digest;
 use crate::sqlite::Sqlite;
 use crate::{Archive, Trouble};
 
-/// The versions of which there is a file.
+/// The versions that have a file in `fixtures/`.
 const VERSIONS: [i64; 3] = [9, 10, 11];
 const STORE: &str = "FAULTLINE_TEST_MIGRATED";
 /// How often a migration is killed.
@@ -76,7 +76,7 @@ fn experiments_of_each_version_have_the_identities_that_they_had() {
     }
 }
 
-/// The layout of stored definitions: each variant and workload has how it is read, at all points of a sweep.
+/// The layout of stored definitions: each variant and workload has its reading, at all points of a sweep.
 #[test]
 fn a_definition_has_how_figures_are_read_beside_what_runs() {
     let mut sweep = experiment("numa");
@@ -153,7 +153,7 @@ fn an_old_file_that_cannot_be_written_is_refused() {
     let file = file_of(9);
     let frozen = Permissions::from_mode(0o444);
     fs::set_permissions(&file.path, frozen).unwrap();
-    // As a file that cannot be written, whoever runs the test.
+    // The file is opened read-only, so that it cannot be written even by root.
     let connection = rusqlite::Connection::open_with_flags(
         &file.path,
         rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -171,7 +171,7 @@ fn migrator() {
     Sqlite::open(Path::new(&path)).unwrap();
 }
 
-/// A process that is about to migrate.
+/// Starts a process that migrates, and returns when it is about to begin.
 fn begun(file: &StoreFile) -> Child {
     let mut process = Command::new(env::current_exe().unwrap())
         .args(["--exact", "tests::migration::migrator", "--nocapture"])

@@ -40,14 +40,14 @@ impl StoreFile {
         Self { _directory: directory, path }
     }
 
-    /// A new one, and the store in it.
+    /// Creates a file, and opens the store in it.
     fn opened() -> (Self, Sqlite) {
         let file = Self::new();
         let store = file.open();
         (file, store)
     }
 
-    /// The same with the experiment `numa`.
+    /// Creates a file, and opens a store with the experiment `numa` in it.
     fn with_numa() -> (Self, Sqlite, ExperimentId) {
         let (file, mut store) = Self::opened();
         let id = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
@@ -65,7 +65,7 @@ impl StoreFile {
         connection
     }
 
-    /// Changes the store by `sql`, and makes all checksums of experiments and boots anew.
+    /// Changes the store by `sql`, and recomputes all checksums of experiments and boots.
     fn forge(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
@@ -107,7 +107,7 @@ impl conformance::Place for StoreFile {
     }
 }
 
-/// The place of a part of boot 1, as [`boot`] makes it. `number` is among those of its kind.
+/// The index of a part of a boot that [`boot`] makes. `number` counts the parts of this kind.
 fn place(kind: Kind, number: usize) -> usize {
     let list = Parts::of(&boot("6.1", 0, Outcome::Complete), &[]).unwrap().list;
     (0..list.len()).filter(|&place| list[place].kind == kind).nth(number).unwrap()

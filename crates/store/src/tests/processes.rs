@@ -180,7 +180,7 @@ fn locked(file: &StoreFile, hold: &str) -> (Child, ChildStdin) {
     (process, input)
 }
 
-/// What was said, and what ends the process that holds the lock.
+/// The messages so far, and the standard input whose end ends the process that holds the lock.
 static SAID: Mutex<(Vec<String>, Option<ChildStdin>)> = Mutex::new((Vec::new(), None));
 
 #[test]

@@ -88,7 +88,7 @@ fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     boot
 }
 
-/// Everything that can be read of a store, by every function that reads.
+/// Everything in a store, read by every function that reads.
 fn told(store: &Sqlite) -> Result<String, Error> {
     let mut told = format!("{:?}", store.experiments()?);
     for name in ["numa", "other"] {
@@ -147,7 +147,7 @@ fn overwritten_sectors_are_detected() {
         let at = sector * SECTOR;
         sound.with(|bytes| bytes[at..at + SECTOR].fill(0));
         sound.is_noticed(&format!("sector {sector} of zeros"));
-        // Content from other places: from this page, and from far away.
+        // The sector gets the content of another one, in the same page or far away.
         for distance in [1, sectors / 2] {
             let other = (sector + distance) % sectors * SECTOR;
             sound.with(|bytes| bytes.copy_within(other..other + SECTOR, at));
