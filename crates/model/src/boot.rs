@@ -19,19 +19,18 @@ pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 pub enum Outcome {
     /// The job was done and the machine powered off.
     Complete,
-    /// Some workloads failed, but not all. The others count. Names the failed ones, of which nothing is
-    /// kept.
+    /// Some workloads failed, but not all. The others count. The text names the failed ones; nothing of them is kept.
     Partial(String),
-    /// A setting or a module failed and ended the job, or all workloads failed. Says which.
+    /// A setting or a module failed and ended the job, or all workloads failed. The text says which.
     Failed(String),
-    /// The kernel panicked. Holds the panic's own line.
+    /// The kernel panicked. The text is the panic's own line.
     Panicked(String),
-    /// A time limit expired. Says which.
+    /// A time limit expired. The text says which.
     TimedOut(String),
-    /// The machine ended without a report: killed, or crashed. Says how.
+    /// The machine ended without a report: it was killed, or crashed. The text says how.
     Died(String),
-    /// The host invalidated the boot: the emulator crashed (assertion, wild pointer) or was killed, or the
-    /// guest's clock went wrong because the host was busy. Says how.
+    /// The host invalidated the boot: the emulator crashed (assertion, wild pointer) or was killed, or the guest's
+    /// clock went wrong because the host was busy. The text says how.
     Invalid(String),
     /// Faultline itself ended during the boot.
     #[default]
@@ -49,7 +48,7 @@ impl Outcome {
         matches!(self, Self::Complete | Self::Partial(_))
     }
 
-    /// The outcome in one word, as used in files and the store.
+    /// The outcome in one word, as in files and the store.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -94,7 +93,7 @@ named! {
         Taint = "taint",
         /// The recorder ran out of room and dropped series.
         SeriesDropped = "series-dropped",
-        /// A workload had no result, and nothing of it is kept: the kernel does not support it, or, in imported
+        /// A workload had no result, and nothing of it is kept. The kernel does not support it, or, in imported
         /// boots, one of its iterations failed.
         LeftOut = "left-out",
     }
@@ -114,7 +113,7 @@ impl fmt::Display for ProblemKind {
 /// A problem that the kernel reported during a boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Its kind.
+    /// The kind of problem that it is.
     pub kind: ProblemKind,
     /// The kernel's own line, or what the taint flags mean.
     pub text: String,
@@ -132,9 +131,9 @@ const fn once() -> NonZeroU32 {
 pub struct Sample {
     /// The workload's name.
     pub workload: String,
-    /// Which repetition within the boot, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
-    /// The phase it belongs to; empty outside any.
+    /// The phase it belongs to; empty outside all phases.
     pub phase: String,
     /// The metric's name.
     pub metric: String,
@@ -142,10 +141,10 @@ pub struct Sample {
     pub label: String,
     /// The value, in the metric's unit.
     pub value: f64,
-    /// How many times it was measured.
+    /// Number of times that the value was measured.
     #[serde(default = "once")]
     pub count: NonZeroU32,
-    /// When the measured operation ended, in nanoseconds of guest time; none if unknown.
+    /// End of the measured operation, in nanoseconds of guest time; `None` if unknown.
     pub ended: Option<u64>,
 }
 
@@ -170,13 +169,13 @@ impl Sample {
 pub struct Usage {
     /// The workload's name.
     pub workload: String,
-    /// Which repetition within the boot, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
-    /// User CPU seconds.
+    /// CPU time in user mode, in seconds.
     pub user: f64,
-    /// System CPU seconds.
+    /// CPU time in the kernel, in seconds.
     pub system: f64,
-    /// Elapsed seconds.
+    /// Elapsed time in seconds.
     pub elapsed: f64,
 }
 
@@ -186,7 +185,7 @@ pub struct Column {
     /// The counter's name within its source, such as `numa_pte_updates` or
     /// `node0 Normal nr_free_pages`.
     pub name: String,
-    /// One value for each time; none where the kernel did not print it.
+    /// One value for each time; `None` where the kernel did not print it.
     pub values: Vec<Option<i64>>,
 }
 
@@ -201,34 +200,34 @@ impl Column {
 /// end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
-    /// The workload's name; empty outside any.
+    /// The workload's name; empty outside workloads.
     pub workload: String,
-    /// Which repetition within the boot, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
-    /// The phase; empty outside any.
+    /// The phase; empty outside phases.
     pub phase: String,
-    /// Where the counters come from: a source's name, or `workload` for series of the workload.
+    /// The name of the source of the counters; `workload` for the workload's own series.
     pub source: String,
     /// Guest time of each reading, in nanoseconds since the guest's boot.
     pub times: Vec<u64>,
-    /// The counters.
+    /// The counters, each with a value for each time.
     pub columns: Vec<Column>,
 }
 
 impl Chunk {
-    /// Last value minus first of one counter; none unless the kernel has it at both ends.
+    /// The last value of a counter minus the first; `None` unless both exist.
     pub fn difference(&self, counter: &str) -> Option<i64> {
         let column = self.columns.iter().find(|column| column.name == counter)?;
         Some((*column.values.last()?)?.wrapping_sub((*column.values.first()?)?))
     }
 
-    /// Whether this chunk holds `source`.
+    /// Whether this chunk is of `source`.
     pub fn is_of(&self, source: Source) -> bool {
         self.source == source.name()
     }
 }
 
-/// What a boot reports about itself: everything besides the code in which two columns may differ.
+/// Facts that a boot reports about itself: everything except the code in which two columns may differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
     /// `uname -r`
@@ -249,49 +248,49 @@ pub struct BootFacts {
     pub memory: u64,
     /// Page size in bytes.
     pub page_size: u64,
-    /// Where and by what it was made.
+    /// The host and the programs that made the boot.
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// The kernel's origin.
+    /// The kernel's origin, as in [`Kernel::origin`](crate::Kernel::origin).
     pub kernel_origin: String,
     /// SHA-256 of the kernel image.
     pub kernel_digest: String,
     /// The kernel's full configuration; empty if unknown.
     pub config: String,
-    /// SHA-256 of the initramfs, in hexadecimal; empty where it was not kept. The initramfs holds agent,
-    /// workloads, modules and job.
+    /// SHA-256 of the initramfs, in hexadecimal; empty if it was not kept. The initramfs has the agent, the
+    /// workloads, the modules and the job.
     #[serde(default)]
     pub initramfs_digest: String,
-    /// SHA-256 of the recording from the first frame to the last, in hexadecimal; empty where it was not
-    /// kept. In exact mode equal inputs give an equal recording.
+    /// SHA-256 of the recording from the first frame to the last, in hexadecimal; empty if it was not kept. In exact
+    /// mode equal inputs give an equal recording.
     #[serde(default)]
     pub recording_digest: String,
     /// SHA-256 of the image of user space, in hexadecimal; empty if no workload had packages.
     #[serde(default)]
     pub userspace_digest: String,
-    /// The packages in it as `name=version`.
+    /// The packages in that image as `name=version`.
     #[serde(default)]
     pub userspace: Vec<String>,
 }
 
-/// What the host did while a boot ran. What is not known is NaN, which JSON has as null.
+/// The load of the host during a boot. Unknown values are NaN, which JSON has as null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostLoad {
     /// One-minute load average of the host when the boot began.
     #[serde(deserialize_with = "number")]
     pub load_before: f64,
-    /// The same when it ended.
+    /// One-minute load average of the host when the boot ended.
     #[serde(deserialize_with = "number")]
     pub load_after: f64,
     /// Share of the host's CPU time stolen by its own hypervisor during the boot, 0 to 1.
     #[serde(deserialize_with = "number")]
     pub steal: f64,
-    /// Wall seconds from start to end.
+    /// Wall-clock time from start to end, in seconds.
     #[serde(deserialize_with = "number")]
     pub wall: f64,
 }
 
-/// A number; NaN for null.
+/// Deserializes a number; null becomes NaN.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
@@ -301,30 +300,30 @@ fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 pub struct Boot {
     /// The variant's name.
     pub variant: String,
-    /// Which boot of this variant, from 0.
+    /// Number of the boot among those of its variant, from 0. In exact mode it is the seed.
     pub replicate: u32,
-    /// Which block of the schedule it belongs to, from 0.
+    /// Number of its block in the schedule, from 0.
     pub block: u32,
-    /// When it began, seconds since 1970.
+    /// The time when it began, in seconds since 1970.
     pub started: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it reports about itself.
+    /// Facts that it reports about itself.
     pub facts: BootFacts,
     /// The host's load during the boot.
     pub host: HostLoad,
     /// Problems that the kernel reported.
     pub problems: Vec<Problem>,
-    /// Its notes.
+    /// Notes on what the boot lacks, and remarks of workloads.
     pub notes: Vec<Note>,
     /// Every value of every metric.
     pub samples: Vec<Sample>,
-    /// Times of every iteration.
+    /// CPU and elapsed times of every iteration.
     pub usage: Vec<Usage>,
     /// Every series, cut by phase.
     pub chunks: Vec<Chunk>,
-    /// The exact profile, phase by phase; none in measured mode.
+    /// Profiles, one per phase; empty if none were recorded.
     pub profiles: Vec<Profile>,
-    /// The kernel's log, and the console after it.
+    /// The kernel's log, followed by the console's text.
     pub console: String,
 }

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is done to a source before it is built, and how. The source itself is named like a kernel, such as
-/// `git:v6.12`.
+/// The changes to a source before it is built, and the way in which it is built. The source itself is named like a
+/// kernel, such as `git:v6.12`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
     /// The git repository of commits and of the working tree.
@@ -19,23 +19,23 @@ pub struct Build {
     pub pick: Vec<String>,
     /// Patches, mailboxes and directories of them to apply after that, in order.
     pub patches: Vec<PathBuf>,
-    /// How many of the patches are applied; `None` for all.
+    /// Number of patches to apply, from the first; `None` for all.
     pub first: Option<usize>,
     /// The configuration to start from: a file, or a kernel such as `debian:6.12`; `None` for a small one.
     pub config: Option<String>,
-    /// The text of the configuration to start from; `config` then only says what it is.
+    /// The text of the configuration to start from. If it is given, `config` is only its name.
     pub text: Option<String>,
     /// Files with options that replace those of the configuration.
     pub fragments: Vec<PathBuf>,
     /// Options that replace all others, by name.
     pub set: BTreeMap<String, String>,
-    /// The compiler.
+    /// The compiler that builds the kernel.
     pub compiler: Compiler,
-    /// Whether options at `m` are built, as modules.
+    /// Whether options with the value `m` are built, as modules.
     pub with_modules: bool,
     /// Modules of the kernel whose options are built in, such as `zram`.
     pub modules: Vec<String>,
-    /// Whether modules are built for it later, so that it needs headers.
+    /// Whether the headers are kept, because modules are built for it later.
     pub headers: bool,
 }
 

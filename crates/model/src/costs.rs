@@ -1,4 +1,4 @@
-//! A table of named costs: what was counted, where, on which CPU.
+//! A table of named costs by place and CPU.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub mod exact_cost {
 /// The CPU of a cell that stands for all CPUs together.
 pub const ALL_CPUS: u16 = u16::MAX;
 
-/// Stands for the functions of a program if they are not known.
+/// The frame that stands for the functions of a program if these are not known.
 pub const USER: &str = "[user]";
 
 /// Privilege level of executed code.
@@ -58,7 +58,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// All of them.
+    /// All privileges.
     pub const ALL: [Self; 3] = [Self::Kernel, Self::User, Self::Firmware];
 }
 
@@ -74,19 +74,19 @@ pub enum Target {
     Elsewhere,
 }
 
-/// What is counted.
+/// A quantity that is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cost {
-    /// Its name, unique in a table.
+    /// The cost's name, unique in a table.
     pub name: String,
     /// The unit of its values, in the plural.
     pub unit: String,
-    /// Which direction is good; none if neither is.
+    /// The good direction; `None` if neither is good.
     pub better: Option<Better>,
 }
 
 impl Cost {
-    /// A cost whose unit has its name, and of which less is better.
+    /// A cost whose unit has the same name, and of which less is better.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), unit: name.to_owned(), better: Some(Better::Lower) }
     }
@@ -95,13 +95,13 @@ impl Cost {
 /// The name of a function, a module or a process. Places share names: a profile has the same ones many thousand times.
 pub type Name = Arc<str>;
 
-/// Where something is counted.
+/// The place where a cost is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Place {
     /// The memory that instructions of this privilege access, without page walks and instruction fetches. A
     /// read-modify-write counts as a load and a store.
     Memory(Privilege, Target),
-    /// A call path in the kernel: its functions, outermost first. The costs are those of the last one itself.
+    /// A call path in the kernel: its functions, outermost first. The costs are the last function's own.
     Path(Vec<Name>),
     /// A process in user mode: all threads of one thread group.
     Process {
@@ -109,7 +109,7 @@ pub enum Place {
         id: u32,
         /// The name of the thread that ran.
         name: Name,
-        /// The functions of the program on the call path, outermost first; none if they are not known.
+        /// The functions of the program on the call path, outermost first; empty if they are not known.
         functions: Vec<Name>,
     },
     /// A kernel function, without its callees. Functions of the same name are counted together.
@@ -119,7 +119,7 @@ pub enum Place {
         /// Its module; empty for the kernel itself.
         module: Name,
     },
-    /// Everything with a privilege.
+    /// All code of a privilege.
     All(Privilege),
 }
 
@@ -129,7 +129,7 @@ pub fn program_frames(functions: &[Name]) -> impl Iterator<Item = &str> {
     functions.iter().map(|name| &**name).chain(unknown)
 }
 
-/// A value that is not 0.
+/// One value of the table, which is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The place, as an index into [`CostTable::places`].
@@ -142,7 +142,7 @@ pub struct Cell {
     pub value: u64,
 }
 
-/// Costs by place and CPU. It is sparse: what is not in a cell is 0.
+/// Costs by place and CPU. The table is sparse: a value without a cell is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostTable {
     costs: Vec<Cost>,
@@ -153,9 +153,9 @@ pub struct CostTable {
 /// A place and its cells, sorted by cost and CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct CostRow<'a> {
-    /// The place.
+    /// The place that the cells are of.
     pub place: &'a Place,
-    /// Its cells.
+    /// The cells of the place.
     pub cells: &'a [Cell],
 }
 
@@ -173,8 +173,8 @@ impl CostTable {
         Self { costs: costs.into_iter().collect(), ..Self::default() }
     }
 
-    /// A table from its parts. `None` if cells are not sorted by place, cost and CPU, if two are of the same place, cost
-    /// and CPU, or if one is 0 or refers to a cost or place that is missing.
+    /// A table from its parts. `None` if cells are not sorted by place, cost and CPU, if two are of the same place,
+    /// cost and CPU, if a value is 0, or if a cell refers to a cost or a place that is missing.
     pub fn of(costs: Vec<Cost>, places: Vec<Place>, cells: Vec<Cell>) -> Option<Self> {
         let order = |cell: &Cell| (cell.place, cell.cost, cell.cpu);
         let is_sorted = cells.is_sorted_by(|one, other| order(one) < order(other));
@@ -209,12 +209,12 @@ impl CostTable {
         number
     }
 
-    /// What is counted.
+    /// The costs, by number.
     pub fn costs(&self) -> &[Cost] {
         &self.costs
     }
 
-    /// Where it is counted.
+    /// The places, by number.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
@@ -224,7 +224,7 @@ impl CostTable {
         &self.cells
     }
 
-    /// The number of a cost by its name.
+    /// The number of the cost with this name.
     pub fn number(&self, cost: &str) -> Option<u16> {
         self.costs.iter().position(|it| it.name == cost).map(|at| at as u16)
     }
@@ -235,7 +235,7 @@ impl CostTable {
         self.rows().filter(|row| wanted(row.place)).map(|row| row.sum(cost)).sum()
     }
 
-    /// The table with other values.
+    /// A table with the same places and the values that `value` returns.
     pub fn with_values(&self, value: impl Fn(&Place, &Cell) -> u64) -> Self {
         let mut table = Self::new(self.costs.clone());
         for CostRow { place, cells } in self.rows() {

@@ -1,4 +1,4 @@
-//! Where a user's files are.
+//! The directories for a user's files.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ pub const MAX_DISKS: usize = 16;
 pub const DISK_UNIT: Bytes = Bytes::mib(2);
 
 named! {
-    /// How the guest sees a disk.
+    /// The kind of device as which the guest sees a disk.
     pub enum DiskKind {
         /// A paravirtual disk. Host threads serve requests, with the host's timing.
         VirtioBlk = "virtio-blk",
@@ -27,12 +27,12 @@ named! {
 }
 
 impl DiskKind {
-    /// Whether host threads serve it, so that the completion of requests depends on the host.
+    /// Whether host threads serve requests, so that their completion depends on the host.
     pub const fn is_asynchronous(self) -> bool {
         matches!(self, Self::VirtioBlk | Self::Nvme)
     }
 
-    /// The kernel modules that drive it.
+    /// The kernel modules that drive a disk of this kind.
     pub const fn modules(self) -> &'static [&'static str] {
         match self {
             Self::VirtioBlk => &["virtio_pci", "virtio_blk"],
@@ -76,11 +76,11 @@ pub struct Format {
 /// A disk of a machine. Its number is its index among the machine's disks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// How the guest sees it.
+    /// The kind of device as which the guest sees it.
     pub kind: DiskKind,
     /// Its size, a multiple of 2 MiB. The file on the host is sparse.
     pub size: Bytes,
-    /// The file system on it; none for a raw device.
+    /// The file system on it; `None` for a raw device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
@@ -91,7 +91,7 @@ impl Disk {
         format!("/dev/disk{number}")
     }
 
-    /// What a workload gets for disk `number`: the mount point, or the device of a raw disk.
+    /// The path that a workload gets for disk `number`: the mount point, or the device of a raw disk.
     pub fn place(&self, number: usize) -> String {
         self.format.as_ref().map_or_else(|| Self::device(number), |format| format.mount.clone())
     }

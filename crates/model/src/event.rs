@@ -38,8 +38,8 @@ const HARDWARE: [(&str, u64); 12] = [
 ];
 /// Caches in the order of their numbers (`enum perf_hw_cache_id`).
 const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
-/// What is counted of a cache, with the numbers of operation and result (`enum perf_hw_cache_op_id`,
-/// `enum perf_hw_cache_op_result_id`).
+/// Events of a cache, with the numbers of operation and result (`enum perf_hw_cache_op_id`, `enum
+/// perf_hw_cache_op_result_id`).
 const OPERATIONS: [(&str, u64); 6] = [
     ("loads", 0),
     ("load-misses", 1 << 16),
@@ -59,16 +59,17 @@ pub enum PerfEvent<'a> {
         /// The name within it, such as `tlb_flush`.
         name: &'a str,
     },
-    /// An event of the kernel itself.
+    /// An event of the kernel itself, by its number.
     Software(u64),
-    /// An event of the processor.
+    /// An event of the processor, by its number.
     Hardware(u64),
-    /// An event of one of its caches.
+    /// An event of one of the processor's caches, as perf encodes it.
     Cache(u64),
 }
 
 impl<'a> PerfEvent<'a> {
-    /// The event of this name; `None` if perf has none. Whether a kernel has a tracepoint is not known here.
+    /// The event of this name; `None` if perf has none. Any well-formed name of a tracepoint is accepted, whether a
+    /// kernel has it or not.
     pub fn parse(text: &'a str) -> Option<Self> {
         if text.len() > MAX_EVENT_NAME {
             return None;
@@ -96,12 +97,12 @@ impl<'a> PerfEvent<'a> {
             .or_else(|| of_cache().map(Self::Cache))
     }
 
-    /// Whether its value is a time in nanoseconds, and no number of events.
+    /// Whether its value is a time in nanoseconds instead of a number of events.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Software(0 | 1))
     }
 
-    /// The names of all software events, or of all of the processor and its caches.
+    /// The names of all software events, or of all events of the processor and its caches.
     pub fn names(of_software: bool) -> Vec<String> {
         if of_software {
             return SOFTWARE.map(|(name, _)| name.to_owned()).into();

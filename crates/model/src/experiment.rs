@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// Which counters the sampler reads, and how often.
+/// The counters that the sampler reads, and how often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampler {
@@ -84,20 +84,20 @@ named! {
         /// Time, which is noisy.
         #[default]
         Measured = "measured",
-        /// Instructions, counted in a VM that is deterministic: equal inputs give equal boots.
+        /// Instructions, counted in a deterministic VM: equal inputs give equal boots.
         Exact = "exact",
     }
 }
 
 impl Mode {
-    /// Whether it is measured mode, which old files do not name.
+    /// Whether it is measured mode, which is the default and is not written to files.
     pub fn is_measured(&self) -> bool {
         *self == Self::Measured
     }
 }
 
 named! {
-    /// How a VM's instructions are executed.
+    /// The means by which a VM's instructions are executed.
     #[derive(Default)]
     pub enum Accel {
         /// KVM if a guest really boots under it, else emulation.
@@ -116,9 +116,9 @@ named! {
 pub struct Limits {
     /// From the start of the machine to the agent's first frame.
     pub boot: Millis,
-    /// From there to the agent's last frame.
+    /// From the agent's first frame to its last.
     pub run: Millis,
-    /// From there to the end of the machine.
+    /// From the agent's last frame to the end of the machine.
     pub shutdown: Millis,
 }
 
@@ -128,7 +128,7 @@ impl Default for Limits {
     }
 }
 
-/// Where variants run: a VM with a topology.
+/// The machine on which variants run: a VM with a topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Its topology.
@@ -173,7 +173,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The file that it is written to. Dots in the name of a sysctl separate directories; in a name with
+    /// The file that the value is written to. Dots in the name of a sysctl separate directories; in a name with
     /// slashes they are part of names (sysctl(8)).
     pub fn file(&self) -> String {
         match self {
@@ -189,7 +189,7 @@ impl Setting {
 pub struct Variant {
     /// Its name, which heads a column.
     pub name: String,
-    /// Which kernel: a name in the cache, or one that can be fetched (`debian:6.1`).
+    /// The kernel: a name in the cache, or one that can be fetched (`debian:6.1`).
     pub kernel: Pinned,
     /// Words added to the kernel's command line.
     pub cmdline: String,
@@ -197,7 +197,7 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// Kernel modules to load.
     pub modules: Vec<String>,
-    /// The point of a sweep at which it runs.
+    /// The point of a sweep at which it runs; `None` without a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
 }
@@ -216,7 +216,7 @@ pub struct WorkloadUse {
     pub manifest: Manifest,
     /// A program of the user's to put into the guest.
     pub program: Option<Pinned>,
-    /// Several programs instead, for a workload that runs them one after the other.
+    /// Several programs instead of one, for a workload that runs them one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binaries: Vec<Pinned>,
     /// A cpio archive of the user's, which the kernel unpacks into the guest's root directory.
@@ -227,7 +227,7 @@ pub struct WorkloadUse {
     /// Warm-up repetitions, the first of each boot, which do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup: u32,
-    /// How long one iteration may take.
+    /// The time limit of one iteration.
     pub timeout: Millis,
 }
 
@@ -255,12 +255,12 @@ impl WorkloadUse {
         self.programs().chain(&self.archive)
     }
 
-    /// The same, mutable.
+    /// All of the user's files, mutable.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut Pinned> {
         self.program.iter_mut().chain(&mut self.binaries).chain(&mut self.archive)
     }
 
-    /// How often it is run in a boot.
+    /// Number of iterations in a boot, including warm-up.
     pub fn repetitions(&self) -> u32 {
         self.iterations.saturating_add(self.warmup)
     }
@@ -275,9 +275,9 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What runs: variants x workloads x boots x iterations on one machine. How its figures are read is a
-/// [`Reading`](crate::Reading). All but the number of boots, when they may end early, and the lock of the user space
-/// is its identity.
+/// What runs: variants x workloads x boots x iterations on one machine. A [`Reading`](crate::Reading) says how its
+/// figures are read. Its identity is everything but the number of boots, the condition for an early end, and the lock
+/// of the user space.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// Its name.
@@ -285,39 +285,41 @@ pub struct Experiment {
     /// The clock by which kernels are compared.
     #[serde(default, skip_serializing_if = "Mode::is_measured")]
     pub mode: Mode,
-    /// What exact mode counts besides instructions.
+    /// What profiles have besides the costs that are always counted.
     #[serde(default, skip_serializing_if = "Profiling::is_default")]
     pub profile: Profiling,
-    /// SHA-256 of our own programs in the guest, in hexadecimal: in exact mode another build of them makes
-    /// another experiment. Empty in measured mode.
+    /// SHA-256 of our own programs in the guest, in hexadecimal. In exact mode another build of them makes another
+    /// experiment. Empty in measured mode.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub guest_digest: String,
-    /// What counts instructions in exact mode: another makes another experiment. Empty in measured mode.
+    /// The programs that count instructions in exact mode. Other versions of them make another experiment. Empty in
+    /// measured mode.
     #[serde(default, skip_serializing_if = "CountedBy::is_unknown")]
     pub counted_by: CountedBy,
-    /// SHA-256 of the image of user space for workloads with packages, in hexadecimal: another image makes
-    /// another experiment. Empty without such workloads.
+    /// SHA-256 of the image of user space for workloads with packages, in hexadecimal. Another image makes another
+    /// experiment. Empty without such workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub userspace_digest: String,
     /// The packages of that image, if the experiment pins them. Another lock of the same packages does not
     /// make another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub userspace: Option<UserspaceLock>,
-    /// What is compared; the first is the baseline.
+    /// The variants that are compared; the first is the baseline.
     pub variants: Vec<Variant>,
-    /// The machine.
+    /// The machine on which all variants run, unless a point of a sweep changes it.
     pub machine: Machine,
     /// The workloads, in their order within each boot.
     pub workloads: Vec<WorkloadUse>,
-    /// Which counters the sampler reads.
+    /// The counters that the sampler reads.
     pub sampler: Sampler,
-    /// Boots of each variant. In exact mode the seed of a boot is its replicate.
+    /// Boots of each variant. In exact mode the seed of a boot is its number,
+    /// [`Boot::replicate`](crate::Boot::replicate).
     pub boots: u32,
-    /// If set, boots may end early: the boots at hand are judged at each look, and `boots` is the maximum.
+    /// If set, the run may end early: the finished boots are judged at each look, and `boots` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
-    /// Where its results were imported from, if they were. It is part of the identity: imported results have no other
-    /// definition than their files.
+    /// The files that the results were imported from, if they were. They are part of the identity, because imported
+    /// results have no other definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
 }
@@ -341,7 +343,7 @@ impl Experiment {
     }
 }
 
-/// What counts instructions in exact mode, besides the programs in the guest. An empty text is unknown.
+/// The programs on the host that count instructions in exact mode. An empty text is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CountedBy {
@@ -359,11 +361,11 @@ impl CountedBy {
     }
 }
 
-/// When an experiment may end before all its boots are done.
+/// The condition under which an experiment may end before all its boots are done.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
-    /// Differences up to this share count as none: 0.01 is 1 %.
+    /// Differences up to this share of the baseline's figure count as none: 0.01 is 1 %.
     pub margin: f64,
     /// No further block of boots starts after a run has taken this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -377,7 +379,7 @@ pub struct Imported {
     pub tool: String,
     /// The directory it was read from.
     pub directory: PathBuf,
-    /// SHA-256 over the files in it, in hexadecimal: changed files make another experiment.
+    /// SHA-256 over the files in it, in hexadecimal. Changed files make another experiment.
     pub digest: String,
 }
 
@@ -386,15 +388,15 @@ pub struct Imported {
 pub struct Kernel {
     /// Its name in the cache, unique.
     pub name: String,
-    /// What `uname -r` will print, if the package tells.
+    /// The release that `uname -r` will print; empty if it is not known.
     pub release: String,
-    /// Where it came from: package and version, or file.
+    /// The origin: package and version, or file.
     pub origin: String,
     /// SHA-256 of the image, in hexadecimal.
     pub digest: String,
     /// The image as packaged (`bzImage`, or `vmlinux` if that was given).
     pub image: PathBuf,
-    /// The uncompressed `vmlinux` with a PVH entry, where it could be extracted.
+    /// The uncompressed `vmlinux` with a PVH entry, if it could be extracted.
     pub vmlinux: Option<PathBuf>,
     /// The directory that holds `modules.dep`, if the kernel came with modules.
     pub modules: Option<PathBuf>,
@@ -406,14 +408,14 @@ pub struct Kernel {
     /// Its `System.map`, if it was given.
     #[serde(default)]
     pub map: Option<PathBuf>,
-    /// Where the fields of a task are, if it was built from source. Otherwise its BTF tells.
+    /// The offsets of the fields of a task, if it was built from source. Otherwise they are in its BTF.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskLayout>,
     /// Whether it was built here from source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub built: bool,
-    /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all in
-    /// the directory) and `map`.
+    /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all files in the
+    /// directory) and `map`.
     #[serde(default)]
     pub digests: BTreeMap<String, String>,
 }

@@ -7,7 +7,7 @@ pub const STATES: [&str; 9] = [
     "THP", "THP defrag", "THP of shmem", "mTHP", "MGLRU", "NUMA balancing", "swap", "zswap", "KSM",
 ];
 
-/// What separates one state from the next, and a name from its value.
+/// Separators between states, and between a name and its value.
 const NEXT: &str = "; ";
 const IS: &str = " = ";
 /// The longest value of a state, in bytes.
@@ -23,14 +23,14 @@ pub struct StatesFound<'a> {
 }
 
 impl<'a> StatesFound<'a> {
-    /// The states with known names, without values that are no short ASCII text.
+    /// Selects the states with known names. Values that are not short ASCII text are left out.
     pub fn new(workload: &'a str, states: &'a [(String, String)]) -> Self {
         let value = |name| states.iter().find(|(it, _)| it == name).map(|(_, value)| &**value);
         let known = STATES.into_iter().filter_map(|name| Some((name, value(name)?)));
         Self { workload, states: known.filter(|(_, value)| is_value(value)).collect() }
     }
 
-    /// Reads a note; `None` if it is about something else.
+    /// Reads a note; `None` if it is of another kind.
     pub fn of_note(note: &'a Note) -> Option<Self> {
         let (workload, states) =
             (note.kind == NoteKind::Found).then_some((&*note.workload, &*note.text))?;
@@ -41,7 +41,7 @@ impl<'a> StatesFound<'a> {
         Some(Self { workload, states: states.split(NEXT).map(state).collect::<Option<_>>()? })
     }
 
-    /// The note that keeps it.
+    /// The note that a boot keeps of these states.
     pub fn note(&self) -> Note {
         let states: Vec<String> =
             self.states.iter().map(|(name, value)| format!("{name}{IS}{value}")).collect();

@@ -17,7 +17,7 @@ impl fmt::Display for BootId {
     }
 }
 
-/// The text is not the number of a boot, such as `b3`.
+/// The error that a text is not the number of a boot, such as `b3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBootId;
 
@@ -39,9 +39,9 @@ impl Serialize for BootId {
 /// A boot as a store keeps it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// Its number.
+    /// The boot's number in the store.
     pub id: BootId,
-    /// Whether it failed and is to be repeated, or has been.
+    /// Whether it failed, and was repeated or will be.
     pub superseded: bool,
     /// The boot, as far as it was read.
     pub boot: Boot,

@@ -1,5 +1,5 @@
-//! The domain types: kernels, variants, topologies, workloads, metrics, samples and series. Plain data with
-//! serde; reading, running and judging are left to the crates above.
+//! The domain types: kernels, variants, topologies, workloads, metrics, samples and series. They are plain data with
+//! serde. Crates of higher layers read, run and judge.
 
 #[macro_use]
 mod named;

@@ -1,7 +1,7 @@
 //! A macro for enums whose values have names in files and options.
 
-/// Declares an enum with a name for each value: the same in files, the store and output. Other names after it
-/// are read, and not written.
+/// Declares an enum with a name for each value, which is the same in files, the store and output. Further names after
+/// it are old ones, which are read but not written.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$about:meta])* $Value:ident = $name:literal $(| $old:literal)*,)* }) => {
         $(#[$meta])*
@@ -22,7 +22,7 @@ macro_rules! named {
                 }
             }
 
-            /// The value of this name; none for an unknown one.
+            /// The value with this name; `None` for an unknown name.
             pub fn of_name(name: &str) -> Option<Self> {
                 match name {
                     $($name $(| $old)* => Some(Self::$Value),)*

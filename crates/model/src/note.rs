@@ -1,4 +1,4 @@
-//! Notes of a boot: what a workload remarks, what has no figures, what workloads found and left.
+//! Notes of a boot: remarks of workloads, missing figures, and states that workloads found and left.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::StatesFound;
 
-/// What a note is about.
+/// The subject of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoteKind {
-    /// What a workload reports, or what was noticed about its figures.
+    /// A remark of a workload, or on its figures.
     Remark,
     /// The kernel's log of an imported boot was not kept.
     NoLog,
@@ -22,27 +22,27 @@ pub enum NoteKind {
     TooQuick,
     /// Events that the kernel or the processor does not count.
     NotCounted,
-    /// What a profile lacks, or who disturbed it.
+    /// Gaps in a profile, or disturbances of it.
     Profile,
     /// The states that a workload found: see [`StatesFound`].
     Found,
-    /// What a workload left, and the next ones found.
+    /// State that a workload left, and that the next ones found.
     Left,
 }
 
 /// A note of a boot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Note {
-    /// What it is about.
+    /// The subject of the note.
     pub kind: NoteKind,
-    /// The workload's name; empty if it is of none, or its text names it.
+    /// The workload's name; empty if the note is of no workload, or its text names the workload.
     pub workload: String,
-    /// What it says.
+    /// The text of the note.
     pub text: String,
 }
 
 impl NoteKind {
-    /// The kinds that a text shows by its first words.
+    /// The kinds that can be recognized by the first words of a text.
     const SHOWN: [Self; 7] = [
         Self::NotRead,
         Self::Missing,
@@ -67,14 +67,14 @@ impl NoteKind {
         }
     }
 
-    /// A note of this kind, of no workload.
+    /// A note of this kind that is of no workload.
     pub fn note(self, text: impl Into<String>) -> Note {
         Note { kind: self, workload: String::new(), text: text.into() }
     }
 }
 
 impl Note {
-    /// The note that an imported boot has whose kernel's log was not kept.
+    /// The note of an imported boot whose kernel's log was not kept.
     pub fn no_log() -> Self {
         NoteKind::NoLog.note("no kernel log: whether the kernel complained is not known")
     }
@@ -86,12 +86,12 @@ impl Note {
 }
 
 impl From<&str> for Note {
-    /// Reads what [`Note`] prints.
+    /// Parses the printed form of a [`Note`].
     fn from(text: &str) -> Self {
         let shown = NoteKind::SHOWN.into_iter();
         let known = shown.filter_map(|kind| Some((kind, text.strip_prefix(kind.head())?))).next();
         match known {
-            // States have no colon, names of workloads may.
+            // Names of workloads may have a colon; states have none.
             Some((kind @ NoteKind::Found, rest)) => {
                 let found = Self::of_workload(kind, rest.rsplit_once(": "));
                 found.filter(|note| StatesFound::of_note(note).is_some())

@@ -24,7 +24,7 @@ named! {
         Size = "size",
         /// A number with a unit of time.
         Duration = "duration",
-        /// Yes or no.
+        /// A yes or a no.
         Flag = "flag",
         /// One of the words.
         Word = "word",
@@ -33,35 +33,36 @@ named! {
     }
 }
 
-/// A parameter of a workload. In a file it is a table; one that may have any value is only its default.
+/// A parameter of a workload. In a file it is a table, or only the default if it may have any value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Parameter {
-    /// Its value, at first the default.
+    /// The value. In a manifest it is the default.
     #[serde(rename = "default")]
     pub value: String,
     /// The kind of its values.
     pub kind: Kind,
-    /// The smallest number.
+    /// The smallest number that is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// A number that is too small, but no larger one is.
+    /// An exclusive lower bound: larger numbers are allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// The largest number.
+    /// The largest number that is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// The words; for other kinds, words that are allowed too. An empty one allows no value.
+    /// The allowed words. For other kinds than [`Kind::Word`] these words are allowed besides. An empty word allows
+    /// an empty value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
-    /// The number of values, separated by commas; 0 for any number.
+    /// The number of values, separated by commas; 0 for any number; `None` for a single value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<usize>,
-    /// If the value is a percentage of the machine's memory: how many times that the workload needs on its
-    /// disk, which has a file system.
+    /// For a value that is a percentage of the machine's memory: the space that the workload needs on its disk, as a
+    /// multiple of that amount. The disk must have a file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<f64>,
-    /// What it means.
+    /// The meaning of the parameter in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub meaning: String,
 }
@@ -118,13 +119,13 @@ impl<'de> Deserialize<'de> for Parameter {
 }
 
 impl Parameter {
-    /// The same without what only restricts and explains its value.
+    /// The parameter without the fields that only restrict and explain its value.
     pub fn as_run(&self) -> Self {
         self.value.as_str().into()
     }
 
-    /// Checks the value for a machine with so many CPUs. The error is the wrong part of the value, and what
-    /// is allowed.
+    /// Checks the value for a machine with this number of CPUs. The error is the wrong part of the value, and the
+    /// allowed values in words.
     pub fn check(&self, cpus: u32) -> Result<(), (String, String)> {
         let allowed = || self.allowed(Some(cpus));
         if self.words.contains(&self.value) {
@@ -166,7 +167,7 @@ impl Parameter {
         }
     }
 
-    /// The allowed values in words, on a machine with this many CPUs, if that is known.
+    /// The allowed values in words, on a machine with `cpus` CPUs, which is `None` if the number is not known.
     pub fn allowed(&self, cpus: Option<u32>) -> String {
         let kind = match self.kind {
             Kind::Text => "a text",
@@ -212,7 +213,7 @@ impl Parameter {
     }
 }
 
-/// The bytes of a [`Kind::Size`].
+/// A [`Kind::Size`] in bytes.
 fn bytes(text: &str) -> Option<u64> {
     let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let shift = match &*text[number.len()..].to_ascii_lowercase() {

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The separator between a name and its digest in experiments that are kept.
 const MARK: &str = " sha256:";
 
-/// A kernel or a program by its name or path. A kept experiment also has the SHA-256 of what the file held,
-/// in hexadecimal, so that other content is another experiment.
+/// A kernel or a program by its name or path. A kept experiment also has the SHA-256 of the file's content, in
+/// hexadecimal, so that other content makes another experiment.
 ///
-/// It is kept as text, `NAME` or `NAME sha256:DIGEST`.
+/// Its stored form is text, `NAME` or `NAME sha256:DIGEST`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Pinned {
@@ -22,7 +22,7 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// With the digest of what the file holds.
+    /// The same name with the digest of the file's content.
     pub fn with_digest(self, digest: impl Into<String>) -> Self {
         Self { digest: Some(digest.into()), ..self }
     }

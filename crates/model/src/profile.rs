@@ -1,5 +1,5 @@
-//! The profile of one phase: in exact mode what was executed and accessed, instruction by instruction; in measured
-//! mode samples of what was running.
+//! The profile of one phase. In exact mode it has counts of executed instructions and of accesses. In measured mode
+//! it has samples of what was running.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::costs::{
     Target,
 };
 
-/// The metrics that Faultline fills itself, in any mode. No workload may report them: its samples would be added
-/// to what was counted.
+/// The metrics that Faultline fills itself, in any mode. No workload may report them, because its samples would be
+/// added to the counts.
 pub const RESERVED_METRICS: [&str; 2] = [INSTRUCTIONS, ENTRIES];
-/// The end of the names of rows of instructions outside all phases.
+/// The suffix of the names of rows of instructions outside all phases.
 pub const NO_PHASE: &str = "-no-phase";
-/// The end of the names of rows of instructions at equal entries.
+/// The suffix of the names of rows of instructions at equal entries.
 pub const EQUAL_ENTRIES: &str = "-equal-entries";
 /// The source of the series of accesses.
 pub const ACCESSES_SOURCE: &str = "accesses";
@@ -32,26 +32,28 @@ pub fn is_reserved(metric: &str) -> bool {
     })
 }
 
-/// Whether rows of a phase would have the names of other rows of Faultline's, such as `instructions-kernel-no-phase`.
+/// Whether rows of a phase would have the names of other rows that Faultline makes, such as
+/// `instructions-kernel-no-phase`.
 pub fn is_reserved_phase(phase: &str) -> bool {
     [NO_PHASE, EQUAL_ENTRIES].iter().any(|end| phase.ends_with(end) || phase == &end[1..])
 }
 
-/// Samples per second and CPU unless an experiment says otherwise. Not 100, so that samples do not run in step
-/// with timers.
+/// The default number of samples per second and CPU. It is not 100, so that samples are not taken in step with
+/// timers.
 pub const FREQUENCY: u32 = 99;
 /// The most samples per second and CPU.
 pub const MAX_FREQUENCY: u32 = 10_000;
 
-/// What a profile has: in exact mode, what is counted besides instructions; in measured mode, whether there is one.
+/// The costs of a profile. In exact mode it says what is counted besides instructions, in measured mode whether there
+/// is a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profiling {
-    /// Loads and stores by CPU and node. About three times the run time.
+    /// Loads and stores by CPU and node. Counting them makes a boot take about three times as long.
     pub accesses: bool,
     /// Instructions by call path.
     pub stacks: bool,
-    /// Samples of what runs, in measured mode.
+    /// Samples of the running code, in measured mode.
     #[serde(skip_serializing_if = "is_false")]
     pub sampled: bool,
     /// Samples per second and CPU; `None` for [`FREQUENCY`].
@@ -64,12 +66,12 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Profiling {
-    /// Whether nothing more is counted.
+    /// Whether nothing besides instructions and entries is recorded.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Samples per second and CPU, if there are to be samples.
+    /// Samples per second and CPU; `None` if there are no samples.
     pub fn samples(&self) -> Option<u32> {
         self.sampled.then(|| self.frequency.unwrap_or(FREQUENCY))
     }
@@ -81,16 +83,16 @@ impl Profiling {
 pub struct Profile {
     /// The workload's name.
     pub workload: String,
-    /// Which repetition, from 0.
+    /// Number of the iteration in the boot, from 0.
     pub iteration: u32,
     /// The phase's name; empty before the first.
     pub phase: String,
-    /// The costs. An exact profile has instructions and entries, and if they were counted loads and stores. A sampled one
-    /// has samples, of all CPUs together.
+    /// The costs. An exact profile has instructions and entries, and loads and stores if they were counted. A sampled
+    /// profile has samples of all CPUs together.
     ///
-    /// Places are in this order: memory, paths, processes, functions, privileges. Those of functions, and if they were
-    /// followed those of paths, add up to those of the kernel: what no symbol covers is in functions with names in
-    /// brackets. Functions are sorted by name and module, paths by their functions.
+    /// Places are in this order: memory, paths, processes, functions, privileges. The costs of functions add up to
+    /// those of the kernel, and so do the costs of paths if calls were followed. Code that no symbol covers is in
+    /// functions with names in brackets. Functions are sorted by name and module, paths by their functions.
     pub costs: CostTable,
     /// How it was sampled; `None` for an exact profile.
     #[serde(default)]
@@ -100,13 +102,13 @@ pub struct Profile {
 /// How a profile was sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampled {
-    /// What triggers samples, by perf's name: `cycles` or `cpu-clock`.
+    /// The event that triggers samples, by perf's name: `cycles` or `cpu-clock`.
     pub event: String,
     /// Samples per second and CPU.
     pub frequency: u32,
     /// Guest time at which the phase began, in nanoseconds.
     pub begun: u64,
-    /// Guest time at which it ended.
+    /// Guest time at which the phase ended, in nanoseconds.
     pub ended: u64,
     /// Samples that the kernel had no room for.
     pub lost: u64,
@@ -128,23 +130,23 @@ pub struct Slice {
 /// A cost by privilege.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// That of programs in user mode.
+    /// The cost of programs in user mode.
     pub user: u64,
-    /// That of the kernel.
+    /// The cost of the kernel.
     pub kernel: u64,
-    /// That of firmware.
+    /// The cost of firmware.
     pub firmware: u64,
 }
 
 impl Totals {
-    /// That of any privilege.
+    /// The cost of all privileges.
     pub fn total(&self) -> u64 {
         self.user.saturating_add(self.kernel).saturating_add(self.firmware)
     }
 }
 
 impl Profile {
-    /// The cost that says how long something ran: instructions, or samples of a sampled profile.
+    /// The name of the cost that says how long something ran: instructions, or samples in a sampled profile.
     pub fn main_cost(&self) -> &'static str {
         if self.sampled.is_some() { SAMPLES } else { INSTRUCTIONS }
     }
@@ -162,7 +164,7 @@ impl Profile {
         }
     }
 
-    /// Memory, with its loads and stores; nothing if they were not counted.
+    /// The places that are memory, with their loads and stores; empty if these were not counted.
     pub fn memory(&self) -> impl Iterator<Item = (Privilege, Target, CostRow<'_>)> {
         self.costs.rows().map_while(|row| match row.place {
             Place::Memory(privilege, target) => Some((*privilege, *target, row)),
@@ -170,8 +172,8 @@ impl Profile {
         })
     }
 
-    /// The part of a sampled profile from a time on: slices that begin before it are left out, with what was lost in
-    /// the phase. `None` for an exact profile.
+    /// The part of a sampled profile from a time on. Slices that begin earlier are left out. The numbers of lost
+    /// samples remain those of the phase. `None` for an exact profile.
     pub fn since(&self, time: u64) -> Option<Self> {
         let sampled = self.sampled.as_ref()?;
         let begins = std::iter::once(sampled.begun).chain(sampled.slices.iter().map(|it| it.ended));
@@ -199,8 +201,8 @@ impl Profile {
         })
     }
 
-    /// The costs of a sampled profile from the samples of its call paths and then its processes. `module` is that of a
-    /// function.
+    /// The costs of a sampled profile from the samples of its call paths and then its processes. `module` gives the
+    /// module of a function.
     pub fn sampled_costs(
         samples: impl IntoIterator<Item = (Place, u64)>,
         module: impl Fn(&str) -> Name,
@@ -231,7 +233,7 @@ impl Profile {
 }
 
 impl Sampled {
-    /// Its time in seconds.
+    /// The length of the phase in seconds.
     pub fn seconds(&self) -> f64 {
         self.ended.saturating_sub(self.begun) as f64 / 1e9
     }

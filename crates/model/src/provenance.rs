@@ -1,20 +1,20 @@
-//! Where and by what a boot was made.
+//! The provenance of a boot: the host and the programs that made it.
 
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// What executed the instructions of a boot. How its figures are compared is its [`crate::Mode`].
+    /// What executed the instructions of a boot. The [`crate::Mode`] says how figures are compared.
     pub enum Execution {
         /// The host's processor, without a virtual machine.
         Native = "native",
         /// The host's processor, under KVM.
         Kvm = "kvm",
-        /// QEMU's emulation, where times are not performance. Old boots of exact mode have its other name.
+        /// QEMU's emulation, where times are not performance. Old boots of exact mode have its second name.
         Tcg = "tcg" | "exact",
     }
 }
 
-/// Where and by what a boot was made, as far as it is known.
+/// The host and the programs that made a boot, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
@@ -23,7 +23,7 @@ pub struct Provenance {
     pub execution: Option<Execution>,
     /// The emulator and its version; empty if unknown.
     pub emulator: String,
-    /// The host.
+    /// The host that made the boot.
     #[serde(skip_serializing_if = "is_default")]
     pub host: Host,
     /// Faultline's own programs and libraries.
@@ -71,7 +71,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A number that stands for its identity: its first 16 digits. 0 if the identity is unknown.
+    /// The first 16 digits of its identity as a number, which stands for the identity. 0 if the identity is unknown.
     pub fn number(&self) -> u64 {
         self.id.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
     }
@@ -85,8 +85,8 @@ impl Host {
     }
 }
 
-/// SHA-256 of Faultline's own programs and libraries that took part in a boot, in hexadecimal. Empty for one
-/// that took no part, and if unknown.
+/// SHA-256 of Faultline's own programs and libraries that took part in a boot, in hexadecimal. An empty text means
+/// that the program took no part, or is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Programs {

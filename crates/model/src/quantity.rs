@@ -17,7 +17,7 @@ pub struct Millis(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
-/// What was wrong with a size, a duration or a share.
+/// The error that a text is no size, duration or share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseQuantityError {
     text: String,
@@ -38,8 +38,8 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(&number.to_string()))
 }
 
-/// A number as sentences have it, with its digits in groups of three: `1,401`, `-2,369,712.50`. `number` is in plain
-/// digits; what comes after its whole part is kept.
+/// A number for sentences, with its digits in groups of three: `1,401`, `-2,369,712.50`. `number` has plain digits.
+/// The text after its whole part is not changed.
 pub fn grouped(number: &str) -> String {
     let begin = number.len() - number.trim_start_matches(['-', '+']).len();
     let whole = number[begin..].bytes().take_while(u8::is_ascii_digit).count();
@@ -56,8 +56,8 @@ pub fn grouped(number: &str) -> String {
 /// The date in UTC of a time in seconds since 1970: `2023-11-14`.
 pub fn date(seconds: u64) -> String {
     const DAYS_OF_400_YEARS: u64 = 146_097;
-    // Days since 1 March of the year 0: leap days then come last in their years, and 400 years always have
-    // the same number of days.
+    // Days are counted since 1 March of the year 0, so that leap days come last in their years, and 400 years always
+    // have the same number of days.
     let days = seconds / 86_400 + 719_468;
     let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -128,7 +128,7 @@ impl FromStr for Share {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // Parsed as a decimal exponent, so that 0.7% is exactly the double 0.007.
+        // The percentage is parsed with a decimal exponent, so that 0.7% is exactly the double 0.007.
         let number = text.trim().strip_suffix('%').map(|percent| format!("{}e-2", percent.trim()));
         let value = number.and_then(|number| number.parse().ok());
         value.filter(|value: &f64| value.is_finite()).map(Self).ok_or_else(|| ParseQuantityError {
@@ -140,7 +140,7 @@ impl FromStr for Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded, so that 0.007 is not 0.7000000000000001 %.
+        // The value is rounded, so that 0.007 is not 0.7000000000000001 %.
         f.pad(&format!("{}%", (self.0 * 1e11).round() / 1e9))
     }
 }

@@ -1,26 +1,26 @@
-//! How the figures of an experiment are read.
+//! The reading of an experiment: how its figures are read.
 
 use std::collections::BTreeMap;
 
 use crate::workload::matches;
 use crate::{Manifest, Metric, Variant, WorkloadUse};
 
-/// How the figures of an experiment are read, besides what its manifests say. It is no part of the experiment's
-/// identity: the same boots can be read in several ways.
+/// How the figures of an experiment are read, besides what its manifests say. It is not part of the experiment's
+/// identity, because the same boots can be read in several ways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// By the short names of variants ([`Variant::short_name`]). A variant without an entry has no axes.
+    /// Readings by the short names of variants ([`Variant::short_name`]). A variant without an entry has no axes.
     pub variants: BTreeMap<String, VariantReading>,
-    /// By the names of workloads. A workload without an entry is read as its manifest says.
+    /// Readings by the names of workloads. A workload without an entry is read as its manifest says.
     pub workloads: BTreeMap<String, WorkloadReading>,
 }
 
-/// A variant's place among the others.
+/// The relation of a variant to the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VariantReading {
     /// Its place in a matrix of variants: the names of the axes and its value on each.
     pub axes: Vec<(String, String)>,
-    /// If it is a step of a series of patches: what it adds to the step before it.
+    /// The patch that it adds, if it is a step of a series of patches.
     pub step: Option<PatchStep>,
 }
 
@@ -33,26 +33,26 @@ pub struct PatchStep {
     pub patch: String,
 }
 
-/// Which figures of a workload count.
+/// The figures of a workload that count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadReading {
     /// The rows of its tables on which verdicts rest ([`WorkloadReading::covers`]); if empty, those that the
     /// manifest names.
     pub primary: Vec<String>,
-    /// Phases left out of its tables of counters; `None` for those that the manifest says only prepare.
+    /// Phases left out of its tables of counters; `None` for the phases that only prepare, by the manifest.
     pub left_out: Option<Vec<String>>,
 }
 
 impl Reading {
-    /// Without axes, and as the manifests say.
+    /// The reading without axes, and as manifests say.
     pub const USUAL: &Self = &Self { variants: BTreeMap::new(), workloads: BTreeMap::new() };
 
-    /// How a variant is read.
+    /// The reading of a variant.
     pub fn variant(&self, variant: &Variant) -> &VariantReading {
         self.variants.get(variant.short_name()).unwrap_or(VariantReading::USUAL)
     }
 
-    /// How a workload is read.
+    /// The reading of a workload.
     pub fn workload(&self, used: &WorkloadUse) -> &WorkloadReading {
         self.workloads.get(&used.manifest.name).unwrap_or(WorkloadReading::USUAL)
     }
@@ -82,8 +82,8 @@ impl WorkloadReading {
             }
     }
 
-    /// Whether `chosen` selects a row: by its name, or by a prefix of it that ends before a `-`. A `*`
-    /// matches anything.
+    /// Whether `chosen` selects a row by its name, or by a prefix of the name that ends before a `-`. A `*` matches
+    /// anything.
     pub fn covers(chosen: &str, row: &str) -> bool {
         matches(chosen, row) || matches(&format!("{chosen}-*"), row)
     }

@@ -14,10 +14,10 @@ pub enum Swap {
     File {
         /// The disk's number.
         disk: usize,
-        /// Its size.
+        /// The size of the file.
         size: Bytes,
     },
-    /// The whole of a raw disk.
+    /// A whole raw disk.
     Disk {
         /// The disk's number.
         disk: usize,
@@ -33,7 +33,7 @@ pub enum Swap {
 }
 
 impl Swap {
-    /// The raw disk that it uses, if any.
+    /// The number of the raw disk that it uses, if any.
     pub fn taken(&self) -> Option<usize> {
         match self {
             Self::Disk { disk } => Some(*disk),

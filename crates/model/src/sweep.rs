@@ -10,28 +10,28 @@ use crate::{Experiment, Topology, Variant};
 pub struct Point {
     /// The name that its variant has at all points.
     pub variant: String,
-    /// What differs from point to point, as the experiment file calls it.
+    /// The key that differs from point to point, as in the experiment file.
     pub key: String,
-    /// Its value.
+    /// The key's value at this point.
     pub value: String,
-    /// What the value does.
+    /// The effect of the value.
     pub change: PointChange,
 }
 
-/// What the value of a point changes.
+/// The effect of a point's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PointChange {
-    /// The machine.
+    /// It replaces the topology of the machine by this one.
     Topology(Topology),
-    /// The end of the variant's command line, which has these words already.
+    /// It adds these words to the end of the variant's command line. The stored command line has them already.
     Cmdline(String),
-    /// The parameter [`Point::key`] of the workload with this name.
+    /// It sets the parameter [`Point::key`] of the workload with this name.
     Parameter(String),
 }
 
 impl Point {
-    /// Its name, such as `memory=1G`.
+    /// The point's name, such as `memory=1G`.
     pub fn name(&self) -> String {
         match self.value.is_empty() {
             true => format!("no {}", self.key),
@@ -41,7 +41,7 @@ impl Point {
 }
 
 impl Experiment {
-    /// The names of the points of its sweep, in order; none if it is not a sweep.
+    /// The names of the points of its sweep, in order; empty if it is not a sweep.
     pub fn points(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.variants.iter().filter_map(|variant| Some(variant.point.as_ref()?.name()))

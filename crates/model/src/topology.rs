@@ -29,31 +29,31 @@ pub struct CpuSet(pub Vec<u32>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// CPUs of this node; left out for a node with memory only.
+    /// CPUs of this node; empty for a node with memory only.
     #[serde(default)]
     pub cpus: CpuSet,
     /// Memory of this node, in multiples of 128 MiB.
     pub memory: Bytes,
-    /// ACPI SLIT distances to every node in order, 10 to itself. Left out: 20 to all others.
+    /// ACPI SLIT distances to every node in order, 10 to itself. If empty, the distance to all others is 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<u8>,
 }
 
-/// The CPUs and memory of a machine. All of them belong to a node.
+/// The CPUs and memory of a machine. Each of them belongs to a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// The nodes in order of their numbers; empty only if nothing is known of the machine.
     pub nodes: Vec<Node>,
 }
 
-/// Why a topology is invalid, which key is at fault, and what to do.
+/// The error that a topology is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
     /// The key of the experiment file at fault.
     pub key: TopologyKey,
-    /// What is wrong.
+    /// The mistake in words.
     pub problem: String,
-    /// What to do.
+    /// The remedy in words.
     pub hint: String,
 }
 
@@ -62,7 +62,7 @@ pub struct TopologyError {
 pub enum TopologyKey {
     /// The CPUs of all nodes.
     Cpus,
-    /// The memory of all nodes.
+    /// The total memory of all nodes.
     Memory,
     /// The number of nodes, or the list of them.
     Nodes,
@@ -172,13 +172,13 @@ impl Topology {
         homes
     }
 
-    /// The distance from one node to another, as given or ACPI's default.
+    /// The distance from one node to another: the given one, or ACPI's default.
     pub fn distance(&self, from: usize, to: usize) -> u8 {
         let custom = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
         self.nodes[from].distances.get(to).copied().unwrap_or(custom)
     }
 
-    /// Checks that the topology is valid. The error is the first thing that is wrong with it.
+    /// Checks that the topology is valid. The error is the first mistake.
     pub fn check(&self) -> Result<(), TopologyError> {
         if self.nodes.is_empty() || self.nodes.len() > MAX_NODES {
             let problem = format!("{} nodes", self.nodes.len());

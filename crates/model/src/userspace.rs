@@ -10,7 +10,7 @@ pub struct UserspaceLock {
     pub architecture: String,
     /// The suites that they were taken from.
     pub suites: Vec<String>,
-    /// When the package lists of these suites were fetched, in seconds since 1970 ([`UserspaceLock::day`]).
+    /// The time when the package lists of these suites were fetched, in seconds since 1970 ([`UserspaceLock::day`]).
     pub taken: u64,
     /// The packages, sorted by name.
     #[serde(rename = "package")]
@@ -37,8 +37,8 @@ pub struct LockedPackage {
 const FIRST_DAY: u64 = 1_104_537_600;
 
 impl UserspaceLock {
-    /// A time in seconds since 1970 at which the suites had these packages. None if unknown: an unset
-    /// clock, or a file copied without its time stamp, gives 1970.
+    /// A time at which the suites had these packages, in seconds since 1970. `None` if it is unknown: an unset clock,
+    /// or a file copied without its time stamp, gives 1970.
     pub fn day(&self) -> Option<u64> {
         Some(self.taken).filter(|taken| *taken >= FIRST_DAY)
     }

@@ -1,4 +1,4 @@
-//! Text from anywhere, made fit to be printed.
+//! Makes text of any origin safe to print.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ fn is_hidden(letter: char) -> bool {
     }
 }
 
-/// `text` with hidden letters as `\u001b`. Within a string of JSON or TOML this is the same letter, so a document keeps
-/// its meaning.
+/// `text` with hidden letters escaped, as in `\u001b`. In a string of JSON or TOML the escape means the same letter,
+/// so a document keeps its meaning.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -30,9 +30,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A text as a cell of CSV that a spreadsheet shows as it is. Ends of lines and other hidden letters are escaped with a
-/// backslash, and so is the backslash. A text that a spreadsheet would take for a formula, or that begins with `'`, gets
-/// a `'` in front (<https://owasp.org/www-community/attacks/CSV_Injection>).
+/// A text as a cell of CSV that a spreadsheet shows unchanged. Ends of lines and other hidden letters are escaped
+/// with a backslash, and so is the backslash. A text that a spreadsheet would take for a formula, or that begins with
+/// `'`, gets a `'` in front (<https://owasp.org/www-community/attacks/CSV_Injection>).
 pub fn csv_text(text: &str) -> Cow<'_, str> {
     const FORMULA: [char; 9] =
         ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\''];

@@ -38,19 +38,19 @@ pub struct Metric {
     pub name: String,
     /// Its unit, such as `s`.
     pub unit: String,
-    /// The good direction; none for a figure that is only informative, such as CPU percent.
+    /// The good direction; `None` for a figure that is only informative, such as CPU percent.
     #[serde(default)]
     pub better: Option<Better>,
-    /// The appropriate mean.
+    /// The mean that is appropriate for its values.
     pub mean: Mean,
-    /// Whether verdicts rest on it. If a workload marks no metric, its first one with a good direction is
-    /// primary ([`Manifest::is_primary`]).
+    /// Whether verdicts rest on it. If a workload marks no metric, the first metric with a good direction is primary
+    /// ([`Manifest::is_primary`]).
     #[serde(default, skip_serializing_if = "is_default")]
     pub primary: bool,
     /// The rows of its tables.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: Rows,
-    /// Decimals in its tables; if none, chosen by the size of the figures.
+    /// Number of decimals in its tables; `None` if the size of the figures decides.
     #[serde(default, skip_serializing_if = "is_default")]
     pub decimals: Option<u8>,
     /// Whether the samples of an iteration are taken concurrently, such as one by each thread. Their order
@@ -108,11 +108,11 @@ pub struct Manifest {
     /// another one.
     #[serde(default, skip_serializing)]
     pub program: Option<PathBuf>,
-    /// Parameters.
+    /// The parameters by name, with their defaults.
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,
-    /// Phases that only prepare the measurement or clean up after it; an empty name stands for time outside
-    /// any phase, a `*` for anything. Tables of counters leave them out by default.
+    /// Phases that only prepare the measurement or clean up after it. An empty name stands for the time outside
+    /// phases, a `*` for anything. Tables of counters leave them out by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
     /// Names of the user's programs, for a workload that can run several from one directory. A parameter's
@@ -120,10 +120,10 @@ pub struct Manifest {
     /// Their paths in the guest, separated by commas, are `{program}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binaries: Option<String>,
-    /// Kernel modules that the program needs: the kernel's, or ours, which are built for each kernel.
+    /// Kernel modules that the program needs: the kernel's own modules, or ours, which are built for each kernel.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// The fewest NUMA nodes it works on; 0 for any number.
+    /// The smallest number of NUMA nodes that it works on; 0 for any number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nodes: u32,
     /// Whether it needs swap space.
@@ -140,7 +140,7 @@ pub struct Manifest {
     /// The program's working directory in the guest; empty for the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
-    /// What it measures, in the order of the tables.
+    /// The metrics, in the order of the tables.
     pub metrics: Vec<Metric>,
 }
 
@@ -149,9 +149,10 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Manifest {
-    /// The same without what only affects how its figures are read. Two that are equal run alike, and their
-    /// figures have the same meaning. A manifest has both, because it is one file, whose metrics have names and units,
-    /// which the program reports, beside directions, means and rows, which only tables use.
+    /// The manifest without the fields that only affect how its figures are read. Workloads whose manifests are equal
+    /// without them run alike, and their figures have the same meaning. A manifest has both kinds of fields because
+    /// it is one file: the program reports the names and units of metrics, and only tables use directions, means and
+    /// rows.
     pub fn as_run(&self) -> Self {
         let as_run = |metric: &Metric| Metric {
             name: metric.name.clone(),
@@ -174,7 +175,7 @@ impl Manifest {
         self.preparation.iter().any(|named| matches(named, phase))
     }
 
-    /// Whether verdicts rest on `metric`: those marked so, or else the first that has a good
+    /// Whether verdicts rest on `metric`. Marked metrics are primary, or else the first one that has a good
     /// direction.
     pub fn is_primary(&self, metric: &Metric) -> bool {
         match self.metrics.iter().any(|metric| metric.primary) {
