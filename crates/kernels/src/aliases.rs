@@ -1,5 +1,5 @@
-//! Keeps aliases: which kernel a request was resolved to. `debian:6.1` remains the same kernel when the
-//! archive changes, until it is added again. The same holds for the image of a list of packages.
+//! Keeps aliases, which say to which kernel a request was resolved. `debian:6.1` remains the same kernel when the
+//! archive changes, until it is added again. Aliases of lists of packages refer to images in the same way.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What of kernels and packages depends on the guest's architecture.
+//! The properties of kernels and packages that depend on the guest's architecture.
 
 mod x86_64;
 

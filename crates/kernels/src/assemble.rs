@@ -45,7 +45,7 @@ pub(crate) struct Parts {
     pub map: Option<PathBuf>,
     /// The list of files of the source that the build read.
     pub inputs: Option<PathBuf>,
-    /// Where the fields of a task are, if known.
+    /// The offsets of the fields of a task, if known.
     pub tasks: Option<TaskLayout>,
     /// Whether it was built here from source.
     pub built: bool,
@@ -91,9 +91,8 @@ impl Parts {
         Ok(Self { release, image, config, modules, ..Self::default() })
     }
 
-    /// Moves the parts into `home`, an empty directory, and creates the other files. The paths in the
-    /// returned
-    /// kernel are relative to `home`.
+    /// Moves the parts into `home`, an empty directory, and creates the other files. The paths in the returned kernel
+    /// are relative to `home`.
     pub fn settle(
         self,
         home: &Path,
@@ -181,9 +180,9 @@ fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
     Ok(modules)
 }
 
-/// Leaves only directories and regular files in a directory, without setuid, setgid and sticky bits. Links of a
-/// package can lead anywhere, also in circles, and nothing of a kernel needs them. Fails when it has more files, or is
-/// deeper, than that of any kernel.
+/// Removes everything but directories and regular files from a directory, and clears setuid, setgid and sticky bits.
+/// Links of a package can lead anywhere, also in circles, and kernels need none. Fails when there are more than
+/// [`MAX_FILES`] files, or directories are nested deeper than [`MAX_DEPTH`].
 pub(crate) fn make_plain(root: &Path) -> Result<(), Error> {
     let too_much =
         |problem: &str| Err(Error::NoKernel { path: root.to_owned(), problem: problem.to_owned() });
@@ -244,7 +243,7 @@ pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Copies a directory of modules, without links: `build` and `source` point to the tree where the kernel was
+/// Copies a directory of modules without links. The links `build` and `source` point to the tree where the kernel was
 /// built.
 pub(crate) fn copy_modules(from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(to).doing("create", to)?;

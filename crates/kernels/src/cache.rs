@@ -20,8 +20,8 @@
 //! lock                        held during every change
 //! ```
 //!
-//! A kernel or an image is made in `tmp` and renamed into its place when it is complete. So readers need no
-//! lock and never see half of one.
+//! A kernel or an image is made in `tmp`, and renamed into its place when it is complete. So readers need no lock,
+//! and never see an incomplete one.
 
 mod out_of_tree;
 mod own;
@@ -56,7 +56,7 @@ const SCHEMA: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
-    /// Whether it waits for other processes.
+    /// Whether it waits for locks that other processes hold.
     waits: bool,
 }
 
@@ -80,7 +80,7 @@ impl Cache {
         Self { root: root.into(), waits: true }
     }
 
-    /// The same cache, but what needs a lock that another process holds fails with [`Error::Locked`].
+    /// The same cache, in which calls that need a lock of another process fail with [`Error::Locked`].
     #[must_use]
     pub fn without_waiting(self) -> Self {
         Self { waits: false, ..self }
@@ -96,11 +96,11 @@ impl Cache {
         &self.root
     }
 
-    /// Adds a kernel and returns it as it is in the cache. `say` gets a line for each long step.
+    /// Adds a kernel, and returns its record in the cache. `say` gets a line for each long step.
     ///
-    /// The version by which a Debian kernel was requested becomes its alias, and refers to the same kernel
-    /// until it is added again. Fails when the kernel is not available, or another one has its name. Then the
-    /// cache is unchanged.
+    /// The version by which a Debian kernel was requested becomes its alias, which refers to the same kernel until it
+    /// is added again. Fails when the kernel is not available, or another one has its name. Then the cache is
+    /// unchanged.
     pub fn add(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let _lock = self.lock(say)?;
         self.add_locked(request, say)
@@ -232,7 +232,7 @@ impl Cache {
         let found = debian::find(&self.apt(), version, suite, say)?;
         let kernel = match self.read(found.release())? {
             Some(kernel) if found.is_origin(&kernel.origin) => kernel,
-            Some(other) => return Err(taken(other)),
+            Some(other) => return Err(name_taken(other)),
             None => {
                 let stage = self.stage()?;
                 let tree = stage.path().join("tree");
@@ -292,14 +292,14 @@ impl Cache {
                 say(&format!("{name} is already in the cache with the same files"));
                 return Ok(same);
             }
-            Some(other) => return Err(taken(other)),
+            Some(other) => return Err(name_taken(other)),
             None => {}
         }
         write_record(&home, kernel)?;
         let place = self.home(&name);
         fs::create_dir_all(self.kernels()).doing("create", &self.kernels())?;
         if place.exists() {
-            // Without its record it is no kernel.
+            // A directory without a record is not a kernel.
             fs::rename(&place, stage.path().join("damaged")).doing("remove", &place)?;
         }
         fs::rename(&home, &place).doing("create", &place)?;
@@ -382,7 +382,7 @@ fn alias(version: &str) -> String {
     format!("{DEBIAN}{version}")
 }
 
-fn taken(other: Kernel) -> Error {
+fn name_taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
 }
 
@@ -399,7 +399,7 @@ fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
     whole(home)
 }
 
-/// Syncs all files of a directory to the disk.
+/// Syncs all files below a directory to the disk.
 fn whole(home: &Path) -> Result<(), Error> {
     let directory = File::open(home).doing("open", home)?;
     rustix::fs::syncfs(&directory).map_err(io::Error::from).doing("write to disk", home)

@@ -1,5 +1,5 @@
-//! Computes and checks digests of all files of a cached kernel before it is booted, and of other files that a start
-//! needs. Lists are in the format of `sha256sum`, so `sha256sum -c sha256sums` checks them too.
+//! Computes digests of all files of a cached kernel, and checks them before it is booted. Also checks other files
+//! that a run needs. Lists are in the format of `sha256sum`, so `sha256sum -c sha256sums` checks them too.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,11 +21,12 @@ const UNFINISHED: &str = "sha256sums.new";
 pub(crate) const EXTERNAL: &str = "external";
 /// The file whose modification time tells when the kernel was last used.
 pub(crate) const USED: &str = "used";
-/// What is said of a kernel's file that is not what was recorded, and of a file that is not what was built.
+/// Messages for a kernel's file whose content was not recorded, and for a program of ours whose content was not
+/// built.
 const CHANGED: &str = "it has changed since it was added: its SHA-256 differs";
 const NOT_AS_LISTED: &str = "its SHA-256 is not the one in sha256sums beside it";
 
-/// Why a file is not what it should be.
+/// A file whose content is not the recorded one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct Damaged {
@@ -60,8 +61,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written.and_then(|()| fs::rename(&new, path)).doing("write", path)
 }
 
-/// Checks that no file of a kernel has changed since it was added: all files of its directory are in the list and
-/// have its digests, and what the kernel's record says of its files is true. Reads each file once.
+/// Checks that no file of a kernel has changed since it was added: the list has all files of the directory and their
+/// digests, and the digests in the kernel's record are the same. Reads each file once.
 pub(crate) fn check(home: &Path, kernel: &Kernel) -> Result<(), Error> {
     let home = &std::path::absolute(home).doing("find", home)?;
     let damaged = |Damaged { path, problem }| damaged(&path, &kernel.name, problem);
@@ -94,10 +95,11 @@ pub(crate) fn check(home: &Path, kernel: &Kernel) -> Result<(), Error> {
     }
 }
 
-/// Checks files of a directory, which its list of digests must have.
+/// Checks files of a directory against its list of digests, which must have all of them.
 ///
 /// # Errors
-/// The list, if it is missing or damaged; or the first file that it lacks, or that is missing or has changed.
+/// The list, if it is missing or damaged, or else the first file that the list lacks, or that is missing or has
+/// changed.
 pub fn check_files(directory: &Path, names: &[&str]) -> Result<(), Damaged> {
     let listed = read(directory)?;
     for name in names {

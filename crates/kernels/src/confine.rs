@@ -1,8 +1,9 @@
 //! Runs the programs of a kernel's own build without network, and with the home directory and the cache read-only.
-//! They do what the source's Makefiles say. Where the host does not allow it they run like any program of the user.
+//! These programs do what the source's Makefiles say. If the host does not allow the confinement, they run like any
+//! program of the user.
 //!
-//! This guards against mistakes and simple malice. It is no jail: the programs can read what the user can read, and
-//! write what the user can write elsewhere.
+//! This protects against mistakes and simple malice. It is not a jail: the programs can read everything that the user
+//! can read, and write elsewhere what the user can write.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,22 +13,23 @@ use std::sync::OnceLock;
 
 use crate::tool::{Tool, is_installed};
 
-/// Makes the directories up to the first `:` mounts of their own, those up to the second one read-only with all that is
-/// below and not such a mount, and runs the rest without the right to undo that.
+/// A script. It makes each directory before the first `:` a mount of its own, makes those before the second `:`
+/// read-only with everything below that is not such a mount, and runs the other words without the right to undo this.
 const MOUNT: &str = "while [ \"$1\" != : ]; do mount --bind \"$1\" \"$1\" || exit; shift; done; shift; \
      while [ \"$1\" != : ]; do mount --rbind \"$1\" \"$1\" && \
      mount -o remount,bind,ro,nosuid,nodev \"$1\" || exit; shift; done; shift; \
      exec setpriv --no-new-privs --bounding-set=-sys_admin,-sys_ptrace,-sys_module -- \"$@\"";
-/// Succeeds if the directories up to the first `:` can be written to, and those up to the second one cannot.
+/// A script. It succeeds if the directories before the first `:` can be written to, and those before the second `:`
+/// cannot.
 const PROBE: &str = "while [ \"$1\" != : ]; do test -w \"$1\" || exit; shift; done; shift; \
      while [ \"$1\" != : ]; do test ! -w \"$1\" || exit; shift; done";
-/// The last options of bwrap(1). As root its programs would keep the right to undo mounts.
+/// The last options of bwrap(1). Without dropping the capability, programs of root could undo the mounts.
 const BWRAP: [&str; 5] =
     ["--unshare-net", "--die-with-parent", "--cap-drop", "CAP_SYS_ADMIN", "--"];
-/// Where compilers put temporary files.
+/// The directory in which compilers put temporary files.
 const TEMPORARY: &str = "/tmp";
 
-/// What works on this host; the error is why nothing does.
+/// The way that works on this host. The error is why none does.
 static WAY: OnceLock<Result<Way, String>> = OnceLock::new();
 
 /// A program that confines another.
@@ -41,8 +43,9 @@ enum Way {
     Bwrap,
 }
 
-/// The words before a command that confine it, none if that does not work here. In the home directory and the cache
-/// only the directories `writable`, which exist, can be written to. Tells `say` once in a process why it does not work.
+/// The words before a command that confine it; empty if confinement does not work here. In the home directory and the
+/// cache, the command can write only to the directories `writable`, which must exist. `say` gets the reason once per
+/// process if confinement does not work.
 pub(crate) fn words(cache: &Path, writable: &[&Path], say: &dyn Fn(&str)) -> Vec<OsString> {
     let places = Places {
         writable: writable.iter().filter_map(|path| path.canonicalize().ok()).collect(),
@@ -63,7 +66,7 @@ pub(crate) fn words(cache: &Path, writable: &[&Path], say: &dyn Fn(&str)) -> Vec
     }
 }
 
-/// A command for a program behind [`words`].
+/// A command that runs a program confined by [`words`].
 pub(crate) fn command(tool: &Tool, words: &[OsString]) -> Command {
     let plain = tool.command();
     let Some((first, rest)) = words.split_first() else { return plain };
@@ -73,14 +76,14 @@ pub(crate) fn command(tool: &Tool, words: &[OsString]) -> Command {
     command
 }
 
-/// The directories that can be made read-only: not `/`, nor where compilers must write.
+/// The directories to make read-only. `/`, and directories in which compilers must write, are left out.
 fn read_only(home: Option<OsString>, cache: &Path) -> Vec<PathBuf> {
     let places = [home.map(PathBuf::from).unwrap_or_default(), cache.to_owned()].into_iter();
     let places = places.filter_map(|path| path.canonicalize().ok());
     places.filter(|path| !Path::new(TEMPORARY).starts_with(path)).collect()
 }
 
-/// Absolute paths without links.
+/// The directories that matter, as absolute paths without links.
 struct Places {
     writable: Vec<PathBuf>,
     read_only: Vec<PathBuf>,
@@ -132,7 +135,7 @@ impl Places {
             .flatten()
     }
 
-    /// Whether it works. The error is the program's message.
+    /// Tries whether a way works. The error is the program's message.
     fn probe(&self, way: Way) -> Result<(), String> {
         let words = self.words(way);
         let name = words[0].to_string_lossy().into_owned();
@@ -157,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// Each way that works here is tried out, also where the first one would be taken.
+    /// Each way that works here is tried, not only the first one.
     #[test]
     fn only_what_is_named_can_be_written_to_and_there_is_no_network() {
         let directory = tempfile::tempdir().unwrap();

@@ -32,8 +32,8 @@ use crate::Error;
 use crate::error::Doing;
 use crate::tool::DPKG_DEB;
 
-/// Groups of suites, searched in order until one has the requested kernel, so that not all lists (10 MB for a
-/// release) are fetched each time.
+/// Groups of suites. They are searched in order until one has the requested kernel, so that not all lists (10 MB for
+/// a release) are fetched each time.
 const GROUPS: [&[&str]; 4] = [
     &["bookworm", "bookworm-security", "bookworm-backports"],
     &["trixie", "trixie-security", "trixie-backports"],
@@ -54,18 +54,18 @@ pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Lists are not fetched twice within this time, even if the wanted kernel is missing.
 const JUST_NOW: Duration = Duration::from_secs(600);
 
-/// The package version in an origin that [`Found::origin`] wrote; `None` for other origins.
+/// The package version in an origin that [`KernelInSuite::origin`] wrote; `None` for other origins.
 pub(crate) fn version_of(origin: &str) -> Option<&str> {
     Some(origin.strip_prefix("Debian ")?.split_once(", ")?.0)
 }
 
-/// A kernel in the archive.
-pub(crate) struct Found {
+/// A kernel that a suite of the archive has.
+pub(crate) struct KernelInSuite {
     suite: Suite,
     release: Release,
 }
 
-impl Found {
+impl KernelInSuite {
     /// The output of `uname -r`.
     pub fn release(&self) -> &str {
         &self.release.name
@@ -102,7 +102,7 @@ pub(crate) fn find(
     wanted: &str,
     suite: Option<&str>,
     say: &dyn Fn(&str),
-) -> Result<Found, Error> {
+) -> Result<KernelInSuite, Error> {
     let given = suite.as_slice();
     let groups: &[&[&str]] = match wanted {
         _ if suite.is_some() => &[given],
@@ -133,15 +133,15 @@ struct Search<'a> {
     say: &'a dyn Fn(&str),
     /// The series of all kernels found.
     known: BTreeSet<String>,
-    /// Why a suite was skipped.
+    /// The error because of which a suite was skipped.
     failure: Option<Error>,
 }
 
 impl Search<'_> {
-    /// The preferred one of the requested kernels in a group of suites, with lists no older than `age`. If
-    /// lists cannot be fetched, the previous ones are used.
-    fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<Found>, Error> {
-        let mut matches: Vec<Found> = Vec::new();
+    /// The preferred kernel among the requested ones in a group of suites, with lists no older than `age`. If lists
+    /// cannot be fetched, the previous ones are used.
+    fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<KernelInSuite>, Error> {
+        let mut matches: Vec<KernelInSuite> = Vec::new();
         for name in names {
             let suite = Suite::open(self.directory, name)?;
             match suite.update(age, self.say) {
@@ -154,7 +154,7 @@ impl Search<'_> {
             for release in releases::releases(&suite.kernel_packages()?) {
                 self.known.insert(release.series());
                 if release.is(self.wanted) {
-                    matches.push(Found { suite: suite.clone(), release });
+                    matches.push(KernelInSuite { suite: suite.clone(), release });
                 }
             }
         }

@@ -109,7 +109,7 @@ pub enum Error {
     Request {
         /// The request.
         text: String,
-        /// What a valid one looks like.
+        /// The form of a valid request.
         hint: String,
     },
     /// The archive lacks the kernel.
@@ -130,7 +130,7 @@ pub enum Error {
         /// apt's message.
         problem: String,
     },
-    /// Not a valid package name.
+    /// A word is not a valid package name.
     #[error("`{0}` is not the name of a package, which has lower-case letters, digits and + - .")]
     PackageName(String),
     /// The image of a user space cannot be made.
@@ -243,7 +243,7 @@ impl Error {
     }
 }
 
-/// What to remove if a record is invalid. The aliases are a file of the cache's own directory.
+/// The words for what to remove if a record is invalid. The aliases are a file of the cache's own directory.
 fn to_remove(record: &Path) -> &'static str {
     match record.ends_with("aliases.json") {
         true => "this file, then add kernels by their versions again",
@@ -253,7 +253,7 @@ fn to_remove(record: &Path) -> &'static str {
 
 /// Adds the failed operation and its file to an I/O error.
 pub(crate) trait Doing<T> {
-    /// Used as "cannot `doing`".
+    /// Converts an I/O error. Messages say "cannot `doing`".
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Error>;
 }
 

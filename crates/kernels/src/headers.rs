@@ -1,6 +1,6 @@
-//! Copies the headers of a user's kernel: the part of its build tree, or of an installed headers package,
-//! that is needed to build modules. The cache keeps a copy, because the next build changes the tree. It has
-//! the files that `scripts/package/install-extmod-build` puts into packages.
+//! Copies the headers of a user's kernel: the part of its build tree, or of an installed headers package, that is
+//! needed to build modules. The cache keeps a copy, because the next build changes the tree. The copy has the files
+//! that `scripts/package/install-extmod-build` puts into packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 2 << 30;
 const MAX_DEPTH: usize = 24;
 /// The largest size of a small file, such as one with the release.
 const MAX_TEXT: u64 = 16 << 20;
-/// Links in this directory point back to directories of the tree.
+/// A directory that is left out, because its links point back to directories of the tree.
 const PRUNED: &str = "scripts/dtc/include-prefixes";
 /// Needed files outside `include` and `scripts`.
 const FILES: [&str; 7] = [

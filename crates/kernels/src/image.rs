@@ -5,8 +5,8 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, SectionFlags};
 use sha2::{Digest, Sha256};
 
-/// Sections that make no difference until an assertion fails: the build ID, and the file and line of each assertion
-/// (`struct bug_entry`, `include/asm-generic/bug.h`).
+/// Sections that do not affect execution until an assertion fails: the build ID, and the file and line of each
+/// assertion (`struct bug_entry`, `include/asm-generic/bug.h`).
 const INDIFFERENT: [&str; 2] = [".notes", "__bug_table"];
 
 /// Whether the file is an ELF file, as `vmlinux` is.
@@ -14,8 +14,8 @@ pub fn is_elf(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF")
 }
 
-/// SHA-256 of the code and data that are loaded from a `vmlinux`. Two kernels with the same one run alike. They can
-/// differ in the build ID, and in the lines of their assertions. `None` if the file has no sections.
+/// SHA-256 of the code and data that are loaded from a `vmlinux`. Two kernels with the same digest run alike, but can
+/// differ in the build ID and in the lines of their assertions. `None` if the file has no sections.
 pub fn loaded(vmlinux: &[u8]) -> Option<String> {
     let file = ElfFile64::<Endianness>::parse(vmlinux).ok()?;
     let (mut digest, mut is_empty) = (Sha256::new(), true);

@@ -1,4 +1,4 @@
-//! Reads files that the user named: regular files up to a size limit, and packages. Reads files of the cache.
+//! Reads files that the user named (regular files up to a size limit, and packages) and files of the cache.
 
 use std::fs::{self, FileType};
 use std::io::{self, ErrorKind, Read};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::error::Doing;
 
-/// Reads a regular file of at most `limit` bytes. Fails when it does not exist, cannot be opened, is not a
-/// regular file, or is larger. It is not read then.
+/// Reads a regular file of at most `limit` bytes. Fails, without reading it, when it does not exist, cannot be
+/// opened, is not a regular file, or is larger.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
     let unreadable = |error| wrong(format!("cannot be read: {error}"));
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Reads a file of the cache. Fails when it is not a regular file: opening a FIFO would block.
+/// Reads a file of the cache. Fails when it is not a regular file, because opening a FIFO would block.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let found = fs::metadata(path)?;
     if !found.is_file() {

@@ -1,8 +1,8 @@
-//! Prepares kernels for the machines: fetches them from Debian or takes them from files, keeps them in a
-//! cache, and prepares them for boot (uncompressed image, chosen modules, our own modules, initramfs). Also
-//! makes user space from packages for workloads that need it, and builds kernels from source. The only
-//! programs it runs are apt's, `dpkg-deb`, `tar`, `depmod`, `git`, and `make` with a compiler, which is confined if
-//! the host allows it. It boots nothing.
+//! Prepares kernels for the machines: fetches them from Debian or takes them from files, keeps them in a cache, and
+//! prepares them for boot (uncompressed image, chosen modules, our own modules, initramfs). Also makes user space
+//! from packages for workloads that need it, and builds kernels from source. The only programs that it runs are
+//! apt's, `dpkg-deb`, `tar`, `depmod`, `git`, and `make` with a compiler, which is confined if the host allows it. It
+//! boots nothing.
 
 mod aliases;
 pub mod arch;

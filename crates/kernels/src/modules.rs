@@ -14,7 +14,7 @@ use crate::compressed::Format;
 const LIMIT: usize = 256 << 20;
 /// The mark of modules from the kernel's own build.
 const IN_TREE: &[u8] = b"intree=Y";
-/// The prefix of the release and the other properties that must match between kernel and module.
+/// The prefix of a module's string with the release and other properties, which must match those of the kernel.
 const VERMAGIC: &[u8] = b"vermagic=";
 
 /// A module to load.
@@ -134,7 +134,7 @@ pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module
     let builtin: HashSet<String> = builtin.lines().map(name).collect();
     for wanted in wanted {
         let wanted = wanted.as_ref();
-        let found = builtin.contains(&name(wanted)) || choice.take(&name(wanted));
+        let found = builtin.contains(&name(wanted)) || choice.add(&name(wanted));
         if !found {
             return Err(Error::Unknown { kernel: kernel.name.clone(), module: wanted.to_owned() });
         }
@@ -240,30 +240,30 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Adds a module after its dependencies. False if no module has this name.
-    fn take(&mut self, name: &str) -> bool {
+    /// Adds a module after its dependencies. Returns false if no module has this name.
+    fn add(&mut self, name: &str) -> bool {
         let Some((file, needed)) = self.files.get(name).cloned() else {
             return false;
         };
         if self.begun.insert(name.to_owned()) {
             let Soft { before, after } = self.soft.get(name).cloned().unwrap_or_default();
-            self.take_soft(&before);
+            self.add_soft(&before);
             for needed in &needed {
-                self.take(needed); // depmod lists only files that it found
+                self.add(needed); // depmod lists only files that it found
             }
             let path = self.directory.join(file);
             self.modules.push(Module { name: name.to_owned(), path, optional: true });
-            self.take_soft(&after);
+            self.add_soft(&after);
         }
         true
     }
 
-    /// Adds these modules as far as they exist, by name or else by alias.
-    fn take_soft(&mut self, names: &[String]) {
+    /// Adds those of these modules that exist, by name or else by alias.
+    fn add_soft(&mut self, names: &[String]) {
         for name in names {
-            if !self.take(name) {
+            if !self.add(name) {
                 for module in self.aliases.get(name).cloned().unwrap_or_default() {
-                    self.take(&module);
+                    self.add(&module);
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! Builds our own out-of-tree modules with the headers of a kernel and the kernel's own build system
 //! (`Documentation/kbuild/modules.rst`).
 //!
-//! The compiler is the host's, of the kind with which the kernel was built. The programs of the kernel's build
-//! come from its packages and need the C library with which they were linked. Therefore each is replaced by a
-//! script that starts it with the dynamic linker of the unpacked tree (ld.so(8)). The host needs only a
-//! compiler and `make`, and no privileges.
+//! The compiler is the host's, of the same kind as the one that built the kernel. The programs of the kernel's build
+//! come from its packages and need the C library with which they were linked. Therefore each is replaced by a script
+//! that starts it with the dynamic linker of the unpacked tree (ld.so(8)). The host needs only a compiler and `make`,
+//! and no privileges.
 //!
 //! A failure of the host is an error. The kernel is the cause only if a working compiler rejects the source
 //! with the kernel's own headers.
@@ -49,7 +49,7 @@ const ARGUMENTS: [&str; 5] = [
     "CONFIG_MODULE_COMPRESS=",
 ];
 
-/// Some programs of the packages only start another one for the architecture. These are the suffixes of the
+/// Some programs of the packages only start another program for the architecture. These are the suffixes of the
 /// programs for x86-64.
 const VARIANTS: [&str; 2] = ["real-lsb-64", "real-x86"];
 
@@ -166,7 +166,7 @@ fn is_plain(path: &Path) -> Result<bool, Error> {
     Ok(path.as_os_str().as_bytes().iter().all(is_plain))
 }
 
-/// What compiles modules.
+/// A compiler for modules.
 struct Toolchain {
     tool: Tool,
     program: String,

@@ -30,7 +30,7 @@ const EXPORTS: [&str; 2] = ["__ksymtab", "__ksymtab_gpl"];
 /// each (`include/linux/export-internal.h`).
 const EXPORT: usize = 12;
 
-/// Checks that a configuration belongs to the kernel `release`. The error is the reason.
+/// Checks that a configuration belongs to the kernel `release`. The error says why it does not.
 pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     let head = |line: &'_ str| {
         let line = line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")?;
@@ -54,7 +54,7 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     if options.is_empty() {
         return Err("it has no line CONFIG_NAME=VALUE".into());
     }
-    // `scripts/setlocalversion` appends it.
+    // `scripts/setlocalversion` appends this text to the release.
     let local = options.get("LOCALVERSION").map_or("", |value| value.trim_matches('"'));
     if !release.contains(local) {
         return Err(format!(
@@ -77,8 +77,8 @@ fn is_version_of(version: &str, release: &str) -> bool {
     version.rsplit_once('.').is_some_and(|(series, _)| counted(series))
 }
 
-/// Checks that a `System.map` belongs to the kernel `release` in `vmlinux`: the addresses of its exported
-/// symbols and of its banner must agree. The error is the reason.
+/// Checks that a `System.map` belongs to the kernel `release` in `vmlinux`: the addresses of its exported symbols and
+/// of its banner must agree. The error says why it does not.
 pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
     let symbols = symbols(text)?;
     let is_at = |name: &str, address| symbols.get(name).map(|all| all.contains(&address));

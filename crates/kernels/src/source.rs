@@ -67,9 +67,9 @@ impl Source {
     }
 }
 
-/// What is said of a patch that cannot be applied.
+/// The message for a patch that cannot be applied, after its name.
 pub(crate) const NO_PATCH: &str = " does not apply: ";
-/// What is said of a patch whose changes are there.
+/// The message for a patch whose changes the source already has, after its name.
 pub(crate) const NO_CHANGE: &str = " changes nothing: the source already has its changes";
 
 /// Why a kernel cannot be built: a patch does not apply, an option is not possible, or the compiler rejects

@@ -131,9 +131,9 @@ pub(crate) fn llvm(suffix: &str) -> String {
     format!("LLVM={}", if suffix.is_empty() { "1" } else { suffix })
 }
 
-/// Messages of failures of the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,
-/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), git's for a full disk, the
-/// compiler's for lack of memory and for a signal, and ours for a signal.
+/// Messages of failures of the host (no space, no permission, killed). They are the C library's for ENOSPC, EDQUOT,
+/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), git's for a full disk, the compiler's for
+/// lack of memory and for a signal, and ours for a signal.
 const OF_HOST: [&str; 13] = [
     "No space left on device",
     "Out of diskspace",

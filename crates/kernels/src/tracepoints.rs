@@ -1,11 +1,11 @@
 //! Lists the tracepoints of a kernel that perf can count, from its `vmlinux`.
 //!
-//! The kernel has a `struct trace_event_call` for each (`include/linux/trace_events.h`). No symbols are needed to
-//! find them: the structure begins with an empty list head, followed by a pointer to the class, which begins with
-//! a pointer to the system's name, and by a pointer to the tracepoint, which begins with a pointer to its own
-//! name. Further on is a pointer to the format for printing, which begins with a quotation mark. Its offset
-//! depends on the version, but is the same for all tracepoints of a kernel. Those of system calls get their format
-//! only when the kernel starts. Tracepoints of modules are not found.
+//! The kernel has a `struct trace_event_call` for each tracepoint (`include/linux/trace_events.h`). No symbols are
+//! needed to find these structures. Each begins with an empty list head. A pointer to the class follows, which begins
+//! with a pointer to the system's name; then a pointer to the tracepoint, which begins with a pointer to the
+//! tracepoint's name. Further on is a pointer to the format for printing, which begins with a quotation mark. The
+//! offset of this pointer depends on the version, but is the same for all tracepoints of a kernel. Tracepoints of
+//! system calls get their format only when the kernel starts. Tracepoints of modules are not found.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use crate::error::Error;
 use crate::input;
 
-/// The kernel's addresses are in the upper half.
+/// The lowest address of the kernel, which is in the upper half of the address space.
 const LOWEST: u64 = 1 << 63;
 /// The largest `vmlinux`, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
 /// The longest name of a system or a tracepoint.
 const MAX_NAME: usize = 64;
-/// Where the format for printing may be.
+/// The possible offsets of the pointer to the format for printing.
 const FORMATS: std::ops::Range<usize> = 48..112;
 /// The system of tracepoints of system calls.
 const SYSTEM_CALLS: &str = "syscalls";
-/// What ftrace itself records has the same form, but cannot be counted.
+/// The prefix of ftrace's own records, which have the same form but cannot be counted.
 const OF_FTRACE: &str = "ftrace:";
-/// A kernel with tracepoints has more than this. What looks like fewer is something else.
+/// The fewest tracepoints of a kernel that has any. Fewer matches are other data.
 const FEWEST: usize = 16;
 const WORD: usize = 8;
 
@@ -93,7 +93,7 @@ impl<'a> Memory<'a> {
         bytes.get(usize::try_from(address - start).ok()?..)
     }
 
-    /// What a pointer at `address` points to.
+    /// The target of a pointer at `address`.
     fn behind(&self, address: u64) -> Option<u64> {
         word(self.at(address)?, 0).filter(|it| *it >= LOWEST)
     }
@@ -107,7 +107,7 @@ impl<'a> Memory<'a> {
         str::from_utf8(&bytes[..end]).ok().filter(|_| is_name)
     }
 
-    /// The offset of the format, if it has one, and the name, if `call` begins with such a structure.
+    /// If `call` begins with such a structure: the offset of its format, if it has one, and its name.
     fn tracepoint(&self, call: &[u8]) -> Option<(Option<usize>, String)> {
         let [0, 0, class, tracepoint] = [0, 1, 2, 3].map(|it| word(call, it * WORD).unwrap_or(1))
         else {
@@ -117,7 +117,7 @@ impl<'a> Memory<'a> {
             return None;
         }
         let system = self.name(self.behind(class)?)?;
-        // A system call's event has its name there itself.
+        // An event of a system call has a pointer to its name in place of the tracepoint.
         let named = self.behind(tracepoint).and_then(|name| self.name(name));
         let name = named.or_else(|| self.name(tracepoint))?;
         let listed = format!("{system}:{name}");
@@ -184,7 +184,7 @@ mod tests {
         let found = listed(&vmlinux(&[80; 20]));
         assert_eq!(found.len(), 20);
         assert!(found.contains(&"sys:event_7".to_owned()), "{found:?}");
-        // What has another form is not one.
+        // A structure with a format at another offset is not a tracepoint.
         let mut formats = [80; 21];
         formats[3] = 56;
         assert!(!listed(&vmlinux(&formats)).contains(&"sys:event_3".to_owned()));

@@ -1,6 +1,5 @@
-//! Makes user space for guests: Debian packages with their dependencies, unpacked into a read-only file
-//! system image. No program of the packages is run. The necessary parts of their installation scripts are
-//! done here.
+//! Makes user space for guests: Debian packages with their dependencies, unpacked into a read-only file system image.
+//! No program of the packages is run. This module does the necessary parts of their installation scripts.
 
 pub mod lock;
 mod tree;
@@ -39,7 +38,7 @@ pub struct Userspace {
     pub digest: String,
     /// Its packages, as `name=version` sorted by name.
     pub packages: Vec<String>,
-    /// The exact packages; old images lack it.
+    /// The exact packages; `None` for old images.
     pub lock: Option<UserspaceLock>,
     /// The time at which it was made.
     pub made: SystemTime,

@@ -107,7 +107,7 @@ fn the_list_of_digests_has_every_file_of_a_kernel_and_agrees_with_its_record() {
     fails("bzImage: it is not listed in sha256sums");
     fs::write(&sums, "a").unwrap();
     fails("line 1 is not a digest");
-    // Without any one of its lines.
+    // The list is damaged if any single line is missing.
     let lines: Vec<&str> = list.lines().collect();
     assert!(lines.len() >= 8, "{list}");
     for left_out in &lines {
@@ -123,13 +123,13 @@ fn the_list_of_digests_has_every_file_of_a_kernel_and_agrees_with_its_record() {
         assert!(cut.is_err() || length + 1 == list.len(), "{length} bytes");
     }
 
-    // The record and the list say different things of the image, which is what was booted before.
+    // The record and the list have different digests of the image. The image itself has not changed.
     let of = |text: &str| format!("{:x}", Sha256::digest(text));
     let other = recorded.replace(&kernel.digest, &of("another image"));
     fs::write(&record, &other).unwrap();
     fs::write(&sums, list.replace(&of(&recorded), &of(&other))).unwrap();
     fails("bzImage: its SHA-256 differs from that in kernel.json");
-    // Neither the file nor its line is there.
+    // Both the file and its line are missing.
     let vmlinux = kernel.vmlinux.as_ref().unwrap();
     let bytes = fs::read(vmlinux).unwrap();
     fs::remove_file(vmlinux).unwrap();
@@ -275,7 +275,7 @@ fn links_in_a_package_are_not_followed() {
     assert!(bench.path("host/vmlinuz-6.1.0").is_file());
 }
 
-/// Everything below a directory that is neither a directory nor a regular file, or has a special bit.
+/// All files below a directory that are neither directories nor regular files, or that have a special bit.
 fn special(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -298,7 +298,7 @@ fn links_devices_and_special_bits_of_a_package_are_not_kept() {
     bench.whole_deb(&kernel(RELEASE));
     let tree = bench.path("tree");
     let modules = tree.join("lib/modules").join(RELEASE);
-    // Each doubles the paths that a program sees that follows links.
+    // Each of these links doubles the number of paths that a program sees if it follows links.
     for (to, name) in [(".", "a"), ("..", "b"), ("../..", "kernel/c"), ("one.ko", "kernel/two.ko")]
     {
         symlink(to, modules.join(name)).unwrap();

@@ -31,7 +31,7 @@ impl Bench {
         self.cache.add(&Request::Files(files), &|_| ())
     }
 
-    /// The error for a kernel. Nothing of it must remain in the cache.
+    /// The error for a kernel. Checks that nothing of the kernel remains in the cache.
     fn refused(&self, files: Files) -> String {
         let error = self.add(files).unwrap_err();
         assert!(error.is_the_users(), "{error}");

@@ -1,4 +1,4 @@
-//! x86-64.
+//! Properties of x86-64 kernels and packages.
 
 pub mod image;
 
@@ -10,11 +10,11 @@ pub const SWITCH: &str = "__switch_to_asm";
 pub(crate) const SOURCE: &str = "arch/x86";
 /// The script by which modules are linked, if the architecture has one.
 pub(crate) const MODULE_SCRIPT: &str = "arch/x86/module.lds";
-/// What configurations call the architecture. The first one is usual.
+/// The names of the architecture in configurations. The first one is usual.
 pub(crate) const CONFIGURED: [&str; 2] = ["x86", "x86_64"];
 /// The small configuration for VMs.
 pub(crate) const SMALL: &str = include_str!("x86_64/vm.config");
-/// What `make` builds so that machines can boot it.
+/// The target of `make` that machines can boot.
 pub(crate) const BUILT: &str = "vmlinux";
-/// The compressed image, as a kernel's build calls it.
+/// The name of the compressed image in a kernel's build.
 pub(crate) const COMPRESSED: &str = "bzImage";

@@ -14,16 +14,16 @@ use crate::{Error, confine, debian, headers};
 
 /// The source of a kernel's headers.
 enum Headers<'a> {
-    /// The user's headers, in the cache.
+    /// The user's headers, which the cache keeps.
     Own(&'a Path),
     /// Packages with this version.
     Packaged(&'a str),
 }
 
 impl Cache {
-    /// Our own module, built on first use for a kernel of the cache; or the reason why it cannot be built, as
-    /// a predicate after the kernel's name. Fails when the host lacks a compiler or space, or the archive
-    /// cannot be reached.
+    /// Returns our own module for a kernel of the cache, and builds it on first use. The inner error is the reason
+    /// why it cannot be built, as a predicate after the kernel's name. Fails when the host lacks a compiler or space,
+    /// or the archive cannot be reached.
     pub fn out_of_tree(
         &self,
         kernel: &Kernel,

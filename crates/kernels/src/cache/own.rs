@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::Kernel;
 use tempfile::TempDir;
 
-use super::{Cache, taken};
+use super::{Cache, name_taken};
 use crate::assemble::{Parts, copy_modules, digest};
 use crate::compressed::Format;
 use crate::error::Doing;
@@ -24,8 +24,8 @@ const CONFIG: &str = "config";
 const MAP: &str = "map";
 
 impl Cache {
-    /// Adds a user's kernel, unless a kernel with the same files exists. First checks everything that
-    /// identifies the kernel.
+    /// Adds a user's kernel, unless a kernel with the same files exists. Checks first that all files belong to the
+    /// kernel.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
@@ -36,7 +36,7 @@ impl Cache {
         check_name(&release)?;
         check_name(&name)?;
         if let Some(other) = self.read(&name)?.filter(|other| other.digest != digest(&bytes)) {
-            return Err(taken(other));
+            return Err(name_taken(other));
         }
         let stage = self.stage()?;
         let place = |name: &str| stage.path().join(name);

@@ -17,11 +17,11 @@ const NOT_PACKAGED: [(&str, &str); 9] = [
     ("SYSTEM_TRUSTED_KEYS", "\"\""),
     ("SYSTEM_REVOCATION_KEYS", "\"\""),
     ("MODULE_SIG_KEY", "\"\""),
-    // It wants signed modules.
+    // This option requires signed modules.
     ("SECURITY_LOCKDOWN_LSM", "n"),
     ("MODULE_SIG", "n"),
     ("DEBUG_INFO_NONE", "y"),
-    // Before 5.18 it is the option that the user sees.
+    // Before 5.18 the user selects this option; later it follows from others.
     ("DEBUG_INFO", "n"),
     ("LOCALVERSION_AUTO", "n"),
     ("BUILD_SALT", "\"\""),
@@ -49,7 +49,7 @@ impl Cache {
             });
             match options {
                 Ok(options) => requested.options.extend(options),
-                // The user's own options may be those of the module, and so may those of the configuration.
+                // The user's own options, or the user's configuration, may have the options of the module.
                 Err(_) if build.text.is_some() => {}
                 Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
                 Err(_) if build.with_modules && build.config.is_some() => {}
@@ -74,7 +74,7 @@ impl Cache {
         Ok(requested)
     }
 
-    /// The configuration that the options are added to, and what a build here changes in a packaged one.
+    /// The configuration to which options are added, with the changes that a build here makes to a packaged one.
     fn base_config(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
         let mut requested = Requested::default();
         match build.config.as_deref() {
@@ -116,7 +116,7 @@ impl Cache {
     }
 }
 
-/// The user's own options: those of the fragments, then single ones.
+/// The user's own options: first those of the fragments, then single ones.
 fn own_options(build: &Build) -> Result<Vec<(String, String)>, Error> {
     let mut own = Vec::new();
     for path in &build.fragments {

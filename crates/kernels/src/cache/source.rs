@@ -20,14 +20,14 @@ use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
 use crate::{Error, checksums, confine, debian, headers};
 
-/// Changes whenever the same inputs would give another kernel.
+/// The version of the build's recipe. It must change whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
 
 /// The files of a source after its patches.
 struct Patched {
     tree: String,
     repository: Repository,
-    /// What the source is.
+    /// The name of the source, as in the kernel's origin.
     from: String,
     changes: Vec<Patch>,
 }
@@ -36,7 +36,7 @@ struct Patched {
 struct Prepared {
     /// The name in the cache, from all inputs.
     name: String,
-    /// Where it came from.
+    /// The kernel's origin: the source and its changes.
     origin: String,
     /// The tree in our repository.
     tree: String,
@@ -45,9 +45,9 @@ struct Prepared {
 }
 
 impl Cache {
-    /// The kernel that is built from a source, from the cache if the same was built before. The inner error
-    /// is why it cannot be built, which is a result. Fails when the source or a patch cannot be read, the
-    /// request is invalid, or the host fails.
+    /// Builds a kernel from a source, or takes it from the cache if the same kernel was built before. The inner error
+    /// is why it cannot be built, which is a result. Fails when the source or a patch cannot be read, the request is
+    /// invalid, or the host fails.
     pub fn build(
         &self,
         source: &Source,
@@ -70,7 +70,7 @@ impl Cache {
         if let Err(unbuilt) = workshop.build(inputs, say)? {
             return Ok(Err(unbuilt));
         }
-        self.take(&workshop, prepared, build, say).map(Ok)
+        self.copy_built(&workshop, prepared, build, say).map(Ok)
     }
 
     /// The finished configuration with which a kernel is built, without building it.
@@ -104,7 +104,7 @@ impl Cache {
         Ok(self.prepare(source, build, say)?.map(|prepared| (lock, prepared)))
     }
 
-    /// Puts the files of a source where kernels are built.
+    /// Checks the files of a source out to the directory in which kernels are built.
     fn workshop<'a>(
         &self,
         prepared: &Prepared,
@@ -121,8 +121,8 @@ impl Cache {
         Ok(Workshop { source, ccache, compiler, lock, confined })
     }
 
-    /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked: of a source that
-    /// is not there yet only the patches are read.
+    /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked. If the source is not
+    /// in the cache yet, only the patches are read.
     ///
     /// # Errors
     /// As [`Cache::build`].
@@ -151,7 +151,7 @@ impl Cache {
     }
 
     /// Copies the kernel that was built into the cache.
-    fn take(
+    fn copy_built(
         &self,
         workshop: &Workshop<'_>,
         prepared: Prepared,
@@ -204,7 +204,7 @@ impl Cache {
         }
     }
 
-    /// How long the last build took that found a part of the kernel built; `None` if there was none.
+    /// The time of the last build that reused parts of an earlier one; `None` if there was none.
     pub fn usual_build(&self) -> Option<Duration> {
         let took = self.builds().join("linux").with_extension(make::SECONDS);
         fs::read_to_string(took).ok()?.trim().parse().ok().map(Duration::from_secs)
@@ -287,7 +287,7 @@ impl Cache {
         Ok(patched.map(|tree| Patched { tree, repository, from, changes }))
     }
 
-    /// The tree of a source in our repository, and what the source is.
+    /// The tree of a source in our repository, and the name of the source.
     fn base(
         &self,
         source: &Source,
@@ -331,7 +331,7 @@ impl Cache {
         }
     }
 
-    /// The tree of an archive's files, which are unpacked on first use, and where the archive came from then.
+    /// The tree of an archive's files, and the origin of the archive. The archive is unpacked on first use.
     fn archive(
         &self,
         repository: &Repository,
@@ -343,7 +343,7 @@ impl Cache {
         if let Some(tree) = known.get(key).filter(|tree| repository.has(tree)) {
             return Ok((tree.to_owned(), known.get(tree).unwrap_or(key).to_owned()));
         }
-        // Always the same name, so that a killed process leaves one at most.
+        // The name is always the same, so that killed processes leave at most one directory.
         let work = self.builds().join("unpacked");
         if work.exists() {
             fs::remove_dir_all(&work).doing("clear", &work)?;

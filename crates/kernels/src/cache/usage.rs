@@ -13,30 +13,31 @@ use crate::Error;
 use crate::checksums::USED;
 use crate::error::Doing;
 
-/// Our git repository never forgets a source that it has read. One source of Linux takes 0.3 GB.
+/// The size above which our git repository is removed. It keeps every source that it has read. One source of Linux
+/// takes 0.3 GB.
 const MOST_OF_REPOSITORY: u64 = 2 << 30;
 /// The size of a block in `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 
-/// A kernel, and its use of the disk.
+/// A kernel of the cache with its size and last use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownKernel {
-    /// The kernel.
+    /// The kernel's record.
     pub kernel: Kernel,
     /// The bytes that its files occupy.
     pub size: u64,
-    /// When it was last obtained, to boot or inspect it.
+    /// The time when it was last obtained, to boot or inspect it.
     pub used: SystemTime,
 }
 
-/// What is removed.
+/// The selection of what is removed.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune {
-    /// Kernels built from source go if they were not used for so long.
+    /// Kernels built from source are removed if they were not used for this time.
     pub older: Duration,
-    /// Everything that builds can make again goes too.
+    /// Whether everything that builds can make again is removed too.
     pub builds: bool,
-    /// Nothing is removed.
+    /// Whether files are only listed and not removed.
     pub dry_run: bool,
 }
 
@@ -47,14 +48,14 @@ pub struct Pruned {
     pub name: String,
     /// The bytes that it occupied.
     pub size: u64,
-    /// Where the kernel came from; empty for other files.
+    /// The kernel's origin; empty for other files.
     pub origin: String,
-    /// Where it was.
+    /// Its path before it was removed.
     pub path: PathBuf,
 }
 
 impl Cache {
-    /// All kernels with their use of the disk, as [`Cache::list`] has them.
+    /// All kernels with their sizes and last uses, in the order of [`Cache::list`].
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -67,7 +68,8 @@ impl Cache {
         known.collect()
     }
 
-    /// Remembers that a kernel is used now. A cache that cannot be written to serves as well without that.
+    /// Records that a kernel is used now. Errors are ignored, because a cache that cannot be written to can still be
+    /// used.
     pub(super) fn touch(&self, name: &str) {
         let file = File::options().create(true).append(true).open(self.home(name).join(USED));
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
@@ -114,7 +116,7 @@ impl Cache {
     }
 }
 
-/// When the kernel in a directory was last used, or else when it was added.
+/// The time when the kernel in a directory was last used, or else when it was added.
 fn used(home: &Path) -> Result<SystemTime, Error> {
     let added = || fs::metadata(home.join("kernel.json"));
     fs::metadata(home.join(USED))
@@ -123,8 +125,8 @@ fn used(home: &Path) -> Result<SystemTime, Error> {
         .doing("read", home)
 }
 
-/// The bytes that a file, or everything in a directory, occupies on disk. Another process may remove files
-/// meanwhile.
+/// The bytes that a file, or everything in a directory, occupies on disk. Files that another process removes
+/// meanwhile are no error.
 fn size(path: &Path) -> Result<u64, Error> {
     let mut size = 0;
     let mut wanted = vec![path.to_owned()];

@@ -21,7 +21,7 @@ use crate::userspace::{self, Mkfs, Userspace, Wanted};
 pub struct KnownUserspace {
     /// The image.
     pub image: Userspace,
-    /// The lists of packages that refer to it now; empty for an old image, or one of a lock.
+    /// The lists of packages that refer to it now; empty for an old image, and for an image of a lock.
     pub wanted: Vec<Vec<String>>,
 }
 
@@ -32,14 +32,14 @@ pub struct Renewed {
     pub wanted: Vec<String>,
     /// The previous image.
     pub old: Userspace,
-    /// The new one.
+    /// The new image.
     pub new: Userspace,
 }
 
 impl Cache {
-    /// An image of these Debian packages and their dependencies. Once it is made, these packages refer to it
-    /// until it is renewed, and no network is needed. `mkfs` makes the file system. Fails when the packages
-    /// are not available, or the image cannot be made. Then the cache is unchanged.
+    /// The image of these Debian packages and their dependencies, which is made on first use. From then on the
+    /// packages refer to it until it is renewed, and no network is needed. `mkfs` makes the file system. Fails when
+    /// the packages are not available, or the image cannot be made. Then the cache is unchanged.
     pub fn userspace(
         &self,
         packages: &[String],
@@ -65,7 +65,7 @@ impl Cache {
         Ok(self.images(&|_| ())?.into_iter().find(|image| image.digest == digest))
     }
 
-    /// The lock of these packages: that of their image in the cache, or else of the packages in the current
+    /// The lock of these packages: the lock of their image in the cache, or else of the packages in the current
     /// archive. Fails when the archive does not have all of them.
     pub fn userspace_lock(
         &self,

@@ -60,7 +60,7 @@ impl Archive {
         })
     }
 
-    /// An error for the first of these names that is not a package.
+    /// The error for the first of these names that is not a package; `None` if all are.
     fn unknown(&self, names: &[String]) -> Result<Option<Error>, Error> {
         for name in names {
             if self.suite.versions(name)?.is_empty() {
@@ -225,9 +225,9 @@ impl Archive {
         }
     }
 
-    /// Fetches one package as the archive had it when its lock was taken. Imports are some hours late, and
-    /// superseded packages remain for a day or more. Therefore the state at the end of that day is tried,
-    /// then that of the next day.
+    /// Fetches one package as the archive had it when the lock was made. The archive of dropped packages imports the
+    /// archive some hours late, and superseded packages remain for a day or more. So the state at the end of that day
+    /// is tried, then the state of the next day.
     fn fetch_past(
         &self,
         package: &LockedPackage,
@@ -272,7 +272,7 @@ fn place(package: &LockedPackage, directory: &Path) -> PathBuf {
     directory.join(format!("{}.deb", package.name))
 }
 
-/// Whether apt reports that an address does not exist (by HTTP or as a file), not that it cannot be reached.
+/// Whether apt reports that an address does not exist (by HTTP or as a file), and not that it cannot be reached.
 fn is_nothing(problem: &str) -> bool {
     ["  404  ", "  410  ", "(2: No such file or directory)"].iter().any(|it| problem.contains(it))
 }
@@ -350,7 +350,7 @@ mod tests {
         let said = RefCell::new(String::new());
         let say = |line: &str| said.borrow_mut().push_str(line);
         let lock = archive.resolve(&["dash".to_owned()], DAY, &say).unwrap();
-        // The day of the lists that were used.
+        // The lock has the date of the lists that were used.
         let expected = (vec!["dash=0.5.12-2".to_owned()], 1_700_000_000);
         assert_eq!((lock.versions(), lock.taken), expected);
         assert!(said.borrow().contains("The lists of fake cannot be fetched: "), "{said:?}");

@@ -46,11 +46,12 @@ pub(crate) fn check(deb: &Path) -> Result<(), Error> {
     Err(Error::Tool { tool: DPKG_DEB.name, problem })
 }
 
-/// What an archive has more of than a kernel; `None` if it has not. Reads to the end, or to the excess.
+/// The limit of a kernel that an archive exceeds; `None` if it exceeds none. Reads to the end, or until a limit is
+/// exceeded.
 fn measure(archive: impl Read, most: u64) -> io::Result<Option<&'static str>> {
     let (mut files, mut bytes) = (0, 0u64);
     let mut tar = tar::Archive::new(archive);
-    // Raw: long names are entries of their own, which are not read into memory unseen.
+    // In raw mode long names are entries of their own, so they are not read into memory before their size is checked.
     for entry in tar.entries()?.raw(true) {
         let mut entry = entry?;
         files += 1;

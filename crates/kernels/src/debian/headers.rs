@@ -13,8 +13,8 @@ use super::{DAY, GROUPS, USERSPACE, fetch, version};
 use crate::Error;
 use crate::error::Doing;
 
-/// Fetches the headers of the kernel `release` with package version `version`, and everything needed to use
-/// them, and unpacks them into `root`. False if the archive does not have them.
+/// Fetches the headers of the kernel `release` with package version `version` and everything needed to use them, and
+/// unpacks them into `root`. Returns false if the archive does not have them.
 ///
 /// Lists on the disk are tried first, because the kernel was found in one of them.
 pub(crate) fn headers(
@@ -28,7 +28,7 @@ pub(crate) fn headers(
     for age in [None, Some(DAY)] {
         for suite in suites(directory)? {
             let suite = Suite::open(directory, &suite)?;
-            match take(&suite, (&name, version), age, directory, root, say) {
+            match headers_in(&suite, (&name, version), age, directory, root, say) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 Err(error @ Error::Tool { .. }) => {
@@ -58,9 +58,9 @@ fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(suites)
 }
 
-/// Fetches the headers from `suite` if it has them. Its lists are updated if they are older than `age`;
-/// without an `age` they are used as they are.
-fn take(
+/// Fetches the headers from `suite` if it has them, else returns false. Its lists are updated if they are older than
+/// `age`; without an `age` they are not updated.
+fn headers_in(
     suite: &Suite,
     (name, version): (&str, &str),
     age: Option<Duration>,

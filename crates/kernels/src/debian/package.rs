@@ -1,4 +1,4 @@
-//! What names and versions of packages, and paths in the archive, consist of.
+//! The syntax of names and versions of packages, and of paths in the archive.
 
 /// The longest version or path.
 const LONGEST: usize = 400;

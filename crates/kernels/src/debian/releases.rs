@@ -19,7 +19,7 @@ pub(crate) struct Package {
     pub version: String,
     /// Its size in bytes.
     pub size: u64,
-    /// The names of its dependencies; the first of alternatives.
+    /// The names of its dependencies. Of alternatives, only the first.
     pub depends: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Release {
         numbers(version::upstream(self.version())).take(2).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether `wanted` means this kernel: `newest`, a release, a package version, or the first numbers of an
+    /// Whether `wanted` means this kernel. It is `newest`, a release, a package version, or the first numbers of an
     /// upstream version.
     pub fn is(&self, wanted: &str) -> bool {
         let mut own = numbers(version::upstream(self.version()));

@@ -15,10 +15,10 @@ use crate::error::Doing;
 use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
 pub(crate) const MIRROR: &str = "http://deb.debian.org";
-/// What the names of packaged sources begin with; their series follows.
+/// The prefix of the names of packaged sources; their series follows.
 pub(super) const SOURCES: &str = "linux-source-";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Written when the lists are complete. Its time stamp is their age.
+/// The file that is written when the lists are complete. Its time stamp is their date.
 const STAMP: &str = "updated";
 
 /// The output of `apt-cache show` for a package without versions.
@@ -215,7 +215,7 @@ impl Suite {
         Ok(cleared.chain(own).chain(set).collect())
     }
 
-    /// Sets the date of the lists to 2023, so that they are fetched again.
+    /// Sets the date of the lists to 2023, so that the next use fetches them again.
     #[cfg(test)]
     pub fn age(&self) {
         let then = UNIX_EPOCH + Duration::from_secs(1_700_000_000);

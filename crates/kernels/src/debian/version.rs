@@ -13,7 +13,7 @@ pub(crate) fn upstream(version: &str) -> &str {
     parts(version).1
 }
 
-/// Epoch, upstream version, revision.
+/// Splits a version into epoch, upstream version and revision.
 fn parts(version: &str) -> (&str, &str, &str) {
     let (epoch, rest) = version.split_once(':').unwrap_or(("", version));
     let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, ""));

@@ -1,5 +1,5 @@
-//! The configuration of a kernel that is built: a small one of ours, a file, or that of a package; with the
-//! options that workloads and disks need, and the user's. Later options replace earlier ones.
+//! The configuration of a kernel that is built. It starts from our small one, a file, or the configuration of a
+//! package. Options that workloads and disks need are added, then the user's. Later options replace earlier ones.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::arch;
 
 /// The comment before the options of the small configuration that must be there.
 const NEEDED: &str = "# needed";
-/// What ends the name of a packaged configuration whose networking, drivers and file systems are those of the small
-/// one.
+/// The suffix that asks for a packaged configuration with the networking, drivers and file systems of the small one.
 pub(crate) const LEAN: &str = "+vm";
-/// The menus with these, by the comments before and after them (`scripts/kconfig/confdata.c`).
+/// The menus with networking, drivers and file systems, by the comments before and after them
+/// (`scripts/kconfig/confdata.c`).
 const MENUS: [[&str; 2]; 2] = [
     ["# Networking options", "# end of Device Drivers"],
     ["# File systems", "# end of File systems"],
@@ -37,10 +37,11 @@ const PMEM: [&str; 12] = [
     "SPARSEMEM_VMEMMAP", "MEMORY_HOTPLUG", "MEMORY_HOTREMOVE", "ZONE_DEVICE", "BLK_DEV",
     "LIBNVDIMM", "BLK_DEV_PMEM", "BTT", "NVDIMM_PFN", "NVDIMM_DAX", "DEV_DAX", "FS_DAX",
 ];
-/// The name by which an experiment asks for the options that events of perf need, as for those of a module.
+/// The name by which an experiment asks for the options that events of perf need. It is used like the name of a
+/// module.
 pub const EVENTS: &str = "events";
-/// Options that some versions lack, or that others make needless (a kernel with another tracer has no default
-/// ones). Their absence is not an error.
+/// Options that some versions lack, or that other options replace (a kernel with another tracer has no default ones).
+/// Their absence is not an error.
 const OF_SOME_VERSIONS: [&str; 4] =
     ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ENABLE_DEFAULT_TRACERS", "DEBUG_INFO_NONE"];
 
@@ -52,7 +53,7 @@ pub(crate) type Options = Vec<(String, String)>;
 pub(crate) struct Requested {
     /// The text of the configuration to start from; `None` for the small one.
     pub base: Option<String>,
-    /// The options that replace its own.
+    /// The options that replace those of the base.
     pub options: Options,
 }
 
@@ -82,7 +83,7 @@ impl Requested {
         let is_lost = |(name, value): (&str, &str)| {
             let has = finished.get(name).copied().unwrap_or("n");
             let is_optional = OF_SOME_VERSIONS.contains(&name);
-            // A text that is not asked for is empty.
+            // An empty text that is absent counts as requested.
             let is_empty = value == "\"\"" && has == "n";
             (has != value && !is_empty && !is_optional)
                 .then(|| format!("CONFIG_{name}={value} (it has {has})"))
@@ -91,7 +92,7 @@ impl Requested {
     }
 }
 
-/// The options of the small configuration without which it is no use.
+/// The options that the small configuration cannot do without.
 fn needed() -> Vec<(&'static str, &'static str)> {
     let (_, part) = arch::SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
     let part = part.split("\n\n").next().unwrap_or_default();
@@ -125,7 +126,7 @@ pub(crate) fn lean(text: &str) -> Option<String> {
     (menus == MENUS.len() && end.is_none()).then(|| lean + &missing)
 }
 
-/// An option as configurations have it.
+/// An option as a line of a configuration.
 fn assignment(name: &str, value: &str) -> String {
     match value {
         "n" => format!("# CONFIG_{name} is not set\n"),

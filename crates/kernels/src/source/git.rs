@@ -9,7 +9,7 @@ use crate::error::Doing;
 use crate::tool::GIT;
 use crate::{Error, input};
 
-/// Variables of git that are kept for the user's repository: they may say that it is safe to read.
+/// The prefix of git's variables that are kept for the user's repository. They may say that it is safe to read.
 const KEPT: &str = "GIT_CONFIG";
 /// Settings of every command. The configuration of a repository can name programs that git runs, and a submodule
 /// has a configuration of its own.
@@ -52,7 +52,7 @@ impl Tree {
         self.ask(["rev-parse", "--show-toplevel"]).map(PathBuf::from)
     }
 
-    /// Copies the index with its time, by which git knows which files may have changed since.
+    /// Copies the index with its time stamp, by which git knows which files may have changed since.
     pub fn copy_index(&self, directory: &Path, to: &Path) -> Result<(), Error> {
         let path =
             |name: &str| self.ask(["rev-parse", "--path-format=absolute", "--git-path", name]);
@@ -65,7 +65,7 @@ impl Tree {
         let time = fs::metadata(&index).and_then(|index| index.modified()).doing("read", &index)?;
         let copy = File::options().write(true).open(to);
         copy.and_then(|copy| copy.set_modified(time)).doing("write", to)?;
-        // The other half of a split index.
+        // A split index has a second file.
         let shared = PathBuf::from(self.ask(["rev-parse", "--shared-index-path"])?);
         if let Some(name) = shared.file_name() {
             let shared = self.path.join(&shared);
@@ -146,8 +146,8 @@ impl Tree {
         Ok((short.to_owned(), subject.to_owned()))
     }
 
-    /// The two ends of a commit's change, forwards or backwards, and what it is called. Fails when the commit
-    /// does not exist or is a merge.
+    /// The commits before and after a commit's change, or in reverse order if `backwards`, and the name of the
+    /// change. Fails when the commit does not exist or is a merge.
     pub fn change(&self, name: &str, backwards: bool) -> Result<([String; 2], String), Error> {
         let commit = self.commit(name)?;
         let parents = self.ask(["log", "--no-walk", "--format=%P", &commit])?;

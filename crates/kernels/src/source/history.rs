@@ -12,7 +12,7 @@ use crate::tool::GIT;
 #[derive(Clone, Debug)]
 pub struct History {
     tree: Tree,
-    /// The good end, then all others after their parents. The last is the bad end.
+    /// The commits. The good end is first, the bad end last, and each of the others comes after its parents.
     pub commits: Vec<Commit>,
 }
 
@@ -40,7 +40,7 @@ pub struct ChangedFile {
 
 impl History {
     /// Reads the history from `good` to `bad`; with `first_parent`, only along first parents. If they are the same
-    /// commit, the history has only that.
+    /// commit, the history has only this commit.
     ///
     /// # Errors
     /// When a commit does not exist, the good end is not an ancestor of the bad one, or the repository lacks
@@ -94,7 +94,7 @@ impl History {
         self.tree.commit(name)
     }
 
-    /// The files by which each commit differs from each of its parents. Empty for the good end.
+    /// The files that differ between each commit and each of its parents. Empty for the good end.
     ///
     /// # Errors
     /// When git fails.
@@ -135,7 +135,7 @@ impl History {
         Ok(all)
     }
 
-    /// The date of a commit and who wrote it: `2024-05-03 A U Thor <author@example.com>`.
+    /// The date and the author of a commit: `2024-05-03 A U Thor <author@example.com>`.
     ///
     /// # Errors
     /// When git fails.

@@ -13,16 +13,16 @@ const NEVER: [&str; 7] = [
     "Documentation/", "LICENSES/", "tools/perf/", "tools/power/", "tools/testing/",
     "tools/tracing/", "tools/verification/",
 ];
-/// The same, whole files.
+/// Files of the source that no build of a kernel reads.
 const NEVER_FILES: [&str; 5] = ["COPYING", "CREDITS", "MAINTAINERS", "README", ".mailmap"];
 
-/// Files that builds read.
+/// The files that one or more builds read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs(BTreeSet<String>);
 
 impl Inputs {
-    /// Reads what Kbuild notes beside each file that it makes (`.NAME.cmd`, `scripts/Makefile.lib`): the
-    /// command and all files that it read. The output directory is below the source.
+    /// Reads the notes that Kbuild writes beside each file that it makes (`.NAME.cmd`, `scripts/Makefile.lib`): the
+    /// command, and all files that it read. The output directory is below the source.
     pub(crate) fn of_build(output: &Path) -> Result<Self, Error> {
         let mut inputs = Self::default();
         inputs.collect(output, output.parent().unwrap_or(output))?;
@@ -62,20 +62,21 @@ impl Inputs {
         self.0.iter().map(|path| format!("{path}\n")).collect()
     }
 
-    /// Reads what [`Inputs::text`] writes.
+    /// Parses the output of [`Inputs::text`].
     pub(crate) fn parse(text: &str) -> Self {
         Self(text.lines().map(String::from).collect())
     }
 
-    /// These and those of another build.
+    /// The files of both.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Whether a build of such a kernel can read a changed file. Kbuild notes C and assembler files and headers;
-    /// of those others are not read. A new header can take the place of another. All other files count, such as
-    /// Makefiles and Kconfig, unless they are documentation or belong to another architecture.
+    /// Whether a build of such a kernel can read a changed file. Kbuild notes all C files, assembler files and
+    /// headers that it reads, so others of these kinds do not matter, except that a new header can replace another
+    /// one. All other files matter, such as Makefiles and Kconfig, unless they are documentation or belong to another
+    /// architecture.
     pub fn matter(&self, change: &ChangedFile) -> bool {
         let path = &*change.path;
         if self.0.contains(path) {
@@ -97,7 +98,7 @@ impl Inputs {
     fn is_of_other_architecture(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         let ["arch", name] = [(); 2].map(|()| parts.next().unwrap_or("")) else { return false };
-        // `arch/Kconfig` belongs to all.
+        // `arch/Kconfig` belongs to all architectures.
         let directory = format!("arch/{name}/");
         let mut own = self.0.range(directory.clone()..);
         parts.next().is_some() && own.next().is_none_or(|path| !path.starts_with(&directory))

@@ -1,6 +1,6 @@
-//! Configures and builds a kernel with its own build system. Nothing of the host, the user or the hour gets
-//! into the image: names and times are fixed, and paths are relative, since the output directory is below
-//! the source (`Documentation/kbuild/reproducible-builds.rst`).
+//! Configures and builds a kernel with its own build system. The image does not depend on the host, the user or the
+//! time: names and times are fixed, and paths are relative, because the output directory is below the source
+//! (`Documentation/kbuild/reproducible-builds.rst`).
 
 use std::collections::VecDeque;
 use std::env;
@@ -24,9 +24,9 @@ use crate::tool::{LLVM, STRIP, Tool, is_installed, is_of_host, llvm};
 
 /// The output directory, below the source.
 pub(crate) const OUTPUT: &str = "output";
-/// The ending of the file that says how long the last build took that was not a clean one.
+/// The suffix of the file with the seconds that the last build took that was not a clean one.
 pub(crate) const SECONDS: &str = "seconds";
-/// What is set for every build.
+/// Variables of every build.
 const FIXED: [(&str, &str); 6] = [
     ("KBUILD_BUILD_TIMESTAMP", "Thu, 1 Jan 1970 00:00:00 +0000"),
     ("KBUILD_BUILD_USER", "faultline"),
@@ -36,20 +36,20 @@ const FIXED: [(&str, &str); 6] = [
     ("LOCALVERSION", ""),
     ("LC_ALL", "C"),
 ];
-/// Steps of a clean build of the small configuration, until one was counted.
+/// The assumed number of steps of a clean build of the small configuration, until one was counted.
 const USUAL_STEPS: usize = 1500;
 /// Time between two lines of progress.
 const INTERVAL: Duration = Duration::from_secs(20);
 /// How many of the last lines of a failed build are kept.
 const LAST_LINES: usize = 40;
-/// How much CPU time ccache saves room for.
+/// The size limit of ccache's files.
 const CCACHE_SIZE: &str = "4G";
 /// The program whose compilation tells where fields of a task are, by the sizes of its symbols.
 const LAYOUT: &str = "#include <linux/sched.h>\n\
     char faultline_tgid[__builtin_offsetof(struct task_struct, tgid)];\n\
     char faultline_comm[__builtin_offsetof(struct task_struct, comm)];\n";
 
-/// Where a kernel is built, and with what.
+/// The directories, the compiler and the confinement of a build.
 pub(crate) struct Workshop<'a> {
     /// The source, with the output directory below.
     pub source: PathBuf,
@@ -131,7 +131,7 @@ impl Workshop<'_> {
         Ok(mark)
     }
 
-    /// Configures and builds. The error is why this kernel cannot be built.
+    /// Configures and builds. The inner error is why this kernel cannot be built.
     pub fn build(
         &self,
         (name, requested, modules): (&str, &Requested, bool),
@@ -147,7 +147,7 @@ impl Workshop<'_> {
         Ok(built)
     }
 
-    /// The finished configuration. The error is why this kernel cannot have it.
+    /// Makes the finished configuration. The inner error is why this kernel cannot have it.
     pub fn configure(&self, requested: &Requested) -> Result<Result<String, Unbuilt>, Error> {
         let output = self.output();
         fs::create_dir_all(&output).doing("create", &output)?;
@@ -255,8 +255,8 @@ impl Workshop<'_> {
         fs::write(&path, order).doing("write", &path)
     }
 
-    /// Where fields of a task are in the kernel just built, from compiling a declaration like `init/main.c`.
-    /// `None` if the compiler's command is not where the build usually keeps it.
+    /// The offsets of fields of a task in the kernel just built, found by compiling a declaration with the command
+    /// for `init/main.c`. `None` if the compiler's command is not in the usual file.
     pub fn task_layout(&self) -> Result<Option<TaskLayout>, Error> {
         let output = self.output();
         let Ok(kept) = fs::read_to_string(output.join("init/.main.o.cmd")) else { return Ok(None) };
@@ -296,8 +296,8 @@ impl Workshop<'_> {
         Ok(make)
     }
 
-    /// The beginning of a command without the user's settings, which could influence a build. The command ends with
-    /// this process, and is confined.
+    /// The beginning of a command of the build. It is confined, ends with this process, and does not have the user's
+    /// settings, which could influence a build.
     fn prepare(&self) -> Result<Command, Error> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM", "--"]).args(&self.confined);
@@ -309,8 +309,8 @@ impl Workshop<'_> {
         Ok(command)
     }
 
-    /// Runs a command of the build, with its output in `build.log`. `None` if it succeeds. Fails when the
-    /// host fails.
+    /// Runs a command of the build, with its output in `build.log`. Returns `None` if it succeeds, or else why the
+    /// kernel cannot be built. Fails when the host fails.
     fn run(
         &self,
         mut command: Command,
@@ -352,7 +352,8 @@ fn is_step(line: &str) -> bool {
     line.strip_prefix("  ").is_some_and(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
-/// Whether a line of make tells that a signal ended a program: its name, or 128 and its number from a shell.
+/// Whether a line of make says that a signal ended a program. It has the signal's name, or from a shell 128 plus its
+/// number.
 fn is_stopped(line: &str) -> bool {
     let ends =
         ["Hangup", "Interrupt", "Terminated", "Error 129", "Error 130", "Error 137", "Error 143"];

@@ -14,7 +14,7 @@ use crate::{Error, input};
 const MAX_PATCH: u64 = 64 << 20;
 /// The most mails of a mailbox.
 const MOST_MAILS: usize = 1000;
-/// The endings of files that count in a directory of patches.
+/// The suffixes of files that are read in a directory of patches.
 const ENDINGS: [&str; 6] = ["patch", "diff", "mbox", "mbx", "eml", "gz"];
 
 /// One patch.
@@ -26,8 +26,9 @@ pub(crate) struct Patch {
     pub diff: Vec<u8>,
 }
 
-/// Reads patches in the order in which they are applied: as given; of a directory by name; of a mailbox by
-/// their numbers (`[PATCH 2/3]`) if all have one. Fails when a file cannot be read or has no patch.
+/// Reads patches in the order in which they are applied. Paths keep their order, files of a directory are sorted by
+/// name, and mails of a mailbox by their numbers (`[PATCH 2/3]`) if all have one. Fails when a file cannot be read or
+/// has no patch.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Patch>, Error> {
     let mut patches = Vec::new();
     for path in paths {

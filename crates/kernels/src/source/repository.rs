@@ -21,19 +21,19 @@ use crate::assemble::digest;
 use crate::error::Doing;
 use crate::tool::{GIT, is_of_host};
 
-/// Files of a build in a source without git, which are left out.
+/// Patterns of files that a build makes. They are left out of a source without git.
 const BUILT: [&str; 16] = [
     "**/*.o", "**/*.a", "**/*.ko", "**/*.cmd", "**/*.d", "**/*.mod", "**/*.mod.c",
     "**/modules.order", "include/config/**", "include/generated/**", "arch/*/include/generated/**",
     ".config", ".config.old", "vmlinux*", "System.map", "Module.symvers",
 ];
-/// The trees that this process got from a tree and a patch, by the digest of the latter. Each step of a series
-/// begins with the patches of the step before it.
+/// Results of patches in this process: the tree, by the tree before and the digest of the patch. They are reused
+/// because each step of a series begins with the patches of the step before it.
 static APPLIED: Mutex<BTreeMap<(String, String), String>> = Mutex::new(BTreeMap::new());
-/// How often a directory that changes while it is read is read again.
+/// Number of attempts to read a directory that changes while it is read.
 const READS: usize = 3;
 
-/// Our repository. Whoever uses it holds the lock of builds.
+/// Our repository. The caller must hold the lock of builds.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     /// The bare repository.
@@ -48,7 +48,7 @@ impl Repository {
         let repository =
             Self { directory: directory.to_owned(), tree: tree.map(|tree| tree.path.clone()) };
         let info = directory.join("objects/info");
-        // A damaged one is made anew: everything in it can be read again.
+        // A damaged repository is replaced, because everything in it can be read again.
         let is_whole =
             info.is_dir() && repository.ask(None, ["rev-parse", "--is-bare-repository"]).is_ok();
         if !is_whole {
@@ -79,23 +79,23 @@ impl Repository {
         Ok(repository)
     }
 
-    /// The tree of the files in the user's working tree as they are now: those that git tracks, and those that
-    /// it does not ignore. What git knows of the files is taken from the user's index, so that only changed
-    /// ones are read.
+    /// The tree of the files in the user's working tree as they are now: those that git tracks, and those that it
+    /// does not ignore. The user's index tells which files have not changed, so that only changed ones are read.
     pub fn worktree(&self, tree: &Tree, root: &Path) -> Result<String, Error> {
         let index = self.directory.join("index-worktree");
         tree.copy_index(&self.directory, &index)?;
         let exclude = self.directory.join("info/exclude");
         fs::create_dir_all(self.directory.join("info")).doing("create", &exclude)?;
         fs::write(&exclude, tree.excludes()?).doing("write", &exclude)?;
-        // Edits of files that are assumed to be unchanged count too. It fails if a file has changed.
+        // This finds edits of files that are assumed to be unchanged, too. git's status is not checked, because it is
+        // an error if a file has changed.
         let mut refresh = self.add(&index, root, &["update-index", "-q", "--really-refresh"]);
         GIT.try_run(&mut refresh)?.ok();
         self.snapshot(root, &index, &["add", "-A", "--", "."])
     }
 
-    /// The tree of the files in a directory without git as they are now, without the files of a build. What
-    /// is known of the files is kept, so that the next reading is quick.
+    /// The tree of the files in a directory without git as they are now, without the files of a build. The index is
+    /// kept, so that the next reading only reads changed files.
     pub fn directory(&self, directory: &Path) -> Result<String, Error> {
         let name = digest(directory.as_os_str().as_encoded_bytes());
         let index = self.directory.join(format!("index-{}", &name[..16]));
@@ -134,7 +134,8 @@ impl Repository {
     fn add(&self, index: &Path, directory: &Path, arguments: &[&str]) -> Command {
         let mut add = self.command(Some(index));
         add.arg("--work-tree").arg(directory).current_dir(directory);
-        // Large files are streamed into one pack, small ones would be a file each.
+        // With this threshold all files count as large and are streamed into one pack. Small files would become a
+        // file each.
         add.args(["-c", "core.bigFileThreshold=1", "-c", "core.compression=1"]);
         add.args(["-c", "core.untrackedCache=false"]).args(arguments);
         add
@@ -172,7 +173,7 @@ impl Repository {
         self.ask(None, ["rev-parse", "--verify", &format!("{}^{{tree}}", self::archive::BRANCH)])
     }
 
-    /// The tree after patches. The error is the first patch that does not apply, and where.
+    /// The tree after patches. The inner error names the first patch that does not apply, and the places.
     pub fn apply(&self, tree: &str, patches: &[Patch]) -> Result<Result<String, Unbuilt>, Error> {
         let applied_before = || APPLIED.lock().unwrap_or_else(PoisonError::into_inner);
         let index = &self.directory.join("index-patches");
@@ -195,7 +196,7 @@ impl Repository {
                     return Err(GIT.failed(&applied));
                 }
                 self.ask(Some(index), ["read-tree", &last])?;
-                // Without `--3way` it names the hunk.
+                // Without `--3way` git names the hunk.
                 let plain = self.give(index, &["--check"], &patch.diff)?;
                 let places = places(&String::from_utf8_lossy(&plain.stderr));
                 let places = if places.is_empty() { places_of_conflicts(&said) } else { places };
@@ -265,7 +266,7 @@ impl Repository {
     fn give(&self, index: &Path, arguments: &[&str], diff: &[u8]) -> Result<Output, Error> {
         let mut command = self.command(Some(index));
         command.args(["apply", "--cached", "--whitespace=nowarn"]).args(arguments).arg("-");
-        // It may end before it has read everything, which its status tells.
+        // git may end before it has read everything. Its status says so, so errors of writing are ignored.
         feed(command, |input| input.write_all(diff)).map(|(output, _)| output)
     }
 
@@ -285,7 +286,7 @@ impl Repository {
         command.env_remove("GIT_CONFIG_PARAMETERS").env_remove("GIT_CONFIG_COUNT");
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
         if let Some(index) = index {
-            // A lock of the index is left from a killed git, because the lock of builds is held.
+            // The lock of builds is held, so a lock of the index can only be left from a killed git.
             let mut lock = index.as_os_str().to_owned();
             lock.push(".lock");
             let _ = fs::remove_file(lock);
@@ -314,7 +315,7 @@ impl Repository {
     }
 }
 
-/// Runs a command whose input is what `write` writes. Returns its output, and how writing ended.
+/// Runs a command with the input that `write` writes. Returns the output, and the result of writing.
 pub(super) fn feed(
     mut command: Command,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,

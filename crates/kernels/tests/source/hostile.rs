@@ -105,7 +105,7 @@ impl Bench {
 #[test]
 fn no_program_that_a_tree_names_is_run() {
     let bench = Bench::hostile();
-    // Without care they do run.
+    // A plain git command runs the programs.
     bench.git(&["status"]);
     let ran = bench.ran();
     for program in ["top-filter.x.clean", "sub-filter.x.clean", "other-filter.x.clean"] {

@@ -180,7 +180,7 @@ fn patches_apply_as_git_applies_them() {
     assert!(bench.text("git:v1", &build).contains("\n2\n3\n4\n5\n6\nseven\n8\nnine\n"));
     let one = Build { first: Some(1), ..build.clone() };
     assert!(bench.text("git:v1", &one).contains("\n6\nseven\n8\n9\n"));
-    // What was applied is known, so the file in which patches are applied is not needed.
+    // The results of patches are known, so the index in which patches are applied is not needed.
     let index = bench.place("cache/build/repository/index-patches");
     fs::remove_file(&index).unwrap();
     fs::create_dir(&index).unwrap();
@@ -241,7 +241,7 @@ fn the_output_of_a_killed_build_is_not_used() {
     assert!(text.contains("\n2\n") && !text.contains("left"), "{text}");
 }
 
-/// Makes a file look as if it was last modified so many days ago.
+/// Sets the time of a file's last modification to this number of days ago.
 fn age(path: &Path, days: u32) {
     let file = fs::File::options().append(true).open(path).unwrap();
     file.set_modified(SystemTime::now() - days * DAY).unwrap();

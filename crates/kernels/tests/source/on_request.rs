@@ -1,4 +1,4 @@
-//! What is done only on request: debug information, modules, and a configuration without a build.
+//! Tests of what is made only on request: debug information, modules, and a configuration without a build.
 
 use std::fs;
 use std::path::Path;

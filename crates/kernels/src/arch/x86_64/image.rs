@@ -43,7 +43,7 @@ pub enum Error {
     /// No boot protocol header.
     #[error("it is not a bzImage: there is no x86 boot protocol header")]
     NotBzImage,
-    /// A header older than Linux 2.6.26.
+    /// A header older than Linux 2.6.26. The value is the version of the boot protocol.
     #[error("its boot protocol {}.{:02} does not give the offset of the kernel (2.08 and newer do)",
         .0 >> 8, .0 & 0xff)]
     OldProtocol(u16),
@@ -101,9 +101,9 @@ fn payload(bzimage: &[u8]) -> Result<&[u8], Error> {
     part(bzimage, setup(bzimage)? + offset, length)
 }
 
-/// Checks that a file is a kernel that can be booted here, and that it is complete and undamaged as far as
-/// its headers and checksum tell. Fails when it is not a kernel, is for another machine, truncated, damaged,
-/// or a `vmlinux` without PVH entry.
+/// Checks that a file is a kernel that can be booted here. Headers and checksum must show that it is complete and
+/// undamaged. Fails when it is not a kernel, is for another machine, truncated, damaged, or a `vmlinux` without PVH
+/// entry.
 pub fn check(file: &[u8]) -> Result<(), Error> {
     if is_elf(file) {
         return check_elf(file);
@@ -122,9 +122,9 @@ pub fn check(file: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks the CRC-32 at the end of a `bzImage`: the CRC-32 of the complete image is then 0 before the last
-/// inversion (`Documentation/arch/x86/boot.rst`). Linux 6.15 and newer have zeros there. The fields that
-/// signing changes, the checksum and the address of the signature in the PE header, count as 0.
+/// Checks the CRC-32 at the end of a `bzImage`. If it is right, the CRC-32 of the complete image is 0 before the last
+/// inversion (`Documentation/arch/x86/boot.rst`). Linux 6.15 and newer have zeros there. The fields that signing
+/// changes, the checksum and the address of the signature in the PE header, count as 0.
 fn has_right_sum(image: &[u8]) -> bool {
     if image.ends_with(&[0; 4]) {
         return true;

@@ -9,7 +9,7 @@ const PACKAGES: [(&str, &str, &str, &str); 3] = [
     ("dash", "0.5-1", "", "bin/sh"),
 ];
 
-/// An image that lists the files and digests of their contents.
+/// Writes an image that lists the files and the digests of their contents.
 fn mkfs(tree: &Path, image: &Path) -> Result<(), String> {
     let listed = std::process::Command::new("sh")
         .args(["-c", "cd \"$0\" && find . -type f | LC_ALL=C sort | xargs sha256sum"])
