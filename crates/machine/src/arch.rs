@@ -1,4 +1,4 @@
-//! What of QEMU's machine and of the kernel's command line depends on the guest's architecture.
+//! The parts of QEMU's machine and of the kernel's command line that depend on the guest's architecture.
 
 mod x86_64;
 

@@ -11,7 +11,7 @@ use crate::exact::SHIFT;
 use crate::option::with_path;
 use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
 
-/// Where the guest's serial console is connected.
+/// The connection of the guest's serial console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
     /// To a file. QMP uses QEMU's standard input and output.
@@ -25,7 +25,7 @@ pub enum Console {
 const MOST_WORDS: u32 = 8;
 const MOST_LETTERS: usize = 24;
 
-/// What a machine adds to the kernel's command line, before the words of the variant
+/// The words that a machine adds to the kernel's command line, before the words of the variant
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 ///
 /// - `console`: the serial port that is captured.
@@ -39,7 +39,7 @@ const MOST_LETTERS: usize = 24;
 /// - `faultline.seed` (exact): an option of a module that does not exist. Kernels ignore it, except that
 ///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
 ///
-/// Those of the architecture are described in [`arch`].
+/// The words of the architecture are described in [`arch`].
 pub fn boot_parameters(engine: Engine<'_>) -> String {
     let all = format!("console={CONSOLE} panic=-1 quiet cryptomgr.notests");
     match engine {
@@ -52,9 +52,10 @@ pub fn boot_parameters(engine: Engine<'_>) -> String {
     }
 }
 
-/// The words that a seed draws: the seed itself, then a random number of words of random length. Those with a
-/// dot name a module that does not exist; the others reach the environment of PID 1 (`init/main.c`,
-/// `unknown_bootoption`). An additional unknown word of a variant has an effect within the range of theirs.
+/// The words that a seed draws: the seed itself, then a random number of words of random length. Words with a dot
+/// name a module that does not exist. The others reach the environment of PID 1 (`init/main.c`,
+/// `unknown_bootoption`). So the effect of one more unknown word of a variant is within the range of effects of
+/// seeds.
 fn drawn_words(seed: u32) -> String {
     let mut rng = Rng::with_seed(seed.into());
     let mut words = format!("faultline.seed={seed:08x}");
@@ -88,7 +89,8 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.0
 }
 
-/// Nanoseconds to and MiB/s of memory of a node with CPUs and of one without, as kernels are told.
+/// Latency in nanoseconds and bandwidth in MiB/s that kernels are told, for the memory of nodes with CPUs and
+/// without.
 const FAST: [u32; 2] = [100, 10_000];
 const SLOW: [u32; 2] = [300, 2_000];
 
@@ -153,8 +155,8 @@ impl Arguments {
         self.speeds(topology);
     }
 
-    /// All distances, if any is given, because QEMU requires all or none. Without them the machine has no
-    /// SLIT, and the kernel uses 10 and 20.
+    /// Adds all distances if any is given, because QEMU requires all or none. Without them the machine has no SLIT,
+    /// and the kernel uses 10 and 20.
     fn distances(&mut self, topology: &Topology) {
         if topology.nodes.iter().all(|node| node.distances.is_empty()) {
             return;
@@ -168,8 +170,8 @@ impl Arguments {
         }
     }
 
-    /// Tells the kernel that nodes with memory alone are slow (ACPI's HMAT), which makes them a memory tier of their
-    /// own. They are not slower: emulated memory has no speed.
+    /// Tells the kernel that nodes with memory only are slow (ACPI's HMAT), which makes them a memory tier of their
+    /// own. They are not really slower, because emulated memory has no speed.
     fn speeds(&mut self, topology: &Topology) {
         let is_slow = |node: usize| topology.nodes[node].cpus.0.is_empty();
         let nodes = 0..topology.nodes.len();
@@ -213,9 +215,9 @@ fn nearest(topology: &Topology, node: usize) -> usize {
     others.min_by_key(|other| topology.distance(node, *other)).unwrap_or_default()
 }
 
-/// The number of sockets for which no socket spans nodes. Otherwise the kernel would warn about last-level
-/// caches shared between nodes and build wrong scheduling domains. It is one for each node with CPUs if these
-/// are alike and in order, else one for each CPU.
+/// The number of sockets, chosen so that no socket spans nodes. If one did, the kernel would warn about last-level
+/// caches shared between nodes, and build wrong scheduling domains. There is one socket for each node with CPUs if
+/// these nodes are alike and in order, else one for each CPU.
 fn sockets(topology: &Topology) -> u32 {
     let with_cpus: Vec<&[u32]> = topology
         .nodes
@@ -264,7 +266,7 @@ mod tests {
         words.collect::<Vec<_>>().join(" ").replace(" -", "\n-")
     }
 
-    /// With one node.
+    /// The command line of a machine with one node.
     fn plain() -> String {
         let topology = Topology::even(2, Bytes::mib(512), 1).unwrap();
         written(&topology, Engine::Tcg, "/run", Console::File)
@@ -406,7 +408,7 @@ mod tests {
         assert_eq!(sockets(&["2-3", "0-1"]), 4);
     }
 
-    /// With the longest command line of a variant, which `lab` limits.
+    /// The variant's command line has the largest length that `lab` allows.
     #[test]
     fn the_words_of_a_seed_fit_into_the_command_line() {
         const VARIANT: usize = 1536;

@@ -1,5 +1,5 @@
-//! Measures the time that counts against a machine's limits. In exact mode that is QEMU's CPU time: a busy host
-//! slows a boot down, but hardly changes the work in it.
+//! Measures the time that counts against a machine's limits. In exact mode that is QEMU's CPU time, because a busy
+//! host slows a boot down, but hardly changes the work in it.
 
 use std::fmt;
 use std::fs;
@@ -10,8 +10,8 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::Time;
 
-/// How long an exact machine may run without using any CPU time. It never waits for the host, and idle guests
-/// use CPU time too, because QEMU moves their clock from timer to timer.
+/// The longest time that an exact machine may run without using any CPU time. It never waits for the host, and idle
+/// guests use CPU time too, because QEMU moves their clock from timer to timer.
 const STALLED: Duration = Duration::from_secs(600);
 /// The longest time between two readings that counts. If more passes, Faultline itself did not run.
 const MOST: Duration = Duration::from_secs(1);
@@ -25,17 +25,17 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The host's clock, from now on.
+    /// The host's clock, started now.
     pub fn wall() -> Self {
         Self::Wall(Instant::now())
     }
 
-    /// The CPU time of a process that was just started.
+    /// A clock of the CPU time of a process that was just started.
     pub fn cpu() -> Self {
         Self::Cpu(Cpu::new(Instant::now()))
     }
 
-    /// This much time by this clock.
+    /// A length of time by this clock.
     pub fn time(&self, length: Millis) -> Time {
         match self {
             Self::Wall(_) => Time::Wall(length),
@@ -51,7 +51,7 @@ impl Clock {
         }
     }
 
-    /// Reads what QEMU's process has used.
+    /// Reads the CPU time that QEMU's process has used, if this clock needs it.
     pub fn tick(&mut self, process: u32) {
         if let Self::Cpu(cpu) = self {
             cpu.note(Reading::of(process), Instant::now());
@@ -67,7 +67,7 @@ impl Clock {
         passed >= limit.length()
     }
 
-    /// The state of QEMU's process if it has used no CPU time for very long.
+    /// The state of QEMU's process if it has used no CPU time for [`STALLED`].
     pub fn stall(&self) -> Option<Stall> {
         match self {
             Self::Cpu(cpu) if cpu.idle >= STALLED => Some(Stall { state: cpu.state }),
@@ -79,12 +79,12 @@ impl Clock {
 /// The CPU time of a process.
 pub struct Cpu {
     used: Duration,
-    /// What was used when the limit began.
+    /// The CPU time that was used when the current limit began.
     since: Duration,
-    /// How long none was used.
+    /// The time during which none was used.
     idle: Duration,
     state: Option<char>,
-    /// When it was read last.
+    /// The time of the last reading.
     read: Instant,
 }
 
@@ -108,14 +108,14 @@ impl Cpu {
     }
 }
 
-/// A process that has used no CPU time for very long.
+/// The state of a process that has used no CPU time for very long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     state: Option<char>,
 }
 
 impl Stall {
-    /// Whether the process waits by its own will, and neither for a disk nor for who stopped it.
+    /// Whether the process sleeps by itself: it does not wait for a disk, and was not stopped.
     pub fn is_sleep(self) -> bool {
         self.state == Some('S')
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Stall {
     }
 }
 
-/// What the host tells of a process.
+/// The CPU time and the state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     /// User and system time of all its threads, past ones included.
@@ -145,7 +145,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// From `/proc/PID/stat`; `None` if there is no such process.
+    /// Reads `/proc/PID/stat`; `None` if there is no such process.
     fn of(process: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         Self::parse(&stat, clock_ticks_per_second())
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_busy_host_does_not_use_up_a_limit() {
         let limit = Time::Cpu(Millis(180_000));
-        // A tenth of a CPU.
+        // The process gets about a seventeenth of a CPU.
         let mut slow = clock((0..3000).map(|second| (second / 17, 'R')));
         assert!(!slow.has_passed(limit) && slow.stall().is_none());
         assert!(clock((0..=180).map(|used| (used, 'R'))).has_passed(limit));

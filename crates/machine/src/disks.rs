@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use crate::option::with_path;
 use crate::{Engine, Vm, arch};
 
-/// Devices with 32-bit addresses reach memory below this.
+/// Devices with 32-bit addresses reach memory below this address.
 const REACHED: u64 = 1 << 32;
 
 /// The serial number of the disk with the image of the user space, if that is a disk.
@@ -20,7 +20,7 @@ pub const USERSPACE_SERIAL: &str = "userspace";
 /// An image that guests only read, so they share it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOnly<'a> {
-    /// The image.
+    /// The path of the image.
     pub image: &'a Path,
     /// Its size, a multiple of 2 MiB.
     pub size: Bytes,
@@ -49,15 +49,15 @@ pub fn is_direct(image: &Path) -> bool {
     File::options().read(true).write(true).custom_flags(direct).open(image).is_ok()
 }
 
-/// Words for the kernel's command line that the disks of a machine require.
+/// The words for the kernel's command line that the disks of a machine require.
 ///
 /// Persistent memory is above 4 GiB, and kernels count it as potential system memory. They would reserve 64
 /// MiB of the nodes' memory for devices that cannot reach it (`swiotlb` in
 /// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no such
 /// buffers without disks, and gets none with them.
 ///
-/// RAM disks have their number and size here for kernels in which `brd` is built in. A module gets them when it is
-/// loaded.
+/// If `brd` is built into the kernel, these words give the number and the size of RAM disks. A module gets them when
+/// it is loaded.
 pub fn boot_parameters(vm: &Vm<'_>) -> String {
     let memory = arch::memory(vm.topology.memory().0);
     let is_low = pmem(vm) > 0 && memory.iter().all(|range| range.end <= REACHED);
@@ -66,8 +66,8 @@ pub fn boot_parameters(vm: &Vm<'_>) -> String {
     swiotlb.into_iter().chain(brd).collect::<Vec<String>>().join(" ")
 }
 
-/// The parameters of `brd` for RAM disks, if there are any: it makes a given number of disks with the same size in KiB
-/// (`drivers/block/brd.c`).
+/// The parameters of `brd` for RAM disks; `None` if there are none. `brd` makes a given number of disks with the same
+/// size in KiB (`drivers/block/brd.c`).
 pub fn of_brd(disks: &[Disk]) -> Option<[String; 2]> {
     let mut ram = disks.iter().filter(|disk| disk.kind == DiskKind::Ram);
     let size = ram.next()?.size.0 >> 10;
@@ -108,7 +108,8 @@ pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// `unarmed` tells the guest that its writes would not persist, so its kernel treats the memory as read-only.
+/// Adds the user space. `unarmed` tells the guest that its writes would not persist, so its kernel treats the memory
+/// as read-only.
 fn attach_read_only(arguments: &mut Vec<OsString>, it: &ReadOnly<'_>, is_pmem: bool, slot: usize) {
     let name = USERSPACE_SERIAL;
     if is_pmem {
@@ -160,7 +161,7 @@ mod tests {
         written_with(memory, disks, Engine::Tcg, None)
     }
 
-    /// The same with a user space.
+    /// The command lines for the disks of a machine with this engine and user space.
     fn written_with(
         memory: Bytes,
         disks: &[(DiskKind, u64)],

@@ -14,7 +14,7 @@ use crate::words::{QUOTED, quote};
 
 /// The oldest version with all options used here.
 const OLDEST_MAJOR: u32 = 7;
-/// How long QEMU may take to say its version, also on a busy host.
+/// The time limit for an answer of QEMU, such as its version, also on a busy host.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// The longest answer, in bytes.
 const LONGEST_ANSWER: u64 = 1 << 20;
@@ -41,7 +41,7 @@ impl Emulator {
         Self::within(ANSWER_LIMIT, path)
     }
 
-    /// As [`Emulator::at`]. `limit` is QEMU's time for each answer.
+    /// [`Emulator::at`] with a time limit for each answer of QEMU.
     fn within(limit: Duration, path: &Path) -> Result<Self, Error> {
         let fails = |why| Error::EmulatorFails { path: path.to_owned(), why };
         let answer = ask(path, &["--version"], limit)?;
@@ -77,7 +77,7 @@ impl Emulator {
         self.major
     }
 
-    /// The program.
+    /// The path of the program.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -89,7 +89,7 @@ impl Emulator {
     }
 }
 
-/// What QEMU answered.
+/// QEMU's answer to a question.
 struct Answer {
     /// The command, for messages.
     command: String,
@@ -101,7 +101,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Its exit status and its own words.
+    /// The exit status and the messages, as text.
     fn failure(&self) -> String {
         let words = quote(&self.messages);
         let colon = if words.is_empty() { "" } else { ": " };
@@ -125,7 +125,7 @@ fn ask(path: &Path, arguments: &[&str], limit: Duration) -> Result<Answer, Error
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = pipe.take(LONGEST_ANSWER + 1).read_to_end(&mut bytes);
-            // Nobody listens after the limit.
+            // After the limit there is no receiver, so an error is ignored.
             let _ = sender.send((place, read.map(|_| bytes)));
         });
     }

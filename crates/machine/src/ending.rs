@@ -1,11 +1,11 @@
-//! Describes how a machine ended.
+//! The end of a machine, as the host sees it.
 
 use std::fmt;
 use std::time::Duration;
 
 use model::Millis;
 
-/// How a machine ended, as observed by the host. Its recording is in its directory.
+/// The end of a machine, as the host observed it. The recording is in the machine's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// The kind of end.
@@ -28,11 +28,11 @@ pub enum How {
     /// All CPUs of an exact machine wait for an interrupt, and no timer is set that could raise one. QEMU was
     /// killed.
     Halted,
-    /// The host did not let an exact machine run for very long: why. QEMU was killed.
+    /// The host did not let an exact machine run for very long, for this reason. QEMU was killed.
     Stalled(String),
-    /// QEMU ended without a cause in the guest: its exit status and last messages.
+    /// QEMU ended without a cause in the guest. The text has its exit status and last messages.
     Died(String),
-    /// QEMU crashed (an assertion, a wild pointer) or was killed: its exit status and last messages.
+    /// QEMU crashed (an assertion, a wild pointer) or was killed. The text has its exit status and last messages.
     Crashed(String),
 }
 
@@ -47,17 +47,17 @@ pub enum Limit {
     Shutdown(Time),
 }
 
-/// A length of time, and what it is time of.
+/// A length of time by one of two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// Of the host.
+    /// Time of the host.
     Wall(Millis),
-    /// That QEMU has used CPUs, all its threads together.
+    /// CPU time of QEMU, all its threads together.
     Cpu(Millis),
 }
 
 impl Time {
-    /// Its length.
+    /// The length in milliseconds, whatever the clock.
     pub fn length(self) -> Duration {
         let (Self::Wall(time) | Self::Cpu(time)) = self;
         Duration::from_millis(time.0)

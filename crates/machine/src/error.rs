@@ -43,12 +43,12 @@ pub enum Error {
         /// Its version.
         version: String,
     },
-    /// QEMU did not say what it is.
+    /// QEMU did not answer a question about itself.
     #[error("{path} failed: {why}")]
     EmulatorFails {
         /// The program.
         path: PathBuf,
-        /// What failed, in its own words.
+        /// The failure, with QEMU's own words.
         why: String,
     },
     /// QEMU was built without the device for memory shared between host and guest.
@@ -154,7 +154,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: adds the path of the file.
+    /// Returns a function for `map_err` that adds the path of the file.
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |error| Self::File { path, error }

@@ -12,17 +12,16 @@ use crate::{Error, Vm};
 /// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is
 /// sufficient.
 const OLDEST_MAJOR: u32 = 10;
-/// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`, `-icount`). With
-/// a larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions
-/// and disturb more. Until the workload starts, 4 CPUs take 10.2 s of CPU time with 0, 6.4 s with 1, 4.8 s
-/// with 2, 3.9 s with 4.
+/// An instruction takes 2 to the power of this number of nanoseconds of guest time (`qemu(1)`, `-icount`). With a
+/// larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions and disturb
+/// more. Until the workload starts, 4 CPUs take 10.2 s of CPU time with 0, 6.4 s with 1, 4.8 s with 2, 3.9 s with 4.
 pub const SHIFT: u32 = 1;
 
-/// The inputs that only exact machines have.
+/// The inputs of exact machines only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exact {
-    /// Changes start-up timing and the placement of tasks, and nothing else: a word of fixed length on the
-    /// kernel's command line, which the kernel mixes into its random numbers.
+    /// The seed, which becomes words on the kernel's command line. The kernel mixes them into its random numbers. The
+    /// seed changes only start-up timing and placement.
     pub seed: u32,
     /// The library that hides the host's wall clock from QEMU: `libstillclock.so`.
     pub clock: PathBuf,
@@ -30,18 +29,18 @@ pub struct Exact {
     pub plugin: Option<Plugin>,
 }
 
-/// The plugin, and what it counts besides instructions. It writes to [`crate::PROFILE_FILE`].
+/// The plugin with its settings. It writes to [`crate::PROFILE_FILE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// The plugin itself: `libtcg.so`.
     pub path: PathBuf,
-    /// Count loads and stores by CPU and node.
+    /// Whether loads and stores are counted by CPU and node.
     pub accesses: bool,
-    /// Count by call path.
+    /// Whether instructions are counted by call path.
     pub stacks: bool,
-    /// Count by process.
+    /// The task switch, if instructions are counted by process.
     pub switch: Option<Switch>,
-    /// The addresses at which the kernel's functions begin, in order: a jump to one of them counts as a call.
+    /// The addresses at which the kernel's functions begin, in order. A jump to one of them counts as a call.
     pub functions: Vec<u64>,
 }
 
@@ -57,8 +56,8 @@ pub struct Switch {
 }
 
 impl Exact {
-    /// Whether this host can run `vm` exactly. Fails when QEMU is too old, the host's threads serve a disk,
-    /// or one of our libraries is missing.
+    /// Checks that this host can run `vm` exactly. Fails when QEMU is too old, the host's threads serve a disk, or
+    /// one of our libraries is missing.
     pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
         if vm.emulator.major() < OLDEST_MAJOR && !modest {

@@ -1,4 +1,4 @@
-//! Reads the host's load while a machine runs, and the CPU time stolen by its own hypervisor; and describes the host.
+//! Reads the host's load and the CPU time stolen by its own hypervisor while a machine runs, and describes the host.
 
 mod describe;
 
@@ -22,14 +22,14 @@ pub fn memory() -> Option<Bytes> {
     Some(Bytes(memory?.0.saturating_add(swap?.0)))
 }
 
-/// A line of `/proc/meminfo`, whose unit is KiB.
+/// The value of a line of `/proc/meminfo`, whose unit is KiB.
 fn line(meminfo: &str, name: &str) -> Option<Bytes> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// The host's counters at one time. Missing ones are 0.
+/// The host's counters at one time. A counter that cannot be read is 0.
 #[derive(Clone, Debug)]
 pub struct Reading {
     at: Instant,

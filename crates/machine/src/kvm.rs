@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::words::quote_file;
 use crate::{EMULATOR_FILE, Emulator, Engine, Error, How, Limit, Vm, run};
 
-/// How long a guest may take to start under KVM, also on a busy host.
+/// The time limit for the start of a guest under KVM, also on a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
 pub const DEVICE: &str = "/dev/kvm";
-/// The version of the file with the result.
+/// The version of the format of the file with the result.
 const SCHEMA: u32 = 2;
 
 /// The inputs for testing KVM.
@@ -24,15 +24,15 @@ const SCHEMA: u32 = 2;
 pub struct Probe<'a> {
     /// The QEMU to boot with.
     pub emulator: &'a Emulator,
-    /// A kernel that will be booted anyway.
+    /// The kernel to boot.
     pub image: &'a Path,
-    /// Its initramfs. The boot ends when the agent has started.
+    /// The initramfs. The boot ends when the agent has started.
     pub initramfs: &'a Path,
     /// A directory for the boot's files, which is created and removed.
     pub directory: &'a Path,
     /// The file with the result for this host kernel, QEMU and CPU.
     pub answers: &'a Path,
-    /// How long the guest may take to start, such as [`KVM_LIMIT`].
+    /// The time limit for the start of the guest, such as [`KVM_LIMIT`].
     pub limit: Millis,
 }
 
@@ -40,7 +40,7 @@ pub struct Probe<'a> {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     schema: u32,
-    /// Its host: see [`host`].
+    /// The host that the result holds for: see [`host`].
     host: String,
     /// The failure, if KVM does not work.
     fault: Option<String>,
@@ -84,7 +84,7 @@ impl Probe<'_> {
         Ok(Engine::Tcg)
     }
 
-    /// The error is one of the three about KVM, if it does not work.
+    /// Tests whether KVM works. If it does not, the error is one of the three about KVM.
     fn try_kvm(&self, device: &Path, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         File::options().read(true).write(true).open(device).map_err(Error::NoKvm)?;
         let host = host(self.emulator);
@@ -134,7 +134,7 @@ impl Probe<'_> {
                 let said = if words.is_empty() { words } else { format!("; QEMU said: {words}") };
                 Ok(Some(format!("the guest did not start under it within {}{said}", self.limit)))
             }
-            // The other messages repeat this one.
+            // The messages after the first repeat it.
             How::Crashed(how) => Ok(how.split("; ").next().map(str::to_owned)),
             How::Died(how) => Err(Error::KvmFails(how)),
             // The agent started, or the kernel ran far enough to panic.
@@ -156,7 +156,7 @@ impl Probe<'_> {
     }
 }
 
-/// The host's kernel, QEMU and CPU, on which the result depends.
+/// The host's kernel, QEMU and CPU as text. The result depends on them.
 fn host(emulator: &Emulator) -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");

@@ -1,9 +1,9 @@
-//! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in
-//! its directory. The agent decides what the guest does; `lab` interprets its events.
+//! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in its
+//! directory. The agent decides what the guest does. `lab` interprets its events.
 //!
-//! [`mod@run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
-//! hang, a stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording until then is in the directory's recorder file;
-//! [`read_log`] returns it.
+//! [`mod@run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a hang, a
+//! stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording up to its end
+//! is in the directory's recorder file; [`read_log`] returns it.
 
 mod arch;
 mod arguments;
@@ -48,7 +48,7 @@ pub const PROFILE_FILE: &str = "profile.bin";
 /// The plugin's list of the kernel's functions, in the machine's directory.
 pub const FUNCTIONS_FILE: &str = "functions.bin";
 
-/// How QEMU executes a guest's instructions.
+/// The way in which QEMU executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine<'a> {
     /// Hardware virtualisation.
@@ -60,7 +60,7 @@ pub enum Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// What executes a boot's instructions.
+    /// The engine as boots record it.
     pub const fn execution(self) -> Execution {
         match self {
             Self::Kvm => Execution::Kvm,
@@ -74,7 +74,7 @@ impl Engine<'_> {
 pub struct Vm<'a> {
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
-    /// What executes its instructions.
+    /// The engine that executes its instructions.
     pub engine: Engine<'a>,
     /// Its topology.
     pub topology: &'a Topology,
@@ -93,6 +93,6 @@ pub struct Vm<'a> {
     pub directory: &'a Path,
     /// The size of the recorder: a power of two, because it is a PCI memory region. The file is sparse.
     pub recorder: Bytes,
-    /// The time limits of boot, run and shutdown: in exact mode of QEMU's CPU time, else of the host's time.
+    /// The time limits of boot, run and shutdown. In exact mode they limit QEMU's CPU time, else the host's time.
     pub limits: &'a Limits,
 }

@@ -6,8 +6,7 @@ use model::Topology;
 
 use crate::arch;
 
-/// Ranges of physical memory and the node of each, by address. Memory fills the addresses of the machine node by
-/// node.
+/// The ranges of physical memory with their nodes, by address. Nodes fill the addresses of the machine in order.
 pub fn ranges(topology: &Topology) -> Vec<(usize, Range<u64>)> {
     let mut free = arch::memory(topology.memory().0).into_iter();
     let mut room = 0..0;

@@ -1,4 +1,4 @@
-//! Reads QMP events of QEMU while it runs: why it ends, and whether the guest is stopped
+//! Reads QMP events of QEMU while it runs. They say why it ends, and whether the guest is stopped
 //! (`docs/interop/qmp-spec.rst` and `qapi/run-state.json` of QEMU).
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-/// How long the last messages may take to arrive after QEMU has ended. On a busy host the thread that reads them
-/// can be late, and without them a regular end looks like a failure.
+/// The time limit for the last messages to arrive after QEMU has ended. On a busy host the thread that reads them can
+/// be late, and without them a regular end looks like a failure.
 const LAST_WORDS: Duration = Duration::from_secs(60);
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
-/// The events that say something here.
+/// The events that are evaluated.
 const KNOWN: [&str; 3] = ["SHUTDOWN", "STOP", "RESUME"];
 
-/// Reads QMP.
+/// A connection to QEMU by QMP.
 pub struct Monitor {
     messages: Receiver<Message>,
-    /// Kept open: QEMU treats the end of its input as the end of the connection.
+    /// This stays open, because QEMU treats the end of its input as the end of the connection.
     _input: ChildStdin,
 }
 
 /// The information received from QEMU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Why it ended: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.
+    /// The cause of its end, a `ShutdownCause` such as `guest-shutdown` or `host-signal`.
     pub cause: Option<String>,
     /// Whether the guest's CPUs were stopped at the end.
     pub stopped: bool,
@@ -50,7 +50,7 @@ impl Monitor {
     /// Starts to read the QMP of a process that was just started.
     pub fn attach(mut input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, messages) = mpsc::channel();
-        // If QEMU has already ended, the caller notices.
+        // An error means that QEMU has already ended, which the caller notices.
         let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
         thread::spawn(move || {
             let mut output = BufReader::new(output);
@@ -59,7 +59,7 @@ impl Monitor {
                 line.clear();
                 (&mut output).take(LONGEST).read_until(b'\n', line).is_ok_and(|read| read > 0)
             };
-            // The parts of a line that is too long are no messages.
+            // A line that is too long arrives in parts, which cannot be parsed as messages.
             while next(&mut line) {
                 if let Ok(message) = serde_json::from_slice::<Message>(&line)
                     && KNOWN.contains(&&*message.event)
@@ -78,14 +78,14 @@ impl Monitor {
         let left = || end.saturating_duration_since(Instant::now());
         let mut heard = Heard::default();
         while let Ok(message) = self.messages.recv_timeout(left()) {
-            heard.take(message);
+            heard.record(message);
         }
         heard
     }
 }
 
 impl Heard {
-    fn take(&mut self, message: Message) {
+    fn record(&mut self, message: Message) {
         match message.event.as_str() {
             "SHUTDOWN" => self.cause = message.data.reason,
             "STOP" => self.stopped = true,

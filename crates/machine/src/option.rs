@@ -1,4 +1,4 @@
-//! Paths in QEMU's options.
+//! Writes paths into QEMU's options.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

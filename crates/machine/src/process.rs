@@ -8,21 +8,20 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How long a killed process may take to end. With KVM it may be deep in the host's kernel.
+/// The time limit for a killed process to end. With KVM it may be executing in the host's kernel.
 pub const KILL_LIMIT: Duration = Duration::from_secs(10);
-/// How often a killed process is checked.
+/// Time between two checks of a killed process.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A running process, killed when dropped.
 pub struct Process {
     child: Child,
-    /// It has ended, or was killed and did not end.
+    /// Whether it has ended, or was killed and did not end.
     done: bool,
 }
 
-/// A command for `program` that the kernel kills when the thread that starts it ends, even by SIGKILL
-/// (`PR_SET_PDEATHSIG`, `prctl(2)`), so no machine runs unwatched. Therefore that thread must live as long as
-/// the machine.
+/// A command for `program`. The kernel kills it when the thread that starts it ends, even by SIGKILL
+/// (`PR_SET_PDEATHSIG`, `prctl(2)`), so no machine runs unwatched. That thread must live as long as the machine.
 pub fn tied(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
@@ -37,12 +36,12 @@ impl Process {
         Ok(Self { child, done: false })
     }
 
-    /// Starts a command that ends soon by itself, not by the end of the thread that starts it.
+    /// Starts a command that soon ends by itself. The end of the starting thread does not end it.
     pub fn unbound(mut command: Command) -> io::Result<Self> {
         Ok(Self { child: command.spawn()?, done: false })
     }
 
-    /// Its status, if it ends until then.
+    /// Waits until `end`. Returns the exit status if the process ended.
     pub fn end_by(&mut self, end: Instant) -> Option<ExitStatus> {
         while self.status().is_none() && Instant::now() < end {
             thread::sleep(TICK);
@@ -55,27 +54,27 @@ impl Process {
         self.child.id()
     }
 
-    /// Its standard input and output, the first time this is called, if both are pipes.
+    /// Its standard input and output if both are pipes; `None` after the first call.
     pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         self.child.stdin.take().zip(self.child.stdout.take())
     }
 
-    /// Its standard output and error, as far as they are pipes and for the first time.
+    /// Its standard output and error; `None` for one that is not a pipe, and after the first call.
     pub fn outputs(&mut self) -> [Option<Box<dyn Read + Send>>; 2] {
         let output = self.child.stdout.take().map(|it| Box::new(it) as Box<dyn Read + Send>);
         let messages = self.child.stderr.take().map(|it| Box::new(it) as Box<dyn Read + Send>);
         [output, messages]
     }
 
-    /// Its status, if it has ended.
+    /// The exit status, if the process has ended.
     pub fn status(&mut self) -> Option<ExitStatus> {
-        // Waiting for a child fails only if its status was already taken. It has ended then.
+        // Waiting for a child fails only if its status was already read, so it has ended.
         let status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()));
         self.done |= status.is_some();
         status
     }
 
-    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. False if it has not ended by then.
+    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. Returns false if it has not ended by then.
     pub fn kill(&mut self) -> bool {
         let start = Instant::now();
         // An error means that it has ended.

@@ -25,7 +25,7 @@ use crate::{
     PROFILE_FILE, RECORDER_FILE, Vm,
 };
 
-/// How often the recorder is read and the limits are checked.
+/// Time between two readings of the recorder and checks of the limits.
 const TICK: Duration = Duration::from_millis(50);
 /// The least free space for the recording with which a machine is started.
 const ROOM: Bytes = Bytes::mib(64);
@@ -43,13 +43,12 @@ const MESSAGES_LIMIT: Bytes = Bytes::mib(16);
 /// An unlimited time.
 const NEVER: Millis = Millis(u64::MAX);
 /// QEMU's warning if all CPUs of an exact machine are halted and no timer is set (`start_vcpu_warp_timer` in
-/// `accel/tcg/icount-common.c`). It is printed once, so the guest can have gone on.
+/// `accel/tcg/icount-common.c`). QEMU prints it only once, so the guest may have continued.
 const NO_TIMERS: &str = "icount sleep disabled and no active timers";
 
-/// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns
-/// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending says
-/// otherwise. If faultline ends first, QEMU is killed. Fails when the host cannot run it. Failures after the
-/// start are endings.
+/// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns within the
+/// limits, whatever guest and emulator do. QEMU has then ended, unless a remark of the ending says otherwise. If
+/// faultline ends first, QEMU is killed. Fails when the host cannot run it. Failures after the start are endings.
 pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
     let mut command = tied(vm.emulator.path());
     if let Engine::Exact(exact) = vm.engine {
@@ -95,7 +94,8 @@ pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
     let process = Process::start(command)?;
     let ending = Watch::new(vm, &limits, process, None, files.recorder).until_the_end(&mut |_| {});
     if let Some(terminal) = terminal {
-        // A killed QEMU leaves the terminal raw. If this fails, the terminal is gone.
+        // A killed QEMU leaves the terminal raw, so its settings are restored. This fails only if the terminal is
+        // gone.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &terminal);
     }
     ending
@@ -138,7 +138,7 @@ impl Files {
     }
 }
 
-/// The free space for `directory`.
+/// The free space on the file system of `directory`.
 fn room(directory: &Path) -> io::Result<Bytes> {
     let file_system = rustix::fs::statvfs(directory)?;
     Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
@@ -152,7 +152,7 @@ struct Watch<'a> {
     monitor: Option<Monitor>,
     recorder: Tail,
     started: Instant,
-    /// The current limit, and the time since it began.
+    /// The current limit; `clock` has the time since it began.
     limit: Limit,
     clock: Clock,
 }
@@ -183,7 +183,7 @@ impl<'a> Watch<'a> {
 
     fn until_the_end(mut self, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
         loop {
-            // This order reads the last frames.
+            // The status is read before the frames, so that the last frames are read.
             let status = self.process.status();
             self.read(watch)?;
             self.clock.tick(self.process.id());
@@ -205,7 +205,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads the new frames, and switches to the limit that applies from there.
+    /// Reads the new frames, and switches to the limit that applies after them.
     fn read(&mut self, watch: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         let mut limit = self.limit;
         let read = self.recorder.read(|frame| {
@@ -231,7 +231,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Why the machine must be ended; `None` if it need not.
+    /// The reason why the machine must be ended; `None` if there is none.
     fn too_much(&self) -> Option<How> {
         let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
         if self.clock.has_passed(limit) {
@@ -276,7 +276,7 @@ impl<'a> Watch<'a> {
     fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
         let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
         match cause {
-            // It crashed or was killed by a signal, which says nothing about the guest.
+            // QEMU crashed or was killed by a signal, which says nothing about the guest.
             _ if status.signal().is_some() => How::Crashed(self.death(status, cause)),
             Some("host-signal") => How::Crashed(self.death(status, cause)),
             _ if !status.success() => How::Died(self.death(status, cause)),
@@ -304,7 +304,7 @@ impl<'a> Watch<'a> {
         quote_file(&self.vm.directory.join(EMULATOR_FILE)).unwrap_or_default()
     }
 
-    /// Whether the host had the disk space and the memory for this machine.
+    /// Checks that the host had the disk space and the memory for this machine.
     fn check_host(&self, how: &How) -> Result<(), Error> {
         let (directory, words) = (self.vm.directory.to_owned(), self.words());
         let free = room(&directory).map_err(Error::file(&directory))?;

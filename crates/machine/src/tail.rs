@@ -1,7 +1,7 @@
 //! Reads the flight recorder's file while the guest writes it and afterwards.
 //!
-//! The file is copied by `pread` and then validated. It is never mapped, because the guest may change any
-//! byte at any time.
+//! The file is copied by `pread`, and the copy is validated. The file is never mapped, because the guest may change
+//! any byte at any time.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// A recorder at its start.
+    /// A recorder's file, to be read from its start.
     pub fn new(file: File) -> Self {
         Self { file, copy: Vec::new(), offset: 0, sequence: 0 }
     }

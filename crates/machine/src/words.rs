@@ -1,4 +1,4 @@
-//! QEMU's own words, which can be many and can be anything: what is kept of them, and how they are quoted.
+//! Quotes QEMU's own messages, which can be long and can have any content.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub fn quote_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Messages as one line without control characters. Of long ones the beginning and the end are quoted.
+/// Messages as one line without control characters. Of long messages only the beginning and the end are quoted.
 pub fn quote(text: &str) -> String {
     if text.len() <= QUOTED {
         return line(text);

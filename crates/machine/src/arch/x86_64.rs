@@ -1,4 +1,4 @@
-//! x86-64.
+//! The x86-64 machine of QEMU.
 
 use std::ops::Range;
 
@@ -8,9 +8,10 @@ pub const NAME: &str = "x86";
 pub const PROGRAM: &str = "qemu-system-x86_64";
 /// The package of QEMU, in Debian, Ubuntu and Fedora.
 pub const PACKAGE: &str = "qemu-system-x86";
-/// The machine.
+/// The value of QEMU's option `-machine`.
 pub const MACHINE: &str = "q35,dump-guest-core=off";
-/// What an exact machine lacks: a disk controller, because host threads would complete its requests.
+/// The addition to [`MACHINE`] for exact machines. They have no disk controller, because host threads would complete
+/// its requests.
 pub const EXACT_MACHINE: &str = "sata=off";
 
 /// The serial port that is the console, as the kernel calls it.
@@ -22,9 +23,9 @@ pub const CONSOLE: &str = "ttyS0";
 /// - `no_timer_check`: on a busy host the check of the timer interrupt can fail, and then the kernel panics.
 ///   Under KVM kernels skip it themselves.
 pub const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
-/// A word for the kernel's command line in exact mode: an emulated CPU is up at once. The kernel would wait 10
-/// ms for each with `pause`, and at each `pause` QEMU switches CPUs: a boot took 7.2 s of CPU time on 4 CPUs
-/// instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
+/// A word for the kernel's command line in exact mode. An emulated CPU is up at once, but the kernel would wait 10 ms
+/// for each with `pause`, and at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of
+/// 6.4 s, and 26.6 s on 16 instead of 16.4 s.
 pub const EXACT_WORDS: &str = "cpu_init_udelay=0";
 
 /// The largest size of the memory below 4 GiB, if all memory fits there.
@@ -45,7 +46,7 @@ pub fn emulated_cpu(major: u32) -> &'static str {
     }
 }
 
-/// The physical addresses of so many bytes of memory, in order: below the hole for devices, then from 4 GiB on
+/// The physical addresses of a memory of `bytes` bytes, in order: below the hole for devices, then from 4 GiB on
 /// (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
 pub fn memory(bytes: u64) -> [Range<u64>; 2] {
     let low = if bytes < LOW_AT_MOST { bytes } else { LOW_IF_SPLIT };

@@ -1,4 +1,4 @@
-//! Describes this host: what of it decides measured times, and what distinguishes it from other hosts.
+//! Describes this host: the properties that decide measured times, and its identity.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,16 +9,17 @@ use kernelfiles::{cpuinfo, meminfo};
 use model::Host;
 use sha2::{Digest, Sha256};
 
-/// No more of a file is read, in bytes. `/proc/cpuinfo` has about 2 KiB for each CPU.
+/// The most bytes that are read of a file. `/proc/cpuinfo` has about 2 KiB for each CPU.
 const MAX_FILE: u64 = 16 << 20;
-/// No more of a value is kept, in characters.
+/// The most characters that are kept of a value.
 const MAX_TEXT: usize = 256;
 
-/// The host whose files are below `root`, which is `/` for this one. What cannot be read is unknown.
+/// Describes the host whose files are below `root`, which is `/` for this host. Values that cannot be read are
+/// unknown.
 ///
 /// The identity is a digest of `/etc/machine-id` (`machine-id(5)`), of the serial numbers that the firmware reports,
 /// and of the processor's name and stepping. Copies of one disk image can have the same machine-id, so the other two
-/// are included. Root alone can read the serial numbers. Without a machine-id and the firmware's UUID, as in some
+/// are included. Only root can read the serial numbers. Without a machine-id and the firmware's UUID, as in some
 /// containers, the identity is unknown.
 pub fn describe(root: &Path) -> Host {
     let text = |path: &str| read(&root.join(path));
@@ -50,7 +51,7 @@ pub fn describe(root: &Path) -> Host {
 }
 
 fn identity(machine: &str, firmware: &[String; 2], processors: &cpuinfo::Processors) -> String {
-    // `machine-id(5)`: an image says this until its first boot.
+    // An image has this text until its first boot (`machine-id(5)`).
     let machine = if machine == "uninitialized" { "" } else { machine };
     let [uuid, serial] = firmware;
     if machine.is_empty() && uuid.is_empty() {

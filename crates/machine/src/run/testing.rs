@@ -12,7 +12,7 @@ use model::Millis;
 pub const LONG: Millis = Millis(600_000);
 /// A limit for scripts that never end.
 pub const SHORT: Millis = Millis(300);
-/// Runs forever. When it is killed, no pipe remains open.
+/// A script that runs forever. When it is killed, no pipe remains open.
 pub const HANG: &str = "exec sleep 1000000";
 
 /// Shell code that writes these events to the recorder whose path is among the arguments.

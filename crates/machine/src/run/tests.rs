@@ -32,12 +32,12 @@ fn run_engine(
     (ending.unwrap(), events)
 }
 
-/// A limit of the host's time.
+/// The end by this limit, by the host's time.
 fn wall(stage: fn(Time) -> Limit) -> How {
     How::TimedOut(stage(Time::Wall(SHORT)))
 }
 
-/// Calls a function with a machine that has so many CPUs.
+/// Calls a function with a machine that has this number of CPUs.
 fn with_vm<T>(
     directory: &Path,
     emulator: &Emulator,
@@ -116,7 +116,7 @@ fn the_limits_of_an_exact_machine_are_of_cpu_time() {
     let exact = exact(directory.path(), "libstillclock.so", false);
     let engine = Engine::Exact(&exact);
     let recorded = [hello(), Event::Bye { tainted: 0 }];
-    // It waits longer than its limits, as on a busy host.
+    // The script waits longer than its limits, as on a busy host.
     let body = format!(
         r#"sleep 1
         {}
@@ -183,7 +183,7 @@ fn a_lack_of_memory_or_space_is_the_hosts_failure() {
     let error = error_of(directory.path(), body);
     let told = "the host has too little free memory for the machine: ";
     assert!(error.starts_with(told) && error.ends_with("Cannot allocate memory"), "{error}");
-    // The plugin says so, and QEMU goes on.
+    // The plugin reports a full disk, and QEMU continues.
     let body = "echo 'the profile cannot be written and ends here: No space left on device' >&2";
     let error = error_of(directory.path(), body);
     assert!(error.contains("but a machine needs 1M for its recording"), "{error}");
