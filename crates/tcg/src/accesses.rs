@@ -1,5 +1,5 @@
-//! Counts loads and stores by CPU, privilege and target. This happens at every access, so there is no lock:
-//! only the thread that runs a CPU writes its cells.
+//! Counts loads and stores by CPU, privilege and target. It runs at every access, so there is no lock: only the
+//! thread that runs a CPU writes its cells.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ pub struct AccessCounts {
 }
 
 impl AccessCounts {
-    /// Zero accesses, for a machine with these CPUs and nodes.
+    /// Counts of 0, for a machine with these CPUs and nodes.
     pub fn new(cpus: u16, ranges: &[(u16, Range<u64>)]) -> Self {
         let nodes = (0..node_count(ranges)).map(Target::Node);
         let targets: Vec<Target> = nodes.chain([Target::Device, Target::Elsewhere]).collect();
@@ -27,7 +27,7 @@ impl AccessCounts {
         Self { ranges: ranges.to_vec(), targets, cells }
     }
 
-    /// Counts one access to a physical address; none if it is not memory.
+    /// Counts one access to a physical address, which is `None` for a device.
     fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {
@@ -39,7 +39,7 @@ impl AccessCounts {
         }
     }
 
-    /// The counts of a CPU in the slice, which ends here.
+    /// Returns the counts of a CPU in the slice, and resets them to 0.
     fn take(&self, cpu: usize) -> Vec<Accesses> {
         let counts = self.so_far(cpu);
         let [first, next] = [cpu, cpu + 1].map(|cpu| self.row(cpu, Privilege::ALL[0], 0));
@@ -85,7 +85,7 @@ impl Observer for AccessCounts {
     }
 }
 
-/// Nodes of a machine with these ranges of memory.
+/// The number of nodes of a machine with these ranges of memory.
 pub fn node_count(ranges: &[(u16, Range<u64>)]) -> u16 {
     ranges.iter().map(|(node, _)| node + 1).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What depends on the guest's architecture.
+//! Code that depends on the guest's architecture.
 
 mod x86_64;
 

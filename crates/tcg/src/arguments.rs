@@ -1,4 +1,4 @@
-//! Parses the plugin's arguments: what to count.
+//! Parses the plugin's arguments, which say what to count.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use flight::profile::MAX_NODES;
 /// The arguments on QEMU's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, without END. A node below and
+    /// `node=NUMBER:START-END`, any number of times: physical memory of a node. END is not included. A node below and
     /// above the hole under 4 GiB has two ranges. Loads and stores are counted if there is at least one node.
     pub nodes: Vec<(u16, Range<u64>)>,
-    /// `switch=ADDRESS:TGID:COMM`: count by process.
+    /// `switch=ADDRESS:TGID:COMM`: count user instructions by process.
     pub switch: Option<Switch>,
     /// `stacks=on`: count kernel instructions by call path.
     pub stacks: bool,

@@ -1,4 +1,4 @@
-//! Tracks the active calls of one task: a copy of the information on its kernel stacks, updated while it
+//! Tracks the active calls of one task. This is a copy of the information on its kernel stacks, updated while it
 //! runs.
 //!
 //! A call's frame is the address on the stack of its return address. Once the stack pointer is above it, the
@@ -8,13 +8,13 @@
 use crate::arch::THREAD_SIZE;
 use crate::paths::{Jump, Path};
 
-/// The top of a stack may be this much above the first address seen.
+/// The top of a stack can be this number of bytes above the first address seen.
 const SLACK: u64 = 256;
-/// The largest number of frames of one task. Calls beyond them count for the last one. Linux tasks have well
-/// below a hundred.
+/// The largest number of frames of one task. Deeper calls count for the last frame. Linux tasks have well below a
+/// hundred.
 const MAX_FRAMES: usize = 512;
-/// The largest number of stacks of a task. If there are more, its calls are reset. Three are common: the one
-/// on which an exception enters the kernel, the task's own, and that of interrupts.
+/// The largest number of stacks of a task. If there are more, its calls are reset. Three are common: the stack on
+/// which an exception enters the kernel, the task's own, and the stack of interrupts.
 const MAX_STACKS: usize = 8;
 
 /// The calls of one task.
@@ -31,9 +31,9 @@ struct Frame {
     returns_to: u64,
     /// The path of the function that was called.
     called: Path,
-    /// The path of the running function: that of the called one, or of one that was jumped to since.
+    /// The path of the running function, which is the called one, or one that was jumped to since.
     path: Path,
-    /// The beginning of the running function, once it was reached.
+    /// The beginning of the running function; `None` until it is reached.
     function: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Calls {
         self.frames.last().map_or(Path::START, |frame| frame.path)
     }
 
-    /// Whether the called function was not reached yet.
+    /// Whether the innermost call has not reached its function yet.
     pub fn is_new(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.function.is_none())
     }
@@ -73,10 +73,10 @@ impl Calls {
         }
     }
 
-    /// Records that the beginning of `function` is reached. The first one after a call is the called
-    /// function's. At a later one the running function has jumped to another, if the return address is on
-    /// top of the stack, as a function expects. `stack` returns the stack pointer, and `jump` the path of the
-    /// other function.
+    /// Records that the beginning of `function` is reached. The first beginning after a call is that of the called
+    /// function. At a later one the running function has jumped to another function, if the return address is on top
+    /// of the stack, as functions expect. `stack` returns the stack pointer, and `jump` the path of the other
+    /// function.
     pub fn reach(
         &mut self,
         function: u64,
@@ -94,8 +94,9 @@ impl Calls {
         frame.function = Some(function);
     }
 
-    /// Records a return to `returns_to`, which is at `slot`. The call may have stored it at another address:
-    /// kernel code that saves all registers moves its own return address, on the stack or to another one.
+    /// Records a return to the address `returns_to`, which is stored at `slot`. The call may have stored it
+    /// elsewhere: kernel code that saves all registers moves its own return address on the stack, or to another
+    /// stack.
     pub fn ret(&mut self, slot: u64, returns_to: u64) {
         self.move_to(slot);
         if let Some(last) = self.frames.last()
@@ -136,7 +137,7 @@ impl Calls {
         self.stacks.push(Stack { top: place, frames: self.frames.len() });
     }
 
-    /// Enters from user mode: there are no active calls.
+    /// Records an entry from user mode, where there are no active calls.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.stacks.clear();

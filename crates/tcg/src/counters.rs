@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 12;
 pub struct Counter(&'static [AtomicU64]);
 
 impl Counter {
-    /// Its first cell; those of the other CPUs follow.
+    /// The cell of the first CPU. The cells of the other CPUs follow it.
     pub fn cells(self) -> *const AtomicU64 {
         self.0.as_ptr()
     }
@@ -48,7 +48,7 @@ pub struct Counters {
     addresses: BTreeMap<u64, u32>,
     /// Instructions in user mode.
     pub user: Counter,
-    /// Kernel instructions beyond the limit.
+    /// Kernel instructions beyond the limit of counters.
     pub kernel_other: Counter,
     /// Privileged instructions in the lower half of the address space.
     pub firmware: Counter,
@@ -62,7 +62,7 @@ impl Counters {
         Self { cpus, limit, chunks, addresses, user, kernel_other, firmware }
     }
 
-    /// The counter of a kernel instruction; a shared one if there are too many.
+    /// The counter of a kernel instruction, or a shared one if there are too many.
     pub fn kernel(&mut self, address: u64) -> Counter {
         let next = self.addresses.len();
         let number = match self.addresses.get(&address) {

@@ -30,12 +30,12 @@ pub struct Follower {
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     calls: Calls,
-    /// The stack pointer of the task that it is about to switch from.
+    /// The stack pointer of the old task, while a task switch is in progress.
     leaves: Option<u64>,
 }
 
 impl Follower {
-    /// Follows so many CPUs.
+    /// A follower of this number of CPUs.
     pub fn new(cpus: u16) -> Self {
         let cpus = vec![Cpu::default(); cpus.into()];
         let (waiting, learned) = (Waiting::default(), HashSet::new());
@@ -47,7 +47,7 @@ impl Follower {
         self.cpus[cpu].calls.path()
     }
 
-    /// The instruction at `site` called, and stored the return address at `slot`.
+    /// The instruction at `site` made a call, and stored the return address at `slot`.
     pub fn called(&mut self, cpu: usize, site: u64, slot: u64, returns_to: u64) {
         self.cpus[cpu].calls.call(slot, returns_to, |path| self.paths.call(path, site));
     }
@@ -57,8 +57,8 @@ impl Follower {
         self.cpus[cpu].calls.reach(function, stack, |jump| self.paths.jump(jump, function));
     }
 
-    /// A block outside of the kernel's image begins at `address`: code of a module, or generated code. Its
-    /// functions are not known beforehand, so those are followed that were called before.
+    /// A block outside of the kernel's image begins at `address`: code of a module, or generated code. Functions
+    /// there are not known in advance, so only those that were called before are recognized.
     pub fn reached_outside(
         &mut self,
         cpu: usize,
@@ -123,7 +123,7 @@ impl Follower {
 #[derive(Debug, Default)]
 struct Waiting {
     tasks: HashMap<u64, (u64, Calls)>,
-    /// By the order in which they left.
+    /// The stack pointers, in the order in which the tasks left.
     order: BTreeMap<u64, u64>,
     left: u64,
 }
@@ -271,7 +271,7 @@ mod tests {
             follower.reached(0, G, || stack);
             assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
         }
-        // Nor does code that was not called, such as the entries from user mode.
+        // Code that was not called, such as the entries from user mode, is no jump either.
         follower.entered(0);
         follower.reached(0, F, || Some(SLOT));
         follower.reached(0, G, || Some(SLOT));

@@ -1,10 +1,10 @@
 //! The functions of the kernel's image, by the addresses at which they begin.
 
-/// The functions, in order; none if they are not known.
+/// The functions, in order; empty if they are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions(Vec<u64>);
 
-/// Where an address lies.
+/// The position of an address relative to functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the beginning of a function.
@@ -21,7 +21,7 @@ impl Functions {
         Self(beginnings)
     }
 
-    /// Where `address` lies.
+    /// The position of `address`.
     pub fn place(&self, address: u64) -> Place {
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
             return Place::Elsewhere;

@@ -18,12 +18,12 @@ pub struct InstructionCounts(Mutex<Counts>);
 
 struct Counts {
     counters: Counters,
-    /// By CPU.
+    /// Processes by CPU.
     processes: Vec<Processes>,
 }
 
 impl InstructionCounts {
-    /// No instructions yet, for a machine with these CPUs.
+    /// Counts of 0, for a machine with this number of CPUs.
     pub fn new(cpus: u16) -> Self {
         let counters = Counters::new(cpus.into(), MAX_ADDRESSES);
         let processes = (0..cpus).map(|_| Processes::default()).collect();
@@ -59,7 +59,7 @@ impl Observer for InstructionCounts {
         begin(at.running, begun.cell, begun.kernel);
     }
 
-    /// An instruction with a fault was not executed.
+    /// Drops the count of an instruction with a fault, because it was not executed.
     fn interrupted(&self, at: At<'_>, what: &Interrupted) {
         if what.faulted {
             let counter = self.lock().counter(what.privilege, what.address);
@@ -99,7 +99,7 @@ mod tests {
 
     const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-    /// A CPU and what it counts.
+    /// CPUs and their counts.
     struct Trace {
         counts: InstructionCounts,
         running: [Running; 2],
@@ -174,7 +174,7 @@ mod tests {
             trace.begins(0, Privilege::Kernel, KERNEL + 64, false);
             trace.begins(0, privilege, address, false);
         }
-        // Another CPU's fault at the same address takes nothing back.
+        // A fault of another CPU at the same address does not change this CPU's counts.
         trace.begins(0, Privilege::Kernel, KERNEL, false);
         trace.faults(1, Privilege::Kernel, KERNEL);
         let executed = |address, count| Executed { address, count };

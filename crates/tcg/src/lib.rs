@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Only `qemu` calls QEMU and is called by it, and only `arch` depends on the guest's architecture. When QEMU
-//! translates a block, `profiler` decides at which of its instructions it has to be called: its probes
-//! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses`
-//! and `path_counts`. Tests have a made-up machine in place of QEMU.
+//! translates a block, `profiler` chooses the instructions at which it must be called, and sets probes there
+//! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses` and
+//! `path_counts`. Tests have a made-up machine in place of QEMU.
 
 mod accesses;
 mod arch;
@@ -27,7 +27,7 @@ mod path_counts;
 mod paths;
 mod processes;
 mod profiler;
-// An executable of tests is linked without QEMU, whose functions this needs.
+// Tests are linked without QEMU, whose functions this module needs.
 #[cfg(not(test))]
 mod qemu;
 mod recent;

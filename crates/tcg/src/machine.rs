@@ -1,4 +1,4 @@
-//! What the rest of the plugin needs of QEMU. `qemu` implements it, and tests do.
+//! The interface of QEMU that the rest of the plugin needs. `qemu` implements it, and so do tests.
 
 #[cfg(test)]
 pub mod fake;
@@ -7,16 +7,16 @@ use flight::profile::Privilege;
 
 use crate::counters::Counter;
 
-/// The machine, at the moment at which QEMU calls the plugin.
+/// The machine at the moment when QEMU calls the plugin.
 pub trait Machine {
     /// The number of the executing CPU.
     fn cpu(&self) -> usize;
 
-    /// The value of the executing CPU's register with this number in [`crate::arch::REGISTERS`]; none if it
-    /// cannot be read.
+    /// The value of the executing CPU's register with this number in [`crate::arch::REGISTERS`]; `None` if it cannot
+    /// be read.
     fn register(&self, number: usize) -> Option<u64>;
 
-    /// Reads memory at a virtual address, as seen by the executing CPU. None unless all of it is mapped.
+    /// Reads memory at a virtual address, as seen by the executing CPU. `None` unless all of it is mapped.
     fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]>;
 }
 
@@ -27,7 +27,7 @@ pub trait Instruction {
 
     fn bytes(&self) -> Vec<u8>;
 
-    /// Counts its executions. The counter of one that begins again must not be shared with others.
+    /// Counts its executions. With [`Begin::Again`] the counter must not be shared with other instructions.
     fn count(&self, counter: Counter, privilege: Privilege, begin: Begin);
 
     /// Sets a probe that is reached before each execution. Probes are reached in the order in which they were
@@ -43,7 +43,8 @@ pub trait Access {
     /// Its virtual address.
     fn address(&self) -> u64;
 
-    /// Its physical address; none if it is not memory. An access that crosses pages has that of the first.
+    /// Its physical address; `None` if it is not memory. An access that crosses pages has the address in the first
+    /// page.
     fn physical(&self) -> Option<u64>;
 
     /// The number of its bytes.
@@ -56,18 +57,19 @@ pub trait Access {
     fn word(&self) -> Option<u64>;
 }
 
-/// How an instruction begins.
+/// The meaning of an instruction's begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Each begin is another execution.
     Once,
-    /// A begin right after its own repeats it. Such an instruction is a store that may modify its own block.
-    /// QEMU then abandons the block at the store, translates the store again into its own block, and
-    /// executes it there. Otherwise only jumps and repeated instructions begin twice in a row.
+    /// A begin right after the same instruction's begin is a repetition, not another execution. Such an instruction
+    /// is a store that may modify its own block. QEMU then abandons the block at the store, translates the store
+    /// again into a block of its own, and executes it there. Otherwise only jumps and repeated instructions begin
+    /// twice in a row.
     Again,
 }
 
-/// Why the plugin is called before an instruction. Addresses are those of the instruction.
+/// The reason why the plugin is called before an instruction. Addresses are those of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// The agent cuts the profile.
@@ -94,7 +96,7 @@ pub enum Probe {
     MoveStack(usize),
 }
 
-/// Why the plugin is called after an access of an instruction.
+/// The reason why the plugin is called after an access of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessProbe {
     /// Accesses are counted. The instruction has this privilege.

@@ -1,4 +1,4 @@
-//! What happens in the machine, as those see it that count it.
+//! The events in the machine, as the counting modules get them.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,10 +7,10 @@ use flight::profile::{CallSite, Phase, Privilege, Process};
 use crate::machine::Access;
 use crate::running::Running;
 
-/// Counts some of what happens, and ignores the rest. Only the thread that runs the CPUs calls it. Instructions
-/// and accesses are so frequent that they are counted without a lock.
+/// Counts some of the events, and ignores the rest. Only the thread that runs the CPUs calls it. Instructions and
+/// accesses are so frequent that they are counted without a lock.
 pub trait Observer {
-    /// A CPU begins an instruction. The one that it began before was executed, if it was not interrupted.
+    /// A CPU begins an instruction. The instruction that it began before was executed, unless it was interrupted.
     fn begins(&self, _: At<'_>, _: Begun) {}
 
     /// A CPU makes an access by an instruction of this privilege.
@@ -25,7 +25,7 @@ pub trait Observer {
     /// An interrupt or exception on a CPU.
     fn interrupted(&self, _: At<'_>, _: &Interrupted) {}
 
-    /// The CPU's user instructions since the last call of this function were those of a process; none if it
+    /// The CPU's user instructions since the last call of this function belong to this process, which is `None` if it
     /// is not known.
     fn ran(&self, _: At<'_>, _: Option<Process>) {}
 
@@ -49,14 +49,14 @@ pub struct Begun {
     pub cell: &'static AtomicU64,
     /// Whether it is one of the kernel.
     pub kernel: bool,
-    /// Whether a begin right after its own repeats it.
+    /// Whether it is [`crate::machine::Begin::Again`].
     pub again: bool,
 }
 
 /// A change of control or stack.
 #[derive(Clone, Copy)]
 pub enum Flow<'a> {
-    /// The instruction at `site` called, and stored the return address at `slot`.
+    /// The instruction at `site` made a call, and stored the return address at `slot`.
     Call { site: u64, slot: u64, returns_to: u64 },
     /// A return to the address stored at `slot`.
     Return { slot: u64, returns_to: u64 },
@@ -82,9 +82,9 @@ pub type StackPointer<'a> = &'a dyn Fn() -> Option<u64>;
 pub struct Interrupted {
     /// The address at which execution resumes; for a fault, that of the faulting instruction.
     pub address: u64,
-    /// Its privilege.
+    /// The privilege of the code at that address.
     pub privilege: Privilege,
-    /// The address on the stack of its address.
+    /// The address on the stack where that address is stored.
     pub slot: u64,
     /// Whether the instruction had begun but was not executed.
     pub faulted: bool,
@@ -93,11 +93,11 @@ pub struct Interrupted {
     pub external: bool,
 }
 
-/// A slice of the profile.
+/// A slice of the profile, from one cut to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// Its counts.
+    /// The counts of the slice.
     pub counts: Phase,
-    /// The call sites that it refers to and no slice before did.
+    /// The call sites that it refers to, without those that earlier slices have.
     pub sites: Vec<CallSite>,
 }

@@ -17,7 +17,7 @@ pub struct PathCounts {
 }
 
 impl PathCounts {
-    /// No instructions yet, for a machine with these CPUs.
+    /// Counts of 0, for a machine with this number of CPUs.
     pub fn new(cpus: u16) -> Self {
         let paths = (0..cpus).map(|_| AtomicU32::new(Path::START.0)).collect();
         Self { follower: Mutex::new(Follower::new(cpus)), paths, recent: Recent::new() }

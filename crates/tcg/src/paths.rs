@@ -33,10 +33,10 @@ pub struct Jump {
     pub from: u64,
 }
 
-/// Counts one instruction at a time. It lives as long as QEMU.
+/// A counter of instructions. It lives as long as QEMU.
 pub type Tally = &'static AtomicU64;
 
-/// Call sites, and tallies of the instructions executed there.
+/// The tree of call sites, and tallies of the instructions executed on its paths.
 #[derive(Debug)]
 pub struct Paths {
     limits: Limits,
@@ -48,20 +48,20 @@ pub struct Paths {
     tallies: HashMap<(Path, u64), Tally>,
     /// The tally for paths and blocks without room.
     beyond: Tally,
-    /// The number of call sites that were returned.
+    /// The number of call sites that [`Paths::take_sites`] has returned so far.
     taken: usize,
 }
 
-/// Limits of the tree.
+/// The largest numbers of call sites and tallies of the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Call sites.
+    /// The largest number of call sites.
     pub sites: usize,
     pub tallies: usize,
 }
 
 impl Paths {
-    /// No paths yet.
+    /// A tree without paths.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -96,8 +96,8 @@ impl Paths {
         called
     }
 
-    /// The path after a jump to the function that begins at `to`. Functions that jump to each other in turn
-    /// do not make it longer: it is cut back to the step of the function.
+    /// The path after a jump to the function that begins at `to`. If that function is already among the jumps since
+    /// the call, the path is cut back to it, so that functions that jump to each other in turn do not make it longer.
     pub fn jump(&mut self, jump: Jump, to: u64) -> Path {
         let mut step = jump.path;
         while let Some(site) = self.site(step).filter(|_| step != jump.called) {

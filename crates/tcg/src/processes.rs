@@ -1,5 +1,5 @@
-//! Counts user instructions by process, from the kernel's task switches. The instructions that a CPU executed
-//! in user mode since its last switch belong to the task that it leaves.
+//! Counts user instructions by process, from the kernel's task switches. At a switch, the instructions that the CPU
+//! executed in user mode since the last switch belong to the old task.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Processes {
         }
     }
 
-    /// The counts of the phase, which ends here. The CPU's total restarts at 0.
+    /// Returns the counts of the phase, and starts the next one. The CPU's total must restart at 0.
     pub fn cut(&mut self) -> Vec<(Process, u64)> {
         self.counted = 0;
         std::mem::take(&mut self.counts).into_iter().collect()

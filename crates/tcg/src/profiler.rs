@@ -1,9 +1,9 @@
-//! The profiler: passes what happens at probes to the observers, tracks the tasks that run, and writes a slice
-//! when the profile is cut.
+//! The profiler passes the events at probes to the observers, tracks the running tasks, and writes a slice when the
+//! profile is cut.
 //!
-//! Any program of the guest can execute marks and ticks without limit. Those of other processes than the agent are
-//! ignored where the running process is known. Marks, ticks and the file are limited in any case: beyond the limits
-//! nothing is written.
+//! Any program of the guest can execute marks and ticks without limit. Marks and ticks of other processes than the
+//! agent are ignored if the running process is known. The numbers of marks and ticks and the size of the file are
+//! limited in any case. Beyond the limits nothing is written.
 
 mod translation;
 
@@ -38,10 +38,10 @@ pub struct Profiler {
     state: Mutex<State>,
 }
 
-/// What is neither frequent nor counted.
+/// The state behind a lock, for rare events.
 struct State {
     tables: InterruptTables,
-    /// The task of each CPU (`struct task_struct`); none before its first switch.
+    /// The task of each CPU (`struct task_struct`); `None` before its first switch.
     tasks: Vec<Option<u64>>,
     ticks: Ticks,
     marks: Marks,
@@ -63,7 +63,7 @@ struct Ticks {
 struct Marks(usize);
 
 impl Marks {
-    /// The largest number of marks that cut. One slice is left for the time after the last cut.
+    /// The largest number of marks that cut the profile. One slice is left for the time after the last cut.
     const MOST: usize = MAX_SLICES - 1;
 
     /// Whether the next mark cuts. Warns once when the limit is reached.
@@ -77,8 +77,8 @@ impl Marks {
 }
 
 impl Profiler {
-    /// Starts to count for `cpus` CPUs, and to write to `path`. Jumps between `functions` are followed if
-    /// call paths are. Fails when the file cannot be written.
+    /// Starts to count for `cpus` CPUs, and to write to `path`. If call paths are followed, so are jumps between
+    /// `functions`. Fails when the file cannot be written.
     pub fn new(
         arguments: &Arguments,
         functions: Functions,
@@ -137,7 +137,7 @@ impl Profiler {
         self.flows(at, flow);
     }
 
-    /// A probe after an access is reached. It is inlined likewise.
+    /// A probe after an access is reached. It is inlined, because each callback has one probe.
     #[inline(always)]
     pub fn accessed(&self, machine: &impl Machine, probe: AccessProbe, access: &impl Access) {
         let at = self.at(machine.cpu());
@@ -206,7 +206,7 @@ impl Profiler {
         Some(Process { id: u32::from_le_bytes(id), name })
     }
 
-    /// Whether a process other than the agent runs on the executing CPU, as far as is known. The first one is
+    /// Whether a process other than the agent is known to run on the executing CPU. The first such process is
     /// recorded.
     fn is_intruded(&self, machine: &impl Machine, state: &mut State) -> bool {
         let running = state.tasks[machine.cpu()].and_then(|task| self.process(machine, task));
@@ -249,7 +249,7 @@ impl Profiler {
         }
     }
 
-    /// Ends the slice: writes it, and resets all counters. `running` are the processes of the CPUs.
+    /// Ends the slice: writes it, and resets all counters. `running` has the process of each CPU.
     fn cut(&self, state: &mut State, running: Vec<Option<Process>>) {
         state.ticks.last = None;
         let cpus = vec![Cpu::default(); running.len()];
@@ -264,8 +264,8 @@ impl Profiler {
         });
     }
 
-    /// Handles the end of the machine: the time after the last cut is a slice too. No CPU exists any more, so no
-    /// memory can be read, and no process is known.
+    /// Handles the end of the machine, and writes the time after the last cut as a slice. No CPU exists any more, so
+    /// memory cannot be read, and no process is known.
     pub fn end(&self) {
         self.running.iter().for_each(Running::finish);
         let mut state = self.lock();

@@ -1,6 +1,6 @@
 //! QEMU: its plugin interface, the start, and the callbacks.
 //!
-//! QEMU calls plain functions, so what they need is global. It is in [`PLUGIN`] and nowhere else.
+//! QEMU calls plain functions, so their state is global. All of it is in [`PLUGIN`].
 
 mod callbacks;
 mod cpus;

@@ -16,7 +16,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Tallies by path and address, direct-mapped.
 pub struct Recent(Box<[Entry]>);
 
-/// Without a tally it is empty.
+/// One entry of the cache, which is empty if it has no tally.
 #[derive(Default)]
 struct Entry {
     path: AtomicU32,

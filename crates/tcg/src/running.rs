@@ -1,8 +1,8 @@
-//! Tracks the instruction that a CPU executes. It counts when the CPU begins the next one: an instruction
-//! with a page fault is begun but not executed, and is dropped. Therefore a count is never undone, and
-//! totals by function, process and call path agree.
+//! Tracks the instruction that a CPU executes. The instruction is counted when the CPU begins the next one, because
+//! an instruction with a page fault is begun but not executed, and is dropped. So a count is never undone, and totals
+//! by function, process and call path agree.
 //!
-//! This is written at every instruction, so there is no lock: only the thread that runs the CPU writes.
+//! It is written at every instruction, so there is no lock. Only the thread that runs the CPU writes.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use crate::counters::add;
 use crate::paths::Tally;
 
-/// One CPU.
+/// The instruction of one CPU.
 #[repr(align(64))]
 pub struct Running {
-    /// The counter of the last begun instruction; null if none is to be counted.
+    /// The counter of the last begun instruction; null if there is none to count.
     begun: AtomicPtr<AtomicU64>,
     /// Its tally by path, if it has one.
     tallied: AtomicPtr<AtomicU64>,
@@ -22,14 +22,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// No instruction has begun.
+    /// The state before the first instruction.
     pub const fn new() -> Self {
         let [begun, tallied, tally] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
         Self { begun, tallied, tally }
     }
 
-    /// Begins an instruction that is counted in this cell, and by path if it belongs to the kernel. The
-    /// previous one was executed.
+    /// Begins an instruction that is counted in this cell, and by path if it belongs to the kernel. Counts the
+    /// previous one, which was executed.
     #[inline]
     pub fn begin(&self, counter: &'static AtomicU64, kernel: bool) {
         count(&self.begun);
@@ -39,8 +39,8 @@ impl Running {
         self.tallied.store(tally, Relaxed);
     }
 
-    /// Begins an instruction whose counter is not shared and which never follows itself. If it also was the
-    /// last one to begin, it was not executed then.
+    /// Begins an instruction that never follows itself and whose counter is not shared. If it was also the last one
+    /// to begin, that begin was not an execution.
     #[inline]
     pub fn begin_again(&self, counter: &'static AtomicU64, kernel: bool) {
         if !ptr::eq(self.begun.load(Relaxed), counter) {
@@ -48,14 +48,14 @@ impl Running {
         }
     }
 
-    /// The last begun instruction was executed.
+    /// Counts the last begun instruction, which was executed.
     pub fn finish(&self) {
         count(&self.begun);
         count(&self.tallied);
         self.forget_any();
     }
 
-    /// The last begun instruction was not executed, if this is its counter.
+    /// Drops the last begun instruction, which was not executed, if this is its counter.
     pub fn forget(&self, counter: &'static AtomicU64) {
         if ptr::eq(self.begun.load(Relaxed), counter) {
             self.forget_any();

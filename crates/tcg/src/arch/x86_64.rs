@@ -1,4 +1,4 @@
-//! x86-64.
+//! Instructions, registers and interrupts of x86-64.
 
 mod instruction;
 mod interrupts;

@@ -41,7 +41,7 @@ impl Machine for Fake {
     }
 }
 
-/// A made-up access of memory or, without a physical address, of a device.
+/// A made-up access to memory, or to a device if it has no physical address.
 #[derive(Clone, Copy)]
 pub struct FakeAccess {
     pub address: u64,
@@ -57,7 +57,7 @@ impl FakeAccess {
         Self { address, physical: Some(address), size: 8, store: false, value }
     }
 
-    /// A store of 8 bytes, in the same way.
+    /// A store of 8 bytes. Its physical address is the virtual one.
     pub fn store(address: u64, value: u64) -> Self {
         Self { store: true, ..Self::load(address, value) }
     }
@@ -93,7 +93,7 @@ pub struct FakeInstruction {
     pub probes: RefCell<Vec<Probed>>,
 }
 
-/// What was set at an instruction.
+/// A counter or probe that was set at an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Probed {
     Count(Counter, Privilege, Begin),

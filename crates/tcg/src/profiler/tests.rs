@@ -23,7 +23,7 @@ const NOP: &[u8] = &[0x90];
 const CALL: &[u8] = &[0xe8, 0, 1, 0, 0];
 const RET: &[u8] = &[0xc3];
 
-/// A machine with one CPU, and what the plugin set at its instructions.
+/// A machine with one CPU, and the counters and probes that the plugin set at its instructions.
 struct Trace {
     profiler: Profiler,
     machine: Fake,
@@ -137,7 +137,7 @@ fn marks_cut_the_counts() {
     assert!(profile.whole);
     assert_eq!(kernel(&profile, 0), [(KERNEL, 1), (KERNEL + 1, 1)]);
     assert_eq!(kernel(&profile, 1), [(KERNEL, 1)]);
-    // With the mark, which counts in the slice that it begins.
+    // The count includes the mark, which belongs to the slice that it begins.
     assert_eq!(profile.slices[1].cpus[0].totals.user, 3);
     assert_eq!(profile.slices[2].cpus[0].totals.user, 1);
 }

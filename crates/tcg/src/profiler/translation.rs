@@ -1,4 +1,4 @@
-//! Chooses what is counted and probed at the instructions of a block.
+//! Chooses the counters and probes of a block's instructions.
 
 use flight::profile::Privilege;
 
@@ -8,8 +8,8 @@ use crate::functions::Place;
 use crate::machine::{AccessProbe, Begin, Instruction, Machine, Probe};
 
 impl Profiler {
-    /// Sets the counters and probes of a block's instructions. Probes are reached before the instruction is
-    /// counted, because the count depends on what they find out about it.
+    /// Sets the counters and probes of a block's instructions. Probes are reached before the instruction is counted,
+    /// because the count depends on their results.
     pub fn translate<I: Instruction>(
         &self,
         machine: &impl Machine,
@@ -75,8 +75,7 @@ impl Profiler {
         }
     }
 
-    /// Probes a kernel instruction at which another path may be counted: the first of a function, or of a
-    /// block.
+    /// Probes a kernel instruction at which the counted path may change: the first one of a function or of a block.
     fn probe_block(&self, instruction: &impl Instruction, first: bool) {
         let address = instruction.address();
         let reached = match self.functions.place(address) {
@@ -107,7 +106,7 @@ impl Profiler {
     }
 }
 
-/// Probes a kernel instruction that changes the call path. True if the instructions after it have another
+/// Probes a kernel instruction that changes the call path. Returns true if the instructions after it have another
 /// path.
 fn probe_path(
     instruction: &impl Instruction,

@@ -1,4 +1,4 @@
-//! Callbacks from QEMU. They pass on what happens to the profiler.
+//! Callbacks from QEMU. They pass events to the profiler.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
@@ -42,7 +42,7 @@ pub fn end() {
     profiler().end();
 }
 
-/// The profiler. A check whether there is one would cost time at each instruction.
+/// The profiler. Its existence is not checked, because that would cost time at each instruction.
 #[inline]
 fn profiler() -> &'static Profiler {
     // SAFETY: the plugin gets callbacks only after `install` has set the profiler.
@@ -60,7 +60,7 @@ macro_rules! before {
     }};
 }
 
-/// The same after an access.
+/// A function that QEMU can call after an access. It makes the probe from its data, a number.
 macro_rules! after {
     ($probe:expr) => {{
         unsafe extern "C" fn on_access(

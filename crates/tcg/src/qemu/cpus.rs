@@ -1,7 +1,6 @@
-//! Identifies the executing CPU. QEMU's interface gives callbacks a wrong one when one thread runs several
-//! CPUs ([`super::emulator`]). Therefore the plugin reads QEMU's own exported variable `current_cpu`
-//! (`include/hw/core/cpu.h`), which points to the CPU. The pointer of each CPU is recorded when the CPUs are
-//! created.
+//! Identifies the executing CPU. QEMU's interface gives callbacks a wrong number when one thread runs several CPUs
+//! ([`super::emulator`]). So the plugin reads QEMU's exported variable `current_cpu` (`include/hw/core/cpu.h`), which
+//! points to the CPU. The pointer of each CPU is recorded when the CPU is created.
 
 #![expect(unsafe_code, reason = "access to a variable of QEMU")]
 
@@ -11,10 +10,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use flight::profile::MAX_CPUS;
 
-/// Why the executing CPU is unknown.
+/// The reason why the executing CPU is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// This QEMU was built differently.
+    /// This QEMU does not export the variable.
     #[error("this QEMU does not export `current_cpu`, which identifies the executing CPU")]
     NotExported,
     /// Each CPU has its own thread, and therefore its own copy of the variable.
@@ -22,7 +21,7 @@ pub enum CpuError {
     Threads,
 }
 
-/// What is known of the variable.
+/// The variable and its values.
 pub struct Cpus {
     /// The variable, as seen by the one thread that runs the CPUs.
     variable: AtomicPtr<*const c_void>,
@@ -30,12 +29,12 @@ pub struct Cpus {
     values: [AtomicPtr<c_void>; MAX_CPUS as usize],
     /// Its last value.
     last: AtomicPtr<c_void>,
-    /// The number of that CPU.
+    /// The number of the CPU with that value.
     number: AtomicUsize,
 }
 
 impl Cpus {
-    /// No CPU was created yet.
+    /// The state before a CPU was created.
     pub const fn new() -> Self {
         Self {
             variable: AtomicPtr::new(ptr::null_mut()),
@@ -45,8 +44,8 @@ impl Cpus {
         }
     }
 
-    /// Records the variable's value for the CPU `number`, which this thread runs now. Fails when QEMU does not
-    /// have the variable, or has a thread for each CPU.
+    /// Records the variable's value for the CPU `number`, which this thread is running. Fails when QEMU does not have
+    /// the variable, or has a thread for each CPU.
     pub fn learn(&self, number: usize) -> Result<(), CpuError> {
         // SAFETY: the name ends with 0. For a thread-local variable, this is the calling thread's.
         let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };

@@ -37,12 +37,12 @@ unsafe extern "C" {
     fn g_byte_array_free(array: *mut GByteArray, free_segment: c_int) -> *mut u8;
 }
 
-/// Whether a callback reads registers, which costs more.
+/// Whether a callback reads registers, which takes more time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// It does not.
+    /// The callback reads no registers.
     Nothing,
-    /// It does.
+    /// The callback reads registers.
     Registers,
 }
 
@@ -166,7 +166,7 @@ impl machine::Access for Access {
 pub struct Registers(Vec<RegisterDescriptor<'static>>);
 
 impl Registers {
-    /// Finds them. A CPU must have been created. None unless all exist.
+    /// Finds the registers. A CPU must have been created. `None` unless all exist.
     pub fn find() -> Option<Self> {
         let all = qemu_plugin::qemu_plugin_get_registers().ok()?;
         let named = |name| all.iter().find(|register| register.name == name).cloned();
@@ -182,8 +182,8 @@ impl Registers {
     }
 }
 
-/// Reads the guest's memory at a virtual address, as seen by the CPU that this thread emulates. None unless
-/// all of it is mapped.
+/// Reads the guest's memory at a virtual address, as seen by the CPU that this thread emulates. `None` unless all of
+/// it is mapped.
 pub fn read_memory<const LENGTH: usize>(address: u64) -> Option<[u8; LENGTH]> {
     // SAFETY: callbacks come from threads that emulate a CPU. The array belongs to GLib, and QEMU may
     // enlarge it. It is read only where QEMU reports that it is filled, and freed once.

@@ -55,7 +55,7 @@ fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
         .map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// The kernel's functions; none if no file is named.
+/// The kernel's functions; empty if no file is named.
 fn functions() -> Result<Functions, Box<dyn Error>> {
     let Some(path) = env::var_os(FUNCTIONS_VARIABLE) else { return Ok(Functions::default()) };
     let path = Path::new(&path);

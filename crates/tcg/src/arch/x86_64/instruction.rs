@@ -5,7 +5,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Reg
 
 use crate::machine::Machine;
 
-/// Why an instruction is special.
+/// The kind of a special instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// The agent cuts the profile.
@@ -30,8 +30,8 @@ pub enum Special {
     MoveStack(usize),
 }
 
-/// Examines an instruction's bytes. They are read as 64-bit code. Other code runs only in firmware and in
-/// programs, where marks, ticks and system calls have the same bytes.
+/// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs, and marks, ticks
+/// and system calls have the same bytes there.
 pub fn special(bytes: &[u8]) -> Option<Special> {
     if bytes == MARK {
         return Some(Special::Mark);
@@ -88,8 +88,8 @@ pub fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool {
     before.is_some_and(|before| is_switch(before, load))
 }
 
-/// Whether `load` loads the stack pointer from the field to which `before`, the instruction before it,
-/// stored it in another structure: this is how the kernel switches from one task's stack to another's
+/// Whether `before` and `load`, which follow each other, switch from one task's stack to another's: `before` stores
+/// the stack pointer in a field of one structure, and `load` loads it from the same field of another
 /// (`__switch_to_asm` in `arch/x86/entry/entry_64.S`).
 fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
     let (save, load) = (decode(&before), decode(load));
@@ -110,17 +110,17 @@ fn is_field(instruction: &Instruction) -> bool {
         && instruction.segment_prefix() == Register::None
 }
 
-/// The smallest distance of a function call.
+/// The smallest distance, in bytes, from a call to the function that it calls.
 const PUSH: u64 = 8;
 
-/// Whether a call is a near one of a function. A call over a few bytes only pushes an address. Mitigations of
+/// Whether a call is a near call of a function. A call over a few bytes only pushes an address; mitigations of
 /// speculative execution use such calls.
 fn is_near_call(call: &Instruction) -> bool {
     let distance = call.near_branch_target().wrapping_sub(call.next_ip());
     call.is_call_near_indirect() || call.is_call_near() && distance >= PUSH
 }
 
-/// The instruction with these bytes, as if at address 0; an invalid one if there is none.
+/// Decodes these bytes as an instruction at address 0. The result is an invalid instruction if they are none.
 fn decode(bytes: &[u8]) -> Instruction {
     Decoder::new(u64::BITS, bytes, DecoderOptions::NONE).decode()
 }

@@ -4,7 +4,7 @@
 //! pushed the interrupted instruction's code segment and address and then, for some exceptions, an error code
 //! (Intel SDM, volume 3A, "64-bit mode stack frame").
 //!
-//! An instruction with a page fault has begun but was not executed.
+//! An instruction with a page fault has begun, but was not executed.
 
 use flight::profile::Privilege;
 
@@ -34,7 +34,7 @@ const MAX_TABLES: usize = 512;
 pub struct InterruptTables(Vec<u64>);
 
 impl InterruptTables {
-    /// A CPU loaded the table at this address.
+    /// Records that a CPU loaded the table at this address.
     pub fn loaded(&mut self, address: u64) {
         if !self.0.contains(&address) && self.0.len() < MAX_TABLES {
             self.0.push(address);
@@ -87,7 +87,8 @@ pub fn interrupted(vector: u8, machine: &impl Machine) -> Option<Interrupted> {
     })
 }
 
-/// Intel SDM, volume 3A, table 6-1, and AMD's manual, volume 2, table 8-1.
+/// Whether the CPU pushes an error code for an exception (Intel SDM, volume 3A, table 6-1, and AMD's manual, volume
+/// 2, table 8-1).
 fn has_error_code(vector: u8) -> bool {
     matches!(vector, 8 | 10..=14 | 17 | 21 | 29 | 30)
 }

@@ -1,11 +1,11 @@
-//! The registers, and what they say about the running code.
+//! The registers, and what they tell about the running code.
 
 use flight::profile::Privilege;
 
 use crate::machine::Machine;
 
-/// The registers that are read. The general purpose registers have their numbers in instructions (Intel SDM,
-/// volume 2, table 2-2).
+/// The registers that are read. The indices of the general purpose registers are their numbers in instructions (Intel
+/// SDM, volume 2, table 2-2).
 pub const REGISTERS: [&str; 17] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
     "r14", "r15", "cs",
@@ -20,7 +20,7 @@ const RDI: usize = 7;
 const CS: usize = 16;
 /// The first kernel address.
 pub const UPPER_HALF: u64 = 1 << 63;
-/// The bits of a code segment that are the privilege level; all set in user mode.
+/// The bits of a code segment that are the privilege level. All are set in user mode.
 pub const LEVEL: u64 = 3;
 
 /// The privilege of the code at `address`, which is about to be executed.
