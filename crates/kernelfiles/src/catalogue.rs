@@ -1,11 +1,11 @@
 //! The catalogue of counters: every counter that `/proc/vmstat`, zoneinfo and numastat have or had since
 //! Linux 2.6.32, with its meaning and history.
 //!
-//! The counters are data: `catalogue/*.toml`, a table each. A name that ends in `_ZONE` stands for those
-//! that end in a zone (`_dma`, `_dma32`, `_normal`, `_high`, `_movable`). Versions are the first and the
-//! last release that prints the counter, given the options it needs. They agree with the lists of 33
-//! releases from 2.6.32 to 6.19 and with what packaged kernels print (see the tests). Versions that these
-//! lists do not determine exactly are named in `unchecked`.
+//! The counters are data in `catalogue/*.toml`, a table each. A name that ends in `_ZONE` stands for the names that
+//! end in a zone (`_dma`, `_dma32`, `_normal`, `_high`, `_movable`). Versions are the first and the last release that
+//! prints the counter, given the options it needs. They agree with the lists of 33 releases from 2.6.32 to 6.19, and
+//! with the output of packaged kernels (see the tests). Versions that these lists do not determine exactly are named
+//! in `unchecked`.
 
 mod version;
 
@@ -25,39 +25,39 @@ pub const OLDEST: &str = "2.6.32";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
-    /// Its name.
+    /// The counter's name, as the kernel prints it.
     #[serde(skip)]
     pub name: String,
-    /// Its unit.
+    /// The unit of its values, such as `pages`.
     pub unit: String,
     /// Whether it is a gauge (a current amount), and not a count since boot.
     #[serde(default)]
     pub gauge: bool,
-    /// What it counts.
+    /// What it counts, in words.
     pub what: String,
     /// The kernel's function and file that count it, in the last release examined.
     #[serde(rename = "where")]
     pub place: String,
-    /// The first release that has it; none if [`OLDEST`] already has it.
+    /// The first release that has it; `None` if [`OLDEST`] already has it.
     pub since: Option<Version>,
-    /// The last release that has it; none if it still exists.
+    /// The last release that has it; `None` if it still exists.
     pub until: Option<Version>,
-    /// Which of these two were not checked to the exact release.
+    /// Those of these two that were not checked to the exact release.
     #[serde(default)]
     pub unchecked: Vec<End>,
     /// Whether only some patched kernels have it.
     #[serde(default)]
     pub patched: bool,
-    /// Counters that counted the same before.
+    /// Counters that counted the same in earlier releases.
     #[serde(default)]
     pub was: Vec<String>,
-    /// Counters that count the same since.
+    /// Counters that count the same in later releases.
     #[serde(default)]
     pub became: Vec<String>,
-    /// Counters that included this one before.
+    /// Counters that included this one in earlier releases.
     #[serde(default)]
     pub split_from: Vec<String>,
-    /// What a reader must know to interpret it; empty if nothing.
+    /// What a reader must know to interpret it; empty if there is nothing.
     #[serde(default)]
     pub note: String,
 }
@@ -68,7 +68,7 @@ pub struct Counter {
 pub enum End {
     /// The first release.
     Since,
-    /// The last one.
+    /// The last release.
     Until,
 }
 
@@ -91,7 +91,7 @@ static COUNTERS: LazyLock<BTreeMap<String, Counter>> = LazyLock::new(|| {
     ];
     let mut counters = BTreeMap::new();
     for text in files {
-        // The files are part of this program, and its tests read them.
+        // The files are part of this program, and tests read them, so this cannot fail.
         let read: BTreeMap<String, Counter> = toml::from_str(text).expect("a sound catalogue");
         counters.extend(
             read.into_iter().map(|(name, counter)| (name.clone(), Counter { name, ..counter })),
@@ -112,7 +112,7 @@ pub fn find(name: &str) -> Option<&'static Counter> {
     COUNTERS.get(name).or_else(|| COUNTERS.get(&of_any_zone(name)?))
 }
 
-/// `pgalloc_ZONE` for `pgalloc_normal`.
+/// The name in the catalogue of a counter by zone: `pgalloc_ZONE` for `pgalloc_normal`.
 fn of_any_zone(name: &str) -> Option<String> {
     let (counter, zone) = name.rsplit_once('_')?;
     ZONES.contains(&zone).then(|| format!("{counter}_ZONE"))
@@ -137,11 +137,11 @@ fn without_owner(name: &str) -> &str {
     }
 }
 
-/// How similar two names must be, from 0 to 1, and how many are suggested.
+/// The least similarity of suggested names, from 0 to 1, and their largest number.
 const ALIKE: f64 = 0.6;
 const MAX_NEAR: usize = 6;
 
-/// Names of counters and rows, and of `others`, similar to a mistyped name, the most similar first.
+/// Names of counters, of rows and in `others` that are similar to a mistyped name, the most similar first.
 pub fn near(name: &str, others: &[&'static str]) -> Vec<&'static str> {
     let wanted = name.to_ascii_lowercase();
     let labels = derived::rows().map(|row| row.label);

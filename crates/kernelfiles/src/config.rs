@@ -1,5 +1,5 @@
-//! A kernel's configuration (`.config`, `/boot/config-*`), and its compiler by the banner: two kernels may
-//! differ in these besides their code.
+//! A kernel's configuration (`.config`, `/boot/config-*`), and its compiler by the banner. Two kernels can differ in
+//! these besides their code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 pub struct OptionDifference<'a> {
     /// Its name, without `CONFIG_`.
     pub option: &'a str,
-    /// Its value in the first kernel; none if the configuration does not list it.
+    /// Its value in the first kernel; `None` if the configuration does not list it.
     pub first: Option<&'a str>,
-    /// Its value in the second.
+    /// Its value in the second kernel, in the same form.
     pub second: Option<&'a str>,
 }
 
@@ -41,7 +41,7 @@ fn option(line: &str) -> Option<(&str, &str)> {
     sound.then_some((name, value))
 }
 
-/// The options whose values differ, by name. An option that is not set equals one that is not listed.
+/// The options whose values differ, sorted by name. An option that is not listed counts as not set.
 pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<OptionDifference<'a>> {
     let options: BTreeSet<_> = first.keys().chain(second.keys()).copied().collect();
     let both = options.into_iter().map(|option| OptionDifference {
@@ -60,12 +60,11 @@ pub fn hz(config: &Config<'_>) -> Option<u32> {
     config.get("HZ")?.parse().ok()
 }
 
-/// The preemption model in the words of `/sys/kernel/debug/sched/preempt` (`none`, `voluntary`, `full`,
-/// `lazy`) or `rt`, followed by `, dynamic` if the model can be changed at boot. None if the configuration
-/// does not tell.
+/// The preemption model in the words of `/sys/kernel/debug/sched/preempt` (`none`, `voluntary`, `full`, `lazy`) or
+/// `rt`, followed by `, dynamic` if the model can be changed at boot. `None` if the configuration does not tell.
 pub fn preemption(config: &Config<'_>) -> Option<String> {
     const MODELS: [(&str, &str); 5] = [
-        // Since 6.12 RT is combined with one of the others.
+        // Since 6.12 RT is combined with one of the other models.
         ("PREEMPT_RT", "rt"),
         ("PREEMPT_LAZY", "lazy"),
         ("PREEMPT", "full"),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// The longest text of a value, in characters.
 const MAX_TEXT: usize = 128;
 
-/// The processors of a machine. What differs between them is that of the first one. An empty text, 0 and `None` mean
-/// unknown.
+/// The processors of a machine. If they differ in a property, it is that of the first one. An empty text, 0 and
+/// `None` mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processors {
     /// The vendor; on arm64 the implementer's number.
@@ -23,7 +23,7 @@ pub struct Processors {
     pub microcode: String,
     /// Logical CPUs online.
     pub cpus: u32,
-    /// Cores of these.
+    /// Cores that these logical CPUs are on.
     pub cores: u32,
 }
 

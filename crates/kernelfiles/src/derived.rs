@@ -1,18 +1,18 @@
 //! Rows derived from counters of `/proc/vmstat`: the activity of reclaim, huge pages, compaction and NUMA
 //! balancing over a span, with the names used on the kernel's lists.
 //!
-//! The rows are data (`derived.toml`): the same formula is evaluated, printed, and searched for counters, so
-//! these three always agree. Names and formulas are those of mmtests, with these differences:
+//! The rows are data (`derived.toml`). The same formula is evaluated, printed, and searched for counters, so these
+//! three always agree. Names and formulas are those of mmtests, with these differences:
 //!
 //! - `Allocation stalls` adds up all zones. mmtests shows the zone that was printed last.
 //! - `KiB paged in` and `KiB paged out` are its "Sector Reads" and "Sector Writes": `pgpgin` and `pgpgout`
 //!   count KiB.
 //! - `NUMA hint local faults` has no percent sign: it is a number.
-//! - `Page writes file` subtracts what went to zswap, and pages of zeros that were not written.
+//! - `Page writes file` subtracts pages that went to zswap, and pages of zeros that were not written.
 //! - `Compaction cost` includes the scanning of the free scanner, as intended by mmtests.
 //! - A share of 0 has no value, where mmtests has 100, 1 or 0.
-//! - Velocities are over the time between the two readings of the counters, not over a benchmark's elapsed
-//!   time that ended long before the second reading.
+//! - Velocities are over the time between the two readings of the counters. The elapsed time of a benchmark ends long
+//!   before the second reading.
 //! - Zone velocities exist only for kernels that scan by zone (before 4.8). Since then kernels scan by
 //!   node.
 
@@ -29,7 +29,7 @@ use serde::Deserialize;
 pub use expr::{Differences, Expr, ZONES};
 pub use parse::Formula;
 
-/// What a row is about, in the order of the table.
+/// The section of the table that has a row, in the order of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Section {
@@ -60,7 +60,7 @@ impl Section {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
-    /// What it is about.
+    /// The section of the table that has the row.
     #[serde(skip)]
     pub section: Section,
     /// The row's label.
@@ -70,15 +70,15 @@ pub struct Derived {
     /// Digits to print after the decimal point.
     #[serde(default)]
     pub decimals: usize,
-    /// Its formula.
+    /// The formula of the value.
     pub formula: Formula,
-    /// What a reader must know to interpret it; empty if nothing.
+    /// What a reader must know to interpret it; empty if there is nothing.
     #[serde(default)]
     pub note: &'static str,
 }
 
 impl Derived {
-    /// The value over a span; none if the kernel lacks a counter it needs, or if it is a share of 0.
+    /// The value over a span; `None` if the kernel lacks a counter that it needs, or if it is a share of 0.
     pub fn value(&self, differences: &Differences<'_>) -> Option<f64> {
         self.formula.expr.value(differences)
     }
@@ -90,7 +90,7 @@ impl Derived {
 }
 
 static ROWS: LazyLock<Vec<Derived>> = LazyLock::new(|| {
-    // The file is part of this program, and its tests read it.
+    // The file is part of this program, and tests read it, so this cannot fail.
     let sections: BTreeMap<Section, Vec<Derived>> =
         toml::from_str(include_str!("derived.toml")).expect("sound rows");
     let of =

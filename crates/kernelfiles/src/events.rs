@@ -1,13 +1,13 @@
-//! Events that perf counts, as the agent prints them: one line for each event and CPU,
-//! `event CPU value enabled running`. The two times are in nanoseconds (perf_event_open(2)): how long the event
-//! was enabled, and how long it was really counted. If there are more events than counters in the processor,
-//! the kernel counts them in turn, and the second time is shorter.
+//! Events that perf counts, as the agent prints them: one line for each event and CPU, `event CPU value enabled
+//! running`. The two times are in nanoseconds (perf_event_open(2)): the time for which the event was enabled, and the
+//! time for which it was counted. If there are more events than counters in the processor, the kernel counts them in
+//! turn, and the second time is shorter.
 
 use crate::{Counters, scan};
 
-/// The end of the name of the counter with the time in which an event was enabled.
+/// The suffix of the counter with the time for which an event was enabled.
 pub const ENABLED: &str = " enabled";
-/// The same for the time in which it was counted.
+/// The suffix of the counter with the time for which an event was counted.
 pub const RUNNING: &str = " running";
 
 /// Three counters for each event, sums over CPUs: its value and both times.

@@ -5,22 +5,22 @@
 //! ffffffffc0201000 t ext4_da_map_blocks    [ext4]
 //! ```
 
-/// Limit above the number of symbols of any kernel; the rest is ignored.
+/// The largest number of symbols, above that of any kernel. The rest is ignored.
 const MAX_SYMBOLS: usize = 1 << 21;
-/// Limit above the length of any function: code farther behind the last symbol belongs to none.
+/// The largest length of a function, above that of any. Code farther behind the last symbol belongs to no function.
 const MAX_LENGTH: u64 = 1 << 20;
-/// The same for modules, where nothing marks the end of the code. It is a guess, as the list has no sizes.
-/// Code without symbols that is loaded within this distance after a module is attributed to the module's
-/// last function.
+/// The largest length of a function of a module, where no symbol marks the end of the code. It is a guess, because
+/// the list has no sizes. Code without symbols that is loaded within this distance after a module is attributed to
+/// the module's last function.
 const MAX_MODULE_LENGTH: u64 = 64 << 10;
 /// The longest symbol name (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
 /// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`).
 const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
 
-/// What the names of trampolines contain: code by which a function reaches another one or its caller, and
-/// padding. Whoever jumps there does not call it (`arch/x86/lib/retpoline.S`, `include/linux/static_call.h`,
-/// `include/linux/bpf.h`, `tools/objtool/elf.c`).
+/// Parts of the names of trampolines, by which a function reaches another one or its caller, and of padding. A jump
+/// there is not a call (`arch/x86/lib/retpoline.S`, `include/linux/static_call.h`, `include/linux/bpf.h`,
+/// `tools/objtool/elf.c`).
 const TRAMPOLINES: [&str; 9] = [
     "_thunk", "untrain_ret", "safe_ret", "__x86_return", "__SCT__", "__static_call_", "__pfx_",
     "__cfi_", "bpf_dispatcher_",
@@ -37,21 +37,21 @@ pub struct Symbols(Vec<Symbol>);
 pub struct Symbol {
     /// Address of its first instruction.
     pub address: u64,
-    /// Its name.
+    /// The symbol's name, with a compiler's suffixes.
     pub name: String,
     /// Its module; empty for the kernel itself.
     pub module: String,
 }
 
 impl Symbols {
-    /// The code symbols of a text in the form of `/proc/kallsyms`. Other lines are skipped. Of several
-    /// names for one address the plainest is taken: the one with the fewest leading underscores, then the
-    /// shortest, then the first alphabetically.
+    /// The code symbols of a text in the form of `/proc/kallsyms`. Other lines are skipped. If an address has several
+    /// names, the plainest is taken: the name with the fewest leading underscores, then the shortest, then the first
+    /// alphabetically.
     pub fn parse(text: &str) -> Self {
         Self::of(text.lines().filter_map(code))
     }
 
-    /// These functions, in any order. See [`Symbols::parse`].
+    /// Collects functions, which can be in any order. See [`Symbols::parse`] for addresses with several names.
     pub fn of(symbols: impl Iterator<Item = Symbol>) -> Self {
         let mut symbols: Vec<Symbol> = symbols.take(MAX_SYMBOLS).collect();
         symbols.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -69,7 +69,7 @@ impl Symbols {
         inside.then_some(symbol)
     }
 
-    /// The address of the kernel's function of this name; none if there are several.
+    /// The address of the kernel's function with this name; `None` if there is none, or several.
     pub fn address(&self, name: &str) -> Option<u64> {
         let mut named =
             self.0.iter().filter(|symbol| symbol.name == name && symbol.module.is_empty());
@@ -86,8 +86,8 @@ impl Symbols {
         self.0.iter().zip(next).filter(move |(symbol, _)| is_function(symbol))
     }
 
-    /// The addresses at which the kernel's functions begin, in order, without those of modules. A jump to one
-    /// of them from another function is a call of it: trampolines and parts of functions are left out.
+    /// The addresses at which the kernel's functions begin, in order, without those of modules. A jump to one of them
+    /// from another function is a call, so trampolines and parts of functions are left out.
     pub fn beginnings(&self) -> impl Iterator<Item = u64> {
         let is_part =
             |name: &str| name.contains(COLD) || TRAMPOLINES.iter().any(|part| name.contains(part));
@@ -95,7 +95,7 @@ impl Symbols {
         functions.filter(move |symbol| !is_part(&symbol.name)).map(|symbol| symbol.address)
     }
 
-    /// Whether there is none.
+    /// Whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -117,10 +117,10 @@ fn name(word: &str) -> Option<String> {
     sound.then(|| word.to_owned())
 }
 
-/// By address, the plainest name first.
+/// The sort key of a symbol: its address, then how plain its name is.
 fn order(Symbol { address, name, module }: &Symbol) -> (u64, usize, usize, &str, &str) {
     let plain = name.trim_start_matches('_');
-    // The end of a region is no function, unlike other symbols at the same address.
+    // A symbol at the end of a region is not a function, so other symbols at the same address come first.
     let underscores = name.len() - plain.len() + if ENDS.contains(&&**name) { 100 } else { 0 };
     (*address, underscores, plain.len(), name, module)
 }

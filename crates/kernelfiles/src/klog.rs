@@ -1,7 +1,7 @@
-//! Problems in the text of a kernel's log, as the console or `/dev/kmsg` prints it: warnings, bugs, stalls,
-//! OOM kills and panics. They are found by the beginnings of their first lines in Linux 5.10 to 7.3
-//! (`kernel/panic.c`, `lib/bug.c`, `kernel/watchdog.c`, `kernel/hung_task.c`, `kernel/rcu/`,
-//! `kernel/workqueue.c`, `mm/oom_kill.c`). Registers and call traces stay in the log.
+//! Problems in the text of a kernel's log, as the console or `/dev/kmsg` prints it: warnings, bugs, stalls, OOM kills
+//! and panics. They are recognized by the beginnings of their first lines in Linux 5.10 to 7.3 (`kernel/panic.c`,
+//! `lib/bug.c`, `kernel/watchdog.c`, `kernel/hung_task.c`, `kernel/rcu/`, `kernel/workqueue.c`, `mm/oom_kill.c`).
+//! Registers and call traces stay in the log.
 
 mod taint;
 
@@ -12,14 +12,15 @@ use crate::scan;
 
 pub use taint::{EXTERNAL_MODULE, taint};
 
-/// The most different problems kept of one log. The first ones are the most informative.
+/// The largest number of different problems that are kept of one log. The first ones are the most informative.
 pub const MAX_PROBLEMS: usize = 200;
-/// The most characters kept of a line.
+/// The largest number of characters that are kept of a line.
 pub const MAX_TEXT: usize = 200;
 
 const PANIC: &str = "Kernel panic - not syncing";
 
-/// The first line of a problem starts with `start`, followed somewhere by the pieces of `then`, in order.
+/// A pattern of the first line of a problem. The line begins with `start`, and has the pieces of `then` somewhere
+/// after it, in order.
 struct Pattern {
     kind: ProblemKind,
     start: &'static str,
@@ -30,7 +31,7 @@ const fn pattern(kind: ProblemKind, start: &'static str, then: &'static [&'stati
     Pattern { kind, start, then }
 }
 
-/// The first match counts: a workqueue lockup begins with `BUG:` but is a stall.
+/// The patterns. The first match counts, because a workqueue lockup begins with `BUG:` but is a stall.
 const PATTERNS: &[Pattern] = &[
     pattern(Stall, "watchdog: BUG: soft lockup", &[]),
     pattern(Stall, "watchdog: ", &["detected hard LOCKUP"]),
@@ -98,8 +99,8 @@ pub fn problems(log: &str) -> Vec<Problem> {
     found.into_iter().map(counted).collect()
 }
 
-/// The first panic's own line, such as `Kernel panic - not syncing: sysrq triggered crash`, cut and
-/// sanitised as in [`problems`].
+/// The first line of the first panic, such as `Kernel panic - not syncing: sysrq triggered crash`, cut and sanitised
+/// as in [`problems`].
 pub fn panic_line(log: &str) -> Option<String> {
     let mut messages = log.lines().map(message);
     let panic = messages.find(|message| message.starts_with(PANIC))?;

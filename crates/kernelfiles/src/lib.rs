@@ -1,12 +1,12 @@
 //! Parsers for the kernel's text files: one small pure parser for each file. The guest's agent reads the
 //! files, the store keeps the counters, and `compare` judges them.
 //!
-//! Every parser accepts any text. It skips what it does not understand, reads each line once, and cuts
-//! names to at most [`MAX_NAME`] printable ASCII characters. So a damaged or malicious guest can cost no
-//! more than the size of its text.
+//! Every parser accepts any text. It skips unknown parts, reads each line once, and cuts names to at most
+//! [`MAX_NAME`] printable ASCII characters. So the cost of a text from a damaged or malicious guest is bounded by its
+//! size.
 //!
-//! Counters are `i64`. The kernel prints `unsigned long`; a value above `i64::MAX` wraps to the small
-//! negative number that it nearly always was in the kernel.
+//! Counters are `i64`. The kernel prints `unsigned long`. A value above `i64::MAX` nearly always was a small negative
+//! number in the kernel, and wraps to it.
 
 pub mod buddyinfo;
 pub mod catalogue;
@@ -32,8 +32,8 @@ use model::Source;
 
 pub use scan::MAX_NAME;
 
-/// Names and values in the order of the file. A name may occur twice if the kernel prints two lines of one
-/// name (slab caches) or the text is damaged; the first counts.
+/// Names and values in the order of the file. A name may occur twice if the kernel prints two lines of one name (slab
+/// caches), or the text is damaged. Then the first counts.
 pub type Counters = Vec<(String, i64)>;
 
 /// The counters of one file. `part` distinguishes the files of a source (`node0` of `node-vmstat`, `cpu` of

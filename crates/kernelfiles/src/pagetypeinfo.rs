@@ -1,7 +1,7 @@
-//! `/proc/pagetypeinfo`: free blocks of each order and migrate type, and how many page blocks each
-//! type holds (`mm/vmstat.c`).
+//! `/proc/pagetypeinfo`: free blocks of each order and migrate type, and the number of page blocks of each type
+//! (`mm/vmstat.c`).
 //!
-//! The kernel stops counting at 100000 free blocks of one kind, to limit how long it holds the zone's lock.
+//! The kernel stops counting at 100000 free blocks of one kind, to limit the time for which it holds the zone's lock.
 //! It then prints `>100000`, which is not a value and is left out.
 
 use crate::{Counters, scan};

@@ -3,8 +3,8 @@
 
 use crate::Counters;
 
-/// The longest name taken from a text: of a counter, a zone, a disk, a slab cache. The kernel has no longer
-/// ones.
+/// The longest name that is read from a text: of a counter, a zone, a disk, a slab cache. The kernel has no longer
+/// names.
 pub const MAX_NAME: usize = 64;
 
 /// A number as the kernel prints it, signed or not; `unsigned long` above `i64::MAX` wraps.

@@ -8,7 +8,7 @@
 //! | 17 | 6.14 to 7.3 | a name before the mask; four kinds of imbalance |
 //!
 //! Fields of other versions are named by their position in the line. Times (`rq_cpu_time`, `run_delay`) are
-//! nanoseconds. Most of it stays zero until `kernel.sched_schedstats` is set.
+//! nanoseconds. Most counters stay zero until `kernel.sched_schedstats` is set.
 
 use crate::{Counters, scan};
 
@@ -36,7 +36,7 @@ const DOMAIN_TAIL: [&str; 12] = [
     "ttwu_wake_remote", "ttwu_move_affine", "ttwu_move_balance",
 ];
 
-/// How a version prints a domain: words before its numbers, and names of the numbers.
+/// The form of a domain's line in a version: the number of words before the numbers, and the names of the numbers.
 struct Layout {
     head: usize,
     names: Vec<String>,

@@ -1,8 +1,8 @@
 //! `/proc/stat`: CPU time by mode, interrupts, context switches and forks (`fs/proc/stat.c`, proc_stat(5)).
 //!
-//! Times are in clock ticks (`USER_HZ`, 1/100 s on x86). `guest` is part of `user`, and `guest_nice` of
-//! `nice`. The boot time (`btime`) is not a counter and is left out. The sums of single interrupts are left
-//! out too: `/proc/interrupts` has better names for them.
+//! Times are in clock ticks (`USER_HZ`, 1/100 s on x86). `guest` is part of `user`, and `guest_nice` of `nice`. The
+//! boot time (`btime`) is not a counter and is left out. The sums of single interrupts are left out too, because
+//! `/proc/interrupts` has better names for them.
 
 use crate::{Counters, scan};
 

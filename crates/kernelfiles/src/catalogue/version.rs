@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// `6.12`, or `2.6.32`: before 3.0 the third number distinguishes releases.
+/// A version such as `6.12`, or `2.6.32`: before 3.0 the third number distinguishes releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Version([u32; 3]);

@@ -1,39 +1,39 @@
-//! What a formula computes.
+//! Formulas of counters, and their evaluation.
 
 /// Zone suffixes in names of counters (`include/linux/vm_event_item.h`).
 pub const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
-/// What counters grew by over a span of time.
+/// The growth of counters over a span of time.
 pub struct Differences<'a> {
-    /// The growth of a counter of `/proc/vmstat`; none where the kernel has no such counter.
+    /// The growth of a counter of `/proc/vmstat`; `None` if the kernel has no such counter.
     pub of: &'a dyn Fn(&str) -> Option<f64>,
-    /// Length of the span; none if unknown.
+    /// Length of the span in seconds; `None` if unknown.
     pub seconds: Option<f64>,
 }
 
-/// A formula. It has no value if the kernel lacks a counter it needs.
+/// A formula. It has no value if the kernel lacks a counter that it needs.
 #[derive(Debug)]
 pub enum Expr {
     /// The growth of a counter.
     Counter(String),
-    /// The growth of a counter and of its per-zone forms, as many as the kernel has, at least one.
+    /// The sum of the growth of a counter and of its per-zone forms. The kernel must have at least one of them.
     Zones(String),
     /// The first of these that the kernel has.
     First(Vec<Expr>),
-    /// As it is, or 0 if the kernel lacks it.
+    /// The value, or 0 if the kernel lacks a counter that it needs.
     OrZero(Box<Expr>),
     /// A weighted sum; all terms must be known.
     Sum(Vec<(f64, Expr)>),
     /// A sum in millions.
     Millions(Box<Expr>),
-    /// The first as a percentage of the second; none if the second is 0.
+    /// The first as a percentage of the second; no value if the second is 0.
     Percent(Box<Expr>, Box<Expr>),
-    /// Per second; none if the span has no length.
+    /// The value per second; none if the span has no length.
     PerSecond(Box<Expr>),
 }
 
 impl Expr {
-    /// Its value over a span.
+    /// The value over a span; `None` if it has none.
     pub fn value(&self, differences: &Differences<'_>) -> Option<f64> {
         match self {
             Self::Counter(name) => (differences.of)(name),

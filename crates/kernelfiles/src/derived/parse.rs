@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use super::Expr;
 
-/// A formula as a text and as what it means.
+/// A formula with its text.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Formula {
     text: String,
-    /// What it computes.
+    /// The parsed formula.
     pub expr: Expr,
 }
 

@@ -27,8 +27,8 @@ const FLAGS: [(char, &str); 20] = [
 /// The flags set when a module is loaded that was built out of tree and is not signed.
 pub const EXTERNAL_MODULE: u64 = 1 << 12 | 1 << 13;
 
-/// The meaning of the flags, such as `tainted 4608: W (warning), O (out-of-tree module loaded)`;
-/// none if the kernel is not tainted.
+/// The meaning of the flags, such as `tainted 4608: W (warning), O (out-of-tree module loaded)`; `None` if the kernel
+/// is not tainted.
 pub fn taint(flags: u64) -> Option<String> {
     if flags == 0 {
         return None;

@@ -13,7 +13,7 @@ pub struct Fixture {
     pub text: String,
 }
 
-/// Every fixture. A new one is a new file.
+/// Every fixture. To add one, add a file.
 pub fn fixtures() -> Vec<Fixture> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let kernels = entries(&root).into_iter();

@@ -1,5 +1,5 @@
-//! Arbitrary text, and damaged texts of real kernels: parsers do not panic, and return no more than they
-//! were given.
+//! Arbitrary text, and damaged texts of real kernels. Parsers must not panic, and must not return more than the size
+//! of the text.
 
 use std::sync::LazyLock;
 

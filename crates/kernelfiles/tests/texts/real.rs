@@ -20,7 +20,7 @@ fn numbers(text: &str, skip: usize) -> usize {
     text.lines().map(numbers).sum()
 }
 
-/// How many counters a file holds.
+/// The number of counters in a file.
 fn expected(source: Source, text: &str) -> usize {
     let lines = text.lines();
     match source {

@@ -1,4 +1,4 @@
-//! The catalogue against what releases and packaged kernels print.
+//! Compares the catalogue with the output of releases and of packaged kernels.
 //!
 //! `versions.txt` was made from the lists of names in `mm/vmstat.c` of the releases in its first line. Each
 //! further line has a counter, and the first and the last of these releases that have it.
@@ -36,7 +36,7 @@ fn every_release_has_what_the_catalogue_says() {
         let counter = catalogue::find(name).unwrap_or_else(|| panic!("{name} is not there"));
         for release in &releases {
             let printed = first <= release && release <= last;
-            // Printed as 0 ever since, by a line of its own.
+            // Later releases print it as 0, by a line of its own.
             let kept = *name == "nr_unstable" && release > last;
             assert_eq!(counter.is_in(release), printed || kept, "{name} in {release}");
         }
@@ -60,7 +60,7 @@ fn what_counts_as_checked_is_pinned() {
     }
 }
 
-/// Whether no release lies between two.
+/// Whether the second release directly follows the first.
 fn follows([one, other]: [Version; 2]) -> bool {
     let minor = |version: Version| {
         let text = version.to_string();
