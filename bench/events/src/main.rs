@@ -114,7 +114,7 @@ impl Bench {
         let id = store.experiments()?.last().ok_or("the store is empty")?.id;
         let mut boots: Vec<Boot> =
             store.boots(id, Detail::Whole)?.into_iter().map(|kept| kept.boot).collect();
-        boots.sort_by_key(|boot| boot.replicate);
+        boots.sort_by_key(|boot| boot.boot_index);
         Ok(boots)
     }
 

@@ -187,9 +187,9 @@ fn is_found(kind: &Kind, seeds: u32, phases: usize, change: Change, chance: &mut
     let variants = ["base", "new"].map(|name| Variant { name: name.into(), ..Variant::default() });
     let mut kept = Vec::new();
     for (variant, change) in variants.iter().zip([Change::None, change]) {
-        for replicate in 0..seeds {
+        for boot_index in 0..seeds {
             let boot = boot(kind, phases, change, chance);
-            let boot = Boot { variant: variant.name.clone(), replicate, ..boot };
+            let boot = Boot { variant: variant.name.clone(), boot_index, ..boot };
             kept.push(Kept { id: BootId(kept.len() as i64), superseded: false, boot });
         }
     }

@@ -20,11 +20,11 @@ pub fn large() -> Experiment {
 }
 
 /// A boot of it.
-pub fn large_boot(variant: &str, replicate: u32) -> Boot {
-    let mut boot = boot(variant, replicate, SAMPLES);
+pub fn large_boot(variant: &str, boot_index: u32) -> Boot {
+    let mut boot = boot(variant, boot_index, SAMPLES);
     let value = |counter: i64, time: i64| match counter % 10 {
         0..5 => counter * 1000,
-        5..8 => time * 1000 + (counter * time * i64::from(replicate + 1)) % 61,
+        5..8 => time * 1000 + (counter * time * i64::from(boot_index + 1)) % 61,
         _ => 100_000 + (counter * time) % 67,
     };
     let columns = (0..COUNTERS).map(|counter| {
@@ -39,7 +39,7 @@ pub fn large_boot(variant: &str, replicate: u32) -> Boot {
         times: (0..READINGS).map(|reading| reading * 1_000_000_000).collect(),
         columns: columns.collect(),
     });
-    boot.console = (0..600).map(|line| format!("[ {line}.{replicate:06}] a line\n")).collect();
+    boot.console = (0..600).map(|line| format!("[ {line}.{boot_index:06}] a line\n")).collect();
     boot.facts.config = (0..4000).map(|option| format!("CONFIG_OPTION_{option}=y\n")).collect();
     boot
 }
@@ -92,14 +92,14 @@ fn experiment(name: String, kernels: [String; 2]) -> Experiment {
     }
 }
 
-fn boot(variant: &str, replicate: u32, samples: u32) -> Boot {
-    let value = |sample: u32| 10.0 + f64::from((sample * 7919 + replicate * 104_729) % 1000) / 1e3;
+fn boot(variant: &str, boot_index: u32, samples: u32) -> Boot {
+    let value = |sample: u32| 10.0 + f64::from((sample * 7919 + boot_index * 104_729) % 1000) / 1e3;
     let samples = (0..samples).map(|sample| Sample::new("faults", "Elapsed", value(sample)));
     let mut boot = Boot {
         variant: variant.into(),
-        replicate,
-        block: replicate,
-        started: 1_790_000_000 + u64::from(replicate),
+        boot_index,
+        block: boot_index,
+        started: 1_790_000_000 + u64::from(boot_index),
         outcome: Outcome::Complete,
         samples: samples.collect(),
         ..Boot::default()

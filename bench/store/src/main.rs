@@ -55,9 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     row("compare", comparisons);
     let mut keeping = [Vec::new(), Vec::new()];
-    for replicate in 0..KEPT {
-        let boot = generate::large_boot("new", generate::LARGE_BOOTS + replicate);
-        for place in turn(replicate as usize) {
+    for boot_index in 0..KEPT {
+        let boot = generate::large_boot("new", generate::LARGE_BOOTS + boot_index);
+        for place in turn(boot_index as usize) {
             let (store, id) = &mut stores[place];
             let begin = Instant::now();
             store.keep_boot(*id, &boot)?;
@@ -90,9 +90,9 @@ fn filled(path: &Path, others: u32) -> Result<(Box<dyn Archive>, ExperimentId), 
     for number in 0..=others {
         if number == others / 2 {
             let id = store.keep_experiment(&generate::large(), Reading::USUAL)?;
-            for replicate in 0..generate::LARGE_BOOTS {
+            for boot_index in 0..generate::LARGE_BOOTS {
                 for variant in ["old", "new"] {
-                    store.keep_boot(id, &generate::large_boot(variant, replicate))?;
+                    store.keep_boot(id, &generate::large_boot(variant, boot_index))?;
                 }
             }
             large = Some(id);

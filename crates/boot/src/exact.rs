@@ -7,7 +7,7 @@ use plan::schedule::Slot;
 use crate::guest::Libraries;
 use crate::symbols::KernelCode;
 
-/// The inputs that make one boot exact. Its seed is its replicate.
+/// The inputs that make one boot exact. Its seed is its boot index.
 pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),
@@ -16,5 +16,5 @@ pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot
         switch: code.switch,
         functions: code.symbols.beginnings().collect(),
     };
-    Exact { seed: slot.replicate, clock: libraries.clock.clone(), plugin: Some(plugin) }
+    Exact { seed: slot.boot_index, clock: libraries.clock.clone(), plugin: Some(plugin) }
 }

@@ -69,7 +69,7 @@ impl Inspection {
             provenance: &provenance,
             symbols: None,
         };
-        let slot = Slot { variant: 0, replicate: 0, block: 0 };
+        let slot = Slot { variant: 0, boot_index: 0, block: 0 };
         Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
     }
 

@@ -172,7 +172,7 @@ impl Bootable<'_> {
         Head {
             experiment: self.experiment.name.clone(),
             variant: self.variant.name.clone(),
-            replicate: slot.replicate,
+            boot_index: slot.boot_index,
             block: slot.block,
             started,
             workloads: workloads
@@ -199,7 +199,7 @@ impl Bootable<'_> {
 fn never_booted(head: Head, why: &str) -> Boot {
     Boot {
         variant: head.variant,
-        replicate: head.replicate,
+        boot_index: head.boot_index,
         block: head.block,
         started: head.started,
         outcome: Outcome::Failed(why.to_owned()),

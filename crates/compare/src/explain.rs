@@ -153,14 +153,14 @@ pub fn explain(
 
 /// Whether `boots` have every seed.
 fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
-    (0..wanted).all(|seed| boots.iter().any(|boot| boot.replicate == seed))
+    (0..wanted).all(|seed| boots.iter().any(|boot| boot.boot_index == seed))
 }
 
 /// The complete boots that have a profile of the workload.
 fn seeds<'a>(variant: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
     let has_profile = |boot: &&Boot| profiles(boot, used, Span::All).next().is_some();
     let mut boots: Vec<&Boot> = variant.complete().filter(has_profile).collect();
-    boots.sort_by_key(|boot| boot.replicate);
+    boots.sort_by_key(|boot| boot.boot_index);
     boots
 }
 

@@ -379,7 +379,7 @@ fn variant(column: &VariantBoots<'_>) -> VariantOutcomes {
                 outcome: kept.boot.outcome.to_string(),
                 done_again: column
                     .standing()
-                    .any(|other| other.boot.replicate == kept.boot.replicate),
+                    .any(|other| other.boot.boot_index == kept.boot.boot_index),
             })
             .collect(),
     }

@@ -149,12 +149,12 @@ pub fn named(boots: &[BootId]) -> String {
 }
 
 /// A complete boot that measured nothing.
-pub fn boot(replicate: u32) -> Boot {
-    Boot { replicate, outcome: Outcome::Complete, ..Boot::default() }
+pub fn boot(boot_index: u32) -> Boot {
+    Boot { boot_index, outcome: Outcome::Complete, ..Boot::default() }
 }
 
-pub fn failed(replicate: u32, reason: &str) -> Boot {
-    Boot { outcome: Outcome::Failed(reason.into()), ..boot(replicate) }
+pub fn failed(boot_index: u32, reason: &str) -> Boot {
+    Boot { outcome: Outcome::Failed(reason.into()), ..boot(boot_index) }
 }
 
 /// A sample of the workload, outside any phase.

@@ -64,10 +64,10 @@ fn failed_boots_are_named_and_do_not_count() {
 #[test]
 fn a_failed_workload_loses_only_its_own_rows() {
     let other = model::Manifest { name: "other".into(), ..manifest() };
-    let of = |replicate: u32, workloads: &[&str]| {
-        let mut boot = Boot { block: replicate, ..boot(replicate) };
+    let of = |boot_index: u32, workloads: &[&str]| {
+        let mut boot = Boot { block: boot_index, ..boot(boot_index) };
         for workload in workloads {
-            let elapsed = 10.0 + f64::from(replicate);
+            let elapsed = 10.0 + f64::from(boot_index);
             let workload = (*workload).to_owned();
             let sample = sample("Elapsed", "", 0, elapsed);
             boot.samples.push(model::Sample { workload: workload.clone(), ..sample });
@@ -79,7 +79,7 @@ fn a_failed_workload_loses_only_its_own_rows() {
     };
     let both = ["autonuma", "other"];
     let partial = Boot { outcome: Outcome::Partial("no answer".into()), ..of(2, &both[1..]) };
-    let whole: Vec<Boot> = (0..2).map(|replicate| of(replicate, &both)).collect();
+    let whole: Vec<Boot> = (0..2).map(|boot_index| of(boot_index, &both)).collect();
     let all: Vec<Boot> = whole.iter().cloned().chain([partial]).collect();
     let variants = ["a", "b"].map(testing::variant);
     let workloads = [manifest(), other];
@@ -100,8 +100,8 @@ fn a_failed_workload_loses_only_its_own_rows() {
 
 #[test]
 fn declared_warm_up_is_left_out_in_both_modes() {
-    let of = |replicate: u32| {
-        let mut boot = Boot { block: replicate, ..boot(replicate) };
+    let of = |boot_index: u32| {
+        let mut boot = Boot { block: boot_index, ..boot(boot_index) };
         for (iteration, time) in [(0, 50.0), (1, 30.0), (2, 10.0), (3, 12.0)] {
             boot.samples.push(sample("Elapsed", "", iteration, time));
             boot.chunks.push(testing::chunk(iteration, "", &[("pgmajfault", time as i64)]));
@@ -150,7 +150,7 @@ fn a_workload_without_any_figure_has_no_table() {
 
 #[test]
 fn interrupted_and_superseded_boots_are_no_failures() {
-    let interrupted = |replicate| Boot { outcome: Outcome::Interrupted, ..boot(replicate) };
+    let interrupted = |boot_index| Boot { outcome: Outcome::Interrupted, ..boot(boot_index) };
     let boots = [
         interrupted(0),
         boot(0),

@@ -40,7 +40,7 @@ pub fn boot<'a>(experiment: &'a Experiment, kept: &'a Kept, id: &'a str) -> [Cel
         Cell::Text(&experiment.name),
         Cell::Text(&boot.variant),
         Cell::Text(id),
-        Cell::Integer(boot.replicate.into()),
+        Cell::Integer(boot.boot_index.into()),
         Cell::Integer(boot.block.into()),
         started(boot.started),
         Cell::Text(if *superseded { SUPERSEDED } else { boot.outcome.name() }),

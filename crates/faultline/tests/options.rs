@@ -169,8 +169,8 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
     }
     let mut store = store::open(&setup.directory.path().join("store.db")).unwrap();
     let id = store.keep_experiment(&kept, Reading::USUAL).unwrap();
-    for (replicate, outcome) in [(0, Outcome::Complete), (1, Outcome::Died("signal".into()))] {
-        let boot = Boot { variant: "old".into(), replicate, outcome, ..Boot::default() };
+    for (boot_index, outcome) in [(0, Outcome::Complete), (1, Outcome::Died("signal".into()))] {
+        let boot = Boot { variant: "old".into(), boot_index, outcome, ..Boot::default() };
         store.keep_boot(id, &boot).unwrap();
     }
     drop(store);

@@ -83,7 +83,7 @@ fn boot(variant: &str, block: u32) -> Boot {
     };
     Boot {
         variant: variant.into(),
-        replicate: block,
+        boot_index: block,
         block,
         outcome: Outcome::Complete,
         samples: [sample(0, COLD)].into_iter().chain(counted).collect(),

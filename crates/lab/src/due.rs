@@ -25,13 +25,13 @@ pub struct Due {
 }
 
 impl Plan {
-    /// The rest of the schedule without the boots in `done`, each given as variant and replicate.
+    /// The rest of the schedule without the boots in `done`, each given as variant and boot index.
     pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
         let slots = schedule(experiment.variants.len(), experiment.boots);
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
         let is_done = |slot: &Slot| {
             let name = &*experiment.variants[slot.variant].name;
-            done.contains(&(name, slot.replicate))
+            done.contains(&(name, slot.boot_index))
         };
         let boots = slots.len();
         let due = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));

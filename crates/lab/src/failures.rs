@@ -52,7 +52,7 @@ impl Failed {
         };
         let variant = experiment.variants[slot.variant].name.clone();
         let given_up =
-            GivenUp { variant, seed: slot.replicate, outcome: outcome.clone(), boots: 0 };
+            GivenUp { variant, seed: slot.boot_index, outcome: outcome.clone(), boots: 0 };
         is_repeated.then_some(Self { variant: slot.variant, given_up })
     }
 
@@ -73,11 +73,11 @@ pub fn before(
     }
     let mut kept = store.boots(id, Detail::Summary)?;
     kept.retain(|kept| !kept.superseded);
-    kept.sort_by_key(|kept| kept.boot.replicate);
+    kept.sort_by_key(|kept| kept.boot.boot_index);
     let first = experiment.variants.iter().enumerate().filter_map(|(variant, it)| {
         kept.iter().filter(|kept| kept.boot.variant == it.name).find_map(|kept| {
-            let (replicate, block) = (kept.boot.replicate, kept.boot.block);
-            Failed::of(experiment, Slot { variant, replicate, block }, &kept.boot.outcome)
+            let (boot_index, block) = (kept.boot.boot_index, kept.boot.block);
+            Failed::of(experiment, Slot { variant, boot_index, block }, &kept.boot.outcome)
         })
     });
     Ok(first.collect())
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn only_a_failure_of_the_guest_in_exact_mode_gives_a_variant_up() {
-        let slot = Slot { variant: 1, replicate: 3, block: 3 };
+        let slot = Slot { variant: 1, boot_index: 3, block: 3 };
         let text = || "why".to_owned();
         let cases = [
             (Outcome::Failed(text()), true),
@@ -128,8 +128,8 @@ mod tests {
         let failed = |why: &str| Outcome::Failed(why.to_owned());
         let boots =
             [("b", 2, failed("late")), ("b", 1, failed("early")), ("a", 0, Outcome::Complete)];
-        for (variant, replicate, outcome) in boots {
-            let boot = Boot { variant: variant.into(), replicate, outcome, ..Boot::default() };
+        for (variant, boot_index, outcome) in boots {
+            let boot = Boot { variant: variant.into(), boot_index, outcome, ..Boot::default() };
             store.keep_boot(id, &boot).unwrap();
         }
         let before = |options| {

@@ -8,7 +8,7 @@ use model::{Host, Kept, count};
 use crate::due::Plan;
 
 /// Removes the due boots of blocks in which another host has done boots, of those that are kept. Returns a line that says
-/// so, if there are any. `done` are the boots that are not repeated, as variant and replicate.
+/// so, if there are any. `done` are the boots that are not repeated, as variant and boot index.
 pub fn leave_out(
     plan: &mut Plan,
     host: &Host,
@@ -19,7 +19,7 @@ pub fn leave_out(
     let mut others: BTreeMap<u32, String> = BTreeMap::new();
     for Kept { boot, .. } in kept.iter().filter(|kept| !kept.superseded) {
         let made_on = &boot.facts.provenance.host;
-        if done.contains(&(&*boot.variant, boot.replicate)) && made_on.number() != host.number() {
+        if done.contains(&(&*boot.variant, boot.boot_index)) && made_on.number() != host.number() {
             others.insert(boot.block, made_on.label());
         }
     }
@@ -63,7 +63,7 @@ mod tests {
         ];
         let kept = boots.map(|(variant, block, digit)| {
             let mut boot =
-                Boot { variant: variant.into(), replicate: block, block, ..Boot::default() };
+                Boot { variant: variant.into(), boot_index: block, block, ..Boot::default() };
             boot.facts.provenance.host = host(digit);
             Kept { id: BootId(i64::from(block)), superseded: false, boot }
         });

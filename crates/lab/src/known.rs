@@ -114,7 +114,7 @@ const ARCHIVE: &[u8] = b"070701";
 /// What is wrong with another file, and the remedy.
 const NO_ARCHIVE: &str = "it is not an archive of cpio: make one with `cpio -o -H newc`";
 
-/// The boots of a kept experiment, as variant and replicate; if failed ones are repeated, without these.
+/// The boots of a kept experiment, as variant and boot index; if failed ones are repeated, without these.
 pub(super) fn done(
     store: &dyn Archive,
     id: ExperimentId,

@@ -218,7 +218,7 @@ mod tests {
                 };
                 let boot = Boot {
                     variant: variant.name.clone(),
-                    replicate: block,
+                    boot_index: block,
                     block,
                     outcome,
                     samples: samples.unwrap_or_default(),

@@ -192,7 +192,7 @@ impl Lab {
         same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
         same(id, "QEMU", &kept.facts.provenance.emulator, emulator.version())?;
-        let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
+        let slot = Slot { variant, boot_index: kept.boot_index, block: kept.block };
         let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
         let inputs = exact::inputs(&self.libraries, experiment.profile, &code, slot);

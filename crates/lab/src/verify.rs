@@ -53,7 +53,7 @@ pub fn verify(
         replace(from, to).map_err(in_file(to))?;
     }
     let variant = bootable.variant.name.clone();
-    Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other })
+    Err(RunError::NotExact { variant, seed: slot.boot_index, difference, one, other })
 }
 
 impl Lab {

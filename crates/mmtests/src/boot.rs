@@ -48,7 +48,7 @@ pub struct BootHeader<'a> {
     /// The name of its run.
     pub variant: &'a str,
     /// The number of the boot in its run, from 0.
-    pub replicate: u32,
+    pub boot_index: u32,
     /// The number of the boot among all boots. Each is a block of its own, because mmtests does not alternate between
     /// kernels.
     pub block: u32,
@@ -67,7 +67,7 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Watched
 
     let mut boot = Boot {
         variant: header.variant.to_owned(),
-        replicate: header.replicate,
+        boot_index: header.boot_index,
         block: header.block,
         started: clock.0,
         host: host(iterations, clock),

@@ -96,7 +96,7 @@ struct Run {
 #[derive(Debug)]
 struct BootIterations {
     run: usize,
-    replicate: u32,
+    boot_index: u32,
     iterations: std::ops::Range<usize>,
 }
 
@@ -163,7 +163,7 @@ impl Directory {
 
     /// The experiment of these runs, named `name` or after the directory. A digest of all files is part of it.
     pub fn experiment(&self, name: Option<&str>) -> Experiment {
-        let most = self.boots.iter().map(|boot| boot.replicate + 1).max();
+        let most = self.boots.iter().map(|boot| boot.boot_index + 1).max();
         Experiment {
             name: name.map_or_else(|| own_name(&self.path), str::to_owned),
             variants: self.runs.iter().map(variant).collect(),
@@ -184,20 +184,20 @@ impl Directory {
         }
     }
 
-    /// The variant and the replicate of each boot.
+    /// The variant and the boot index of each boot.
     pub fn boots(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
-        self.boots.iter().map(|boot| (&*self.runs[boot.run].name, boot.replicate))
+        self.boots.iter().map(|boot| (&*self.runs[boot.run].name, boot.boot_index))
     }
 
     /// Reads a boot and its series, which take the place of chunks. `number` is the index among [`Directory::boots`].
     /// Adds what was read of the monitors to `summary`.
     pub fn boot(&self, number: usize, summary: &mut Summary) -> (Boot, Vec<Series>) {
-        let BootIterations { run, replicate, iterations } = &self.boots[number];
+        let BootIterations { run, boot_index, iterations } = &self.boots[number];
         let run = &self.runs[*run];
         let origin = format!("imported from {} ({TOOL})", self.path.display());
         let header = boot::BootHeader {
             variant: &run.name,
-            replicate: *replicate,
+            boot_index: *boot_index,
             block: number as u32,
             origin: &origin,
             status: run.status,
@@ -363,9 +363,9 @@ fn boots(runs: &[Run]) -> Vec<BootIterations> {
         };
         let mut begin = 0;
         let ends = (1..run.iterations.len()).filter(|end| anew(&run.iterations[end - 1..=*end]));
-        for (replicate, end) in ends.chain([run.iterations.len()]).enumerate() {
-            let replicate = replicate as u32;
-            boots.push(BootIterations { run: number, replicate, iterations: begin..end });
+        for (boot_index, end) in ends.chain([run.iterations.len()]).enumerate() {
+            let boot_index = boot_index as u32;
+            boots.push(BootIterations { run: number, boot_index, iterations: begin..end });
             begin = end;
         }
     }

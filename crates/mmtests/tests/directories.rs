@@ -108,7 +108,7 @@ fn a_run_is_a_boot_with_its_samples_times_and_series() {
     logs.iteration("6.6.0-base", 1, 7000);
     let (boots, _) = logs.read();
     let [boot] = boots.try_into().unwrap();
-    assert_eq!((&*boot.variant, boot.replicate, boot.started), ("6.6.0-base", 0, BEGIN));
+    assert_eq!((&*boot.variant, boot.boot_index, boot.started), ("6.6.0-base", 0, BEGIN));
     assert_eq!(boot.outcome, Outcome::Complete);
     assert_eq!((&*boot.facts.release, boot.facts.memory), ("6.6.0-x", 2048 << 10));
     let elapsed = boot.samples.iter().filter(|sample| sample.metric == "Elapsed");
@@ -163,7 +163,7 @@ fn iterations_after_a_reboot_are_another_boot() {
     }
     let (boots, summary) = logs.read();
     assert_eq!(summary.runs[0].boots, [vec![0, 1], vec![2, 3]]);
-    let places: Vec<_> = boots.iter().map(|it| (it.replicate, it.block, it.started)).collect();
+    let places: Vec<_> = boots.iter().map(|it| (it.boot_index, it.block, it.started)).collect();
     assert_eq!(places, [(0, 0, BEGIN), (1, 1, BEGIN + 2000)]);
     assert_eq!(boots[1].samples[0].iteration, 2);
     assert_eq!(boots[1].chunks[0].times[0], 10 * SECOND);

@@ -301,7 +301,8 @@ pub struct Boot {
     /// The variant's name.
     pub variant: String,
     /// Number of the boot among those of its variant, from 0. In exact mode it is the seed.
-    pub replicate: u32,
+    #[serde(rename = "replicate")]
+    pub boot_index: u32,
     /// Number of its block in the schedule, from 0.
     pub block: u32,
     /// The time when it began, in seconds since 1970.

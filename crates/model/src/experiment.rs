@@ -313,7 +313,7 @@ pub struct Experiment {
     /// The counters that the sampler reads.
     pub sampler: Sampler,
     /// Boots of each variant. In exact mode the seed of a boot is its number,
-    /// [`Boot::replicate`](crate::Boot::replicate).
+    /// [`Boot::boot_index`](crate::Boot::boot_index).
     pub boots: u32,
     /// If set, the run may end early: the finished boots are judged at each look, and `boots` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]

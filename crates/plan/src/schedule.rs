@@ -17,14 +17,14 @@ pub struct Slot {
     /// Index of the variant.
     pub variant: usize,
     /// The number of this boot of the variant, from 0.
-    pub replicate: u32,
-    /// The number of its block. It equals the replicate, because each block boots each variant once.
+    pub boot_index: u32,
+    /// The number of its block. It equals the boot index, because each block boots each variant once.
     pub block: u32,
 }
 
 /// The name of the directory for the files of a boot.
 pub fn files_of(id: ExperimentId, slot: Slot) -> String {
-    format!("{id}-{}-{}", slot.variant, slot.replicate)
+    format!("{id}-{}-{}", slot.variant, slot.boot_index)
 }
 
 /// The schedule of `boots` boots for each of `variants` variants.
@@ -33,7 +33,7 @@ pub fn schedule(variants: usize, boots: u32) -> Vec<Slot> {
         .flat_map(|block| {
             row(variants, block as usize).into_iter().map(move |variant| Slot {
                 variant,
-                replicate: block,
+                boot_index: block,
                 block,
             })
         })

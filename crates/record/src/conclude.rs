@@ -29,7 +29,8 @@ pub struct Head {
     /// The name of its variant.
     pub variant: String,
     /// The number of this boot of the variant.
-    pub replicate: u32,
+    #[serde(rename = "replicate")]
+    pub boot_index: u32,
     /// The block of the schedule.
     pub block: u32,
     /// Its start, in seconds since 1970.
@@ -151,7 +152,7 @@ pub fn conclude(
     };
     let mut boot = Boot {
         variant: head.variant,
-        replicate: head.replicate,
+        boot_index: head.boot_index,
         block: head.block,
         started: head.started,
         outcome,
@@ -358,7 +359,7 @@ pub(crate) mod tests {
         Head {
             experiment: "e".into(),
             variant: "v".into(),
-            replicate: 3,
+            boot_index: 3,
             block: 3,
             started: 1_700_000_000,
             workloads: job().into(),
@@ -465,7 +466,7 @@ pub(crate) mod tests {
             let head = Head {
                 experiment: String::new(),
                 variant: String::new(),
-                replicate: 0,
+                boot_index: 0,
                 block: 0,
                 started: 0,
                 workloads: Vec::new(),

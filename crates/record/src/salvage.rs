@@ -122,13 +122,13 @@ fn misfit(
     head: &Head,
     is_place: impl Fn(Slot) -> bool,
 ) -> Option<&'static str> {
-    let Head { replicate, block, facts, .. } = head;
+    let Head { boot_index, block, facts, .. } = head;
     let Some(number) = experiment.variants.iter().position(|it| it.name == head.variant) else {
         return Some("its variant is");
     };
     let variant = &experiment.variants[number];
-    let slot = Slot { variant: number, replicate: *replicate, block: *block };
-    if !is_place(slot) || replicate != block || *replicate >= MOST_BOOTS {
+    let slot = Slot { variant: number, boot_index: *boot_index, block: *block };
+    if !is_place(slot) || boot_index != block || *boot_index >= MOST_BOOTS {
         return Some("the numbers of its boot are");
     }
     let workloads = &experiment.workloads;
@@ -152,13 +152,13 @@ fn misfit(
 
 /// Whether the store has this boot, or a complete one in its place.
 fn is_kept(store: &dyn Archive, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
-    let of = (head.variant.clone(), head.replicate);
+    let of = (head.variant.clone(), head.boot_index);
     if store.done(id)?.contains(&of) {
         return Ok(true);
     }
     let boots = store.boots(id, Detail::Summary)?;
     let same = |boot: &model::Boot| {
-        (boot.started, boot.replicate) == (head.started, head.replicate)
+        (boot.started, boot.boot_index) == (head.started, head.boot_index)
             && boot.variant == head.variant
     };
     Ok(boots.iter().any(|kept| same(&kept.boot)))
@@ -242,7 +242,7 @@ mod tests {
         let machine = "its kernel, its user space or its mode is";
         let changes: [(Change, &str); 8] = [
             (|head| head.variant = "w".into(), "its variant is"),
-            (|head| head.replicate = 2, numbers),
+            (|head| head.boot_index = 2, numbers),
             (|head| head.block = 2, numbers),
             (|head| head.workloads[0].1 = 1, workloads),
             (|head| head.workloads[0].0 = "b".into(), workloads),

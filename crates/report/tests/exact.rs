@@ -89,9 +89,9 @@ fn patches_are_compared_with_the_step_before_them() {
 
 #[test]
 fn iterations_of_warm_up_are_left_out_and_reported() {
-    let seed = |replicate, warm: f64| {
-        let mut boot = boot(replicate);
-        measure(&mut boot, "Elapsed", "NUMA01", &[warm, 20.0 + f64::from(replicate)]);
+    let seed = |boot_index, warm: f64| {
+        let mut boot = boot(boot_index);
+        measure(&mut boot, "Elapsed", "NUMA01", &[warm, 20.0 + f64::from(boot_index)]);
         boot
     };
     let (base, new) = ([seed(0, 60.0), seed(1, 62.0)], [seed(0, 80.0), seed(1, 84.0)]);

@@ -396,8 +396,8 @@ fn phases_that_are_not_counted_are_named() {
 
 #[test]
 fn counters_that_do_not_add_up() {
-    let impossible = |replicate| {
-        let mut boot = boot(replicate);
+    let impossible = |boot_index| {
+        let mut boot = boot(boot_index);
         boot.facts.cpus = 4;
         let counters = [
             ("pgscan_direct", 54_504),

@@ -29,9 +29,9 @@ pub fn booted(
         Mode::Exact => Detail::Profiles(&counters),
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
-    kept.retain(|kept| !kept.superseded && kept.boot.replicate < request.experiment.boots);
+    kept.retain(|kept| !kept.superseded && kept.boot.boot_index < request.experiment.boots);
     // Boots in parallel are stored as they end.
-    kept.sort_by_key(|kept| kept.boot.replicate);
+    kept.sort_by_key(|kept| kept.boot.boot_index);
     for Kept { boot, .. } in &kept {
         if let Outcome::Invalid(how) = &boot.outcome
             && !is_crash(how)

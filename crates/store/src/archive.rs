@@ -8,7 +8,7 @@ use model::{Boot, BootId, Experiment, Kept, Mode, Reading};
 
 use crate::{BootEntry, Checked, Detail, Error, ExperimentId, ExperimentRow, Series};
 
-/// Whether a kept boot counts, and replaces an earlier boot with the same variant and replicate.
+/// Whether a kept boot counts, and replaces an earlier boot with the same variant and boot index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The boot counts. No other boot has its place.
@@ -76,7 +76,7 @@ pub trait Archive: Debug + Send {
     fn kin(&self, mode: Mode, of: &Experiment) -> Result<Vec<ExperimentId>, Error>;
 
     /// Keeps a boot with all its data, or nothing of it. `series` are kept after the boot's own chunks. When this
-    /// returns, the boot is on disk. Fails when this replicate of the variant was kept before and was neither
+    /// returns, the boot is on disk. Fails when this boot of the variant was kept before and was neither
     /// interrupted nor superseded ([`Standing::Instead`]), or when the disk is full. Boots kept before remain
     /// unchanged.
     fn keep(
@@ -95,7 +95,7 @@ pub trait Archive: Debug + Send {
     fn listed(&self, experiment: ExperimentId) -> Result<Vec<BootEntry>, Error>;
 
     /// Passes the boots of an experiment to `each` in the order in which they were kept, until it breaks. Only one is in
-    /// memory. A replicate that was interrupted or superseded and then repeated occurs more than once.
+    /// memory. A boot that was interrupted or superseded and then repeated occurs more than once.
     fn each_boot(
         &self,
         experiment: ExperimentId,
@@ -140,16 +140,16 @@ pub trait Archive: Debug + Send {
         self.keep(experiment, boot, &[], Standing::Counts)
     }
 
-    /// Variant and replicate of the boots that are done: all except interrupted, invalid and superseded ones.
+    /// Variant and boot index of the boots that are done: all except interrupted, invalid and superseded ones.
     fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         let boots = self.listed(experiment)?.into_iter();
         let done = boots.filter(|entry| entry.is_done() && !entry.is_invalid());
-        Ok(done.map(|entry| (entry.variant, entry.replicate)).collect())
+        Ok(done.map(|entry| (entry.variant, entry.boot_index)).collect())
     }
 
-    /// Variant and replicate of the failed boots of an experiment.
+    /// Variant and boot index of the failed boots of an experiment.
     fn failed(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         let failed = self.listed(experiment)?.into_iter().filter(BootEntry::is_failed);
-        Ok(failed.map(|entry| (entry.variant, entry.replicate)).collect())
+        Ok(failed.map(|entry| (entry.variant, entry.boot_index)).collect())
     }
 }

@@ -19,13 +19,13 @@ pub fn keep(
 ) -> Result<BootId, Trouble> {
     let mut record = Record::read(connection, experiment)?;
     let is_it = |entry: &&mut BootEntry| {
-        (&*entry.variant, entry.replicate) == (&*boot.variant, boot.replicate) && entry.is_done()
+        (&*entry.variant, entry.boot_index) == (&*boot.variant, boot.boot_index) && entry.is_done()
     };
     let before = record.boots.iter_mut().find(is_it);
     let mut entry = BootEntry {
         id: BootId(Numbers::next(connection)?.boot),
         variant: boot.variant.clone(),
-        replicate: boot.replicate,
+        boot_index: boot.boot_index,
         outcome: boot.outcome.name().into(),
         superseded: standing == Standing::Aside,
         size: parts.size(),
@@ -38,8 +38,8 @@ pub fn keep(
         // A failed boot keeps its place while repeats of it are invalid.
         Some(failed) if standing == Standing::Aside && failed.is_failed() => {}
         Some(before) if !matches!(boot.outcome, Outcome::Interrupted) => {
-            let (variant, replicate) = (before.variant.clone(), before.replicate);
-            return Err(Trouble::KeptAlready { experiment, variant, replicate });
+            let (variant, boot_index) = (before.variant.clone(), before.boot_index);
+            return Err(Trouble::KeptAlready { experiment, variant, boot_index });
         }
         _ => {}
     }

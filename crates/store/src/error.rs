@@ -111,8 +111,8 @@ pub enum Trouble {
     #[error("no boot `{0}`; `faultline show` lists those of an experiment")]
     NoBoot(BootId),
     /// This boot was kept before.
-    #[error("boot {replicate} of `{variant}` in experiment {experiment} already exists")]
-    KeptAlready { experiment: ExperimentId, variant: String, replicate: u32 },
+    #[error("boot {boot_index} of `{variant}` in experiment {experiment} already exists")]
+    KeptAlready { experiment: ExperimentId, variant: String, boot_index: u32 },
     /// Something in the store is damaged.
     #[error(
         "damage in {what}: {why}; `faultline store check` lists all damage. Restore the file from an \

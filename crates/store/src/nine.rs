@@ -96,7 +96,7 @@ fn moved(
     Ok(record::BootEntry {
         id,
         variant: boot.variant,
-        replicate: boot.replicate,
+        boot_index: boot.boot_index,
         outcome: boot.outcome.name().into(),
         superseded,
         size: parts.size(),

@@ -119,7 +119,7 @@ impl Parts {
         facts.userspace.clear();
         let head = Boot {
             variant: boot.variant.clone(),
-            replicate: boot.replicate,
+            boot_index: boot.boot_index,
             block: boot.block,
             started: boot.started,
             outcome: boot.outcome.clone(),

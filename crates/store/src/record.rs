@@ -47,7 +47,8 @@ pub struct BootEntry {
     /// The variant's name.
     pub variant: String,
     /// The number of this boot of the variant.
-    pub replicate: u32,
+    #[serde(rename = "replicate")]
+    pub boot_index: u32,
     /// The word of its outcome ([`model::Outcome::name`]).
     pub outcome: String,
     /// Whether it does not count, because it was repeated or will be.

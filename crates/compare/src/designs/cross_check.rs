@@ -276,7 +276,7 @@ impl Pair<'_> {
     /// The difference of a figure that each boot of the exact experiment has.
     fn difference(&self, figure: impl Fn(&KeptBoot<'_>) -> Option<f64>) -> Option<Difference> {
         let [base, new] = self.counts.map(|column| {
-            let figures = column.complete_kept().map(|kept| (kept.boot.replicate, figure(kept)));
+            let figures = column.complete_kept().map(|kept| (kept.boot.boot_index, figure(kept)));
             Seeds::new(figures, self.seeds)
         });
         new.against(&base)

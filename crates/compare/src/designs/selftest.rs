@@ -140,7 +140,7 @@ pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Kept>; 2] {
     for (block, pair) in (0..).zip(counted.chunks_exact(2)) {
         for (place, kept) in pair.iter().enumerate() {
             let side = (place + block as usize) % 2;
-            let boot = Boot { block, replicate: block, ..kept.boot.clone() };
+            let boot = Boot { block, boot_index: block, ..kept.boot.clone() };
             sides[side].push(Kept { id: kept.id, superseded: false, boot });
         }
     }

@@ -99,7 +99,7 @@ impl<'a> Counted<'a> {
         };
         let iterations: BTreeSet<u32> = profiles().map(|profile| profile.iteration).collect();
         let iterations = iterations.len().max(1) as u32;
-        Self { seed: boot.replicate, tally: Tally::of(profiles(), INSTRUCTIONS), iterations }
+        Self { seed: boot.boot_index, tally: Tally::of(profiles(), INSTRUCTIONS), iterations }
     }
 }
 
@@ -170,10 +170,10 @@ mod tests {
     use crate::verdicts::luck::{Difference, LEVEL};
 
     /// A boot with these functions: name, entries, instructions.
-    fn seed(replicate: u32, functions: &[(&str, u64, u64)]) -> Boot {
+    fn seed(boot_index: u32, functions: &[(&str, u64, u64)]) -> Boot {
         let executed = functions.iter().map(|&(name, entries, it)| (name, "", entries, it));
         let profile = executing(0, "run", &executed.collect::<Vec<_>>());
-        Boot { profiles: vec![profile], ..boot(replicate) }
+        Boot { profiles: vec![profile], ..boot(boot_index) }
     }
 
     fn change(base: &[Boot], new: &[Boot]) -> Difference {
@@ -219,7 +219,7 @@ mod tests {
         };
         let mut new = side(1010, 0);
         new.rotate_left(2);
-        (0..).zip(&mut new).for_each(|(it, boot)| boot.replicate = it);
+        (0..).zip(&mut new).for_each(|(it, boot)| boot.boot_index = it);
         let difference = change(&side(1000, 0), &new);
         assert_eq!((difference.change(), difference.beyond_luck()), (100.0, Some(true)));
         let far = change(&side(1000, 0), &side(1000, 10_000_000));

@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn a_cause_that_luck_hides_in_the_total_is_the_figure() {
         let seeds = |cost: u64| {
-            let seed = |(entries, replicate): (u64, u32)| Boot {
+            let seed = |(entries, boot_index): (u64, u32)| Boot {
                 profiles: vec![executing(0, "run", &[("f", "", entries, entries * cost)])],
-                replicate,
+                boot_index,
                 ..boot(0)
             };
             [1000, 3000, 2000, 1500, 2500].into_iter().zip(0..).map(seed).collect::<Vec<_>>()

@@ -21,7 +21,7 @@ pub fn executed(executed: &[Executed<'_>]) -> Boot {
 pub fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
     let numbered = [base, new].map(|boots| {
         let boots = boots.iter().zip(0..);
-        boots.map(|(boot, replicate)| Boot { replicate, ..boot.clone() }).collect::<Vec<_>>()
+        boots.map(|(boot, boot_index)| Boot { boot_index, ..boot.clone() }).collect::<Vec<_>>()
     });
     wanting(base.len().max(new.len()) as u32, [&numbered[0], &numbered[1]])
 }
@@ -122,8 +122,8 @@ fn equal_entries_show_what_luck_hides() {
 
 #[test]
 fn while_a_seed_is_missing_nothing_is_beyond_luck() {
-    let seed = |replicate, more: u64| Boot {
-        replicate,
+    let seed = |boot_index, more: u64| Boot {
+        boot_index,
         chunks: vec![chunk(0, "run", &[("pgfault", 100 + more as i64)])],
         ..executed(&[("f", "", 10, 100 + more)])
     };
@@ -146,8 +146,8 @@ fn while_a_seed_is_missing_nothing_is_beyond_luck() {
 
 #[test]
 fn a_figure_that_a_seed_lacks_has_no_floor() {
-    let seed = |replicate, more: u64, entries| Boot {
-        replicate,
+    let seed = |boot_index, more: u64, entries| Boot {
+        boot_index,
         chunks: vec![chunk(0, "run", &[("pgfault", 100 + more as i64)])],
         ..executed(&[("f", "", entries, entries * (100 + more)), ("g", "", 1, 1)])
     };

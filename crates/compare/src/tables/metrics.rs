@@ -256,7 +256,7 @@ impl<'a> RowSource<'a> {
             }
             Some(wanted) => {
                 let seeds = columns.map(|boots| {
-                    Seeds::new(boots.iter().map(|it| (it.boot.replicate, it.mean(mean))), wanted)
+                    Seeds::new(boots.iter().map(|it| (it.boot.boot_index, it.mean(mean))), wanted)
                 });
                 let seeds: Vec<Seeds> = seeds.collect();
                 let values = seeds.iter().map(|seeds| seeds.values().to_vec());

@@ -96,7 +96,7 @@ impl Seeds {
         figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>,
         wanted: u32,
     ) -> Self {
-        Self::new(figures.into_iter().map(|(boot, it)| (boot.replicate, it)), wanted)
+        Self::new(figures.into_iter().map(|(boot, it)| (boot.boot_index, it)), wanted)
     }
 
     /// The values, in the order of the seeds.

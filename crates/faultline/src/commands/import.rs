@@ -42,8 +42,8 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     let done = store.done(id)?;
     let mut kept = 0;
     let mut failed = false;
-    for (number, (variant, replicate)) in directory.boots().enumerate() {
-        if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
+    for (number, (variant, boot_index)) in directory.boots().enumerate() {
+        if !done.iter().any(|it| (&*it.0, it.1) == (variant, boot_index)) {
             let (boot, series) = directory.boot(number, &mut summary);
             match store.keep(id, &boot, &series, Standing::Counts) {
                 // Another import has added it since.

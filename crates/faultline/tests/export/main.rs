@@ -53,11 +53,11 @@ fn experiment() -> Experiment {
     }
 }
 
-fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
+fn boot(experiment: &Experiment, variant: &str, boot_index: u32) -> Boot {
     let workload = &experiment.workloads[0].manifest.name;
     let sample = |phase: &str, metric: &str, label: &str, value| Sample {
         workload: workload.clone(),
-        iteration: replicate,
+        iteration: boot_index,
         phase: phase.into(),
         metric: metric.into(),
         label: label.into(),
@@ -72,7 +72,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
         sample("", "Rate", "", f64::NEG_INFINITY),
         sample("", "undeclared", "", -1.25e-9),
     ];
-    samples.extend(ODD.map(|label| sample("steady", "CPU", label, f64::from(replicate) + 97.5)));
+    samples.extend(ODD.map(|label| sample("steady", "CPU", label, f64::from(boot_index) + 97.5)));
     let usage = Usage {
         workload: workload.clone(),
         iteration: 0,
@@ -82,9 +82,9 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
     };
     Boot {
         variant: variant.into(),
-        replicate,
-        block: replicate,
-        started: STARTED + 61 * u64::from(replicate),
+        boot_index,
+        block: boot_index,
+        started: STARTED + 61 * u64::from(boot_index),
         outcome: Outcome::Complete,
         facts: BootFacts {
             release: "6.1.0-49-cloud-amd64".into(),
@@ -141,7 +141,7 @@ fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
     failed.outcome = Outcome::Panicked("Kernel panic, \"not\" syncing".into());
     let unknown = Boot {
         variant: "6.1".into(),
-        replicate: 1,
+        boot_index: 1,
         samples: boot(&experiment, "6.1", 1).samples,
         ..Boot::default()
     };
@@ -209,7 +209,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "experiment": "numa",
                 "variant": boot.variant,
                 "boot": id.to_string(),
-                "replicate": boot.replicate,
+                "replicate": boot.boot_index,
                 "block": boot.block,
                 "started": or_null(json!(boot.started)),
                 "outcome": outcome,

@@ -94,7 +94,7 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     ];
     let mut boot = Boot {
         variant: ["6.1", "6.12"][variant].into(),
-        replicate: block,
+        boot_index: block,
         block,
         started: 1_772_884_800 + 100 * u64::from(block) + variant as u64,
         outcome: Outcome::Complete,

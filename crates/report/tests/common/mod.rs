@@ -36,9 +36,9 @@ pub fn manifest() -> Manifest {
 }
 
 /// A complete boot under KVM that measured nothing yet.
-pub fn boot(replicate: u32) -> Boot {
+pub fn boot(boot_index: u32) -> Boot {
     Boot {
-        replicate,
+        boot_index,
         started: 1_700_000_000,
         outcome: Outcome::Complete,
         facts: BootFacts {
@@ -117,9 +117,9 @@ pub fn count(boot: &mut Boot, iteration: u32, grown: &[(&str, i64)]) {
 
 /// Two boots as of a real run: `scale` says how much slower, and how much less is scanned.
 pub fn boots(scale: f64) -> Vec<Boot> {
-    let boots = (0..2).map(|replicate| {
-        let mut boot = boot(replicate);
-        let drift = scale + 0.01 * f64::from(replicate);
+    let boots = (0..2).map(|boot_index| {
+        let mut boot = boot(boot_index);
+        let drift = scale + 0.01 * f64::from(boot_index);
         measure(&mut boot, "System", "NUMA01", &[31.5 * drift, 30.1 * drift]);
         measure(&mut boot, "System", "NUMA01_THREADLOCAL", &[0.61 * drift, 0.6 * drift]);
         measure(&mut boot, "Elapsed", "NUMA01", &[62.44 * drift, 64.0 * drift]);

@@ -173,7 +173,7 @@ fn boot(row: &Row) -> Result<Boot, Trouble> {
         .ok_or_else(|| Trouble::damaged("the outcome", format!("`{word}` is unknown")))?;
     Ok(Boot {
         variant: row.get("variant")?,
-        replicate: row.get("replicate")?,
+        boot_index: row.get("replicate")?,
         block: row.get("block")?,
         started: unsigned(row, "started")?,
         outcome,

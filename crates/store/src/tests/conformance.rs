@@ -187,19 +187,19 @@ pub fn a_boot_is_kept_once_unless_interrupted(place: &dyn Place) {
 pub fn failed_boots_count_until_they_are_replaced(place: &dyn Place) {
     let (mut store, id) = with_numa(place);
     let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
-    for (replicate, outcome) in (0..).zip(failures()) {
-        store.keep_boot(id, &boot("6.1", replicate, outcome.clone())).unwrap();
-        store.keep_boot(other, &boot("6.1", replicate, outcome)).unwrap();
+    for (boot_index, outcome) in (0..).zip(failures()) {
+        store.keep_boot(id, &boot("6.1", boot_index, outcome.clone())).unwrap();
+        store.keep_boot(other, &boot("6.1", boot_index, outcome)).unwrap();
     }
     store.keep_boot(id, &boot("7.3", 0, Outcome::Complete)).unwrap();
     store.keep_boot(id, &boot("7.3", 1, Outcome::Interrupted)).unwrap();
 
-    let failed: Vec<(String, u32)> = (0..6).map(|replicate| ("6.1".into(), replicate)).collect();
+    let failed: Vec<(String, u32)> = (0..6).map(|boot_index| ("6.1".into(), boot_index)).collect();
     assert_eq!(store.failed(id).unwrap(), failed);
-    for (replicate, outcome) in (0..).zip(failures()) {
+    for (boot_index, outcome) in (0..).zip(failures()) {
         // The invalid and the interrupted boot are not done.
         assert_eq!(store.done(id).unwrap().len(), 6);
-        store.keep(id, &boot("6.1", replicate, outcome), &[], Standing::Instead).unwrap();
+        store.keep(id, &boot("6.1", boot_index, outcome), &[], Standing::Instead).unwrap();
     }
     assert_eq!(store.done(id).unwrap().len(), 6);
     assert!(store.boots(other, Detail::Summary).unwrap().iter().all(|kept| !kept.superseded));
@@ -245,8 +245,8 @@ pub fn invalid_boots_are_set_aside_and_others_are_not(place: &dyn Place) {
         Outcome::Panicked("BUG".into()),
         Outcome::Invalid("signal 9".into()),
     ];
-    for (replicate, outcome) in (0..).zip(outcomes) {
-        store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
+    for (boot_index, outcome) in (0..).zip(outcomes) {
+        store.keep_boot(id, &boot("6.1", boot_index, outcome)).unwrap();
     }
     for _ in 0..2 {
         store.set_invalid_aside(id).unwrap();

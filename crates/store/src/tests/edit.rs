@@ -34,9 +34,9 @@ fn two(file: &StoreFile) -> (Sqlite, [ExperimentId; 2]) {
 #[test]
 fn boots_share_texts() {
     let (file, mut store, id) = StoreFile::with_numa();
-    for replicate in 0..3 {
+    for boot_index in 0..3 {
         for variant in ["6.1", "7.3"] {
-            let boot = boot(variant, replicate, Outcome::Complete);
+            let boot = boot(variant, boot_index, Outcome::Complete);
             store.keep_boot(id, &boot).unwrap();
         }
     }

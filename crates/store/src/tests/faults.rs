@@ -240,8 +240,8 @@ fn a_missing_or_changed_boot_is_detected_in_lists() {
     ] {
         let (file, mut store, id) = StoreFile::with_numa();
         let other = store.keep_experiment(&experiment("other"), &reading()).unwrap();
-        for replicate in 0..2 {
-            store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
+        for boot_index in 0..2 {
+            store.keep_boot(id, &boot("6.1", boot_index, Outcome::Complete)).unwrap();
         }
         assert!(store.listed(id).is_ok());
         let plain = file.plain();

@@ -20,9 +20,9 @@ pub fn fill(store: &mut Sqlite) {
         Outcome::TimedOut("boot: 180s".into()),
         Outcome::Died("signal 9".into()),
     ];
-    for (replicate, outcome) in (0..).zip(outcomes) {
-        store.keep_boot(numa, &boot("6.1", replicate, outcome)).unwrap();
-        store.keep_boot(numa, &boot("7.3", replicate, Outcome::Complete)).unwrap();
+    for (boot_index, outcome) in (0..).zip(outcomes) {
+        store.keep_boot(numa, &boot("6.1", boot_index, outcome)).unwrap();
+        store.keep_boot(numa, &boot("7.3", boot_index, Outcome::Complete)).unwrap();
     }
     store
         .keep(numa, &boot("6.1", 6, Outcome::Invalid("signal 6".into())), &[], Standing::Aside)
@@ -36,12 +36,12 @@ pub fn fill(store: &mut Sqlite) {
     let removed = store.keep_experiment(&experiment("removed"), &reading()).unwrap();
     let exact = Experiment { mode: Mode::Exact, boots: 3, ..experiment("exact") };
     let exact = store.keep_experiment(&exact, &reading()).unwrap();
-    for (variant, replicate) in [("6.1", 0), ("7.3", 0), ("6.1", 1), ("7.3", 1)] {
-        store.keep_boot(exact, &boot(variant, replicate, Outcome::Complete)).unwrap();
+    for (variant, boot_index) in [("6.1", 0), ("7.3", 0), ("6.1", 1), ("7.3", 1)] {
+        store.keep_boot(exact, &boot(variant, boot_index, Outcome::Complete)).unwrap();
     }
     let sampled = store.keep_experiment(&experiment("samples"), &reading()).unwrap();
-    for (replicate, has_programs) in [(0, false), (1, true)] {
-        store.keep_boot(sampled, &with_samples(replicate, has_programs)).unwrap();
+    for (boot_index, has_programs) in [(0, false), (1, true)] {
+        store.keep_boot(sampled, &with_samples(boot_index, has_programs)).unwrap();
     }
     store.rename_experiment(sampled, "sampled").unwrap();
     let last = store.keep_experiment(&experiment("last"), &reading()).unwrap();
@@ -70,8 +70,8 @@ fn odd() -> Boot {
 }
 
 /// A boot with sampled profiles, with or without call paths in programs.
-fn with_samples(replicate: u32, has_programs: bool) -> Boot {
-    let mut boot = boot("6.1", replicate, Outcome::Complete);
+fn with_samples(boot_index: u32, has_programs: bool) -> Boot {
+    let mut boot = boot("6.1", boot_index, Outcome::Complete);
     for profile in &mut boot.profiles {
         profile.sampled = Some(Sampled {
             event: "cycles".into(),

@@ -176,15 +176,15 @@ fn reading() -> Reading {
     Reading { variants: variants.into(), workloads: [("autonuma".to_owned(), workload)].into() }
 }
 
-/// A boot with a value in every field, different for every replicate.
-fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
+/// A boot with a value in every field, different for every boot index.
+fn boot(variant: &str, boot_index: u32, outcome: Outcome) -> Boot {
     let sample = |iteration: u32, label: &str| Sample {
         workload: "autonuma".into(),
         iteration,
         phase: "steady".into(),
         metric: "Elapsed".into(),
         label: label.into(),
-        value: f64::from(replicate) + 0.1 * f64::from(iteration),
+        value: f64::from(boot_index) + 0.1 * f64::from(iteration),
         count: NonZeroU32::MIN.saturating_add(iteration),
         ended: (iteration == 1).then_some(u64::MAX),
     };
@@ -193,16 +193,16 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         iteration,
         user: 1.5,
         system: 0.25,
-        elapsed: f64::from(replicate),
+        elapsed: f64::from(boot_index),
     };
     let chunks = (0..3).flat_map(|iteration| {
-        ["vmstat", "zoneinfo", "workload"].map(|source| chunk(source, iteration, replicate))
+        ["vmstat", "zoneinfo", "workload"].map(|source| chunk(source, iteration, boot_index))
     });
     Boot {
         variant: variant.into(),
-        replicate,
-        block: replicate / 2,
-        started: 1_790_000_000 + u64::from(replicate),
+        boot_index,
+        block: boot_index / 2,
+        started: 1_790_000_000 + u64::from(boot_index),
         outcome,
         facts: facts(variant),
         host: HostLoad { load_before: 0.5, load_after: 1.25, steal: 0.125, wall: 61.5 },
@@ -211,14 +211,14 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
                 kind: ProblemKind::Warning,
                 text: "WARNING: CPU: 0 PID: 1 at mm/vmscan.c:1".into(),
             },
-            Problem { kind: ProblemKind::SeriesDropped, text: format!("from second {replicate}") },
+            Problem { kind: ProblemKind::SeriesDropped, text: format!("from second {boot_index}") },
         ],
         notes: vec!["created 40000 files".into(), "\0 \u{1f9ea} 'quoted'".into()],
         samples: vec![sample(0, ""), sample(0, "p99"), sample(1, ""), sample(0, "")],
         usage: vec![usage(0), usage(1)],
         chunks: chunks.collect(),
         profiles: vec![profile(""), profile("steady")],
-        console: format!("[    0.000000] Linux version {variant}\nboot {replicate}\n").repeat(50),
+        console: format!("[    0.000000] Linux version {variant}\nboot {boot_index}\n").repeat(50),
     }
 }
 
@@ -277,9 +277,9 @@ fn profile(phase: &str) -> Profile {
     }
 }
 
-fn chunk(source: &str, iteration: u32, replicate: u32) -> Chunk {
+fn chunk(source: &str, iteration: u32, boot_index: u32) -> Chunk {
     let value = |counter: i64, time: i64| {
-        (counter + time) % 7 * (1 + i64::from(replicate)) - 3 * i64::from(iteration)
+        (counter + time) % 7 * (1 + i64::from(boot_index)) - 3 * i64::from(iteration)
     };
     let columns = (0..20).map(|counter| Column {
         name: format!("node0 counter_{counter}"),

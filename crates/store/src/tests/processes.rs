@@ -23,8 +23,8 @@ const COUNT: &str = "FAULTLINE_TEST_COUNT";
 const HOLD: &str = "FAULTLINE_TEST_HOLD";
 
 /// A boot that takes a while to keep, because its chunks and samples are repeated many times.
-fn large(variant: &str, replicate: u32) -> Boot {
-    let mut boot = boot(variant, replicate, Outcome::Complete);
+fn large(variant: &str, boot_index: u32) -> Boot {
+    let mut boot = boot(variant, boot_index, Outcome::Complete);
     boot.chunks = (0..8).flat_map(|_| boot.chunks.clone()).collect();
     boot.samples = (0..100).flat_map(|_| boot.samples.clone()).collect();
     boot
@@ -38,9 +38,9 @@ fn writer() {
     let (variant, first, count) = (env::var(VARIANT).unwrap(), number(FIRST), number(COUNT));
     let mut store = Sqlite::open(Path::new(&path)).unwrap();
     let id = store.keep_experiment(&experiment("numa"), &reading()).unwrap();
-    for replicate in first..first.saturating_add(count) {
-        let kept = store.keep_boot(id, &large(&variant, replicate)).unwrap();
-        println!("\nkept {} {replicate}", kept.0);
+    for boot_index in first..first.saturating_add(count) {
+        let kept = store.keep_boot(id, &large(&variant, boot_index)).unwrap();
+        println!("\nkept {} {boot_index}", kept.0);
     }
 }
 
@@ -64,12 +64,12 @@ impl Writer {
         Self { process, lines }
     }
 
-    /// The next boot that it reports, with its replicate; `None` after its end.
+    /// The next boot that it reports, with its boot index; `None` after its end.
     fn report(&mut self) -> Option<(BootId, u32)> {
         self.lines.find_map(|line| {
             let line = line.unwrap();
-            let (id, replicate) = line.strip_prefix("kept ")?.split_once(' ')?;
-            Some((BootId(id.parse().unwrap()), replicate.parse().unwrap()))
+            let (id, boot_index) = line.strip_prefix("kept ")?.split_once(' ')?;
+            Some((BootId(id.parse().unwrap()), boot_index.parse().unwrap()))
         })
     }
 }
@@ -96,10 +96,14 @@ fn every_reported_boot_survives_a_kill() {
         let id = store.find_experiment("numa").unwrap();
         let kept = store.boots(id, Detail::Whole).unwrap();
         for report in &reported {
-            assert!(kept.iter().any(|kept| (kept.id, kept.boot.replicate) == *report));
+            assert!(kept.iter().any(|kept| (kept.id, kept.boot.boot_index) == *report));
         }
         for Kept { boot, .. } in &kept {
-            assert!(*boot == large("6.1", boot.replicate), "boot {} is incomplete", boot.replicate);
+            assert!(
+                *boot == large("6.1", boot.boot_index),
+                "boot {} is incomplete",
+                boot.boot_index
+            );
         }
         // A boot can be kept and not reported, at most once a round.
         assert!(kept.len() <= reported.len() + round + 1);

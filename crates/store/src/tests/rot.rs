@@ -69,9 +69,9 @@ impl Sound {
 }
 
 /// A small boot, because many pages are tried. Its values differ from those of other boots.
-fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
-    let mut boot = boot(variant, replicate, outcome);
-    boot.notes[0].text += &format!("{variant} {replicate}");
+fn small(variant: &str, boot_index: u32, outcome: Outcome) -> Boot {
+    let mut boot = boot(variant, boot_index, outcome);
+    boot.notes[0].text += &format!("{variant} {boot_index}");
     boot.profiles[0].phase = boot.notes[0].text.clone();
     boot.problems[0].text += variant;
     boot.samples[0].label = variant.into();

@@ -283,7 +283,7 @@ fn instructions_of_several_operations_belong_to_none() {
         let times = [1.0, 1.2].map(|scale| with((0..3).map(boot).collect(), scale));
         let mut times = times;
         for boot in times.iter_mut().flatten() {
-            boot.block = boot.replicate;
+            boot.block = boot.boot_index;
         }
         let counts = [0, 2].map(|it| {
             let mut boots = with(exact(&COUNTS[it]), 1.0);

@@ -36,7 +36,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
     let boot = prop::collection::vec(any_profile(), 1..4).prop_map(seed);
     prop::collection::vec(boot, 1..4).prop_map(|boots| {
-        let numbered = (0..).zip(boots).map(|(replicate, boot)| Boot { replicate, ..boot });
+        let numbered = (0..).zip(boots).map(|(boot_index, boot)| Boot { boot_index, ..boot });
         numbered.collect()
     })
 }

@@ -244,7 +244,7 @@ fn no_verdict_rests_on_what_only_prepares() {
                 let sample = sample("instructions", "kernel", 0, count);
                 model::Sample { phase: phase.into(), ..sample }
             });
-            boot.replicate = seed as u32;
+            boot.boot_index = seed as u32;
             boot.samples.extend(samples);
         }
         boots

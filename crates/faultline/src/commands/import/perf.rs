@@ -51,14 +51,14 @@ pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode,
     let mut store = store::open(&store_path(store)?)?;
     let id = store.keep_experiment(&experiment, Reading::USUAL)?;
     let done = store.done(id)?;
-    let mut replicates = vec![0; variants.len()];
+    let mut boot_indices = vec![0; variants.len()];
     let mut kept = 0;
     for (block, PerfFile { variant, path, samples, .. }) in (0..).zip(files) {
         let place = variants.iter().position(|name| *name == variant).unwrap_or(0);
-        let replicate = replicates[place];
-        replicates[place] += 1;
-        if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
-            store.keep_boot(id, &boot(variant, (block, replicate), path, samples))?;
+        let boot_index = boot_indices[place];
+        boot_indices[place] += 1;
+        if !done.iter().any(|it| (&*it.0, it.1) == (variant, boot_index)) {
+            store.keep_boot(id, &boot(variant, (block, boot_index), path, samples))?;
             kept += 1;
         }
     }
@@ -268,10 +268,10 @@ fn experiment(name: &str, variants: &[&str], boots: u32, imported: Imported) -> 
 }
 
 /// Makes a boot with one iteration of a file. Each boot is in a block of its own, because nothing pairs files.
-fn boot(variant: &str, (block, replicate): (u32, u32), path: &Path, samples: PerfSamples) -> Boot {
+fn boot(variant: &str, (block, boot_index): (u32, u32), path: &Path, samples: PerfSamples) -> Boot {
     Boot {
         variant: variant.to_owned(),
-        replicate,
+        boot_index,
         block,
         outcome: Outcome::Complete,
         facts: BootFacts {

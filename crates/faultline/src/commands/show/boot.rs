@@ -63,7 +63,7 @@ fn head(kept: &Kept) -> Vec<String> {
         _ => format!("{}, {} bytes", machine.join(", "), facts.memory),
     };
     let mut head = vec![
-        line("boot", &format!("{id}, boot {} of the variant", u64::from(boot.replicate) + 1)),
+        line("boot", &format!("{id}, boot {} of the variant", u64::from(boot.boot_index) + 1)),
         line("variant", &boot.variant),
         line("outcome", &format!("{}{superseded}", boot.outcome)),
         line("kernel", &format!("{} {}", facts.release, facts.version)),
@@ -238,7 +238,7 @@ mod tests {
     fn kept() -> Kept {
         let boot = Boot {
             variant: "6.1".into(),
-            replicate: 1,
+            boot_index: 1,
             outcome: Outcome::Failed("no answer".into()),
             facts: BootFacts { cpus: 1, nodes: 1, memory: 4096, ..BootFacts::default() },
             host: HostLoad { load_before: 0.5, load_after: f64::NAN, steal: f64::NAN, wall: 1.0 },
