@@ -25,9 +25,10 @@ use model::{BootId, Mode, count};
 
 use crate::ascii::{escape, excerpt};
 use crate::document::frame::{Policy, frame};
+use crate::document::{self, Block};
 use crate::exact::{NANOSECONDS, NOT_MODELLED};
 use crate::mail::Recipe;
-use crate::words;
+use crate::{notes, words};
 
 pub use failed::MAX_CONSOLES;
 
@@ -85,7 +86,9 @@ pub fn page(page: &Page<'_>) -> String {
             a href="#reproduce" { "Reproduce" }
         }
         main {
-            (details::states(comparison))
+            @if let Some(states) = notes::states_block(comparison) {
+                section id="states" { (document::html(&[states], 2)) }
+            }
             @if comparison.points.is_empty() {
                 (summary::section(comparison, page.explained))
                 (effects::section(comparison))
@@ -97,14 +100,26 @@ pub fn page(page: &Page<'_>) -> String {
                 @let plots = plots.iter().find(|plots| plots.workload == *name);
                 (workload::section(number, name, comparison, plots))
             }
-            (details::section(comparison))
+            (section("details", "Machine and kernels", &details::blocks(comparison), 2))
             (failed::section(page))
-            (reproduce::section(page))
+            (section("reproduce", "How to reproduce", &reproduce::blocks(page), 3))
         }
         footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
     };
     let title = format!("{}: faultline compare", excerpt(name));
     frame(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
+}
+
+/// A section of blocks, whose headings are below `level`; nothing without a block.
+fn section(id: &str, title: &str, blocks: &[Block], level: u8) -> Markup {
+    html! {
+        @if !blocks.is_empty() {
+            section id=(id) {
+                h2 { (title) }
+                (document::html(blocks, level))
+            }
+        }
+    }
 }
 
 fn head(page: &Page<'_>) -> Markup {

@@ -68,8 +68,23 @@ pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
     }
     let mut how: Vec<Block> =
         variants.iter().map(|column| kernel(column.variant, facts(column))).collect();
+    how.extend(guest(results));
+    how.push(run(results, recipe));
+    let files = recipe.files.iter().map(|(name, text)| match text.lines().count() {
+        lines if lines > MOST_LINES => {
+            vec![sentence(format!("{name} has {lines} lines: it goes beside this mail."))]
+        }
+        _ => vec![file(name, text)],
+    });
+    [vec![part("How to reproduce:", how)]].into_iter().chain(files).collect()
+}
+
+/// The digests of what ran in the guest besides its kernel.
+pub fn guest(results: &Results<'_>) -> Vec<Block> {
+    let experiment = results.experiment;
+    let mut guest = Vec::new();
     if !experiment.guest_digest.is_empty() {
-        how.push(part("Our programs in the guest:", [digest(&experiment.guest_digest)]));
+        guest.push(part("Our programs in the guest:", [digest(&experiment.guest_digest)]));
     }
     if !experiment.userspace_digest.is_empty() {
         let packages = experiment.packages().join(", ");
@@ -78,17 +93,20 @@ pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
         });
         let said = [digest(&experiment.userspace_digest)].into_iter().chain(locked);
         let title = format!("User space in the guest ({packages}):");
-        how.push(part(title, said.collect::<Vec<_>>()));
+        guest.push(part(title, said.collect::<Vec<_>>()));
     }
+    guest
+}
+
+/// The commands that run it again.
+pub fn run(results: &Results<'_>, recipe: &Recipe<'_>) -> Block {
     let commands = Block::Code(commands(results, recipe).join("\n"));
-    how.push(part(format!("By faultline {}:", recipe.version), [commands]));
-    let files = recipe.files.iter().map(|(name, file)| match file.lines().count() {
-        lines if lines > MOST_LINES => {
-            vec![sentence(format!("{name} has {lines} lines: it goes beside this mail."))]
-        }
-        _ => vec![part(format!("{name}:"), [Block::Code(file.clone())])],
-    });
-    [vec![part("How to reproduce:", how)]].into_iter().chain(files).collect()
+    part(format!("By faultline {}:", recipe.version), [commands])
+}
+
+/// A file that they need.
+pub fn file(name: &str, text: &str) -> Block {
+    part(format!("{name}:"), [Block::Code(text.to_owned())])
 }
 
 fn digest(digest: &str) -> Block {
@@ -96,7 +114,7 @@ fn digest(digest: &str) -> Block {
 }
 
 /// The commands that run an experiment again: first those that get the kernels, then the one that runs it.
-pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
+fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let Results { experiment, variants, .. } = results;
     let mut commands: Vec<String> = Vec::new();
     for column in variants {
@@ -114,7 +132,7 @@ pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
 
 /// The command that pins the packages of user space where boots were kept; `None` if the experiment pins
 /// them itself, or had none.
-pub fn lock_command(results: &Results<'_>) -> Option<String> {
+fn lock_command(results: &Results<'_>) -> Option<String> {
     let experiment = results.experiment;
     if experiment.userspace_digest.is_empty() || experiment.userspace.is_some() {
         return None;

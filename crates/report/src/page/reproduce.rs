@@ -2,87 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, html};
 use model::{BootFacts, Mode};
 
 use super::Page;
-use crate::ascii::{escape, excerpt};
-use crate::mail::reproduce::{commands, facts, kernel_and_digest, lock_command};
+use crate::ascii::excerpt;
+use crate::document::{Block, Column, part, sentence, table};
+use crate::mail::reproduce::{facts, file, guest, kernel_and_digest, run};
 
-pub fn section(page: &Page<'_>) -> Markup {
-    let experiment = page.results.experiment;
-    html! {
-        section id="reproduce" {
-            h2 { "How to reproduce" }
-            @if let Some(imported) = &experiment.imported {
-                p {
-                    "Run by " (excerpt(&imported.tool)) ", and imported from "
-                    code { (excerpt(&imported.directory.display().to_string())) } "."
-                }
-            } @else {
-                pre class="command" tabindex="0" {
-                    @for command in commands(page.results, page.recipe) { (escape(&command)) "\n" }
-                }
-                @for (name, text) in page.recipe.files {
-                    p { code { (excerpt(name)) } ":" }
-                    pre tabindex="0" { (printable(text)) }
-                }
-            }
-            (kernels(page))
-            @if experiment.mode == Mode::Exact {
-                p {
-                    "In exact mode boots with equal inputs are equal to the byte: "
-                    code { "faultline replay BOOT" } " repeats one and compares."
-                }
-            }
-            p {
-                "Faultline " (escape(page.recipe.version)) (emulators(page)) "."
-                @if !experiment.guest_digest.is_empty() {
-                    " Our programs in the guest: SHA-256 "
-                    code class="digest" { (excerpt(&experiment.guest_digest)) } "."
-                }
-                @if !experiment.userspace_digest.is_empty() {
-                    " User space in the guest (" (escape(&experiment.packages().join(", ")))
-                    "): SHA-256 "
-                    code class="digest" { (excerpt(&experiment.userspace_digest)) } "."
-                    @if let Some(command) = lock_command(page.results) {
-                        " Its packages are written down by " code { (escape(&command)) } " where it ran."
-                    }
-                }
-            }
-        }
+pub fn blocks(page: &Page<'_>) -> Vec<Block> {
+    let Page { results, recipe, .. } = page;
+    let experiment = results.experiment;
+    let mut blocks = Vec::new();
+    if let Some(imported) = &experiment.imported {
+        let directory = excerpt(&imported.directory.display().to_string());
+        let tool = excerpt(&imported.tool);
+        blocks.push(sentence(format!("Run by {tool}, and imported from `{directory}`.")));
+    } else {
+        blocks.push(run(results, recipe));
+        blocks.extend(recipe.files.iter().map(|(name, text)| file(name, text)));
     }
+    blocks.push(kernels(page));
+    if experiment.mode == Mode::Exact {
+        blocks.push(sentence(
+            "In exact mode boots with equal inputs are equal to the byte: `faultline replay BOOT` repeats \
+             one and compares.",
+        ));
+    }
+    blocks.push(sentence(format!("Faultline {}{}.", recipe.version, emulators(page))));
+    blocks.extend(guest(results));
+    blocks
 }
 
 /// The variants' kernels, identified by their digests.
-fn kernels(page: &Page<'_>) -> Markup {
-    html! {
-        div class="table" {
-            table class="notes" {
-                caption { "Kernels" }
-                thead {
-                    tr {
-                        th scope="col" { "Variant" } th scope="col" { "Kernel" }
-                        th scope="col" { "Release and origin" } th scope="col" { "SHA-256 of the image" }
-                        th scope="col" { "Command line" }
-                    }
-                }
-                tbody {
-                    @for column in &page.results.variants {
-                        @let facts = facts(column);
-                        @let (kernel, digest) = kernel_and_digest(column.variant, facts);
-                        tr {
-                            th scope="row" { (excerpt(&column.variant.name)) }
-                            td { (excerpt(kernel)) }
-                            td { (origin(facts)) }
-                            td class="digest" { (excerpt(digest)) }
-                            td { (facts.map_or(String::new(), |facts| excerpt(&facts.cmdline))) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+fn kernels(page: &Page<'_>) -> Block {
+    let rows = page.results.variants.iter().map(|column| {
+        let facts = facts(column);
+        let (kernel, digest) = kernel_and_digest(column.variant, facts);
+        let cmdline = facts.map_or(String::new(), |facts| excerpt(&facts.cmdline));
+        let digest =
+            if digest.is_empty() { String::new() } else { format!("`{}`", excerpt(digest)) };
+        vec![excerpt(&column.variant.name), excerpt(kernel), origin(facts), digest, cmdline]
+    });
+    let heads = ["Variant", "Kernel", "Release and origin", "SHA-256 of the image", "Command line"];
+    part("Kernels:", [table(heads.map(Column::sentences), rows.collect())])
 }
 
 fn origin(facts: Option<&BootFacts>) -> String {
@@ -105,9 +67,4 @@ fn emulators(page: &Page<'_>) -> String {
         })
         .collect();
     all.into_iter().collect()
-}
-
-/// The lines of a file, each escaped.
-fn printable(file: &str) -> String {
-    file.lines().map(|line| escape(line) + "\n").collect()
 }
