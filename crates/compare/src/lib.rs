@@ -271,6 +271,11 @@ impl Comparison {
             rows.filter_map(move |row| Some((table, row, row.verdict(column)?)))
         })
     }
+
+    /// Whether the tables are of more than one workload.
+    pub fn has_several_workloads(&self) -> bool {
+        self.tables.windows(2).any(|pair| pair[0].workload != pair[1].workload)
+    }
 }
 
 /// Compares the variants of an experiment, and each step of a series with the step before it. The variant with index

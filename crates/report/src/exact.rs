@@ -1,12 +1,12 @@
 //! The text above and below the tables of exact mode: what it found, and what it cannot see.
 
 use compare::{Comparison, Kind, LEVEL, RATE, RESOLUTION, Row, Statistic, Table, Verdict};
-use model::{Mode, count};
+use model::Mode;
 
 use crate::ascii::{escape, few};
 use crate::document::Block;
 use crate::note::{Note, block};
-use crate::words::{Of, decimal, more_of, short};
+use crate::words::{Of, decimal, more_of, name, short, times};
 
 /// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
 /// 2^1.
@@ -75,27 +75,21 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
         let given = comparison.verdicts(column).filter(|it| it.2 == verdict);
         given.map(|(table, row, _)| (table, row)).collect::<Vec<_>>()
     };
-    let first = comparison.tables.first().map(|table| &table.workload);
-    let several = comparison.tables.iter().any(|table| Some(&table.workload) != first);
-    let name = |table: &Table, metric: &str| match several {
-        true => format!("{} {}", escape(&table.workload), escape(metric)),
-        false => escape(metric),
-    };
     let mut said = Vec::new();
     for verdict in [Verdict::Regression, Verdict::Improvement] {
         let rows = of(verdict);
         if rows.is_empty() {
             continue;
         }
-        let names = few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)));
-        said.push(format!("{} ({})", count(rows.len(), verdict.name()), names.join(", ")));
+        let names = few(MAX_NAMES, rows.iter().map(|(table, row)| name(comparison, table, row)));
+        said.push(format!("{} ({})", times(verdict, rows.len()), names.join(", ")));
     }
     let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
     let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
     if !beyond.is_empty() {
         let named = beyond.iter().map(|(table, row)| {
             let change = change(row, column, 2).unwrap_or_default();
-            format!("{} {change}", name(table, &row.metric))
+            format!("{} {change}", name(comparison, table, row))
         });
         let names = few(MAX_NAMES, named).join(", ");
         said.push(format!("{} same: beyond luck, within the margin ({names})", beyond.len()));
@@ -104,7 +98,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
         [(same.len(), Verdict::Same), (of(Verdict::Undecided).len(), Verdict::Undecided)]
     {
         if number > 0 {
-            said.push(format!("{number} {}", verdict.name()));
+            said.push(times(verdict, number));
         }
     }
     let (variant, baseline) = (&comparison.variants[column].name, &comparison.variants[0].name);

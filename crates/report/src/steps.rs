@@ -7,6 +7,7 @@ use crate::ascii::{escape, excerpt, few};
 use crate::document::{Block, Column, part, table};
 use crate::exact;
 use crate::verdicts;
+use crate::words::{name, times};
 
 /// Most rows that are named for a patch; the others are counted.
 const MAX_ROWS: usize = 4;
@@ -43,25 +44,21 @@ pub fn moved(comparison: &Comparison) -> String {
     if let Some(why) = without_figures(comparison) {
         return format!("not known, {why}");
     }
-    let mut workloads = comparison.tables.iter().map(|table| &table.workload);
-    let first = workloads.next();
-    let several = workloads.any(|other| Some(other) != first);
     let of = |wanted: Verdict| {
         comparison.verdicts(1).filter(move |(.., verdict)| *verdict == wanted).map(move |it| {
             let (table, row, verdict) = it;
-            let workload = if several { escape(&table.workload) + " " } else { String::new() };
             let evidence = verdicts::evidence(row, verdict, comparison, 1);
             let evidence = evidence.trim_start();
-            format!("{} {workload}{} {evidence}", verdict.name(), escape(&row.metric))
+            format!("{} {} {evidence}", verdict.name(), name(comparison, table, row))
         })
     };
     let changed: Vec<String> = of(Verdict::Regression).chain(of(Verdict::Improvement)).collect();
     if !changed.is_empty() {
         return few(MAX_ROWS, changed).join("; ");
     }
-    let counted = [Verdict::Same, Verdict::Undecided].map(|it| (of(it).count(), it.name()));
-    let counted = counted.into_iter().filter(|(number, _)| *number > 0);
-    let counted: Vec<String> = counted.map(|(number, name)| format!("{number} {name}")).collect();
+    let counted = [Verdict::Same, Verdict::Undecided].map(|it| (it, of(it).count()));
+    let counted = counted.into_iter().filter(|(_, number)| *number > 0);
+    let counted: Vec<String> = counted.map(|(verdict, number)| times(verdict, number)).collect();
     match counted.is_empty() {
         true => "no verdict".to_owned(),
         false => format!("no change seen ({})", counted.join(", ")),

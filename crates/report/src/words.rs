@@ -1,6 +1,9 @@
 //! Changes and figures as sentences have them. Tables have plain digits.
 
+use compare::{Comparison, Row, Table, Verdict};
 use model::{count, grouped};
+
+use crate::ascii::escape;
 
 /// From this ratio on a change is said as a ratio.
 const TIMES: f64 = 10.0;
@@ -111,6 +114,23 @@ pub fn probability(p: f64) -> String {
     match p {
         ..0.001 => "< 0.001".to_owned(),
         _ => format!("{p:.3}"),
+    }
+}
+
+/// The name of a row, with its workload where the tables are of several.
+pub fn name(comparison: &Comparison, table: &Table, row: &Row) -> String {
+    let metric = escape(&row.metric);
+    match comparison.has_several_workloads() {
+        true => format!("{} {metric}", escape(&table.workload)),
+        false => metric,
+    }
+}
+
+/// How often a verdict was given: `2 regressions`, `1 undecided`.
+pub fn times(verdict: Verdict, times: usize) -> String {
+    match verdict {
+        Verdict::Regression | Verdict::Improvement => count(times, verdict.name()),
+        Verdict::Same | Verdict::Undecided => format!("{times} {}", verdict.name()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::clipped;
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
-use crate::words::decimal;
+use crate::words::{decimal, times};
 
 /// Most letters of a name in a subject.
 const MAX_NAME: usize = 30;
@@ -115,13 +115,9 @@ fn of_sweep(comparison: &Comparison) -> String {
     let all = verdicts_by_point(&comparison.points);
     let verdicts = || all.iter().flat_map(|along| &along.places).filter_map(|place| place.found);
     let kinds = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
-    let given = kinds.map(|kind| (verdicts().filter(|it| it.verdict == kind).count(), kind.name()));
-    let given = given.into_iter().filter(|(number, _)| *number > 0);
-    let given = given.map(|(number, name)| match name {
-        "same" | "undecided" => format!("{number} {name}"),
-        name => count(number, name),
-    });
-    let given: Vec<String> = given.collect();
+    let given = kinds.map(|kind| (kind, verdicts().filter(|it| it.verdict == kind).count()));
+    let given = given.into_iter().filter(|(_, number)| *number > 0);
+    let given: Vec<String> = given.map(|(kind, number)| times(kind, number)).collect();
     let said = if given.is_empty() { "no verdict".to_owned() } else { given.join(", ") };
     let turn = all.iter().find_map(|along| Some((along, *along.turns().first()?)));
     let turn = turn.map_or(String::new(), |(along, turn)| {

@@ -19,7 +19,7 @@ pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
 
 /// The verdicts, table by table.
 fn tables(comparison: &Comparison) -> Vec<Vec<Block>> {
-    let several = several(comparison);
+    let several = comparison.has_several_workloads();
     let of_table = |table: &Table| {
         let verdicts = verdicts::on_columns(table, comparison);
         let title = several.then(|| sentence(format!("{}:", table.workload)));
@@ -33,9 +33,4 @@ fn tables(comparison: &Comparison) -> Vec<Vec<Block>> {
     let unmet = comparison.tables.iter().filter_map(|table| verdicts::unmet(table, comparison));
     sections.last_mut().expect("there is a section").extend(unmet.map(sentence));
     sections
-}
-
-/// Whether the tables are of more than one workload.
-fn several(comparison: &Comparison) -> bool {
-    comparison.tables.windows(2).any(|pair| pair[0].workload != pair[1].workload)
 }

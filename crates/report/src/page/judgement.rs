@@ -11,7 +11,7 @@ use crate::document::figure;
 use crate::exact;
 use crate::table::signed;
 use crate::verdicts;
-use crate::words::{decimal, in_percent, more_of, short as rounded};
+use crate::words::{decimal, in_percent, more_of, name, short as rounded};
 
 /// Size of the little plot of a gain.
 const FOREST: [f64; 2] = [200.0, 16.0];
@@ -56,12 +56,8 @@ impl Judgement<'_> {
     pub fn said(&self) -> String {
         let verdict = self.verdict().unwrap_or(Verdict::Undecided);
         let evidence = verdicts::evidence(self.row, verdict, self.comparison, self.column);
-        let workload = match has_several_workloads(self.comparison) {
-            true => excerpt(&self.table.workload) + " ",
-            false => String::new(),
-        };
-        let metric = excerpt(&self.row.metric);
-        format!("{} {workload}{metric} {}", verdict.name(), evidence.trim_start())
+        let name = name(self.comparison, self.table, self.row);
+        format!("{} {name} {}", verdict.name(), evidence.trim_start())
     }
 
     pub fn is_known(&self) -> bool {
@@ -155,7 +151,7 @@ fn line(it: &Judgement<'_>, several: bool, reach: f64) -> Markup {
                     (excerpt(point))
                     @if it.row.statistic == Statistic::Equal { small { "at equal entries" } }
                 } @else {
-                    @if has_several_workloads(comparison) {
+                    @if comparison.has_several_workloads() {
                         span class="of" { (excerpt(&it.table.workload)) } " "
                     }
                     (excerpt(&it.row.metric))
@@ -197,11 +193,6 @@ pub fn uncertainty_of(comparison: &Comparison) -> String {
         }
         Mode::Exact => "Luck floor".to_owned(),
     }
-}
-
-pub fn has_several_workloads(comparison: &Comparison) -> bool {
-    let first = comparison.tables.first().map(|table| &table.workload);
-    comparison.tables.iter().any(|table| Some(&table.workload) != first)
 }
 
 /// The interval of the gain, or the luck floor.

@@ -5,11 +5,11 @@ use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Mode, count};
 
-use super::judgement::{Judgement, has_several_workloads, reach, symbol, table};
+use super::judgement::{Judgement, reach, symbol, table};
 use crate::ascii::excerpt;
 use crate::explain::headline;
 use crate::table::NOTHING;
-use crate::words::short;
+use crate::words::{short, times};
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
 /// unchanged ones are folded first.
@@ -68,7 +68,7 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
             html! {
                 li {
                     @if several { b { (excerpt(&it.variant)) } ", " }
-                    @if has_several_workloads(comparison) { (excerpt(&it.workload)) ", " }
+                    @if comparison.has_several_workloads() { (excerpt(&it.workload)) ", " }
                     (said)
                 }
             }
@@ -135,20 +135,13 @@ fn in_words(comparison: &Comparison, all: &[Judgement<'_>], column: usize) -> Ma
             b { (excerpt(&comparison.variants[column].name)) } " against "
             b { (excerpt(&comparison.variants[0].name)) } ": "
             @if said.is_empty() { "no verdict." }
-            @for (number, (verdict, times)) in said.iter().enumerate() {
-                @if number > 0 { ", " }
+            @for (place, (verdict, number)) in said.iter().enumerate() {
+                @if place > 0 { ", " }
                 span class={ "verdict " (verdict.name()) } {
-                    (symbol(*verdict)) " " (words(*verdict, *times))
+                    (symbol(*verdict)) " " (times(*verdict, *number))
                 }
             }
         }
-    }
-}
-
-fn words(verdict: Verdict, times: usize) -> String {
-    match verdict {
-        Verdict::Regression | Verdict::Improvement => count(times, verdict.name()),
-        Verdict::Same | Verdict::Undecided => format!("{times} {}", verdict.name()),
     }
 }
 
