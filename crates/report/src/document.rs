@@ -8,10 +8,11 @@ mod markup;
 mod medium;
 mod text;
 
+use compare::Verdict;
 use maud::Markup;
 
 pub use grid::{Figures, Grid};
-pub use html::{figure, html};
+pub use html::{figure, html, symbol};
 pub use medium::{MAIL, Medium, TEXT};
 pub use text::{sections, text};
 
@@ -30,6 +31,8 @@ pub enum Block {
     Code(String),
     /// On a page folded below a line. Text leaves it out.
     Fold(String, Vec<Block>),
+    /// A line on what text leaves out, and on a page folded below it.
+    More(String, Vec<Block>),
     /// What pages alone have, such as a drawing.
     Drawing(Markup),
 }
@@ -43,6 +46,8 @@ pub enum Tone {
     Plain,
     /// What is needed to read figures.
     Note,
+    /// That something is missing.
+    Bad,
 }
 
 /// Rows of words and figures.
@@ -51,14 +56,43 @@ pub struct Table {
     /// What its columns have.
     pub columns: Vec<Column>,
     /// The cells. The last cell of a row that has fewer than there are columns spans the others.
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Cell>>,
+    /// Whether only a page has the names of the columns.
+    pub bare: bool,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// What it says.
+    pub said: String,
+    /// The verdict that it is.
+    pub verdict: Option<Verdict>,
+    /// What a page has below that.
+    pub below: Vec<Block>,
+}
+
+impl From<String> for Cell {
+    fn from(said: String) -> Self {
+        Self { said, ..Self::default() }
+    }
+}
+
+impl From<Option<Markup>> for Cell {
+    fn from(drawing: Option<Markup>) -> Self {
+        Self { below: drawing.map(Block::Drawing).into_iter().collect(), ..Self::default() }
+    }
 }
 
 /// A column of a table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// The name over it; empty where the cells need none.
     pub head: &'static str,
+    /// What is drawn over it.
+    pub ruler: Option<Markup>,
+    /// Which media have it.
+    pub on: On,
     /// What it has.
     pub holds: Holds,
     /// The least width in text, in letters.
@@ -77,39 +111,92 @@ pub enum Holds {
     /// What the figures before it are of: the last column of text, cut where the line ends, and the first of a
     /// page.
     Subject,
-    /// Sentences; only in the last column.
+    /// Sentences; in text only in the last column.
     Sentences,
+    /// Gains, coloured by the verdict of their row.
+    Gains,
+    /// How uncertain the gains are.
+    Intervals,
+    /// Little plots.
+    Drawings,
+    /// Verdicts, with what they rest on below.
+    Verdicts,
+}
+
+/// The media that have a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// All of them.
+    All,
+    /// Lines of text.
+    Text,
+    /// Pages, which are wider.
+    Page,
 }
 
 impl Column {
+    /// A column on all media.
+    const fn of(holds: Holds, head: &'static str) -> Self {
+        Self { head, ruler: None, on: On::All, holds, least: 0 }
+    }
+
     /// The column of what rows are about.
     pub const fn topics() -> Self {
-        Self { head: "", holds: Holds::Topics, least: 0 }
+        Self::of(Holds::Topics, "")
     }
 
     /// A column of words.
     pub const fn words(head: &'static str) -> Self {
-        Self { head, holds: Holds::Words, least: 0 }
+        Self::of(Holds::Words, head)
     }
 
     /// A column of figures.
     pub const fn figures(head: &'static str) -> Self {
-        Self { head, holds: Holds::Figures, least: 0 }
+        Self::of(Holds::Figures, head)
     }
 
     /// The column of what figures are of.
     pub const fn subject(head: &'static str) -> Self {
-        Self { head, holds: Holds::Subject, least: 0 }
+        Self::of(Holds::Subject, head)
     }
 
     /// The column of sentences.
     pub const fn sentences(head: &'static str) -> Self {
-        Self { head, holds: Holds::Sentences, least: 0 }
+        Self::of(Holds::Sentences, head)
+    }
+
+    /// A column of a page alone.
+    pub fn on_page(holds: Holds, head: &'static str) -> Self {
+        Self { on: On::Page, ..Self::of(holds, head) }
+    }
+
+    /// A column of little plots below their `ruler`.
+    pub fn drawings(ruler: Markup) -> Self {
+        Self { ruler: Some(ruler), ..Self::on_page(Holds::Drawings, "") }
     }
 
     /// The same with at least so many letters in text.
-    pub const fn at_least(self, least: usize) -> Self {
-        Self { least, ..self }
+    pub const fn at_least(mut self, least: usize) -> Self {
+        self.least = least;
+        self
+    }
+
+    /// The same in text alone.
+    pub const fn in_text(mut self) -> Self {
+        self.on = On::Text;
+        self
+    }
+}
+
+impl Table {
+    /// The columns and the rows that a medium has.
+    fn on(&self, medium: On) -> (Vec<&Column>, Vec<Vec<&Cell>>) {
+        let is_on = |column: &&Column| column.on == On::All || column.on == medium;
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.iter().zip(&self.columns).filter(|(_, column)| is_on(column));
+            cells.map(|(cell, _)| cell).collect()
+        });
+        (self.columns.iter().filter(is_on).collect(), rows.collect())
     }
 }
 
@@ -134,6 +221,12 @@ pub fn part(title: impl Into<String>, blocks: impl Into<Vec<Block>>) -> Block {
 }
 
 /// Rows below the names of their columns.
-pub fn table(columns: impl Into<Vec<Column>>, rows: Vec<Vec<String>>) -> Block {
-    Block::Table(Table { columns: columns.into(), rows })
+pub fn table<C: Into<Cell>>(columns: impl Into<Vec<Column>>, rows: Vec<Vec<C>>) -> Block {
+    let rows = rows.into_iter().map(|row| row.into_iter().map(Into::into).collect());
+    Block::Table(Table { columns: columns.into(), rows: rows.collect(), bare: false })
+}
+
+/// Rows whose columns have names on a page alone.
+pub fn bare(columns: impl Into<Vec<Column>>, rows: Vec<Vec<Cell>>) -> Block {
+    Block::Table(Table { columns: columns.into(), rows, bare: true })
 }

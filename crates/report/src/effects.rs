@@ -4,7 +4,8 @@ use compare::{Comparison, Effect, Effects, Table, Term, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
-use crate::document::{self, Block, Column, part, sentence};
+use crate::document::{Block, Cell, Column, Holds, bare, part, sentence};
+use crate::forest::{Gain, forest, gain_word, reach, ruler};
 use crate::words::{Of, decimal, probability, short};
 
 /// The column of verdicts.
@@ -14,14 +15,25 @@ const MAX_OTHERS: usize = 6;
 /// Most rows without effects that are named.
 const MAX_NAMES: usize = 12;
 
+/// The effects on the rows of all tables; where there are several, below their workloads.
+pub fn of_all(comparison: &Comparison) -> Vec<Block> {
+    let all = comparison.tables.iter().flat_map(|table| {
+        let blocks = blocks(table, comparison);
+        let is_part = comparison.has_several_workloads() && !blocks.is_empty();
+        if is_part { vec![part(&*table.workload, blocks)] } else { blocks }
+    });
+    all.collect()
+}
+
 /// The effects on a table's rows; nothing if its variants are not a full cross.
 pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let Some(effects) = &table.effects else { return Vec::new() };
     let mut blocks = Vec::new();
     if !effects.effects.is_empty() {
-        let rows = effects.effects.chunk_by(|one, other| one.row == other.row);
-        let rows =
-            rows.map(|row| part(&*table.rows[row[0].row].metric, on_row(row, effects, comparison)));
+        let reach = reach(effects.effects.iter().filter_map(gain));
+        let rows = effects.effects.chunk_by(|one, other| one.row == other.row).map(|row| {
+            part(&*table.rows[row[0].row].metric, on_row(row, effects, comparison, reach))
+        });
         let heading = format!("{}:", heading(effects, comparison));
         blocks.push(part(heading, rows.collect::<Vec<_>>()));
     }
@@ -38,28 +50,58 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// The effects on one row, without most of the interactions that change nothing.
-fn on_row(row: &[Effect], effects: &Effects, comparison: &Comparison) -> Vec<Block> {
+/// The effects on one row. Most of the interactions that change nothing are left out in text, and folded on a
+/// page.
+fn on_row(row: &[Effect], effects: &Effects, comparison: &Comparison, reach: f64) -> Vec<Block> {
     let is_other = |effect: &Effect| {
         let changes = matches!(effect.verdict, Verdict::Regression | Verdict::Improvement);
         effect.of.len() > 1 && !changes
     };
     let mut others = 0;
-    let shown = row.iter().filter(|effect| {
+    let (shown, folded): (Vec<&Effect>, Vec<&Effect>) = row.iter().partition(|effect| {
         others += usize::from(is_other(effect));
         !is_other(effect) || others <= MAX_OTHERS
     });
-    let lines = shown.map(|effect| {
-        let reasons = reasons(effect, effects, comparison);
-        vec![word(effect).to_owned(), name(effect, effects), reasons]
+    let lines = |all: &[&Effect]| {
+        let lines = all.iter().map(|it| line(it, effects, comparison, reach));
+        let columns = [
+            VERDICT.in_text(),
+            Column::words("Setting"),
+            Column::drawings(ruler(reach, comparison)),
+            Column::on_page(Holds::Verdicts, "Verdict"),
+            Column::sentences(gain_word(comparison)),
+        ];
+        bare(columns, lines.collect())
+    };
+    let more = (!folded.is_empty()).then(|| {
+        let more = count(folded.len(), "more interaction");
+        Block::More(format!("{more}, independent or undecided"), vec![lines(&folded)])
     });
-    let columns = [VERDICT, Column::words(""), Column::sentences("")];
-    let lines = document::table(columns, lines.collect());
-    let more = others.checked_sub(MAX_OTHERS).filter(|more| *more > 0).map(|more| {
-        let more = count(more, "more interaction");
-        sentence(format!("{more}, independent or undecided"))
-    });
-    [lines].into_iter().chain(more).collect()
+    [lines(&shown)].into_iter().chain(more).collect()
+}
+
+fn line(effect: &Effect, effects: &Effects, comparison: &Comparison, reach: f64) -> Vec<Cell> {
+    let class = effect.verdict.name();
+    let plot = gain(effect).map(|gain| forest(gain, reach, class, comparison));
+    let verdict = Cell::from(word(effect).to_owned());
+    vec![
+        verdict.clone(),
+        name(effect, effects).into(),
+        plot.into(),
+        Cell { verdict: Some(effect.verdict), ..verdict },
+        reasons(effect, effects, comparison).into(),
+    ]
+}
+
+/// The effect with its interval, or the change with its luck floor.
+fn gain(effect: &Effect) -> Option<Gain> {
+    if let Some(evidence) = &effect.evidence {
+        let [low, high] = evidence.gains(effect.better)?;
+        return Some(Gain { gain: effect.gain(effect.ratio)?, low, high });
+    }
+    let (gain, floor) = (100.0 * (effect.ratio - 1.0), 100.0 * effect.floor.unwrap_or(0.0));
+    let is_known = gain.is_finite() && effect.verdict != Verdict::Undecided || floor.is_finite();
+    is_known.then_some(Gain { gain, low: gain - floor, high: gain + floor })
 }
 
 fn axes(effects: &Effects) -> String {
@@ -67,7 +109,7 @@ fn axes(effects: &Effects) -> String {
 }
 
 /// What is compared, and how it is judged.
-pub fn heading(effects: &Effects, comparison: &Comparison) -> String {
+fn heading(effects: &Effects, comparison: &Comparison) -> String {
     let base = effects.axes.iter().map(|axis| value(&axis.name, &axis.values[0]));
     let base = base.collect::<Vec<_>>().join(", ");
     let margin = short(100.0 * comparison.judging.margin);
@@ -97,13 +139,13 @@ fn term(term: Term, effects: &Effects) -> String {
 }
 
 /// The values that it is of.
-pub fn name(effect: &Effect, effects: &Effects) -> String {
+fn name(effect: &Effect, effects: &Effects) -> String {
     let terms = effect.of.iter().map(|it| term(*it, effects));
     terms.collect::<Vec<_>>().join(" with ")
 }
 
 /// The verdict; on an interaction, whether the effects of its values depend on each other.
-pub fn word(effect: &Effect) -> &'static str {
+fn word(effect: &Effect) -> &'static str {
     match (effect.of.len(), effect.verdict) {
         (1, verdict) => verdict.name(),
         (_, Verdict::Regression | Verdict::Improvement) => "depends",
@@ -113,7 +155,7 @@ pub fn word(effect: &Effect) -> &'static str {
 }
 
 /// Its size, and how certain it is.
-pub fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
+fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
     let change = |ratio: f64| match comparison.mode {
         Mode::Measured => format!("{} %", decimal(effect.gain(ratio), 2)),
         // Exact mode judges instructions.

@@ -16,6 +16,7 @@ mod effects;
 mod exact;
 mod explain;
 mod foreign;
+mod forest;
 mod header;
 mod heading;
 mod json;

@@ -6,12 +6,10 @@ mod convergence;
 mod details;
 mod distribution;
 mod dots;
-mod effects;
 mod failed;
 mod judgement;
 mod reproduce;
 mod series;
-mod steps;
 mod summary;
 pub mod svg;
 mod sweep;
@@ -28,7 +26,7 @@ use crate::document::frame::{Policy, frame};
 use crate::document::{self, Block};
 use crate::exact::{NANOSECONDS, NOT_MODELLED};
 use crate::mail::Recipe;
-use crate::{notes, words};
+use crate::{effects, notes, steps, words};
 
 pub use failed::MAX_CONSOLES;
 
@@ -72,11 +70,12 @@ pub fn page(page: &Page<'_>) -> String {
             workloads.push(name);
         }
     }
+    let effects = effects::of_all(comparison);
     let body = html! {
         (head(page))
         nav aria-label="Sections" {
             a href="#verdicts" { "Verdicts" }
-            @if effects::are_known(comparison) { a href="#effects" { "Effects" } }
+            @if !effects.is_empty() { a href="#effects" { "Effects" } }
             @if !comparison.steps.is_empty() { a href="#series" { "By patch" } }
             @for (number, name) in workloads.iter().enumerate() {
                 a href={ "#w" (number) } { (short(name)) }
@@ -90,11 +89,11 @@ pub fn page(page: &Page<'_>) -> String {
                 section id="states" { (document::html(&[states], 2)) }
             }
             @if comparison.points.is_empty() {
-                (summary::section(comparison, page.explained))
-                (effects::section(comparison))
-                (steps::section(comparison))
+                (section("verdicts", "Verdicts", &summary::blocks(comparison, page.explained), 2))
+                (section("effects", "Effects of each setting", &effects, 3))
+                (section("series", "By patch", steps::block(comparison).as_slice(), 2))
             } @else {
-                (sweep::section(comparison))
+                (section("verdicts", "Verdicts along the sweep", &sweep::blocks(comparison), 2))
             }
             @for (number, name) in workloads.iter().enumerate() {
                 @let plots = plots.iter().find(|plots| plots.workload == *name);

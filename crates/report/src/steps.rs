@@ -1,29 +1,58 @@
 //! Which patch of a series moved what: a line for each patch.
 
-use compare::{Comparison, Step, Verdict};
-use model::Mode;
+use compare::{Comparison, Row, Step, Verdict};
+use model::{Mode, count};
 
 use crate::ascii::{escape, excerpt, few};
-use crate::document::{Block, Column, part, table};
+use crate::document::{Block, Cell, Column, Holds, bare, part, sentence};
 use crate::exact;
+use crate::forest::{Gain, forest, reach};
 use crate::verdicts;
 use crate::words::{name, times};
 
-/// Most rows that are named for a patch; the others are counted.
+/// Most rows that are named for a patch, and that a page draws; the others are counted.
 const MAX_ROWS: usize = 4;
+const MAX_PLOTS: usize = 8;
 
 /// The patches of a series, each against the step before it. `None` if the variants are no steps.
 pub fn block(comparison: &Comparison) -> Option<Block> {
-    let rows = comparison.steps.iter().map(|step| {
-        let said = format!("{}: {}", excerpt(&step.patch), moved(&step.comparison));
-        vec![step.comparison.variants[1].name.clone(), said]
+    let steps = &comparison.steps;
+    let gains = steps.iter().flat_map(|step| {
+        changed(&step.comparison).filter_map(|(row, ..)| Gain::of(row, 1, step.comparison.mode))
     });
-    let columns = [Column::words(""), Column::sentences("")];
-    Some(part(title(comparison)? + ":", [table(columns, rows.collect())]))
+    let reach = reach(gains);
+    let rows = steps.iter().map(|step| {
+        let (patch, moved) = (excerpt(&step.patch), moved(&step.comparison));
+        let below = drawn(&step.comparison, reach);
+        let said = format!("{patch}: {moved}");
+        let moved = if below.is_empty() { moved } else { String::new() };
+        let moved = Cell { said: moved, below, ..Cell::default() };
+        vec![step.comparison.variants[1].name.clone().into(), said.into(), patch.into(), moved]
+    });
+    let columns = [
+        Column::words("Step"),
+        Column::sentences("").in_text(),
+        Column::on_page(Holds::Sentences, "Patch"),
+        Column::on_page(Holds::Sentences, "What it moved"),
+    ];
+    Some(part(title(comparison)? + ":", [bare(columns, rows.collect())]))
+}
+
+/// What a step changed, a sentence and a little plot each.
+fn drawn(comparison: &Comparison, reach: f64) -> Vec<Block> {
+    let all = || changed(comparison);
+    let blocks = all().take(MAX_PLOTS).flat_map(|(row, verdict, said)| {
+        let plot = Gain::of(row, 1, comparison.mode)
+            .map(|gain| Block::Drawing(forest(gain, reach, verdict.name(), comparison)));
+        [sentence(said)].into_iter().chain(plot)
+    });
+    let more = all().count().checked_sub(MAX_PLOTS).filter(|more| *more > 0);
+    let more = more.map(|more| sentence(format!("{} changed.", count(more, "more figure"))));
+    blocks.chain(more).collect()
 }
 
 /// What is compared, and how it is judged. `None` if the variants are no steps.
-pub fn title(comparison: &Comparison) -> Option<String> {
+fn title(comparison: &Comparison) -> Option<String> {
     let Step { comparison: first, .. } = comparison.steps.first()?;
     let settings = match first.mode {
         Mode::Measured => verdicts::level(first),
@@ -39,24 +68,28 @@ pub fn without_figures(comparison: &Comparison) -> Option<String> {
     Some(format!("{} has no figures{}", escape(&none.name), why.unwrap_or_default()))
 }
 
+/// The rows that the second of two columns changed, regressions first, with a sentence each.
+fn changed(comparison: &Comparison) -> impl Iterator<Item = (&Row, Verdict, String)> {
+    let of = move |wanted: Verdict| comparison.verdicts(1).filter(move |it| it.2 == wanted);
+    let changed = of(Verdict::Regression).chain(of(Verdict::Improvement));
+    changed.map(move |(table, row, verdict)| {
+        let evidence = verdicts::evidence(row, verdict, comparison, 1);
+        let (found, name) = (verdict.name(), name(comparison, table, row));
+        (row, verdict, format!("{found} {name} {}", evidence.trim_start()))
+    })
+}
+
 /// What the second of two columns moved.
-pub fn moved(comparison: &Comparison) -> String {
+fn moved(comparison: &Comparison) -> String {
     if let Some(why) = without_figures(comparison) {
         return format!("not known, {why}");
     }
-    let of = |wanted: Verdict| {
-        comparison.verdicts(1).filter(move |(.., verdict)| *verdict == wanted).map(move |it| {
-            let (table, row, verdict) = it;
-            let evidence = verdicts::evidence(row, verdict, comparison, 1);
-            let evidence = evidence.trim_start();
-            format!("{} {} {evidence}", verdict.name(), name(comparison, table, row))
-        })
-    };
-    let changed: Vec<String> = of(Verdict::Regression).chain(of(Verdict::Improvement)).collect();
+    let changed: Vec<String> = changed(comparison).map(|(.., said)| said).collect();
     if !changed.is_empty() {
         return few(MAX_ROWS, changed).join("; ");
     }
-    let counted = [Verdict::Same, Verdict::Undecided].map(|it| (it, of(it).count()));
+    let of = |wanted| comparison.verdicts(1).filter(|it| it.2 == wanted).count();
+    let counted = [Verdict::Same, Verdict::Undecided].map(|it| (it, of(it)));
     let counted = counted.into_iter().filter(|(_, number)| *number > 0);
     let counted: Vec<String> = counted.map(|(verdict, number)| times(verdict, number)).collect();
     match counted.is_empty() {

@@ -49,7 +49,7 @@ pub fn heading(comparison: &Comparison) -> String {
 }
 
 /// The name of a figure: with its workload and its variant where there are several.
-pub fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison) -> String {
+fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison) -> String {
     let mut name = escape(along.metric);
     if all.iter().any(|other| other.workload != along.workload) {
         name = format!("{} {name}", escape(along.workload));
@@ -105,7 +105,7 @@ pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
 }
 
 /// Rows chosen for verdicts that a point lacks.
-fn unmet(comparison: &Comparison) -> Vec<Block> {
+pub fn unmet(comparison: &Comparison) -> Vec<Block> {
     let of = |spot: &PointComparison| {
         let tables = spot.comparison.tables.iter();
         tables.filter_map(|table| verdicts::unmet(table, &spot.comparison)).collect::<Vec<_>>()

@@ -214,15 +214,19 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
 /// What is needed for a decision.
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
-    let Some(needed) = evidence.needed else {
-        return format!("how many boots resolve {margin} % is unknown");
-    };
-    let least = evidence.boots.into_iter().min().unwrap_or(0);
-    match (needed as usize).saturating_sub(least) {
+    needed(evidence, comparison).unwrap_or_else(|| match evidence.needed {
+        None => format!("how many boots resolve {margin} % is unknown"),
         // A decision was as likely as not, and the difference is near the margin.
-        0 => format!("a few more boots to resolve {margin} %"),
-        more => format!("{} to resolve {margin} %", more_of(more, "boot")),
-    }
+        Some(_) => format!("a few more boots to resolve {margin} %"),
+    })
+}
+
+/// How many more boots a decision needs; `None` if that is unknown, or no more are.
+pub fn needed(evidence: &Evidence, comparison: &Comparison) -> Option<String> {
+    let least = evidence.boots.into_iter().min()?;
+    let more = (evidence.needed? as usize).saturating_sub(least);
+    let margin = Judged::of(comparison).margin;
+    (more > 0).then(|| format!("{} to resolve {margin} %", more_of(more, "boot")))
 }
 
 /// The first look, if it is still to come.
@@ -231,7 +235,8 @@ fn first_look(comparison: &Comparison) -> Option<String> {
     Some(format!("the first look is at {} of each variant", count(next as usize, "boot")))
 }
 
-fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> String {
+/// Why there is no evidence.
+pub fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     match lack {
         Some(NoEvidence::Boots([of_base, of_new])) => first_look(comparison).unwrap_or_else(|| {

@@ -1,10 +1,11 @@
 //! Lays documents out as HTML.
 
+use compare::Verdict;
 use maud::{Markup, html};
 
 use super::grid;
 use super::markup::sentence;
-use super::{Block, Column, Holds, Table, Tone};
+use super::{Block, Cell, Column, Holds, On, Table, Tone};
 use crate::ascii::escape;
 
 /// `blocks` below a heading of `level`.
@@ -19,6 +20,7 @@ fn one(block: &Block, level: u8) -> Markup {
                 Tone::Lead => Some("lead"),
                 Tone::Plain => None,
                 Tone::Note => Some("note"),
+                Tone::Bad => Some("bad"),
             };
             html! { p class=[class] { (sentence(&escape(said))) } }
         }
@@ -29,7 +31,7 @@ fn one(block: &Block, level: u8) -> Markup {
         },
         Block::Table(it) => table(it, None),
         Block::Grid(it) => grid::html(it),
-        Block::Fold(line, blocks) => html! {
+        Block::Fold(line, blocks) | Block::More(line, blocks) => html! {
             details { summary { (escape(line)) } (html(blocks, level - 1)) }
         },
         Block::Drawing(drawing) => drawing.clone(),
@@ -54,33 +56,43 @@ fn named(title: &str) -> String {
     escape(title.trim_end_matches(':'))
 }
 
-/// A table. What a row is about stays in sight while figures are scrolled.
-fn table(Table { columns, rows }: &Table, title: Option<&str>) -> Markup {
-    let has_subject = columns.last().is_some_and(|it| it.holds == Holds::Subject);
-    let of_words = columns.last().is_some_and(|it| it.holds == Holds::Sentences);
-    let is_same = |one: &Vec<String>, other: &Vec<String>| {
-        columns[0].holds != Holds::Topics || one[0] == other[0]
+/// A table. What a row is about stays in sight while figures are scrolled. On a phone each row of one with
+/// drawings is a card, so the roles of its parts are said: browsers drop them with the layout of a table.
+fn table(table: &Table, title: Option<&str>) -> Markup {
+    let (columns, rows) = &table.on(On::Page);
+    let holds = |wanted: Holds| columns.last().is_some_and(|it| it.holds == wanted);
+    let has_subject = holds(Holds::Subject);
+    let is_card = columns.iter().any(|it| it.holds == Holds::Drawings);
+    let style = match holds(Holds::Sentences) {
+        _ if is_card => Some("summary"),
+        true => Some("notes"),
+        false => None,
     };
-    let blocks = rows.chunk_by(is_same);
+    let is_same = |one: &Vec<&Cell>, other: &Vec<&Cell>| {
+        columns[0].holds != Holds::Topics || one[0].said == other[0].said
+    };
+    let role = |role: &'static str| is_card.then_some(role);
+    let (heads, subject) = columns.split_at(columns.len() - usize::from(has_subject));
     html! {
         @if !rows.is_empty() {
             div class="table" {
-                table class=[of_words.then_some("notes")] {
+                table class=[style] role=[role("table")] {
                     @if let Some(title) = title { caption { (named(title)) } }
                     @if columns.iter().any(|column| !column.head.is_empty()) {
-                        thead { tr {
-                            @for column in columns.iter().rev().take(usize::from(has_subject)) {
-                                th scope="col" { (column.head) }
-                            }
-                            @for column in &columns[..columns.len() - usize::from(has_subject)] {
-                                th scope="col" class=[class(column)] { (column.head) }
+                        thead role=[role("rowgroup")] { tr role=[role("row")] {
+                            @for column in subject { th scope="col" { (column.head) } }
+                            @for column in heads {
+                                th scope="col" class=[class(column)] role=[role("columnheader")] {
+                                    (column.head)
+                                    @if let Some(ruler) = &column.ruler { (ruler) }
+                                }
                             }
                         } }
                     }
-                    @for block in blocks {
-                        tbody {
+                    @for block in rows.chunk_by(is_same) {
+                        tbody role=[role("rowgroup")] {
                             @for (number, row) in block.iter().enumerate() {
-                                (line(row, columns, number == 0, block.len()))
+                                (line(row, columns, number == 0, block.len(), is_card))
                             }
                         }
                     }
@@ -92,11 +104,18 @@ fn table(Table { columns, rows }: &Table, title: Option<&str>) -> Markup {
 
 /// What its cells have, for the style.
 fn class(column: &Column) -> Option<&'static str> {
-    (column.holds == Holds::Figures).then_some("figure")
+    match column.holds {
+        Holds::Figures => Some("figure"),
+        Holds::Gains => Some("gain"),
+        Holds::Intervals => Some("uncertain"),
+        Holds::Drawings => Some("plot"),
+        Holds::Verdicts => Some("said"),
+        Holds::Topics | Holds::Words | Holds::Subject | Holds::Sentences => None,
+    }
 }
 
 /// A row of a block of `of` rows with the same first cell.
-fn line(row: &[String], columns: &[Column], is_first: bool, of: usize) -> Markup {
+fn line(row: &[&Cell], columns: &[&Column], is_first: bool, of: usize, is_card: bool) -> Markup {
     let subject = row.last().filter(|_| columns[row.len() - 1].holds == Holds::Subject);
     let (head, cells) = match subject {
         Some(subject) => (subject, &row[..row.len() - 1]),
@@ -106,20 +125,59 @@ fn line(row: &[String], columns: &[Column], is_first: bool, of: usize) -> Markup
     let spanned = 1 + columns.len() - row.len();
     let last = cells.len().saturating_sub(1);
     let columns = if subject.is_some() { columns } else { &columns[1..] };
+    let verdict = row.iter().find_map(|cell| cell.verdict).map(Verdict::name);
+    let role = |role: &'static str| is_card.then_some(role);
     html! {
-        tr {
-            @if !of_topics { th scope="row" { (escape(head)) } }
-            @else if is_first { th scope="rowgroup" rowspan=(of) { (escape(head)) } }
+        tr class=[verdict] role=[role("row")] {
+            @if !of_topics { th scope="row" role=[role("rowheader")] { (escape(&head.said)) (below(head)) } }
+            @else if is_first { th scope="rowgroup" rowspan=(of) { (escape(&head.said)) } }
             @for (place, cell) in cells.iter().enumerate() {
                 @let span = (place == last && spanned > 1).then_some(spanned);
-                @match columns[place].holds {
-                    Holds::Figures => td class=[class(&columns[place])] { (figure(&escape(cell))) },
-                    Holds::Words if span.is_none() => td { b { (escape(cell)) } },
-                    _ => td colspan=[span] { (sentence(&escape(cell.trim_start()))) },
+                @let column = columns[place];
+                @let label = (column.holds == Holds::Intervals).then_some(column.head);
+                td class=[class(column)] colspan=[span] role=[role("cell")] data-label=[label] {
+                    @match column.holds {
+                        Holds::Figures => (figure(&escape(&cell.said))),
+                        Holds::Gains | Holds::Intervals => (figures(&escape(&cell.said))),
+                        Holds::Words if span.is_none() => b { (escape(&cell.said)) },
+                        Holds::Verdicts => (said(cell)),
+                        _ => (sentence(&escape(cell.said.trim_start()))),
+                    }
+                    (below(cell))
                 }
             }
         }
     }
+}
+
+fn below(cell: &Cell) -> Markup {
+    html(&cell.below, 3)
+}
+
+/// A verdict with a sign for quick reading.
+fn said(Cell { said, verdict, .. }: &Cell) -> Markup {
+    let sign = verdict.filter(|it| it.name() == said).map(symbol);
+    html! {
+        span class={ "verdict " (verdict.map_or("none", Verdict::name)) } {
+            @if let Some(sign) = sign { (sign) " " }
+            (escape(said))
+        }
+    }
+}
+
+/// A sign with the same meaning as the word.
+pub fn symbol(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "\u{25bc}",
+        Verdict::Improvement => "\u{25b2}",
+        Verdict::Same => "=",
+        Verdict::Undecided => "?",
+    }
+}
+
+/// The words of a cell, figures among them as [`figure`] prints them.
+fn figures(text: &str) -> String {
+    text.split(' ').map(figure).collect::<Vec<_>>().join(" ")
 }
 
 /// Figures with more digits than this before the point are grouped.

@@ -2,7 +2,7 @@
 
 use super::grid;
 use super::medium::{GAP, Medium};
-use super::{Block, Column, Holds, Table};
+use super::{Block, Cell, Column, Holds, On, Table};
 use crate::ascii::escape;
 
 /// Wider words push only their own line to the right.
@@ -23,7 +23,9 @@ fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
     let block = |block: &Block| match block {
         // In a part each sentence stands out.
         Block::Sentence(_, said) if indent.is_empty() => medium.wrapped("", "", said),
-        Block::Sentence(_, said) => medium.wrapped(indent, &format!("{indent}{GAP}"), said),
+        Block::Sentence(_, said) | Block::More(said, _) => {
+            medium.wrapped(indent, &format!("{indent}{GAP}"), said)
+        }
         Block::Part(title, blocks) => {
             let below = format!("{indent}{GAP}");
             medium.wrapped(indent, indent, title) + &indented(blocks, medium, &below)
@@ -40,10 +42,10 @@ fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
 }
 
 fn table(table: &Table, medium: &Medium, indent: &str) -> String {
-    let Table { columns, rows } = table;
-    let escaped = |row: &Vec<String>| row.iter().map(|cell| escape(cell)).collect();
+    let (columns, rows) = &table.on(On::Text);
+    let escaped = |row: &Vec<&Cell>| row.iter().map(|cell| escape(&cell.said)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
-    let has_heads = columns.iter().any(|column| !column.head.is_empty());
+    let has_heads = !table.bare && columns.iter().any(|column| !column.head.is_empty());
     let heads = has_heads.then(|| columns.iter().map(|it| it.head.to_owned()).collect::<Vec<_>>());
     let lines = || heads.iter().chain(&rows);
     let last = columns.len() - 1;
@@ -56,7 +58,7 @@ fn table(table: &Table, medium: &Medium, indent: &str) -> String {
     let is_open = matches!(columns[last].holds, Holds::Subject | Holds::Sentences);
     let whole = indent.len() + widest.iter().sum::<usize>() + GAP.len() * last;
     if medium.strict && !is_open && whole > medium.width {
-        return rows.iter().map(|row| row_in_words(row, table, medium, indent)).collect();
+        return rows.iter().map(|row| row_in_words(row, columns, medium, indent)).collect();
     }
     let mut above = "";
     let mut text = String::new();
@@ -71,7 +73,7 @@ fn table(table: &Table, medium: &Medium, indent: &str) -> String {
 fn line(
     row: &[String],
     above: &str,
-    columns: &[Column],
+    columns: &[&Column],
     widest: &[usize],
     medium: &Medium,
     indent: &str,
@@ -89,15 +91,15 @@ fn line(
     let last = columns.len() - 1;
     match columns[last].holds {
         Holds::Figures => format!("{first}{end:>widest$}\n", widest = widest[last]),
-        Holds::Topics | Holds::Words => format!("{}\n", format!("{first}{end}").trim_end()),
         Holds::Subject => medium.cut(first + end),
         Holds::Sentences => medium.beside(&first, indent, end),
+        _ => format!("{}\n", format!("{first}{end}").trim_end()),
     }
 }
 
 /// A row of a table that is too wide: its first cell, then the others by their names.
-fn row_in_words(row: &[String], table: &Table, medium: &Medium, indent: &str) -> String {
-    let cells = row.iter().zip(&table.columns).skip(1);
+fn row_in_words(row: &[String], columns: &[&Column], medium: &Medium, indent: &str) -> String {
+    let cells = row.iter().zip(columns).skip(1);
     let cells = cells.map(|(cell, column)| format!("{} {}", column.head, cell.trim()));
     let said = format!("{}: {}", row[0], cells.collect::<Vec<_>>().join(", "));
     medium.wrapped(indent, &format!("{indent}{GAP}"), &said)

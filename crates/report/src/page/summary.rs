@@ -5,9 +5,11 @@ use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Mode, count};
 
-use super::judgement::{Judgement, reach, symbol, table};
+use super::judgement::{Judgement, table};
 use crate::ascii::excerpt;
+use crate::document::{Block, note, part, sentence, symbol};
 use crate::explain::headline;
+use crate::forest::reach;
 use crate::table::NOTHING;
 use crate::words::{short, times};
 
@@ -18,7 +20,7 @@ const MAX_SHOWN: usize = 40;
 /// Most sentences on functions that are not folded.
 const MAX_EXPLAINED: usize = 4;
 
-pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
+pub fn blocks(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
     let all = judgements(comparison);
     let reach = reach(all.iter().filter_map(Judgement::gain));
     let rank = |it: &Judgement<'_>| match it.verdict() {
@@ -35,61 +37,42 @@ pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
     let table = |places: &[usize]| {
         table(&places.iter().map(|&place| all[place]).collect::<Vec<_>>(), reach)
     };
-    html! {
-        section id="verdicts" {
-            h2 { "Verdicts" }
-            @for column in 1..comparison.variants.len() { (in_words(comparison, &all, column)) }
-            @if all.is_empty() {
-                p { (nothing(comparison)) }
-            } @else {
-                (table(&shown))
-                @if !folded.is_empty() {
-                    details {
-                        summary { (count(folded.len(), "more comparison")) }
-                        (table(&folded))
-                    }
-                }
-                p class="note" { (legend(comparison)) }
-            }
-            (functions(comparison, explained))
+    let leads = (1..comparison.variants.len())
+        .map(|column| Block::Drawing(in_words(comparison, &all, column)));
+    let mut blocks: Vec<Block> = leads.collect();
+    match table(&shown) {
+        None => blocks.push(sentence(nothing(comparison))),
+        Some(first) => {
+            blocks.push(first);
+            let more = count(folded.len(), "more comparison");
+            blocks.extend(table(&folded).map(|rest| Block::Fold(more, vec![rest])));
+            blocks.push(note(legend(comparison)));
         }
     }
+    blocks.extend(functions(comparison, explained));
+    blocks
 }
 
 /// The headlines of `explain` for each change.
-fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
-    let several = comparison.variants.len() > 2;
-    let lines: Vec<Markup> = explained
-        .iter()
-        .flat_map(|it| {
-            headline::headlines(&it.headlines, None).into_iter().map(move |said| (it, said))
-        })
-        .map(|(it, said)| {
-            html! {
-                li {
-                    @if several { b { (excerpt(&it.variant)) } ", " }
-                    @if comparison.has_several_workloads() { (excerpt(&it.workload)) ", " }
-                    (said)
-                }
-            }
-        })
-        .collect();
-    let (first, more) = lines.split_at(lines.len().min(MAX_EXPLAINED));
-    html! {
-        @if !first.is_empty() {
-            h3 { "Functions that changed" }
-            ul class="functions" { @for line in first { (line) } }
-            @if !more.is_empty() {
-                details {
-                    summary { (count(more.len(), "more phase")) }
-                    ul class="functions" { @for line in more { (line) } }
-                }
-            }
-            p class="note" {
-                "More: " code { "faultline explain BASE NEW --format html" } "."
-            }
-        }
+fn functions(comparison: &Comparison, explained: &[Explained]) -> Option<Block> {
+    let lines = explained.iter().flat_map(|it| {
+        let variant = (comparison.variants.len() > 2).then(|| format!("{}, ", it.variant));
+        let several = comparison.has_several_workloads();
+        let workload = several.then(|| format!("{}, ", it.workload));
+        let of = [variant, workload].into_iter().flatten().collect::<String>();
+        let said = headline::headlines(&it.headlines, None).into_iter();
+        said.map(move |said| sentence(format!("{of}{said}")))
+    });
+    let mut lines: Vec<Block> = lines.collect();
+    let more = lines.split_off(lines.len().min(MAX_EXPLAINED));
+    if !more.is_empty() {
+        lines.push(Block::Fold(count(more.len(), "more phase"), more));
     }
+    let hint = note("More: `faultline explain BASE NEW --format html`.");
+    (!lines.is_empty()).then(|| {
+        lines.push(hint);
+        part("Functions that changed:", lines)
+    })
 }
 
 /// Why there are no judgements.
@@ -148,9 +131,10 @@ fn in_words(comparison: &Comparison, all: &[Judgement<'_>], column: usize) -> Ma
 fn legend(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => format!(
-            "Gains are of means over boots; positive is better. Intervals rest on boots, not on \
-             single samples. The band around 0 is the margin: within {} % of the baseline is the \
+            "Gains are of means over boots; positive is better. Intervals of {} % rest on \
+             boots, not on single samples. The band around 0 is the margin: within {} % of the baseline is the \
              same.",
+            short(100.0 * comparison.judging.confidence),
             short(100.0 * comparison.judging.margin)
         ),
         Mode::Exact => {

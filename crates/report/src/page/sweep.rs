@@ -3,11 +3,12 @@
 use compare::{Comparison, PointVerdicts, verdicts_by_point};
 use maud::{Markup, html};
 
-use super::judgement::{self, Gain, Judgement, gain_word, margin, reach};
+use super::judgement::{self, Judgement};
 use super::short;
 use super::svg::{Scale, WIDTH, key, left_axis, marks, px};
-use crate::ascii::{escape, excerpt};
-use crate::document;
+use crate::ascii::excerpt;
+use crate::document::{self, Block, Tone, note, part};
+use crate::forest::{Gain, gain_word, margin, reach};
 use crate::sweep;
 
 /// The ends of the points from left to right, and of the gains from bottom to top.
@@ -21,7 +22,8 @@ const MAX_LETTERS: usize = 24;
 const APART: f64 = 7.0;
 const MARK: f64 = 3.2;
 
-pub fn section(comparison: &Comparison) -> Markup {
+/// The verdicts, and where they change.
+pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let all = verdicts_by_point(&comparison.points);
     let mut figures: Vec<(&str, &str)> = Vec::new();
     for it in &all {
@@ -31,29 +33,20 @@ pub fn section(comparison: &Comparison) -> Markup {
     }
     let gains = all.iter().flat_map(judgements).flatten();
     let reach = reach(gains.filter_map(|it| it.gain()));
-    html! {
-        section id="verdicts" {
-            h2 { "Verdicts along the sweep" }
-            @let turns = sweep::turns(&all).into_iter().map(document::lead);
-            (document::html(&turns.collect::<Vec<_>>(), 2))
-            p class="note" { (sweep::heading(comparison)) "." }
-            @for (workload, metric) in &figures {
-                @let own: Vec<&PointVerdicts<'_>> =
-                    all.iter().filter(|it| (it.workload, it.metric) == (workload, metric)).collect();
-                h3 {
-                    @if figures.iter().any(|(other, _)| other != workload) {
-                        span class="of" { (excerpt(workload)) } " "
-                    }
-                    (excerpt(metric))
-                }
-                (chart(&own, comparison, reach))
-                (table(&own, reach))
-            }
-            p class="note" {
-                "All figures of a point: " code { "faultline compare NAME --point POINT --format html" } "."
-            }
-        }
-    }
+    let several = figures.iter().any(|it| it.0 != figures[0].0);
+    let parts = figures.iter().map(|&(workload, metric)| {
+        let own = all.iter().filter(|it| (it.workload, it.metric) == (workload, metric));
+        let own: Vec<&PointVerdicts<'_>> = own.collect();
+        let workload = if several { format!("{workload} ") } else { String::new() };
+        part(format!("{workload}{metric}"), of_figure(&own, comparison, reach))
+    });
+    let mut blocks: Vec<Block> = sweep::turns(&all).into_iter().map(document::lead).collect();
+    blocks.push(note(sweep::heading(comparison) + "."));
+    blocks.extend(parts);
+    blocks.extend(sweep::unmet(comparison));
+    let more = "All figures of a point: `faultline compare NAME --point POINT --format html`.";
+    blocks.push(note(more));
+    blocks
 }
 
 /// What each point tells.
@@ -66,16 +59,16 @@ fn judgements<'a>(along: &PointVerdicts<'a>) -> Vec<Option<Judgement<'a>>> {
     along.places.iter().map(at).collect()
 }
 
-fn table(own: &[&PointVerdicts<'_>], reach: f64) -> Markup {
+/// A chart and a table, and the points that tell nothing.
+fn of_figure(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Vec<Block> {
     let lines: Vec<Judgement<'_>> = own.iter().flat_map(|it| judgements(it)).flatten().collect();
     let unknown = own.iter().flat_map(|along| {
         let unknown = along.places.iter().filter(|place| place.found.is_none());
-        unknown.map(|place| format!("{}: {}", escape(&place.spot.name), sweep::said(place)))
+        unknown.map(|place| format!("{}: {}", place.spot.name, sweep::said(place)))
     });
-    html! {
-        (judgement::table(&lines, reach))
-        @for said in unknown { p class="bad" { (said) } }
-    }
+    let chart = Block::Drawing(chart(own, comparison, reach));
+    let unknown = unknown.map(|said| Block::Sentence(Tone::Bad, said));
+    [chart].into_iter().chain(judgement::table(&lines, reach)).chain(unknown).collect()
 }
 
 /// The effect of each variant with its interval, or with its luck floor, from point to point.

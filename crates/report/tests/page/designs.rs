@@ -22,7 +22,9 @@ fn a_sweep_is_drawn_along_its_points() {
     let variants = common::sweep(&["6.1", "6.12"], &["512M", "1G", "2G", "4G"]);
     let scales = [1.0, 1.0, 2.0, 2.16, 3.0, 3.0, 4.0, 3.6];
     let document = drawn("sweep", variants, &scales, &common::on_rows(&["Elapsed-NUMA01"]));
-    insta::assert_snapshot!(texts(&document, "#verdicts p, #verdicts h3, #verdicts tr").join("\n"));
+    insta::assert_snapshot!(
+        texts(&document, "#verdicts > p, #verdicts h3, #verdicts tr").join("\n")
+    );
     assert_eq!(texts(&document, ".ticks.across text"), ["512M", "1G", "2G", "4G"]);
     // A mark for each point, an interval for each.
     let marks = document.select(&scraper::Selector::parse(".along .bar").unwrap()).next().unwrap();
@@ -69,6 +71,8 @@ fn the_effects_of_a_matrix_are_drawn() {
         ..common::crossed(&["patches", "thp"], variants.iter().zip(values))
     };
     let document = drawn("matrix", variants.into(), &[1.0, 1.1, 0.9, 1.1], &reading);
-    insta::assert_snapshot!(texts(&document, "#effects p, #effects tr").join("\n"));
+    insta::assert_snapshot!(
+        texts(&document, "#effects h4, #effects caption, #effects tr").join("\n")
+    );
     assert_eq!(texts(&document, "#effects td .forest").len(), 3);
 }
