@@ -1,8 +1,8 @@
-//! Variance components: how much of a spread lies between groups and how much within them.
+//! Variance components: the parts of a spread that lie between groups and within them.
 
 use crate::{Counted, Summary};
 
-/// The variance of values that come in groups, in two parts. Both in the values' unit squared.
+/// The variance of values that come in groups, in two parts. Variances are in the values' unit squared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Components {
     /// The mean of the groups' means, each group counted once.
@@ -15,12 +15,12 @@ pub struct Components {
 }
 
 impl Components {
-    /// The standard deviation between groups in percent of the mean. None for a mean of 0.
+    /// The standard deviation between groups in percent of the mean. `None` for a mean of 0.
     pub fn between_percent(&self) -> Option<f64> {
         self.percent(self.between)
     }
 
-    /// The standard deviation within groups in percent of the mean. None for a mean of 0.
+    /// The standard deviation within groups in percent of the mean. `None` for a mean of 0.
     pub fn within_percent(&self) -> Option<f64> {
         self.percent(self.within)
     }
@@ -39,8 +39,7 @@ impl Components {
 /// `within = MSE` and `between = max (0, (MSA - MSE) / n0)`, where
 /// `n0 = (N - sum n_i^2 / N) / (k - 1)`.
 ///
-/// Empty groups do not count. None for fewer than 2 groups, where no group has 2 values, and
-/// unless all values are finite.
+/// Empty groups do not count. `None` for fewer than 2 groups, if no group has 2 values, or if a value is not finite.
 pub fn variance_components<V: Counted>(groups: &[Vec<V>]) -> Option<Components> {
     let groups: Vec<&Vec<V>> = groups.iter().filter(|group| !group.is_empty()).collect();
     let summaries = groups.iter().map(|group| Summary::of(group)).collect::<Option<Vec<_>>>()?;
@@ -65,9 +64,9 @@ pub fn variance_components<V: Counted>(groups: &[Vec<V>]) -> Option<Components> 
     (between.is_finite() && within.is_finite()).then_some(components)
 }
 
-/// The variance of values about the mean of their own group, and its degrees of freedom: `sum (y - mean_i)^2 /
-/// (N - k)` with `N - k`, for `k` groups of `N` values. None where no group has 2 values, and unless all values
-/// are finite. Empty groups do not count.
+/// The variance of values about the mean of their own group, and its degrees of freedom: `sum (y - mean_i)^2 / (N -
+/// k)` with `N - k`, for `k` groups of `N` values. `None` if no group has 2 values, or if a value is not finite.
+/// Empty groups do not count.
 pub fn pooled_variance<V: Counted>(groups: &[Vec<V>]) -> Option<(f64, f64)> {
     let groups = groups.iter().filter(|group| !group.is_empty());
     pooled(&groups.map(|group| Summary::of(group)).collect::<Option<Vec<_>>>()?)

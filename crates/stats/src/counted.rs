@@ -1,18 +1,18 @@
-//! Values with counts: how many times in a row each was measured.
+//! Values with counts, which say how many times in a row each was measured.
 
 use std::num::NonZeroU32;
 
-/// A value, and how many times in a row it occurs.
+/// A value, and the number of times that it occurs in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatedValue {
-    /// The value.
+    /// The value that occurs.
     pub value: f64,
-    /// How many times.
+    /// The number of times.
     pub count: NonZeroU32,
 }
 
 impl RepeatedValue {
-    /// Its first `n` values, and the others.
+    /// Splits it into its first `n` values and the others; `None` for an empty part.
     pub fn split_at(self, n: usize) -> [Option<Self>; 2] {
         let all = self.count.get();
         let before = u32::try_from(n).map_or(all, |n| n.min(all));
@@ -32,7 +32,7 @@ pub trait Counted: Copy {
         self.run().value
     }
 
-    /// How often it occurs.
+    /// The number of times that it occurs.
     fn count(self) -> usize {
         self.run().count.get() as usize
     }
@@ -50,17 +50,17 @@ impl Counted for RepeatedValue {
     }
 }
 
-/// How many values there are.
+/// The number of values.
 pub fn count<V: Counted>(values: &[V]) -> usize {
     values.iter().map(|it| it.count()).sum()
 }
 
-/// Every single value. They must fit into memory.
+/// Every single value, with repetitions. All of them must fit into memory.
 pub fn expanded<V: Counted>(values: &[V]) -> Vec<f64> {
     values.iter().flat_map(|it| std::iter::repeat_n(it.value(), it.count())).collect()
 }
 
-/// The first `n` values, and the others.
+/// Splits values into the first `n` and the others.
 pub fn split_at<V: Counted>(values: &[V], mut n: usize) -> [Vec<RepeatedValue>; 2] {
     let mut parts = [Vec::new(), Vec::new()];
     for run in values.iter().map(|it| it.run()) {
@@ -72,7 +72,7 @@ pub fn split_at<V: Counted>(values: &[V], mut n: usize) -> [Vec<RepeatedValue>; 
     parts
 }
 
-/// Value number `place`, from 0; the last one if there are fewer.
+/// Value number `place`, from 0, or the last one if there are fewer.
 pub fn at<V: Counted>(values: &[V], place: usize) -> Option<f64> {
     let mut after = 0;
     let reaches = |it: &&V| {

@@ -1,4 +1,4 @@
-//! Gains: by how much one figure is better than another.
+//! Gains: how much better one figure is than another.
 
 use model::Better;
 
@@ -7,10 +7,10 @@ use model::Better;
 /// - lower is better: `100 - 100 new / base`, so twice the time is -100 %, half of it 50 %;
 /// - higher is better: `100 new / base - 100`, so twice the rate is 100 %, half of it -50 %.
 ///
-/// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and `pdiff`),
-/// without their substitutes of -99 and 100 % where no percentage exists. Equal figures give 0, also if
-/// both are 0. `None` when a figure is not finite, or `base` is not above 0 and differs from `new`: a
-/// percentage of 0 does not exist, and one of a negative figure would have the wrong sign.
+/// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and `pdiff`), without
+/// their substitutes of -99 and 100 % where no percentage exists. Equal figures give 0, also if both are 0. `None` if
+/// a figure is not finite, or if `base` is not above 0 and differs from `new`: a percentage of 0 does not exist, and
+/// one of a negative figure would have the wrong sign.
 pub fn gain(better: Better, new: f64, base: f64) -> Option<f64> {
     if !new.is_finite() || !base.is_finite() {
         return None;
@@ -21,7 +21,7 @@ pub fn gain(better: Better, new: f64, base: f64) -> Option<f64> {
     if base <= 0.0 {
         return None;
     }
-    // Multiplied before it is divided, as in mmtests, so that the last printed digit agrees.
+    // The product comes before the division, as in mmtests, so that the last printed digit agrees.
     let percent = new * 100.0 / base;
     let gain = match better {
         Better::Lower => 100.0 - percent,

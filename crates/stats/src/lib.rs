@@ -1,6 +1,6 @@
-//! Statistics on plain numbers: summaries of samples, gains between them, intervals, tests, and the
-//! behaviour of series over time. What the numbers mean, which of them belong together and how they are
-//! printed is left to other crates.
+//! Statistics on plain numbers: summaries of samples, gains between them, intervals, tests, and the behaviour of
+//! series over time. Other crates decide what the numbers mean, which of them belong together, and how they are
+//! printed.
 
 mod components;
 pub mod counted;

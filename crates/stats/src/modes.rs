@@ -1,22 +1,22 @@
-//! Modes: whether values come from one peak or from several.
+//! Modes: tells whether values come from one peak or from several.
 
 use crate::counted::{count, split_at};
 use crate::order::{median, resolution};
 use crate::{Counted, RepeatedValue};
 
-/// Below this p-value the values have more than one mode.
+/// The significance level of the dip test.
 const LEVEL: f64 = 0.05;
-/// Fewer values than this have one mode.
+/// The fewest values that are tested. Fewer have one mode.
 const MIN_VALUES: usize = 5;
-/// A mode has at least this many values.
+/// The fewest values of a mode.
 const MIN_MODE: usize = 2;
 /// The most draws from the dip's null distribution. Fewer are drawn once enough of them reach the dip.
 const MAX_DRAWS: u32 = 999;
 const ENOUGH: u32 = 20;
 /// For more values than this, the null distribution of `sqrt (n) dip` is taken from samples of this size.
 const MAX_DRAWN: usize = 500;
-/// More equal values than this are represented by this many where a density is smoothed: they lie closer
-/// together than it can resolve.
+/// The largest number of places by which equal values are represented when a density is smoothed. More would lie
+/// closer together than the density can resolve.
 const MAX_PLACES: usize = 256;
 const SEED: u64 = 0xd1b;
 
@@ -28,37 +28,37 @@ pub struct Modes {
     /// The dip of all values: the distance of their distribution from the nearest unimodal one, from
     /// `1 / 2n` to 1/4.
     pub dip: f64,
-    /// How often as many values of a uniform distribution would have this dip or a greater one.
+    /// The probability that as many values of a uniform distribution have this dip or a greater one.
     pub p: f64,
 }
 
 /// Values around one peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
-    /// Their median.
+    /// The median of the values.
     pub centre: f64,
-    /// How many there are.
+    /// The number of values.
     pub n: usize,
 }
 
 impl Modes {
-    /// How many modes there are.
+    /// The number of modes.
     pub fn count(&self) -> usize {
         self.modes.len()
     }
 }
 
-/// Finds the modes of independent values. There is more than one only where the dip test rejects a single
-/// one at 5 % (Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 13, 1985). Its
-/// p-value is against the uniform distribution, the least favourable of the unimodal ones. It is simulated
-/// until 20 draws reach the dip or 999 are drawn (Besag and Clifford, "Sequential Monte Carlo p-values",
-/// Biometrika 78, 1991), with the same draws each time. Normal values are thus hardly ever called bimodal.
+/// Finds the modes of independent values. There is more than one only if the dip test rejects a single one at 5 %
+/// (Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 13, 1985). Its p-value is against the
+/// uniform distribution, the least favourable of the unimodal ones. It is simulated until 20 draws reach the dip or
+/// 999 are drawn (Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991), with the same draws
+/// each time. Normal values are thus hardly ever called bimodal.
 ///
-/// Where the test rejects, the values are split at the deepest valley of their smoothed density, and each
-/// part is tested in turn. Figures are taken as rounded to the last decimal place of any of them, and count
-/// as spread evenly over their rounding intervals.
+/// If the test rejects, the values are split at the deepest valley of their smoothed density, and each part is tested
+/// in turn. Figures are taken as rounded to the last decimal place of any of them, and count as spread evenly over
+/// their rounding intervals.
 ///
-/// None for no values and unless all are finite; fewer than 5 have one mode.
+/// `None` without values, or if a value is not finite. Fewer than 5 values have one mode.
 pub fn modes<V: Counted>(values: &[V]) -> Option<Modes> {
     median(values)?;
     let mut sorted: Vec<RepeatedValue> = values.iter().map(|it| it.run()).collect();
@@ -93,18 +93,18 @@ fn part(sorted: &[Ties], p: f64, sizes: &mut Vec<usize>) {
     sides.iter().for_each(|side| part(side, test(side).1, sizes));
 }
 
-/// Equal values, spread evenly over the rounding interval of their figure; or a part of them that lies in
-/// one part of the interval.
+/// Equal values, spread evenly over the rounding interval of their figure. It can be a part of them, in one part of
+/// the interval.
 #[derive(Clone, Copy)]
 struct Ties {
     value: f64,
     /// The width of the rounding interval.
     unit: f64,
-    /// How many values are in all of it.
+    /// The number of values in the whole interval.
     all: usize,
-    /// How many of these precede this part.
+    /// The number of these values before this part.
     before: usize,
-    /// How many are in this part.
+    /// The number of values in this part.
     count: usize,
 }
 
@@ -114,7 +114,8 @@ impl Ties {
         self.value + self.unit * ((self.before as f64 + i + 0.5) / self.all as f64 - 0.5)
     }
 
-    /// Their positions, and how many are at each. Of very many, some represent their neighbours.
+    /// Positions, and the number of values at each. If there are very many, some positions represent their
+    /// neighbours.
     fn places(&self) -> impl Iterator<Item = (f64, f64)> {
         let places = self.count.min(MAX_PLACES);
         let each = self.count as f64 / places as f64;
@@ -124,7 +125,7 @@ impl Ties {
         })
     }
 
-    /// How many of them are below `x`.
+    /// The number of these values below `x`.
     fn below(&self, x: f64) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -138,7 +139,7 @@ impl Ties {
     }
 }
 
-/// How many values there are.
+/// The number of values.
 fn size(sorted: &[Ties]) -> usize {
     sorted.iter().map(|ties| ties.count).sum()
 }
@@ -154,7 +155,7 @@ fn nth(sorted: &[Ties], mut place: usize) -> Option<f64> {
     None
 }
 
-/// The values without ties made by rounding: equal ones are spread evenly over their rounding interval.
+/// The values without the ties that rounding made: equal values are spread evenly over their rounding interval.
 fn unrounded(sorted: &[RepeatedValue]) -> Vec<Ties> {
     let unit = resolution(sorted).unwrap_or(0.0);
     let ties = sorted.chunk_by(|a, b| (a.value - b.value).abs() < unit / 2.0);
@@ -171,11 +172,11 @@ fn unrounded(sorted: &[RepeatedValue]) -> Vec<Ties> {
     ties.flat_map(spread).collect()
 }
 
-/// A value, and how many are below it.
+/// A value, and the number of values below it.
 type Point = (f64, f64);
 
-/// The points that determine the distribution of `sorted`: it is a straight line between the first and the
-/// last of equal values, spread or not. The points next to these show where it is vertical.
+/// The points that determine the distribution of `sorted`. It is a straight line between the first and the last of
+/// equal values, whether these are spread or not. Adjacent points show where it is vertical.
 fn points(sorted: &[Ties]) -> Vec<Point> {
     let mut below = 0;
     let of_ties = |ties: &Ties| {
@@ -220,12 +221,12 @@ fn test(sorted: &[Ties]) -> (f64, f64) {
 /// Half of the smallest width that a band around the distribution of `sorted` needs to contain a unimodal
 /// distribution: convex up to the mode, concave beyond.
 ///
-/// The interval that may hold the mode starts as the whole range. It is narrowed to where the greatest
-/// convex minorant of the distribution and its least concave majorant are farthest apart, until the parts
-/// outside need a wider band than that (Hartigan, "Algorithm AS 217", Applied Statistics 34, 1985).
+/// The interval that may have the mode is at first the whole range. It is narrowed to the part where the greatest
+/// convex minorant of the distribution and its least concave majorant are farthest apart, until the parts outside
+/// need a wider band than that distance (Hartigan, "Algorithm AS 217", Applied Statistics 34, 1985).
 fn dip(points: &[Point], n: usize) -> f64 {
     let (mut low, mut high) = (0, points.len().saturating_sub(1));
-    // In counts of values. The band is never narrower than one step of the distribution.
+    // The width is in counts of values. The band is never narrower than one step of the distribution.
     let mut least = 1.0_f64;
     while low < high && points[low].0 < points[high].0 {
         let below = hull(points, low, high, -1.0);
@@ -251,8 +252,8 @@ fn dip(points: &[Point], n: usize) -> f64 {
     least / (2.0 * n as f64)
 }
 
-/// The corners of the convex hull of the points from `low` to `high`: the lower
-/// part for `side` -1, the upper for 1.
+/// The corners of the convex hull of the points from `low` to `high`: its lower part if `side` is -1, its upper part
+/// if `side` is 1.
 fn hull(points: &[Point], low: usize, high: usize, side: f64) -> Vec<usize> {
     let mut corners: Vec<usize> = Vec::new();
     for next in low..=high {
@@ -297,10 +298,9 @@ fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> (f64, usize, 
     at_upper.chain(at_lower).fold((0.0, below[0], above[above.len() - 1]), farther)
 }
 
-/// How many of the values lie below the deepest valley of their density, smoothed with a normal kernel. The
-/// first bandwidth is that for a single normal peak (Silverman, "Density Estimation", 1986, section 3.4);
-/// it is reduced until there is a valley. The depth is measured from the lower of the highest peaks on both
-/// sides.
+/// The number of values below the deepest valley of their density, smoothed with a normal kernel. The first bandwidth
+/// is that for a single normal peak (Silverman, "Density Estimation", 1986, section 3.4); it is reduced until there
+/// is a valley. The depth is measured from the lower of the highest peaks on both sides.
 fn valley(sorted: &[Ties]) -> Option<usize> {
     const POINTS: usize = 256;
     let n = size(sorted);
@@ -329,7 +329,7 @@ fn valley(sorted: &[Ties]) -> Option<usize> {
     None
 }
 
-/// The index at which heights are deepest below the lower of the highest ones on both sides.
+/// The index at which the height is farthest below the lower of the two highest ones, one on each side.
 fn deepest(heights: &[f64]) -> Option<usize> {
     let highest = |highest: &mut f64, &height: &f64| {
         *highest = highest.max(height);

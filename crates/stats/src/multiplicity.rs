@@ -1,7 +1,7 @@
-//! Many tests at once: p-values adjusted so that a level holds for all of them together.
+//! Many tests at once: adjusts p-values so that a level holds for all of them together.
 //!
-//! Every function gives one adjusted p-value for each given one, in the same order, never above 1. Reject
-//! those at or below the level. A p-value that is NaN counts as 1.
+//! Every function returns one adjusted p-value, at most 1, for each given one, in the same order. Those at or below
+//! the level are rejected. A p-value that is NaN counts as 1.
 
 /// Holm's step-down procedure: at level 0.05 the probability of any false rejection is at most
 /// 5 %, however the tests depend on each other. With p-values ascending, `p_i` of `m` becomes
@@ -33,16 +33,15 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The smallest credible p-value of Student's t with so many `units` a side: `2 / 4^units`, which is 3.1 %
-/// for 3, 0.8 % for 4 and 0.2 % for 5.
+/// The smallest credible p-value of Student's t with `units` units a side: `2 / 4^units`, which is 3.1 % for 3, 0.8 %
+/// for 4 and 0.2 % for 5.
 ///
-/// Many tests at once need p-values far below 5 %, and there Student's t holds for normal figures only
-/// (Fan, Hall and Yao, "To how many simultaneous hypothesis tests can normal, Student's t or bootstrap
-/// calibration be applied?", J. American Statistical Association 102, 2007). Figures that have two narrow
-/// modes, or are one of two adjacent whole numbers, have no spread within the sides when one side has all
-/// of one value and the other all of the other. If `q` is the share of one value, this happens in
-/// `2 q^n (1 - q)^n` of cases, at most `2 / 4^n`. The same holds for pairs that all differ alike. Sides of
-/// different sizes separate no more often than two sides of the smaller size.
+/// Many tests at once need p-values far below 5 %, where Student's t holds for normal figures only (Fan, Hall and
+/// Yao, "To how many simultaneous hypothesis tests can normal, Student's t or bootstrap calibration be applied?", J.
+/// American Statistical Association 102, 2007). Figures that have two narrow modes, or are one of two adjacent whole
+/// numbers, have no spread within the sides when one side has all of one value and the other all of the other. If `q`
+/// is the share of one value, this happens in `2 q^n (1 - q)^n` of cases, at most `2 / 4^n`. The same holds for pairs
+/// that all differ alike. Sides of different sizes separate no more often than two sides of the smaller size.
 pub fn least_p(units: usize) -> f64 {
     2.0 * 0.25_f64.powi(i32::try_from(units).unwrap_or(i32::MAX))
 }

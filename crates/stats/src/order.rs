@@ -1,7 +1,7 @@
 //! Order statistics as the rows of mmtests' tables define them: picked values, never interpolated.
 //!
-//! Percentages are of the number of values, so 95 is 95 %. Every function gives None when there
-//! are no values, one of them is not finite, or the percentage does not lie in 0 to 100.
+//! Percentages are of the number of values, so 95 is 95 %. Every function returns `None` if there are no values, if
+//! one of them is not finite, or if the percentage is not in 0 to 100.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use model::{Better, Mean};
 use crate::counted::{at, count, split_at};
 use crate::{Counted, RepeatedValue, Summary};
 
-/// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and
-/// `BHmean` of mmtests. None too where the mean is undefined.
+/// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and `BHmean` of mmtests.
+/// `None` also if the mean is undefined.
 pub fn best_mean<V: Counted>(
     values: &[V],
     better: Better,
@@ -33,9 +33,9 @@ pub fn quartile<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     at(&sorted, (last as f64 * percent / 100.0 + 0.5) as usize)
 }
 
-/// The mean of the smallest `floor (n percent / 100) + 1` of `n` values; of all of them where that share
-/// rounds down to 0 values or the number exceeds `n`. These are the rows `Best95%Mean` and so on that
-/// mmtests printed from 2014 to 2018. It counts one value more than [`best_mean`].
+/// The mean of the smallest `floor (n percent / 100) + 1` of `n` values, or of all of them if that share rounds down
+/// to 0 values or the number exceeds `n`. These are the rows `Best95%Mean` and so on that mmtests printed from 2014
+/// to 2018. It counts one value more than [`best_mean`].
 pub fn smallest_mean<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     match share(count(&sorted), percent)? {
@@ -49,16 +49,16 @@ pub fn median<V: Counted>(values: &[V]) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     let n = count(&sorted);
     let (low, high) = (at(&sorted, (n - 1) / 2)?, at(&sorted, n / 2)?);
-    // Halved first, so that the sum of two large values stays finite.
+    // Values are halved first, so that the sum of two large ones stays finite.
     Some(if low == high { low } else { low / 2.0 + high / 2.0 })
 }
 
-/// The last decimal place of the values, as a power of ten from `1e-9` to `1e6`: the unit to which they may
-/// have been rounded. None where they have more places.
+/// The last decimal place of the values, as a power of ten from `1e-9` to `1e6`: the unit to which they may have been
+/// rounded. `None` if they have more places.
 pub(crate) fn resolution<V: Counted>(values: &[V]) -> Option<f64> {
     let is_multiple = |unit: f64| {
         let off = |x: f64| (x / unit - (x / unit).round()).abs();
-        // Up to 1e9 units, a double's own rounding error is far less than a millionth of one.
+        // Up to 1e9 units, a double's own rounding error is far less than a millionth of a unit.
         values.iter().map(|it| it.value()).all(|x| off(x) < 1e-6 && (x / unit).abs() < 1e9)
     };
     (-9..=6).rev().map(|power| 10f64.powi(power)).find(|&unit| is_multiple(unit))
@@ -77,7 +77,7 @@ fn sorted<V: Counted>(values: &[V], better: Better) -> Option<Vec<RepeatedValue>
     Some(sorted)
 }
 
-/// `percent` of `n`, rounded down. Multiplied before divided: 95 % of 20 is 19, not 18.
+/// `percent` of `n`, rounded down. The product comes before the division, so that 95 % of 20 is 19, not 18.
 fn share(n: usize, percent: f64) -> Option<usize> {
     let in_range = percent.partial_cmp(&0.0)? != Ordering::Less && percent <= 100.0;
     in_range.then(|| (n as f64 * percent / 100.0) as usize)
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(mean(Better::Higher, 25.0, Mean::Amean), 95.0);
         assert_eq!(mean(Better::Higher, 20.0, Mean::Hmean), 2.0 / (1.0 / 100.0 + 1.0 / 90.0));
         assert_eq!(mean(Better::Lower, 1.0, Mean::Gmean), 10.0);
-        // Multiplied before divided: 0.95 * 20 gives exactly 19.
+        // 95 % of 20 is exactly 19.
         let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(best_mean(&twenty, Better::Lower, 95.0, Mean::Amean), Some(10.0));
     }

@@ -4,24 +4,24 @@ use crate::counted::count;
 use crate::order::median;
 use crate::{Counted, RepeatedValue};
 
-/// Above this modified z-score a value is an outlier.
+/// A value with a modified z-score above this is an outlier.
 const LIMIT: f64 = 3.5;
-/// Added to the limit for few values, divided by their number.
+/// This, divided by the number of values, is added to the limit.
 const FEW: f64 = 20.0;
-/// Fewer values have no outliers.
+/// The fewest values that can have outliers.
 const MIN_VALUES: usize = 4;
 
 /// Indices of the outliers among `values`, ascending: those whose modified z-score
 /// `0.6745 |x - median| / MAD` is above 3.5, where `MAD` is the median of `|x - median|` (Iglewicz and
 /// Hoaglin, "How to Detect and Handle Outliers", 1993).
 ///
-/// That limit suits many values: in 21 % of samples of 5 normal values it flags one. So it is raised by
-/// `20 / n`, which leaves 6 % or less of the samples of up to 100 normal values (simulated). Where `MAD` is
-/// 0, as more than half of the values are equal, the score is `|x - median| / (1.2533 m)` with `m` the mean
-/// of `|x - median|`, and the limit is 3.5.
+/// That limit suits many values: in 21 % of samples of 5 normal values it flags one. So it is raised by `20 / n`,
+/// which leaves 6 % or less of the samples of up to 100 normal values (simulated). If `MAD` is 0 because more than
+/// half of the values are equal, the score is `|x - median| / (1.2533 m)` with `m` the mean of `|x - median|`, and
+/// the limit is 3.5.
 ///
-/// Nothing is an outlier among fewer than 4 values, or beside values that are not finite. Outliers should
-/// be shown, not dropped.
+/// There are no outliers among fewer than 4 values, or if a value is not finite. Outliers should be shown, not
+/// dropped.
 pub fn outliers<V: Counted>(values: &[V]) -> Vec<usize> {
     let all = count(values);
     let Some(median) = median(values).filter(|_| all >= MIN_VALUES) else {

@@ -1,4 +1,4 @@
-//! Change points: where a series changes its mean or its spread.
+//! Change points: the places where a series changes its mean or its spread.
 
 use crate::Summary;
 use crate::order::resolution;
@@ -14,7 +14,7 @@ use crate::order::resolution;
 /// 2017); one of 4 reports likely changes. A variance is at least that of rounding to the last decimal
 /// place of the values, so that a run of equal ones is not a segment.
 ///
-/// Empty where nothing changes, and unless all values are finite. A `min_segment` below 2 counts as 2.
+/// Empty if nothing changes, or if a value is not finite. A `min_segment` below 2 counts as 2.
 pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
     let min_segment = min_segment.max(2);
     let (Some(cost), n) = (Cost::of(values), values.len()) else { return Vec::new() };
@@ -36,7 +36,7 @@ pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
                 best[end] = (total, start);
             }
         }
-        // If a new segment may as well start here, the old start is never better for a later end. The new
+        // If a new segment that starts here costs no more, the old start is never better for a later end. The new
         // segment is long enough only `min_segment` values later.
         for candidate in &mut candidates {
             let start = candidate.start;
@@ -58,7 +58,7 @@ pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
 /// A candidate start of the last segment.
 struct Candidate {
     start: usize,
-    /// It is a candidate for ends before this.
+    /// It is a candidate for ends before this one.
     until: usize,
 }
 
@@ -70,7 +70,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// None for fewer than 2 values, and unless all are finite.
+    /// `None` for fewer than 2 values, or if one is not finite.
     fn of(values: &[f64]) -> Option<Self> {
         let Summary { amean, stddev, .. } = Summary::of(values)?;
         let sums = values.iter().scan((0.0, 0.0), |(sum, squares), x| {
@@ -85,9 +85,9 @@ impl Cost {
         Some(Self { sums, least_variance })
     }
 
-    /// Cost of the values from `start` to `end`: `n (ln v + s / v)`, with their variance `s` about their
-    /// mean, and `v` the larger of `s` and the least variance. As a maximised likelihood it never grows
-    /// when a segment is split, on which pruning relies.
+    /// Cost of the values from `start` to `end`: `n (ln v + s / v)`, with their variance `s` about their mean, and
+    /// `v` the larger of `s` and the least variance. It is a maximised likelihood, so it never grows when a segment
+    /// is split. Pruning relies on this.
     fn of_segment(&self, start: usize, end: usize) -> f64 {
         let ((sum, squares), (sum_before, squares_before)) = (self.sums[end], self.sums[start]);
         let n = (end - start) as f64;

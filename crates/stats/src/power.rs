@@ -1,17 +1,17 @@
-//! Power: how many units a comparison needs, and which difference a number of units can show.
+//! Power: the number of units that a comparison needs, and the difference that a number of units can show.
 //!
-//! A unit is whatever is independent and gives one figure. Its figures may be the logarithms from which
-//! [`RatioTest`](crate::RatioTest) makes a ratio: then `sd` is near to the relative standard deviation of
-//! the figures, and a margin of 2 % is an effect of `ln 1.02`. All of this assumes normal figures of equal
-//! spread on both sides, and Student's t.
+//! A unit is anything independent that gives one figure. Its figures may be the logarithms from which
+//! [`RatioTest`](crate::RatioTest) makes a ratio: then `sd` is near to the relative standard deviation of the
+//! figures, and a margin of 2 % is an effect of `ln 1.02`. All of this assumes normal figures of equal spread on both
+//! sides, and Student's t.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::ln_gamma;
 
-/// The most units that are considered.
+/// The largest number of units that is considered.
 const MAX_UNITS: usize = 1 << 20;
 
-/// How the figures of the two sides are related.
+/// The relation between the figures of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
     /// Each unit, such as a block, gives a figure of each side: `sd` is that of the units' differences, and
@@ -37,23 +37,22 @@ impl Design {
 /// the noncentral t-distribution", Technometrics 10, 1968; what R's `power.t.test` computes with
 /// `strict = TRUE`).
 ///
-/// None for fewer than 2 units, an `sd` that is negative, an effect that is not above 0, and an
-/// `alpha` outside 0 to 1.
+/// `None` for fewer than 2 units, an `sd` that is negative, an effect that is not above 0, or an `alpha` outside 0 to
+/// 1.
 pub fn power(design: Design, n: usize, sd: f64, effect: f64, alpha: f64) -> Option<f64> {
     let (df, noncentrality) = known(design, n, sd, effect, alpha)?;
     Some(tails(df, critical(df, alpha / 2.0), noncentrality))
 }
 
-/// The least number of units, for each side or of pairs, that shows a true difference `effect` with
-/// probability `power` at level `alpha`, two-sided. None where [`power`] is none for 2 units, for a `power`
-/// outside 0 to 1, and where a million units do not suffice.
+/// The least number of units, for each side or of pairs, that shows a true difference `effect` with probability
+/// `power` at level `alpha`, two-sided. `None` if [`power`] is `None` for 2 units, for a `power` outside 0 to 1, or
+/// if a million units do not suffice.
 pub fn required(design: Design, sd: f64, effect: f64, alpha: f64, power: f64) -> Option<usize> {
     least_units(power, |n| self::power(design, n, sd, effect, alpha))
 }
 
-/// The smallest true difference that `n` units show with probability `power` at level `alpha`,
-/// two-sided. None for fewer than 2 units, an `sd` that is negative or not finite, and unless
-/// `0 < alpha < power < 1`.
+/// The smallest true difference that `n` units show with probability `power` at level `alpha`, two-sided. `None` for
+/// fewer than 2 units, an `sd` that is negative or not finite, or unless `0 < alpha < power < 1`.
 pub fn detectable(design: Design, n: usize, sd: f64, alpha: f64, power: f64) -> Option<f64> {
     let (df, _) = known(design, n, sd, 1.0, alpha)?;
     if !(alpha < power && power < 1.0) {

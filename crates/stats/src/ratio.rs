@@ -2,11 +2,11 @@
 
 use crate::student::Estimate;
 
-/// Fewer pairs, or figures a side, than this are not tested: two figures of a bimodal distribution are too
-/// often close to each other (with 2 pairs, a 95 % interval held the true value in 88 % of cases).
+/// The fewest pairs, or figures a side, that are tested. Two figures of a bimodal distribution are too often close to
+/// each other: with 2 pairs, a 95 % interval held the true value in 88 % of cases.
 const MIN_FIGURES: usize = 3;
 
-/// A ratio, and the bounds of its confidence interval. All above 0; 1 means no change.
+/// A ratio, and the bounds of its confidence interval. All are above 0; 1 means no change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
     /// The ratio of geometric means.
@@ -21,14 +21,14 @@ pub struct RatioInterval {
 /// bound, equivalence. It is Student's t on logarithms, so that a ratio and its inverse are treated alike
 /// and factors common to both sides cancel.
 ///
-/// Each figure must represent everything that is not independent, such as the mean of the values of one
-/// unit (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+/// Figures must be independent. Values that are not, such as those of one unit, must be one figure, such as their
+/// mean (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioTest {
     /// The ratio of the second to the first geometric mean; for pairs, the geometric mean of their ratios.
     /// Above 0.
     pub ratio: f64,
-    /// How often a ratio would be this far or farther from 1 if the true one were 1. Two-sided.
+    /// The probability of a ratio this far or farther from 1 if the true one is 1. Two-sided.
     pub p_difference: f64,
     /// Standard error of the ratio's logarithm: 0.01 is about 1 % of the ratio.
     pub se: f64,
@@ -37,9 +37,9 @@ pub struct RatioTest {
 }
 
 impl RatioTest {
-    /// For pairs: what both figures of a pair share cancels, so pair what was measured together. The
-    /// logarithms of the pairs' ratios are tested by [`Estimate::of_mean`]. None for fewer than 3 pairs,
-    /// and unless every figure is finite and above 0.
+    /// Tests pairs. Influences that both figures of a pair share cancel, so figures that were measured together
+    /// should be pairs. The logarithms of the pairs' ratios are tested by [`Estimate::of_mean`]. `None` for fewer
+    /// than 3 pairs, or unless every figure is finite and above 0.
     pub fn paired(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithms: Vec<f64> =
             pairs.iter().map(|&(first, second)| second.ln() - first.ln()).collect();
@@ -47,9 +47,9 @@ impl RatioTest {
         enough.then(|| Estimate::of_mean(&logarithms)).flatten().map(Self::of)
     }
 
-    /// For two independent samples, `new` to `base`: their logarithms are tested by
-    /// [`Estimate::of_difference`] (Welch). That is approximate: of 95 % intervals, 94 to 96.5 % hold the
-    /// true value. None for fewer than 3 figures a side, and unless every figure is finite and above 0.
+    /// Tests two independent samples, `new` against `base`. Their logarithms are tested by
+    /// [`Estimate::of_difference`] (Welch). This is approximate: of 95 % intervals, 94 to 96.5 % hold the true value.
+    /// `None` for fewer than 3 figures a side, or unless every figure is finite and above 0.
     pub fn unpaired(base: &[f64], new: &[f64]) -> Option<Self> {
         let [a, b] = [base, new].map(|x| x.iter().map(|x| x.ln()).collect::<Vec<f64>>());
         let enough = a.len().min(b.len()) >= MIN_FIGURES;
@@ -78,13 +78,13 @@ impl RatioTest {
         RatioInterval { ratio, low: ratio * (-reach).exp(), high: ratio * reach.exp() }
     }
 
-    /// How often a ratio would be this high or higher if the true one were `bound`, which is above
-    /// 0: small where the true ratio lies above it. One-sided.
+    /// The probability of a ratio this high or higher if the true one is `bound`, which must be above 0. It is small
+    /// if the true ratio is above `bound`. One-sided.
     pub fn p_above(&self, bound: f64) -> f64 {
         self.over(bound).p_above(0.0)
     }
 
-    /// How often a ratio would be this low or lower if the true one were `bound`. One-sided.
+    /// The probability of a ratio this low or lower if the true one is `bound`. One-sided.
     pub fn p_below(&self, bound: f64) -> f64 {
         self.over(bound).p_below(0.0)
     }
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use crate::simulate::{assert_near, normal};
 
-    /// First and second figures, the confidence, and what SciPy 1.10.1 makes of them:
-    /// `d = numpy.log(second / first)`, `numpy.exp(d.mean())`, and `numpy.exp` of both ends of
-    /// `scipy.stats.ttest_1samp(d, 0).confidence_interval(confidence)`.
+    /// First and second figures, the confidence, and SciPy 1.10.1's results: `d = numpy.log(second / first)`,
+    /// `numpy.exp(d.mean())`, and `numpy.exp` of both ends of `scipy.stats.ttest_1samp(d,
+    /// 0).confidence_interval(confidence)`.
     #[expect(clippy::type_complexity, reason = "a table")]
     const REFERENCE: [(&[f64], &[f64], f64, [f64; 3]); 6] = [
         (THREE[0], THREE[1], 0.95, [0.7930761688173193, 0.6802134598716002, 0.9246653391196994]),

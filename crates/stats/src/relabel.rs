@@ -1,24 +1,24 @@
-//! Permutation test of many figures of the same two samples: which of them differ by more than relabelling
-//! explains. If the samples do not differ, the assignment of values to sides is arbitrary. The differences
-//! under other assignments then show what chance produces in these very figures, whatever their
-//! distributions and dependence (Tusher, Tibshirani and Chu, "Significance analysis of microarrays applied
-//! to the ionizing radiation response", PNAS 98, 2001).
+//! Permutation test of many figures of the same two samples. It finds those that differ by more than relabelling
+//! explains. If the samples do not differ, the assignment of values to sides is arbitrary. The differences under
+//! other assignments then show the differences that chance causes in these very figures, whatever their distributions
+//! and dependence (Tusher, Tibshirani and Chu, "Significance analysis of microarrays applied to the ionizing
+//! radiation response", PNAS 98, 2001).
 
 use fastrand::Rng;
 
-/// A floor is at most this many standard errors.
+/// The largest floor in standard errors, for a difference that does not exceed its floor.
 const USUAL: f64 = 5.0;
-/// Up to this many labellings all are tried; otherwise this many are drawn at random.
+/// The largest number of labellings that are tried. If there are more, this number is drawn at random.
 const MOST: usize = 500;
 
 /// The floor of each figure's difference of means. Of the differences above their floors, at most
 /// the share `rate` is expected to be chance. Each figure has the values of the two samples, in
 /// the same order in every figure.
 ///
-/// Differences are measured in standard errors. As many figures as possible are above their floors, such
-/// that the mean number of figures that differ as much, over all labellings, is at most `rate` times their
-/// number under the true labelling. The true labelling is itself counted, so that `rate` holds with few
-/// values too: with fewer than `1 / rate` labellings nothing is above its floor.
+/// Differences are measured in standard errors. As many figures as possible are above their floors, on the condition
+/// that the mean number of figures that differ as much, over all labellings, is at most `rate` times their number
+/// under the true labelling. The true labelling is one of those counted, so that `rate` holds with few values too:
+/// with fewer than `1 / rate` labellings no figure is above its floor.
 ///
 /// `of_one_unit` requires that all figures have the same unit. The standard error that nine tenths of the
 /// figures do not exceed is then added to each (the paper's `s_0`); otherwise figures with zero standard
@@ -30,12 +30,12 @@ pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floo
     let labellings = labellings(base, base + new);
     let figures: Vec<Figure> = figures.iter().map(Figure::of).collect();
     let mut errors: Vec<f64> =
-        figures.iter().map(|it| it.apart(&labellings[0], 0.0).error).collect();
+        figures.iter().map(|it| it.distance(&labellings[0], 0.0).error).collect();
     errors.sort_by(f64::total_cmp);
     let added = if of_one_unit { errors[(errors.len() - 1) * 9 / 10] } else { 0.0 };
-    let own: Vec<Apart> = figures.iter().map(|it| it.apart(&labellings[0], added)).collect();
+    let own: Vec<Distance> = figures.iter().map(|it| it.distance(&labellings[0], added)).collect();
     let threshold = threshold(&figures, &own, &labellings, (rate, added));
-    let floor = |apart: &Apart| Floor { distance: apart.distance, floor: apart.floor(threshold) };
+    let floor = |it: &Distance| Floor { distance: it.value, floor: it.floor(threshold) };
     own.iter().map(floor).collect()
 }
 
@@ -50,12 +50,12 @@ impl Figure {
     }
 
     /// The distance of the sides under these labels.
-    fn apart(&self, labels: &[bool], added: f64) -> Apart {
+    fn distance(&self, labels: &[bool], added: f64) -> Distance {
         let [a, b] = [false, true].map(|wanted| {
             let own = self.0.iter().filter(move |(_, place)| labels[*place] == wanted);
             moments(own.map(|(value, _)| value))
         });
-        Apart { distance: (b.0 - a.0).abs(), error: added + (a.1 + b.1).sqrt() }
+        Distance { value: (b.0 - a.0).abs(), error: added + (a.1 + b.1).sqrt() }
     }
 }
 
@@ -70,24 +70,24 @@ pub struct Floor {
 
 /// The distance of two means, and its standard error, `sqrt (s_a^2 / n_a + s_b^2 / n_b)`, plus the added
 /// error.
-struct Apart {
-    distance: f64,
+struct Distance {
+    value: f64,
     error: f64,
 }
 
-impl Apart {
-    /// In standard errors; infinite if the error is 0.
+impl Distance {
+    /// The distance in standard errors; infinite if the error is 0.
     fn in_errors(&self) -> f64 {
-        if self.distance == 0.0 { 0.0 } else { self.distance / self.error }
+        if self.value == 0.0 { 0.0 } else { self.value / self.error }
     }
 
-    /// What the distance has to exceed to be above `threshold` standard errors.
+    /// The distance that must be exceeded to be above `threshold` standard errors.
     fn floor(&self, threshold: f64) -> f64 {
         match self.in_errors() > threshold {
             true if self.error == 0.0 => 0.0,
             true => threshold * self.error,
-            // Nothing is beyond an infinite threshold.
-            false => self.distance.max(threshold.min(USUAL) * self.error),
+            // No distance is beyond an infinite threshold.
+            false => self.value.max(threshold.min(USUAL) * self.error),
         }
     }
 }
@@ -102,21 +102,21 @@ fn moments<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> (f64, f64) {
     (first + mean, squares / (n - 1.0).max(1.0) / n)
 }
 
-/// The threshold that keeps the rate: figures not listed do not exceed it, nor do more of the labellings'
-/// distances than allowed. Equal distances are listed together or not at all.
+/// The threshold that keeps the rate. Figures that are not listed do not exceed it, and at most the allowed number of
+/// the labellings' distances does. Equal distances are listed together or not at all.
 fn threshold(
     figures: &[Figure],
-    own: &[Apart],
+    own: &[Distance],
     labellings: &[Vec<bool>],
     (rate, added): (f64, f64),
 ) -> f64 {
     let of_all = |labels: &Vec<bool>| {
-        let apart = figures.iter().map(|figure| figure.apart(labels, added).in_errors());
-        apart.collect::<Vec<f64>>()
+        let distances = figures.iter().map(|figure| figure.distance(labels, added).in_errors());
+        distances.collect::<Vec<f64>>()
     };
     let mut drawn: Vec<f64> = labellings.iter().flat_map(of_all).collect();
     let descending = |values: &mut Vec<f64>| values.sort_by(|a, b| b.total_cmp(a));
-    let mut own: Vec<f64> = own.iter().map(Apart::in_errors).collect();
+    let mut own: Vec<f64> = own.iter().map(Distance::in_errors).collect();
     descending(&mut own);
     descending(&mut drawn);
     // Sums of the same values in another order may differ in the last digit.
@@ -130,8 +130,8 @@ fn threshold(
     largest(&own, listed).max(largest(&drawn, allowed(listed.max(1))))
 }
 
-/// Ways to split `count` values in two, with `base` of them on the first side: the true one first, and only
-/// one of two mirror images.
+/// Ways to split `count` values in two, with `base` of them on the first side. The true one is first. Of two mirror
+/// images there is only one.
 fn labellings(base: usize, count: usize) -> Vec<Vec<bool>> {
     let own: Vec<bool> = (0..count).map(|place| place >= base).collect();
     let is_even = 2 * base == count;

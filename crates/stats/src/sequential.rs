@@ -1,5 +1,5 @@
-//! Sequential testing of data that still come in: when to look, and how much of the error each look may
-//! spend, so that one may stop at any look.
+//! Sequential testing of data that still come in: the times of looks, and the share of the error that each look may
+//! spend, so that a run may stop at any look.
 //!
 //! Repeated looks that stop at the first difference find one in the end, even where there is none (P.
 //! Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests on accumulating data", Journal of
@@ -8,10 +8,9 @@
 //! boundaries for clinical trials", Biometrika 70, 1983). With `n` units, `n² / (n² + 12²)` of it is spent:
 //! half by 12 units, and never all of it, so that units can always be added.
 //!
-//! Each look may err as often as its own share says, and errors add up to at most their sum (Bonferroni).
-//! Lan and DeMets are less conservative: they use the correlation of successive looks, which for few units
-//! is known for normal figures only. `bench/stats-calibration` prints the cost, and that errors stay below
-//! the nominal rate.
+//! Each look may err as often as its share says, and the total error is at most the sum of these (Bonferroni). Lan
+//! and DeMets are less conservative: they use the correlation of successive looks, which for few units is known for
+//! normal figures only. `bench/stats-calibration` prints the cost, and that errors stay below the nominal rate.
 
 /// Units at the first look. With 3, bimodal figures are too often all in the same mode: in 3 % of cases
 /// each of the pairs of 3 units differs the same way.
@@ -26,7 +25,7 @@ pub struct Look {
     pub number: u32,
     /// The number of units at this look.
     pub units: u32,
-    /// Its share of the error that is allowed in all, 0 to 1.
+    /// Its share of the total error that is allowed, 0 to 1.
     pub share: f64,
 }
 
@@ -42,7 +41,7 @@ pub fn looks() -> impl Iterator<Item = Look> {
     })
 }
 
-/// The last look at or before this number of units; none before the first.
+/// The last look at or before this number of units; `None` before the first.
 pub fn last_look(units: u32) -> Option<Look> {
     looks().take_while(|look| look.units <= units).last()
 }

@@ -1,4 +1,4 @@
-//! Figures with a known distribution, and the comparison with those of other programs, for tests.
+//! For tests: figures with a known distribution, and a comparison with the results of other programs.
 
 /// Checks figures against those that another program printed, to this relative error.
 pub fn assert_near(found: &[f64], printed: &str, error: f64) {

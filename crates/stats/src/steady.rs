@@ -5,29 +5,29 @@ use std::cmp::Ordering;
 
 use crate::{Estimate, Summary, pelt};
 
-/// Fewer values are not examined.
+/// The fewest values that are examined.
 const MIN_VALUES: usize = 20;
-/// Values to each side with which a possible outlier is compared.
+/// Number of values on each side with which a possible outlier is compared.
 const REACH: usize = 100;
-/// An outlier lies this many spans between the 10th and the 90th percentile from the median.
+/// An outlier is farther from the median than this number of spans between the 10th and the 90th percentile.
 const FAR: f64 = 3.0;
-/// Longer runs of outliers belong to the series.
+/// The longest run of outliers. Longer runs belong to the series.
 const MAX_RUN: usize = 2;
 /// The penalty of a change, times `ln n`.
 const PENALTY: f64 = 8.0;
 const MIN_SEGMENT: usize = 3;
-/// Longer series are replaced by the means of at most this many stretches.
+/// The largest number of values. Longer series are replaced by the means of at most this number of stretches.
 const MAX_STRETCHES: usize = 1500;
-/// Means that differ by less, relative to the later one, count as equal.
+/// Means that differ by less than this share of the later one count as equal.
 const DELTA: f64 = 0.001;
-/// So do means that differ by less than this many standard errors.
+/// Means that differ by less than this number of standard errors count as equal.
 const ERRORS: f64 = 3.0;
-/// The fewest values in which a drift is looked for.
+/// The fewest values in which a drift is sought.
 const MIN_DRIFT: usize = 15;
-/// The steady state must hold for the last quarter of the series.
+/// The steady state must hold for the series' last part of this fraction, a quarter.
 const TAIL: usize = 4;
 
-/// Whether and how a series becomes steady.
+/// The way in which a series becomes steady, if it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steady {
     /// It is steady from the start.
@@ -46,14 +46,14 @@ pub enum Steady {
     None,
 }
 
-/// Finds the steady state of a series in which lower is better, such as the times of iterations; give rates
-/// with their signs changed. None for fewer than 20 values, and unless all are finite.
+/// Finds the steady state of a series in which lower is better, such as the times of iterations. Rates must be given
+/// with their signs changed. `None` for fewer than 20 values, or if a value is not finite.
 ///
-/// After Barrett and others ("Virtual machine warmup blows hot and cold", OOPSLA 2017): outliers are left
-/// out, the rest is cut into segments of equal mean and variance by [`pelt()`], and segments before the
-/// last that are as high as it belong to the steady state. An outlier is farther from the median of the 200
-/// values around it than three times the span between their 10th and 90th percentiles. Three in a row are
-/// not outliers, nor are those at the start, which form a segment of their own.
+/// The method is that of Barrett and others ("Virtual machine warmup blows hot and cold", OOPSLA 2017). Outliers are
+/// left out, and [`pelt()`] cuts the rest into segments of equal mean and variance. The last segment, and the
+/// segments right before it that are as high, are the steady state. An outlier is farther from the median of the 200
+/// values around it than three times the span between their 10th and 90th percentiles. Three in a row are not
+/// outliers, nor are those at the start, which form a segment of their own.
 ///
 /// Their method is for 2000 iterations of about a second. The differences make it suit 20 to 10000 values
 /// of any unit. Segments are equally high if their means differ by less than 0.1 % or 3 standard errors.
@@ -126,8 +126,8 @@ fn is_equal(segment: &[f64], last: &[f64]) -> bool {
     (a - b).abs() <= (DELTA * b.abs()).max(ERRORS * error)
 }
 
-/// Whether a straight line explains more than half of the variance: a drift too slow for segments to show.
-/// Of series of 15 independent values, 3 in 1000 do so.
+/// Whether a straight line explains more than half of the variance, which is a drift too slow for segments to show.
+/// This is so in 3 of 1000 series of 15 independent values.
 fn is_drifting(values: &[f64]) -> bool {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let level = values.iter().sum::<f64>() / values.len() as f64;
@@ -158,7 +158,7 @@ pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
     (1.0 + r) / (1.0 - r)
 }
 
-/// Which values are outliers among those around them.
+/// For each value, whether it is an outlier among the values around it.
 fn outliers(values: &[f64]) -> Vec<bool> {
     // The values around each, sorted. Each step adds one and removes one.
     let mut around: Vec<f64> = values.iter().take(REACH).copied().collect();
@@ -230,7 +230,7 @@ mod tests {
     fn outliers_are_far_from_the_values_around_them() {
         let mut normal = normal(13);
         for n in [0, 1, 20, 100, 101, 102, 201, 202, 700] {
-            // Rounded, so that some are equal.
+            // Values are rounded, so that some are equal.
             let values: Vec<f64> = (0..n).map(|_| normal().powi(5).round()).collect();
             let is_far = |at: usize| {
                 let mut around = values[at.saturating_sub(100)..n.min(at + 101)].to_vec();

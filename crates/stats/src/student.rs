@@ -17,35 +17,33 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of independent values: its standard error is `s / sqrt n` with `n - 1` degrees of
-    /// freedom (Student, "The probable error of a mean", Biometrika 6, 1908). None for fewer than
-    /// 2 values, and unless all are finite.
+    /// The mean of independent values. Its standard error is `s / sqrt n` with `n - 1` degrees of freedom (Student,
+    /// "The probable error of a mean", Biometrika 6, 1908). `None` for fewer than 2 values, or if one is not finite.
     pub fn of_mean(values: &[f64]) -> Option<Self> {
         let Summary { amean, stddev, .. } = Summary::of(values)?;
         let n = values.len() as f64;
         Some(Self { value: amean, se: stddev? / n.sqrt(), df: n - 1.0 })
     }
 
-    /// How far the mean of `b` lies above that of `a`, independent samples whose spreads may
-    /// differ: with `u = s_a^2 / n_a` and `v = s_b^2 / n_b` the standard error is `sqrt (u + v)`,
-    /// the degrees of freedom are `(u + v)^2 / (u^2 / (n_a - 1) + v^2 / (n_b - 1))` (Welch, "The
-    /// generalization of Student's problem", Biometrika 34, 1947), and `n_a + n_b - 2` where
-    /// neither has any spread. None for fewer than 2 values a side, and unless all are finite.
+    /// The mean of `b` minus that of `a`, for independent samples whose spreads may differ. With `u = s_a^2 / n_a`
+    /// and `v = s_b^2 / n_b` the standard error is `sqrt (u + v)`, the degrees of freedom are `(u + v)^2 / (u^2 /
+    /// (n_a - 1) + v^2 / (n_b - 1))` (Welch, "The generalization of Student's problem", Biometrika 34, 1947), and
+    /// `n_a + n_b - 2` if neither has any spread. `None` for fewer than 2 values a side, or if one is not finite.
     pub fn of_difference(a: &[f64], b: &[f64]) -> Option<Self> {
         Self::of_contrast(&[(-1.0, a), (1.0, b)])
     }
 
-    /// The sum of the means of independent samples, each multiplied by its weight ([`Self::sum`]). None for
-    /// fewer than 2 values a sample, and unless all are finite.
+    /// The sum of the means of independent samples, each multiplied by its weight ([`Self::sum`]). `None` for fewer
+    /// than 2 values a sample, or if one is not finite.
     pub fn of_contrast(samples: &[(f64, &[f64])]) -> Option<Self> {
         let means = samples.iter().map(|(weight, values)| Some((*weight, Self::of_mean(values)?)));
         Some(Self::sum(&means.collect::<Option<Vec<_>>>()?))
     }
 
-    /// The sum of independent estimates, each multiplied by its weight, where spreads may differ: with
-    /// `u = w^2 se^2` of each the standard error is `sqrt (sum of u)`, the degrees of freedom are
-    /// `(sum of u)^2 / (sum of u^2 / df)` (Satterthwaite, "An approximate distribution of estimates of
-    /// variance components", Biometrics Bulletin 2, 1946), and the sum of all where none has any spread.
+    /// The sum of independent estimates, each multiplied by its weight, whose spreads may differ. With `u = w^2 se^2`
+    /// of each the standard error is `sqrt (sum of u)`, the degrees of freedom are `(sum of u)^2 / (sum of u^2 / df)`
+    /// (Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2,
+    /// 1946), and the sum of all `df` if none has any spread.
     pub fn sum(parts: &[(f64, Self)]) -> Self {
         let value = parts.iter().map(|(weight, it)| weight * it.value).sum();
         let se = parts.iter().map(|(weight, it)| weight.abs() * it.se).fold(0.0, f64::hypot);
@@ -65,7 +63,7 @@ impl Estimate {
     ///
     /// Unless `confidence` lies in 0 to 1.
     pub fn reach(&self, confidence: f64) -> f64 {
-        // By the lower tail, which has more precision for a confidence near 1.
+        // The lower tail has more precision for a confidence near 1.
         if self.se == 0.0 { 0.0 } else { -self.t().inverse_cdf((1.0 - confidence) / 2.0) * self.se }
     }
 
@@ -79,19 +77,19 @@ impl Estimate {
         (self.value - reach, self.value + reach)
     }
 
-    /// How often an estimate would be this high or higher if the true figure were `bound`: small
-    /// where the true figure lies above it. One-sided.
+    /// The probability of an estimate this high or higher if the true figure is `bound`. It is small if the true
+    /// figure is above `bound`. One-sided.
     pub fn p_above(&self, bound: f64) -> f64 {
         self.p_of((self.value - bound) / self.se)
     }
 
-    /// How often an estimate would be this low or lower if the true figure were `bound`. One-sided.
+    /// The probability of an estimate this low or lower if the true figure is `bound`. One-sided.
     pub fn p_below(&self, bound: f64) -> f64 {
         self.p_of((bound - self.value) / self.se)
     }
 
-    /// How often an estimate would be this far or farther from `bound`, to either side, if that
-    /// were the true figure.
+    /// The probability of an estimate this far or farther from `bound`, on either side, if `bound` is the true
+    /// figure.
     pub fn p_apart(&self, bound: f64) -> f64 {
         (2.0 * self.p_of(((self.value - bound) / self.se).abs())).min(1.0)
     }
@@ -109,7 +107,7 @@ impl Estimate {
 /// Welch's test of two independent samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
-    /// How far the mean of the second lies above that of the first, in the values' unit.
+    /// The mean of the second sample minus that of the first, in the values' unit.
     pub difference: f64,
     /// Standard error of the difference.
     pub se: f64,
@@ -117,7 +115,7 @@ pub struct Welch {
     pub t: f64,
     /// Welch's degrees of freedom.
     pub df: f64,
-    /// How often means would be this far or farther apart if both were the same. Two-sided.
+    /// The probability of means this far or farther apart if both are the same. Two-sided.
     pub p: f64,
 }
 
@@ -133,8 +131,8 @@ impl Welch {
     }
 }
 
-/// Compares the means of two independent samples whose spreads may differ; see
-/// [`Estimate::of_difference`]. None for fewer than 2 values a side, and unless all are finite.
+/// Compares the means of two independent samples whose spreads may differ; see [`Estimate::of_difference`]. `None`
+/// for fewer than 2 values a side, or if one is not finite.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     let estimate = Estimate::of_difference(a, b)?;
     let Estimate { value: difference, se, df } = estimate;
@@ -147,9 +145,8 @@ mod tests {
     use super::*;
     use crate::simulate::assert_near;
 
-    /// Two samples and what SciPy 1.17.1 makes of them with
-    /// `r = scipy.stats.ttest_ind(b, a, equal_var=False)`: the difference of `numpy.mean`,
-    /// `r.statistic`, `r.df`, `r.pvalue` and both ends of `r.confidence_interval(0.99)`.
+    /// Two samples, and SciPy 1.17.1's results with `r = scipy.stats.ttest_ind(b, a, equal_var=False)`: the
+    /// difference of `numpy.mean`, `r.statistic`, `r.df`, `r.pvalue` and both ends of `r.confidence_interval(0.99)`.
     const REFERENCE: [(&[f64], &[f64], &str); 3] = [
         (
             &[755.96, 833.63, 558.84, 382.22, 395.45],

@@ -6,33 +6,31 @@ use crate::counted::count;
 /// Number, extremes, means and spread of some values, all in the values' own unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
-    /// The smallest.
+    /// The smallest value.
     pub min: f64,
-    /// The largest.
+    /// The largest value.
     pub max: f64,
     /// Arithmetic mean: `sum x / n`.
     pub amean: f64,
-    /// Harmonic mean: `n / sum (1 / x)`. None unless every value is above 0.
+    /// Harmonic mean: `n / sum (1 / x)`. `None` unless every value is above 0.
     pub hmean: Option<f64>,
-    /// Geometric mean: `exp (sum ln x / n)`. None unless every value is above 0.
+    /// Geometric mean: `exp (sum ln x / n)`. `None` unless every value is above 0.
     pub gmean: Option<f64>,
-    /// Sample standard deviation: `sqrt (sum (x - amean)^2 / (n - 1))`. None for a single value.
+    /// Sample standard deviation: `sqrt (sum (x - amean)^2 / (n - 1))`. `None` for a single value.
     pub stddev: Option<f64>,
-    /// Coefficient of variation in percent: `100 stddev / amean`. None for a single value and
-    /// for a mean of 0.
+    /// Coefficient of variation in percent: `100 stddev / amean`. `None` for a single value, and for a mean of 0.
     pub coeffvar: Option<f64>,
-    /// Standard deviation about the harmonic mean, by the delta method:
-    /// `sqrt (hmean^4 sum (1 / x - 1 / hmean)^2 / n)`, the row `HStddev` of mmtests (`Stat.pm`).
-    /// None for a single value and where there is no harmonic mean.
+    /// Standard deviation about the harmonic mean, by the delta method: `sqrt (hmean^4 sum (1 / x - 1 / hmean)^2 /
+    /// n)`, the row `HStddev` of mmtests (`Stat.pm`). `None` for a single value, and without a harmonic mean.
     pub hstddev: Option<f64>,
-    /// `100 hstddev / hmean`, in percent. None where there is no `hstddev`.
+    /// `100 hstddev / hmean`, in percent. `None` without `hstddev`.
     pub hcoeffvar: Option<f64>,
 }
 
 impl Summary {
-    /// Summarises `values`. None when there are none, or one of them is not finite.
+    /// Summarises `values`. `None` if there are none, or if one is not finite.
     pub fn of<V: Counted>(values: &[V]) -> Option<Self> {
         let each = || values.iter().map(|it| it.value());
         if values.is_empty() || each().any(|x| !x.is_finite()) {
@@ -73,10 +71,9 @@ mod tests {
     use super::*;
     use crate::simulate::assert_near;
 
-    /// Values and what NumPy 2.4.6 and SciPy 1.17.1 say of them: `numpy.mean(x)`,
-    /// `scipy.stats.hmean(x)`, `scipy.stats.gmean(x)`, `numpy.std(x, ddof=1)`,
-    /// `100 * scipy.stats.variation(x, ddof=1)`; `numpy.std(r) / numpy.mean(r)**2` and
-    /// `100 * numpy.std(r) / numpy.mean(r)` with `r = 1 / x`.
+    /// Values, and the results of NumPy 2.4.6 and SciPy 1.17.1: `numpy.mean(x)`, `scipy.stats.hmean(x)`,
+    /// `scipy.stats.gmean(x)`, `numpy.std(x, ddof=1)`, `100 * scipy.stats.variation(x, ddof=1)`; `numpy.std(r) /
+    /// numpy.mean(r)**2` and `100 * numpy.std(r) / numpy.mean(r)` with `r = 1 / x`.
     const REFERENCE: [(&[f64], &str); 2] = [
         (
             &[755.96, 833.63, 558.84, 382.22, 395.45],

@@ -1,12 +1,11 @@
-//! Trends: whether figures drift.
+//! Trends: the drift of figures.
 
 use crate::Estimate;
 
-/// The slope of the least-squares line through `points`, x and y:
-/// `sum (x - mean x) (y - mean y) / sum (x - mean x)^2`. With `s^2` the sum of squared residuals over
-/// `n - 2`, its standard error is `s / sqrt (sum (x - mean x)^2)`, with `n - 2` degrees of freedom
-/// (Student's t, if the residuals are independent and normal). None for fewer than 3 points or 2 distinct
-/// x, and unless all are finite.
+/// The slope of the least-squares line through `points`, x and y: `sum (x - mean x) (y - mean y) / sum (x - mean
+/// x)^2`. With `s^2` the sum of squared residuals over `n - 2`, its standard error is `s / sqrt (sum (x - mean
+/// x)^2)`, with `n - 2` degrees of freedom (Student's t, if the residuals are independent and normal). `None` for
+/// fewer than 3 points or 2 distinct x, or if one is not finite.
 pub fn trend(points: &[(f64, f64)]) -> Option<Estimate> {
     let n = points.len() as f64;
     if points.len() < 3 || points.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {

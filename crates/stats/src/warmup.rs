@@ -1,64 +1,63 @@
-//! Whether series begin with a warm-up that chance does not explain.
+//! Finds a warm-up at the beginning of series that chance does not explain.
 
 use std::collections::BTreeSet;
 
 use crate::counted::{count, expanded};
 use crate::{Counted, Estimate, Steady, steady};
 
-/// The fewest units that can have a warm-up in common.
+/// The fewest units for which a common warm-up is certain.
 const MIN_UNITS: usize = 3;
-/// The probability at most that the first values differ by chance, over all lengths tried.
+/// The largest probability that the first values differ by chance, over all lengths that are tried.
 const ALPHA: f64 = 0.01;
 
-/// How the series of several independent units begin.
+/// The beginnings of the series of several independent units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// This many first values of each series precede the steady state; 0 if no such beginning is certain.
+    /// Number of first values of each series that precede the steady state; 0 if no warm-up is certain.
     pub until: usize,
-    /// Units whose series are long enough to tell.
+    /// Number of units whose series are long enough to tell.
     pub units: usize,
-    /// How many of these begin with a warm-up.
+    /// Number of these that begin with a warm-up.
     pub warm: usize,
-    /// The longest of these warm-ups.
+    /// Number of values in the longest of these warm-ups.
     pub longest: usize,
-    /// How many never become steady.
+    /// Number of these that never become steady.
     pub never: usize,
 }
 
-/// The result of [`steady()`] for the series of a unit.
-enum Found {
+/// The beginning of most series of a unit, by [`steady()`].
+enum Beginning {
     Steady,
-    /// This many first values, and whether they are above the others.
+    /// A warm-up: the number of first values, and whether they are above the others.
     Warm(usize, bool),
     Never,
 }
 
-/// Looks for a warm-up in `units`, each of which has one or more series of the same figure in order of
-/// time; those of fewer than 20 values are skipped.
+/// Looks for a warm-up in `units`. Each unit has one or more series of the same figure in order of time; series of
+/// fewer than 20 values are skipped.
 ///
 /// A single series is weak evidence: [`steady()`] finds a warm-up in 23 % of stationary lognormal series of
 /// 40 values correlated by 0.8. Units are independent of each other, whatever the correlation within them.
 /// So a warm-up is certain if there are 3 units or more, and
 ///
-/// - more than half of them find one, on the same side of what follows (a unit does so where more than half
-///   of its series do);
-/// - and that many first values lie on that side in all units together: the probability that one of them is
-///   above one of the others, less 1/2 (Mann and Whitney, "On a test of whether one of two random variables
-///   is stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), differs from 0
-///   over units by Student's t at level 1 %, divided by the number of lengths that are tried (Bonferroni).
-///   In stationary series it is 0 on average.
+/// - more than half of them begin with one, on the same side of the values that follow (a unit begins with one if
+///   more than half of its series do);
+/// - and this number of first values is on that side in all units together: the probability that one of them is above
+///   one of the others, less 1/2 (Mann and Whitney, "On a test of whether one of two random variables is
+///   stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), differs from 0 over units by
+///   Student's t at level 1 %, divided by the number of lengths that are tried (Bonferroni). In stationary series
+///   this difference is 0 on average.
 ///
-/// The longest certain one is taken: one unit that changes late must not hide what all have in common. It
-/// may not take more than three quarters of any series. In simulations, two sides of 3 to 10 stationary
-/// units are cut in about 1 % of cases at most, be they normal, skewed, bimodal or correlated
-/// (`bench/stats-calibration`).
+/// The longest certain length is taken, because one unit that changes late must not hide a warm-up that all have in
+/// common. It must not exceed three quarters of any series. In simulations, two sides of 3 to 10 stationary units are
+/// cut in about 1 % of cases at most, be they normal, skewed, bimodal or correlated (`bench/stats-calibration`).
 pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
     let units = || units.iter().map(AsRef::as_ref);
-    let known: Vec<(&[Vec<V>], Found)> =
-        units().filter_map(|series| Some((series, found(series)?))).collect();
-    let warm = known.iter().filter_map(|(_, found)| match found {
-        Found::Warm(until, above) => Some((*until, *above)),
-        Found::Steady | Found::Never => None,
+    let known: Vec<(&[Vec<V>], Beginning)> =
+        units().filter_map(|series| Some((series, beginning(series)?))).collect();
+    let warm = known.iter().filter_map(|(_, beginning)| match beginning {
+        Beginning::Warm(until, above) => Some((*until, *above)),
+        Beginning::Steady | Beginning::Never => None,
     });
     let warm: Vec<(usize, bool)> = warm.collect();
     let shortest = units().flatten().map(|it| count(it)).min().unwrap_or(0);
@@ -80,13 +79,13 @@ pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
         units: known.len(),
         warm: warm.len(),
         longest: warm.iter().map(|(until, _)| *until).max().unwrap_or(0),
-        never: known.iter().filter(|(_, found)| matches!(found, Found::Never)).count(),
+        never: known.iter().filter(|(_, beginning)| matches!(beginning, Beginning::Never)).count(),
     }
 }
 
-/// What most series of a unit show; none if no series is long enough.
-fn found<V: Counted>(series: &[Vec<V>]) -> Option<Found> {
-    // One at a time, as they may be long.
+/// The beginning of most series of a unit; `None` if no series is long enough.
+fn beginning<V: Counted>(series: &[Vec<V>]) -> Option<Beginning> {
+    // Series are expanded one at a time, because they may be long.
     let known: Vec<(&[V], Steady)> =
         series.iter().filter_map(|it| Some((&it[..], steady(&expanded(it))?))).collect();
     let most = |count: usize| 2 * count > known.len();
@@ -103,11 +102,11 @@ fn found<V: Counted>(series: &[Vec<V>]) -> Option<Found> {
     for side in [true, false] {
         let own = warm.iter().filter(|(_, above)| *above == side).map(|(until, _)| *until);
         if most(own.clone().count()) {
-            return own.max().map(|until| Found::Warm(until, side));
+            return own.max().map(|until| Beginning::Warm(until, side));
         }
     }
     let never = known.iter().filter(|(_, found)| *found == Steady::None).count();
-    Some(if most(never) { Found::Never } else { Found::Steady })
+    Some(if most(never) { Beginning::Never } else { Beginning::Steady })
 }
 
 /// The mean of [`above`] over the series of a unit.
@@ -230,7 +229,7 @@ mod tests {
         };
         let found = warm_up(&[unit(2), unit(3), unit(1), unit(2), unit(2)]);
         assert_eq!((found.warm, found.units), (4, 5));
-        // Short series are no evidence, and must not be cut to nothing.
+        // Short series are no evidence, and must keep some values.
         let short = [unit(3), unit(3), unit(3), vec![vec![1.0; 4]]];
         assert_eq!((warm_up(&short).until, warm_up(&short).units), (3, 3));
         let short = [unit(3), unit(3), unit(3), vec![vec![1.0; 3]]];
