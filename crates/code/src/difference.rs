@@ -12,8 +12,8 @@ use crate::instruction::{Key, Normal, decode, normal};
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeDifference {
-    /// The functions that differ: changed ones, then new ones, then those that are gone. Of the changed ones
-    /// those with the most changed instructions are first, of the others the largest.
+    /// The functions that differ: first changed ones, by descending number of changed instructions; then new ones,
+    /// then those that are gone, each by descending size.
     pub functions: Vec<Function>,
     /// The names of functions with the same code.
     pub same: BTreeSet<String>,
@@ -28,18 +28,18 @@ pub struct Function {
     pub change: Change,
     /// The size of its pieces that differ, in the baseline.
     pub base: Size,
-    /// The same in the other kernel.
+    /// The size of its pieces that differ, in the other kernel.
     pub new: Size,
-    /// The number of instructions that only the baseline has, wherever they are.
+    /// The number of instructions that only the baseline has, at any position.
     pub removed: usize,
-    /// The number of instructions that only the other kernel has.
+    /// The number of instructions that only the other kernel has, at any position.
     pub added: usize,
-    /// The inlined function of the source that has more of these instructions than the function itself and
+    /// The inlined function of the source that has most of these instructions: more than the function itself and than
     /// any other. Known only if both kernels have debug information.
     pub inlined: Option<String>,
 }
 
-/// How a function differs.
+/// The way in which a function differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -54,25 +54,25 @@ pub enum Change {
 /// The size of code without padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: usize,
-    /// Instructions.
+    /// The number of instructions.
     pub instructions: usize,
 }
 
 impl CodeDifference {
-    /// How each function that differs does, by its name.
+    /// The way in which each function differs, by its name.
     pub fn changes(&self) -> HashMap<&str, Change> {
         self.functions.iter().map(|it| (&*it.name, it.change)).collect()
     }
 
-    /// The functions that differ in one way.
+    /// The functions that differ in this way.
     pub fn of(&self, change: Change) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(move |it| it.change == change)
     }
 }
 
-/// The code of a piece.
+/// A piece with its decoded code.
 pub(crate) struct Body<'a> {
     pub piece: Piece<'a>,
     pub instructions: Vec<Normal<'a>>,
@@ -96,7 +96,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The bodies of a function that the other kernel's lacks. A symbol of padding has no body.
+/// For each kernel, the bodies of a function that have no equal in the other kernel. A symbol of padding has no body.
 pub(crate) fn unmatched<'a>(
     pieces: [&[Piece<'a>]; 2],
     images: [&'a Image<'_>; 2],
@@ -164,7 +164,8 @@ fn function(
     Function { name: name.to_owned(), change, base, new, removed, added, inlined }
 }
 
-/// How many more instructions of each kind the other kernel has, by what `of` says of a side's address.
+/// For each kind of instruction, and each value that `of` gives to its side and address: the number in the other
+/// kernel minus the number in the baseline.
 fn balance<T: Eq + Hash>(
     bodies: &[Vec<Body<'_>>; 2],
     of: impl Fn(usize, u64) -> T,
@@ -180,8 +181,8 @@ fn balance<T: Eq + Hash>(
     balance
 }
 
-/// The inlined function that has the most instructions that only one kernel has, if the function itself does
-/// not have as many.
+/// The inlined function that has the most instructions that only one kernel has; `None` if the function itself has as
+/// many.
 fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<String> {
     let [Some(base), Some(new)] = images.map(Image::sources) else { return None };
     let mut by_function = BTreeMap::<Option<String>, u64>::new();
@@ -191,6 +192,6 @@ fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<Strin
         *by_function.entry(function).or_default() += more.unsigned_abs();
     }
     by_function.retain(|_, instructions| *instructions > 0);
-    // `max_by_key` returns the last of several, which is the function itself, `None`.
+    // Of equal maxima `max_by_key` returns the last, which is the function itself, `None`.
     by_function.into_iter().rev().max_by_key(|(_, instructions)| *instructions)?.0
 }

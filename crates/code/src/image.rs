@@ -15,9 +15,9 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use crate::Symbol;
 use crate::sources::Sources;
 
-/// The kernel's addresses are in the upper half, but for those that begin at 0.
+/// The lowest address of the kernel, except for sections that begin at 0.
 pub(crate) const LOWEST: u64 = 1 << 63;
-/// The longest function that is read.
+/// The longest function that is read, in bytes.
 const MAX_LENGTH: u64 = 1 << 20;
 /// The section of per-CPU data. Until Linux 6.14 its addresses begin at 0
 /// (`arch/x86/kernel/vmlinux.lds.S`).
@@ -29,24 +29,24 @@ const FIRST: &str = "start_kernel";
 const ALTERNATIVES: &[u8] = b".altinstr_replacement";
 /// The section in which the linker merges string literals.
 const STRINGS: &[u8] = b".rodata";
-/// The shortest text that is recognized. An address that happens to look like text is shorter.
+/// The shortest text that is recognized, in bytes. An address that happens to look like text is shorter.
 const MIN_TEXT: usize = 4;
 /// The longest text that is compared.
 const MAX_TEXT: usize = 1024;
 
-/// Why a kernel's code cannot be read.
+/// The reason why a kernel's code cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not a readable ELF file.
+    /// The file is not a readable ELF file.
     #[error("it is no readable ELF file: {0}")]
     Elf(#[from] object::Error),
-    /// Instructions that are not decoded.
+    /// The kernel is for another architecture, with this number in ELF.
     #[error("it is a kernel for another machine (number {0} in ELF): only x86-64 is compared")]
     Foreign(u16),
-    /// Nothing to find functions by.
+    /// There are no symbols by which to find functions.
     #[error("it has no symbol table, and its symbols are not known otherwise")]
     NoSymbols,
-    /// Symbols without code.
+    /// The symbols have no code.
     #[error("none of its symbols is in its code: are they of another kernel?")]
     NoCode,
 }
@@ -54,24 +54,24 @@ pub enum Error {
 /// The code and data of a kernel.
 pub struct Image<'a> {
     vmlinux: &'a [u8],
-    /// In order of address.
+    /// Sections in order of address.
     sections: Vec<Section<'a>>,
     /// All addresses of code and data.
     range: Range<u64>,
     /// Addresses of per-CPU data, if they begin at 0.
     per_cpu: Range<u64>,
     symbols: Symbols,
-    /// The ends of functions by their starts, where the symbol table has their sizes.
+    /// The ends of functions by their starts, for functions whose size is in the symbol table.
     ends: HashMap<u64, u64>,
-    /// In order of address; the plainest name of an address first.
+    /// Symbols of data in order of address. The plainest name of an address is first.
     data: Vec<Datum<'a>>,
-    /// Read on first use.
+    /// The debug information, which is read on first use.
     sources: OnceCell<Option<Sources>>,
 }
 
 struct Section<'a> {
     range: Range<u64>,
-    /// Empty if all is 0 at first.
+    /// The section's contents; empty if all bytes are 0 at first.
     bytes: &'a [u8],
     is_code: bool,
     has_strings: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Piece<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What is at an address.
+/// The code or data at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place<'a> {
     /// Code: the function's name without suffixes of the compiler, and the distance from its symbol.
@@ -102,7 +102,7 @@ pub(crate) enum Place<'a> {
     Data(Option<(&'a str, u64)>),
     /// A string literal.
     Text(&'a [u8]),
-    /// Per-CPU data, likewise.
+    /// Per-CPU data: its symbol and the distance from it, if a symbol covers it.
     PerCpu(Option<(&'a str, u64)>),
 }
 
@@ -137,7 +137,7 @@ impl<'a> Image<'a> {
                 SHT_NOBITS => &[],
                 _ => section.data(endian, vmlinux)?,
             };
-            // The section of data may be marked executable for a few words in it.
+            // A section of data can be marked executable because of a few words in it.
             let is_code = flags.contains(SHF_EXECINSTR) && !flags.contains(SHF_WRITE);
             let is_code = is_code && name != ALTERNATIVES;
             sections.push(Section { range, bytes, is_code, has_strings: name == STRINGS });
@@ -217,7 +217,7 @@ impl<'a> Image<'a> {
         section.range.contains(&address).then_some(section)
     }
 
-    /// Where its instructions come from, if it has debug information.
+    /// The places in the source that instructions come from, if the kernel has debug information.
     pub(crate) fn sources(&self) -> Option<&Sources> {
         let read = || {
             let first = self.symbols.functions().find(|(symbol, _)| symbol.name == FIRST);
@@ -249,7 +249,7 @@ impl<'a> Image<'a> {
         functions
     }
 
-    /// What is at an address of code or data; `None` if it is no such address.
+    /// The code or data at an address; `None` if there is none.
     pub(crate) fn place(&self, address: u64) -> Option<Place<'_>> {
         if !self.range.contains(&address) {
             return None;
@@ -293,7 +293,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The name of a static variable in its source; the compiler appends a number to one inside a function.
+/// The name of a static variable in its source. The compiler appends a number if the variable is inside a function.
 fn without_number(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((rest, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
@@ -301,7 +301,7 @@ fn without_number(name: &str) -> &str {
     }
 }
 
-/// The text at the start of `bytes` up to its NUL, if it is one.
+/// The text at the start of `bytes` up to its NUL; `None` if it is not text.
 fn text(bytes: &[u8]) -> Option<&[u8]> {
     let bytes = &bytes[..bytes.len().min(MAX_TEXT)];
     let end = bytes.iter().position(|&byte| byte == 0)?;

@@ -1,4 +1,4 @@
-//! Normalises instructions: an address becomes the symbol that it points to.
+//! Normalises instructions, by replacing addresses with the symbols that they point to.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,10 +10,10 @@ use crate::image::{Image, LOWEST, Piece, Place};
 
 /// The function that the compiler's calls for the function tracer name (`arch/x86/kernel/ftrace_64.S`).
 const TRACER: &str = "__fentry__";
-/// The length of such a call, and of the NOP that replaces it.
+/// The length in bytes of a call of the tracer, and of the NOP that replaces it.
 const CALL: usize = 5;
 
-/// The largest distance in a per-CPU structure; a larger displacement is the address of a variable.
+/// The largest distance in a per-CPU structure, in bytes. A larger displacement is the address of a variable.
 const MAX_FIELD: u64 = 4095;
 
 /// An instruction for comparison.
@@ -24,17 +24,17 @@ pub(crate) struct Normal<'a> {
     values: [Value<'a>; 2],
 }
 
-/// What an instruction is, roughly: where two functions are aligned or their instructions counted.
+/// A coarse identity of an instruction, by which two functions are aligned and instructions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(u64);
 
-/// What is compared as it is.
+/// The parts of an instruction that are compared for equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Shape {
     mnemonic: Mnemonic,
     /// Lock, rep and repne.
     prefixes: [bool; 3],
-    /// Register operands; none where an operand is something else.
+    /// Register operands; `None` for an operand that is not a register.
     registers: [Register; 5],
     /// Segment, base and index.
     memory: [Register; 3],
@@ -48,11 +48,11 @@ struct Shape {
 /// A displacement, target or immediate.
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {
-    /// None, or a number that may also be the address of a per-CPU variable.
+    /// A number, which may also be the address of a per-CPU variable. It is 0 if there is no value.
     Number(u64, Option<Place<'a>>),
-    /// The address of a per-CPU variable or of their end, or a number that is as large.
+    /// The address of a per-CPU variable or of the end of per-CPU data, or an equal number.
     PerCpu(u64, Place<'a>),
-    /// An address of this piece of the function: the number of instructions before it.
+    /// An address in this piece of the function, as the number of instructions before it.
     Own(usize),
     /// Another address.
     At(Place<'a>),
@@ -74,7 +74,7 @@ pub(crate) fn decode(piece: &Piece<'_>, image: &Image<'_>) -> Vec<Instruction> {
             && image.place(it.near_branch_target()) == Some(Place::Code(TRACER, 0));
         it.len() == CALL && (calls || it.mnemonic() == Mnemonic::Nop)
     };
-    // It is first but for ENDBR64.
+    // The call is the first instruction, or follows an ENDBR64.
     let before = instructions.iter().take_while(|it| it.code() == Code::Endbr64).take(1).count();
     if instructions.get(before).is_some_and(traces) {
         instructions.remove(before);
@@ -82,7 +82,7 @@ pub(crate) fn decode(piece: &Piece<'_>, image: &Image<'_>) -> Vec<Instruction> {
     instructions
 }
 
-/// The instructions of a piece, as they are compared.
+/// The instructions of a piece in the form that is compared.
 pub(crate) fn normal<'a>(
     instructions: &[Instruction],
     piece: &Piece<'a>,
@@ -146,7 +146,8 @@ impl<'a> Own<'_, 'a> {
         bytes.iter().take(it.len().min(8)).fold(0, |raw, &byte| raw << 8 | u64::from(byte))
     }
 
-    /// An address in a register, a branch or an instruction that has no other part of an address.
+    /// The value of an address that an instruction has as a whole: in a register, in a branch, or as the only part of
+    /// a memory operand.
     fn address(&self, address: u64) -> Value<'a> {
         let own = self.piece.address..self.piece.address + self.piece.bytes.len() as u64;
         if own.contains(&address) {
@@ -169,7 +170,7 @@ impl<'a> Own<'_, 'a> {
             (place, _) if displacement < LOWEST => Value::Number(displacement, place),
             (_, true) => self.address(displacement),
             (_, false) => match self.address(displacement) {
-                // Indices need not begin at 0, so the address may be before what is meant.
+                // Indices need not begin at 0, so the address may be before the data that is accessed.
                 Value::At(Place::Data(Some((_, 1..)))) => Value::At(Place::Data(None)),
                 value => value,
             },
@@ -198,8 +199,8 @@ impl<'a> Own<'_, 'a> {
 }
 
 impl Normal<'_> {
-    /// Whether two instructions are the same but for addresses. What is not known counts as the same.
-    /// `is_target` tells whether two of the functions' own instructions are the same target.
+    /// Whether two instructions are the same, apart from addresses. Unknown parts count as the same. `is_target`
+    /// tells whether two of the functions' own instructions are the same target.
     pub fn is_same(&self, other: &Normal<'_>, is_target: impl Fn(usize, usize) -> bool) -> bool {
         let mut values = self.values.iter().zip(&other.values);
         let is_same = |(one, other): (&Value<'_>, &Value<'_>)| match (*one, *other) {
@@ -217,7 +218,7 @@ impl Normal<'_> {
         self.shape == other.shape && values.all(is_same)
     }
 
-    /// What is left if also the distances within the function and all data are set aside.
+    /// The identity of the instruction without distances in the function and without all data.
     pub fn key(&self) -> Key {
         let mut hasher = DefaultHasher::new();
         self.shape.hash(&mut hasher);
@@ -237,7 +238,7 @@ impl Normal<'_> {
 
 fn is_same(one: Place<'_>, other: Place<'_>) -> bool {
     match (one, other) {
-        // If the other function changed, so may the distance.
+        // The distance in another function may differ because that function changed.
         (Place::Code(one, at), Place::Code(other, of)) => one == other && (at == 0) == (of == 0),
         (Place::Data(None), Place::Data(_)) | (Place::Data(_), Place::Data(None)) => true,
         (Place::PerCpu(None), Place::PerCpu(_)) | (Place::PerCpu(_), Place::PerCpu(None)) => true,

@@ -1,5 +1,5 @@
-//! Compares the machine code of two kernels' functions, without their addresses: a function that only moved,
-//! or whose callees only moved, is the same. Pure; the files are hostile.
+//! Compares the machine code of two kernels' functions, without their addresses. A function that only moved, or whose
+//! callees only moved, is the same. The crate is pure. Its input files are hostile.
 
 mod difference;
 mod image;

@@ -12,32 +12,32 @@ use crate::difference::{Body, unmatched};
 use crate::image::{Image, Piece, Place};
 use crate::instruction::{Key, decode};
 
-/// The longest part of a string literal that is printed.
+/// The longest part of a string literal that is printed, in characters.
 const MAX_TEXT: usize = 30;
 
 /// A piece of a function in two kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Its symbols; `None` if that kernel lacks the piece.
+    /// Its symbol in each kernel; `None` if the kernel lacks the piece.
     pub symbols: [Option<String>; 2],
-    /// Its instructions.
+    /// The instructions of both kernels, aligned.
     pub lines: Vec<Line>,
 }
 
 /// An instruction of either kernel, or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The instruction in AT&T syntax; `None` if that kernel lacks it.
+    /// The instruction of each kernel in AT&T syntax; `None` if the kernel lacks it.
     pub sides: [Option<String>; 2],
-    /// Where it comes from, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`, if
-    /// the kernel has debug information, and the previous instruction comes from elsewhere.
+    /// Its place in the source, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`. `None`
+    /// if the kernel has no debug information, or the previous instruction has the same place.
     pub sources: [Option<String>; 2],
-    /// Whether the instructions are the same but for addresses.
+    /// Whether the instructions are the same, apart from addresses.
     pub same: bool,
 }
 
-/// The pieces of a function that differ between two kernels; if none does, all. Empty if neither kernel has
-/// the function.
+/// The pieces of a function that differ between two kernels, or all pieces if none differs. Empty if neither kernel
+/// has the function.
 pub fn listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
     let images = [base, new];
     let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
@@ -70,7 +70,7 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
         .filter(|op| op.tag() == DiffTag::Equal)
         .flat_map(|op| op.old_range().zip(op.new_range()))
         .collect();
-    // What was inserted moves the targets of jumps, which is no difference.
+    // Inserted instructions move the targets of jumps, which is no difference.
     let is_target = |one: usize, other: usize| aligned.get(&one).is_none_or(|at| *at == other);
     let is_same = |one: usize, other: usize| {
         let [Some(base), Some(new)] = bodies else { return false };
@@ -92,8 +92,8 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
     Listing { symbols: bodies.map(|body| body.map(|it| it.piece.symbol.to_owned())), lines }
 }
 
-/// Where the instructions come from, each that comes from where the previous one does left out; empty without
-/// debug information.
+/// The places in the source that instructions come from. A place equal to that of the previous instruction is left
+/// out. Empty without debug information.
 fn sources(body: &Body<'_>, image: &Image<'_>) -> Vec<Option<String>> {
     let Some(sources) = image.sources() else { return Vec::new() };
     let text = |&address: &u64| {

@@ -1,4 +1,4 @@
-//! Where instructions come from in the source, by a kernel's debug information (DWARF).
+//! Finds the places in the source that instructions come from, by a kernel's debug information (DWARF).
 
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -7,12 +7,12 @@ use addr2line::Context;
 use gimli::{Dwarf, EndianRcSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
 
-/// The largest section that is read.
+/// The largest section that is read, in bytes.
 const LIMIT: u64 = 1 << 32;
 /// The file that has the kernel's first function in C.
 const FIRST: &str = "init/main.c";
 
-/// Where an instruction comes from.
+/// The place in the source that an instruction comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// File and line, such as `mm/memory.c:512`.
@@ -61,7 +61,7 @@ impl Sources {
         Some(sources)
     }
 
-    /// Where the instruction at an address comes from.
+    /// The place in the source that the instruction at an address comes from.
     pub fn origin(&self, address: u64) -> Origin {
         let mut origin = Origin { line: None, inlined: None };
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {

@@ -1,7 +1,7 @@
 //! Names of functions without compiler suffixes, so that a function is compared with itself even if only one
 //! compiler split or cloned it.
 
-/// What a symbol stands for.
+/// The function and the piece of it that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
     /// The function's name in its source.
@@ -13,10 +13,10 @@ pub struct Symbol<'a> {
 /// The piece of a function that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
-    /// The whole, or a copy of it.
+    /// The whole function, or a copy of it.
     Whole,
-    /// All but the beginning. It is entered from a copy of the beginning that was inlined elsewhere, or from
-    /// the function itself.
+    /// The function without its beginning. It is entered from a copy of the beginning that was inlined elsewhere, or
+    /// from the function itself.
     Part,
     /// Cold code moved out of line. It is entered only from the function itself.
     Cold,

@@ -7,7 +7,7 @@ use code::{Change, CodeDifference, Image, difference, listings};
 use kernelfiles::kallsyms::Symbols;
 use proptest::prelude::*;
 
-/// Where the sections of a kernel are.
+/// A linker script with the addresses of a kernel's sections.
 const SCRIPT: &str = "SECTIONS {
     .text 0xffffffff81000000 : { *(.text) }
     .rodata 0xffffffff82000000 : { *(.rodata) }
@@ -50,7 +50,7 @@ fn compared(base: &[u8], new: &[u8]) -> CodeDifference {
     difference(&base, &new)
 }
 
-/// What differs if one function is replaced, with other code before it, so that it moves.
+/// The differences if one function is replaced. Other code before it makes it move.
 fn between(base: &str, new: &str) -> Vec<(String, Change)> {
     let data = ".section .rodata,\"a\"\n.type other,@object; .size other,8; other: .quad 1\n\
                 first: .asciz \"a first text\"\nsecond: .asciz \"a second text\"\n\
@@ -82,7 +82,7 @@ fn code_that_only_moved_is_the_same() {
         "mov %gs:pages,%rax; mov %gs:pages(%rip),%rcx; mov $pages+8,%rbx; ret",
         "mov pages(%rdi),%rcx; add $pages+8,%rax; ret",
         "mov $per_cpu_end,%rax; ret",
-        // The same numbers, where only one kernel has per-CPU data, or other data.
+        // The numbers are the same, but only one kernel has per-CPU data, or other data, at these addresses.
         "movq $70,%rax; movq $84,%rcx; movq $100,%rdx; ret",
         "1: dec %eax; jne 1b; ret; .fill 7,1,0x90",
         "mov $1f,%rax; 1: ret",
@@ -253,7 +253,7 @@ fn damaged_kernels_are_survived() {
         + &function("g", "ret");
     let sound = kernel(&code, ".data\n.type v,@object; .size v,8; v: .quad 0\n");
     let whole = Image::read(&sound, &Symbols::default()).unwrap();
-    // The headers at both ends, and the bytes between, one after the other.
+    // Damages the headers at both ends, and each byte between that is not 0.
     let size = sound.len();
     let places = (0..size).filter(|&at| sound[at] != 0 || at < 64);
     for (number, place) in places.enumerate() {

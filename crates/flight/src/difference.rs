@@ -37,9 +37,9 @@ pub struct Side {
     pub content: String,
 }
 
-/// Compares two logs of the recorder, frame by frame: time, kind and payload. `None` if they are equal up to
-/// and including the last frame, [`Event::Bye`], or up to the end of both if they have no such frame. The
-/// caller must check whether it exists.
+/// Compares two logs of the recorder, frame by frame: time, kind and payload. `None` if they are equal up to and
+/// including the last frame, [`Event::Bye`], or up to the end of both if they have no such frame. The caller must
+/// check whether that frame exists.
 pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<LogDifference> {
     let (mut a, mut b) = (Frames::new(a), Frames::new(b));
     let mut files = Vec::new();

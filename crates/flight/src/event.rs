@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile::MAX_SLICES;
 
-/// The longest text of one event; the agent truncates longer ones.
+/// The longest text of one event, in bytes. The agent truncates longer ones.
 pub const MAX_TEXT: usize = 64 << 10;
 /// The largest number of cuts of a boot. A profile has room for their marks, two each. The agent ends a
 /// workload that exceeds this or the next two limits, and the host rejects the recording.
@@ -46,7 +46,7 @@ pub enum Event {
         label: String,
         /// The value in the metric's unit.
         value: f64,
-        /// When the measured operation ended, in nanoseconds of guest time, if the workload reported it.
+        /// The end of the measured operation, in nanoseconds of guest time, if the workload reported it.
         ended: Option<u64>,
     },
     /// One point of a series that the workload reports.
@@ -78,7 +78,7 @@ pub enum Event {
     WorkloadFailed(String),
     /// Samples of the profile are taken from now on.
     Sampling {
-        /// What triggers them, by perf's name.
+        /// The event that triggers them, by perf's name.
         event: String,
         /// Samples per second and CPU.
         frequency: u32,
@@ -92,7 +92,7 @@ pub enum Event {
         /// Each state's name, one of [`model::STATES`], and its value.
         states: Vec<(String, String)>,
     },
-    /// What a workload left that the agent could not undo.
+    /// State that a workload left and the agent could not undo.
     Left(String),
 }
 
@@ -100,16 +100,16 @@ pub enum Event {
 /// listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Samples {
-    /// New call paths: the beginning of each function, the outermost first, as signed numbers, which are shorter. 0 is
-    /// no known function.
+    /// New call paths. Each has the addresses at which its functions begin, the outermost first, as signed numbers,
+    /// which take fewer bytes. 0 stands for an unknown function.
     pub paths: Vec<Vec<i64>>,
     /// New names of functions in programs.
     pub functions: Vec<String>,
     /// New call paths in user mode.
     pub processes: Vec<UserPath>,
-    /// Samples in the kernel: a path's number, and how many.
+    /// Samples in the kernel: the number of a path, and the number of samples.
     pub kernel: Vec<(u32, u32)>,
-    /// Samples in user mode: the number of a path in user mode, and how many.
+    /// Samples in user mode: the number of a path in user mode, and the number of samples.
     pub user: Vec<(u32, u32)>,
     /// Samples that the kernel had no room for.
     pub lost: u64,
@@ -120,11 +120,11 @@ pub struct Samples {
 /// A process's call path in user mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserPath {
-    /// The first thread group's id that had it.
+    /// The id of the first thread group that had it.
     pub id: u32,
     /// The process's name.
     pub name: String,
-    /// Numbers of the functions, the outermost first; none if they are not known.
+    /// Numbers of the functions, the outermost first; empty if they are not known.
     pub functions: Vec<u32>,
 }
 
@@ -137,7 +137,7 @@ pub struct File {
     pub part: String,
 }
 
-/// What the guest reports about itself.
+/// Facts that the guest reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// `uname -r`
@@ -163,11 +163,11 @@ pub struct Hello {
 /// CPU and elapsed time of an iteration, over all its processes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// User CPU seconds.
+    /// CPU time in user mode, in seconds.
     pub user: f64,
-    /// System CPU seconds.
+    /// CPU time in the kernel, in seconds.
     pub system: f64,
-    /// Elapsed seconds.
+    /// Elapsed time in seconds.
     pub elapsed: f64,
 }
 

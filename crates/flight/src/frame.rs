@@ -20,9 +20,9 @@
 pub const MAGIC: [u8; 4] = *b"FLfr";
 /// The size of a header.
 pub const HEADER: usize = 32;
-/// Frames begin at multiples of this.
+/// Frames begin at multiples of this number of bytes.
 pub const ALIGNMENT: usize = 8;
-/// The longest payload; a longer length in a header is damage.
+/// The longest payload in bytes. A longer length in a header is damage.
 pub const MAX_PAYLOAD: usize = 4 << 20;
 
 /// The kind of a frame's payload.
@@ -59,7 +59,7 @@ pub struct Frame<'a> {
     pub sequence: u64,
     /// Guest time in nanoseconds.
     pub time: u64,
-    /// Its payload.
+    /// The payload's bytes.
     pub payload: &'a [u8],
 }
 

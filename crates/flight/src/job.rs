@@ -1,4 +1,4 @@
-//! The job: everything that the agent does. It is in the initramfs; nothing is sent to a running guest.
+//! The job, which says everything that the agent does. It is in the initramfs; nothing is sent to a running guest.
 
 use model::{Bytes, Millis, Sampler, Setting};
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ pub const USERSPACE_PATH: &str = "/userspace";
 pub const USERSPACE_IMAGE_PATH: &str = "/userspace-image";
 /// The directory of the decompressed modules.
 pub const MODULES_PATH: &str = "/faultline/modules";
-/// The contents of RAM disks: a directory for each, named by the disk's number, with files named by their
-/// offset in hexadecimal.
+/// The directory with the contents of RAM disks. Each disk has a directory with its number as name, whose files have
+/// their offset in hexadecimal as name.
 pub const IMAGES_PATH: &str = "/faultline/disks";
 /// The shell, if one was requested: a busybox.
 pub const SHELL_PATH: &str = "/bin/busybox";
@@ -42,19 +42,19 @@ pub struct Job {
     pub settings: Vec<Setting>,
     /// Workloads to run, in this order.
     pub workloads: Vec<Workload>,
-    /// What to sample, and how often.
+    /// The files to sample, and how often.
     pub sampler: Sampler,
-    /// In exact mode, the seed, which draws what may differ between two boots of one kernel: free lists,
+    /// In exact mode, the seed. The agent draws from it what may differ between two boots of one kernel: free lists,
     /// PIDs, timer phases.
     #[serde(default)]
     pub seed: Option<u32>,
-    /// Record the kernel's symbols after the workloads.
+    /// Whether to record the kernel's symbols after the workloads.
     #[serde(default)]
     pub symbols: bool,
     /// Samples of the profile per second and CPU; `None` for no profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency: Option<u32>,
-    /// Start a shell on the console after the workloads.
+    /// Whether to start a shell on the console after the workloads.
     pub shell: bool,
 }
 
@@ -72,22 +72,22 @@ pub struct Module {
 /// One disk of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// How it is identified.
+    /// The property by which the guest finds it.
     pub identity: Identity,
     /// The modules with its drivers, which may be built into the kernel.
     #[serde(default)]
     pub drivers: Vec<String>,
-    /// Its size.
+    /// The disk's size.
     pub size: Bytes,
-    /// The name of its device, a link to the kernel's name.
+    /// The path of its device, a link to the kernel's name.
     pub device: String,
-    /// The directory with the contents to write to it first, if it is empty at boot.
+    /// The directory with the contents to write to it first, for a disk that is empty at boot.
     pub contents: Option<String>,
     /// The file system on it; `None` for a raw device.
     pub mount: Option<Mount>,
 }
 
-/// How a disk is identified.
+/// The property by which the guest finds a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Identity {
@@ -102,7 +102,7 @@ pub enum Identity {
 /// A file system to mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Its type.
+    /// The type of the file system, as for mount(8).
     pub filesystem: String,
     /// The mount point, which is created.
     pub place: String,
@@ -123,7 +123,7 @@ pub enum Swap {
     },
     /// A raw disk.
     Disk {
-        /// Its device.
+        /// The path of its device.
         device: String,
     },
     /// The first zram device.

@@ -1,6 +1,6 @@
-//! The log of the flight recorder: consecutive frames from the start of the shared memory. It is not a ring;
-//! frames are never overwritten. Series are rejected once three quarters are used, so that there is always
-//! room for events.
+//! The log of the flight recorder: consecutive frames from the start of the shared memory. It is not a ring; frames
+//! are never overwritten. Series are rejected once three quarters of it are used, so that there is always room for
+//! events.
 
 use crate::frame::{self, Frame, Kind};
 
@@ -22,7 +22,7 @@ pub struct Reservation {
 }
 
 impl Cursor {
-    /// The start of an empty log of `capacity` bytes.
+    /// A cursor at the start of an empty log of `capacity` bytes.
     pub fn new(capacity: usize) -> Self {
         Self { capacity, offset: 0, sequence: 0 }
     }
@@ -46,7 +46,7 @@ impl Cursor {
 
 /// Iterates over the frames of a log, up to the first one that is missing, torn or damaged.
 ///
-/// `bytes` is the host's own copy: the guest may still be writing the original.
+/// `bytes` must be the host's own copy, because the guest may still be writing the original.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     bytes: &'a [u8],

@@ -1,8 +1,8 @@
 //! Encodes a text as the difference from an earlier text.
 //!
-//! The sampler reads the same kernel files repeatedly, and few of their numbers change. It records only the
-//! changed bytes. The host can restore every file exactly, and the guest does not parse files. Runs of digits
-//! and blanks are replaced completely, because numbers grow and columns move there.
+//! The sampler reads the same kernel files repeatedly, and few of their numbers change. It records only the changed
+//! bytes. The host can restore every file exactly, and the guest does not parse files. Runs of digits and blanks are
+//! replaced completely, because numbers grow and columns move.
 //!
 //! A patch is a list of edits: bytes to keep, bytes to drop, bytes to insert. The first two are LEB128
 //! numbers; the third is preceded by its LEB128 length. The bytes after the last edit are kept.
@@ -17,7 +17,7 @@ pub const MAX_TEXT: usize = 1 << 20;
 pub struct Record<'a> {
     /// The index of the file in the job's list of files.
     pub file: u16,
-    /// Its text, or the difference from the text recorded before.
+    /// Its text, or the difference from the previously recorded text.
     #[serde(borrow)]
     pub content: Content<'a>,
 }
@@ -31,8 +31,8 @@ pub enum Content<'a> {
     Patch(&'a [u8]),
 }
 
-/// Writes the difference from `old` to `new` into `patch`. False, with an undefined `patch`, if they differ
-/// in more than numbers: then the complete text should be recorded.
+/// Writes the difference from `old` to `new` into `patch`. Returns false, with an undefined `patch`, if they differ
+/// in more than numbers. The complete text should then be recorded.
 pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
     patch.clear();
     let (mut from, mut to, mut kept) = (0, 0, 0);

@@ -1,5 +1,5 @@
-//! The profile: the counts of the QEMU plugin for each phase, and the format of its file. The host resolves
-//! symbols, names of phases and sums.
+//! The profile has the counts of the QEMU plugin for each phase. This module also defines the format of its file. The
+//! host resolves symbols and names of phases, and computes sums.
 //!
 //! # Slices
 //!
@@ -10,23 +10,23 @@
 //!
 //! # Ticks
 //!
-//! At each tick of its sampler the agent executes [`TICK`], with the tick's time in the register `rax`. All
-//! samples of a tick have the same time in the recording, so ticks are paired with samples by time. (A tick
-//! at which no file changed has no sample, but is in the profile.) A tick never falls into a cut, so a phase
-//! has each of its ticks once and in order, and slices of cuts have none. A tick has all accesses since its
-//! phase began. The ends of a phase have no ticks: at its start the accesses are 0, and at its end they are
-//! those of the complete phase ([`Cpu::accesses`]).
+//! At each tick of its sampler the agent executes [`TICK`], with the tick's time in the register `rax`. All samples
+//! of a tick have the same time in the recording, so ticks are paired with samples by time. (A tick at which no file
+//! changed has no sample, but is in the profile.) A tick is never within a cut, so a phase has each of its ticks once
+//! and in order, and slices of cuts have none. A tick has all accesses since its phase began. The start and the end
+//! of a phase have no ticks: at its start the accesses are 0, and at its end they are those of the complete phase
+//! ([`Cpu::accesses`]).
 //!
 //! # Paths
 //!
-//! A call path is a node of one tree for the entire profile ([`CallSite`]). Its callee was called from the
-//! path's last call site, whose function was called from the one before. A jump to the beginning of another
-//! function (a tail call) is a call that returns together with its caller; its site is the beginning of the
-//! function that jumps. Functions that jump to each other in turn do not extend the path. Jumps are followed
-//! if the plugin knows the kernel's functions ([`FUNCTIONS_VARIABLE`]), and in modules to functions that were
-//! called before. Without that, the function that is jumped to replaces its caller. An exception counts as a
-//! call from the instruction that raised it, as in unwinders. External interrupts and NMIs start their own
-//! path, because the code that they interrupt is random. So do entries from user mode.
+//! A call path is a node of one tree for the entire profile ([`CallSite`]). The function that runs was called from
+//! the path's last call site, whose function was called from the call site before it, and so on. A jump to the
+//! beginning of another function (a tail call) is a call that returns together with its caller; its site is the
+//! beginning of the function that jumps. Functions that jump to each other in turn do not extend the path. Jumps are
+//! followed if the plugin knows the kernel's functions ([`FUNCTIONS_VARIABLE`]), and in modules to functions that
+//! were called before. If a jump is not followed, the function that is jumped to replaces the one that jumps. An
+//! exception counts as a call from the instruction that raised it, as in unwinders. External interrupts and NMIs
+//! start their own path, because the code that they interrupt is random. So do entries from user mode.
 //!
 //! # The file
 //!
@@ -39,9 +39,10 @@
 //! # Limits
 //!
 //! Any program of the guest, also in user mode, can execute [`MARK`] and [`TICK`]. If the plugin knows which process
-//! runs, those of other processes than [`AGENT`] have no effect, and [`Profile::intruder`] is the first such process.
-//! Otherwise the cuts are not those of the recording, so the host refuses the profile. In any case marks and ticks
-//! beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile ends before it exceeds [`MAX_BYTES`].
+//! runs, marks and ticks of other processes than [`AGENT`] have no effect, and [`Profile::intruder`] is the first
+//! such process. Otherwise the cuts are not those of the recording, so the host refuses the profile. In any case
+//! marks and ticks beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile ends before it exceeds
+//! [`MAX_BYTES`].
 
 mod functions;
 mod read;
@@ -58,7 +59,7 @@ use serde::{Deserialize, Serialize};
 /// The instruction at which the plugin cuts the profile: `nop dword [rax+rax+disp32]`, with a displacement
 /// that no compiler uses.
 pub const MARK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b'c', b't'];
-/// The instruction at which the plugin records the accesses so far: the same with another displacement.
+/// The instruction at which the plugin records the accesses so far: the same NOP with another displacement.
 pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 
 /// The process number of the agent.
@@ -84,7 +85,7 @@ pub const MAX_CALL_SITES: usize = 1 << 20;
 pub const MAX_STACKS: usize = 1 << 22;
 /// The largest number of call sites of a path. Deeper calls count for the function that the last one called.
 pub const MAX_DEPTH: usize = 128;
-/// The address for all paths for which there was no room. No kernel instruction has it.
+/// The address that stands for all paths without room. No kernel instruction has it.
 pub const BEYOND: u64 = 0;
 
 /// The counts of the plugin.
@@ -96,8 +97,8 @@ pub struct Profile {
     pub nodes: Vec<CallSite>,
     /// The counts by slice, in order of time.
     pub slices: Vec<Phase>,
-    /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise
-    /// that slice is missing. Only its counts differ between equal boots, because a guest that powers off
+    /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise that slice
+    /// is missing. Counts of that slice, and no others, differ between equal boots, because a guest that powers off
     /// continues to run until QEMU's main loop notices.
     pub whole: bool,
     /// The first process other than the agent that executed a mark or a tick, which had no effect.
@@ -168,19 +169,19 @@ pub struct Cpu {
     pub accesses: Vec<Accesses>,
 }
 
-/// How often an instruction was executed.
+/// The number of executions of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Its virtual address.
     pub address: u64,
-    /// Executions, at least 1.
+    /// The number of executions, at least 1.
     pub count: u64,
 }
 
-/// Instructions without their addresses.
+/// Numbers of instructions that are not counted by address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// In user mode.
+    /// Instructions in user mode.
     pub user: u64,
     /// Kernel instructions at addresses for which the plugin had no room.
     pub kernel_other: u64,
@@ -204,17 +205,17 @@ pub struct Process {
 pub struct Accesses {
     /// The privilege of the instructions.
     pub privilege: Privilege,
-    /// The target.
+    /// The target of the accesses.
     pub target: Target,
-    /// Loads.
+    /// The number of loads.
     pub loads: u64,
-    /// Stores.
+    /// The number of stores.
     pub stores: u64,
 }
 
 impl Profile {
-    /// The counts of the phase after `cuts` cuts; 0 for the time before the first cut. `None` if the phase
-    /// did not end with a cut, because its counts are not exact then.
+    /// The counts of the phase after `cuts` cuts. With 0 it is the time before the first cut. `None` if the phase did
+    /// not end with a cut, because its counts are then not exact.
     pub fn phase(&self, cuts: usize) -> Option<&Phase> {
         self.marked().get(cuts.checked_mul(2)?)
     }

@@ -10,17 +10,18 @@
 //! note "created 40000 files"
 //! ```
 //!
-//! A phase ends the previous one. Without a name, what follows is in no phase. The text of a note may be in
-//! quotation marks. The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block" 21504`.
+//! A phase ends the previous one. After a `phase` without a name, no phase is active. The text of a note may be in
+//! quotation marks. The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block"
+//! 21504`.
 //!
-//! Faultline fills some metrics itself: a line with one of these names, or with a phase whose rows would have such a
+//! Faultline fills some metrics itself. A line with one of their names, or with a phase whose rows would have such a
 //! name, is an error ([`is_reserved`], [`is_reserved_phase`]).
 //!
-//! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` tells when the measured operation ended; the
-//! line itself may come later.
+//! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` gives the end of the measured operation. The line
+//! itself may come later.
 //!
-//! After each `phase` line a program waits until the counters are cut: it reads one byte from the descriptor in
-//! `FAULTLINE_ACK_FD`. In exact mode it must.
+//! After each `phase` line a program should wait until the counters are cut: it reads one byte from the descriptor in
+//! `FAULTLINE_ACK_FD`. In exact mode it must wait.
 
 use model::{is_reserved, is_reserved_phase};
 
@@ -30,30 +31,30 @@ use crate::Event;
 pub const FD_VARIABLE: &str = "FAULTLINE_FD";
 /// The variable that names the descriptor from which a byte is read after each `phase`.
 pub const ACK_VARIABLE: &str = "FAULTLINE_ACK_FD";
-/// The longest line; longer ones are rejected.
+/// The longest line in bytes. Longer ones are rejected.
 pub const MAX_LINE: usize = 4096;
-/// The longest name of a phase, metric, label or series.
+/// The longest name of a phase, metric, label or series, in bytes.
 pub const MAX_NAME: usize = 64;
 
-/// Why a line is not of the protocol.
+/// The reason why a line is not of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// Neither phase, sample, series nor note.
+    /// The first word is not `phase`, `sample`, `series` or `note`.
     #[error("unknown word `{0}`: use phase, sample, series or note")]
     Verb(String),
-    /// Too few or too many words.
+    /// The line has too few or too many words.
     #[error("`{0}` needs `{1}`")]
     Words(String, &'static str),
-    /// Not a finite number.
+    /// A value is not a finite number.
     #[error("`{0}` is not a finite number")]
     Value(String),
-    /// Empty, too long, or with characters other than letters, digits and `._:+/%-`.
+    /// A name is empty or too long, or has characters other than letters, digits and `._:+/%-`.
     #[error("`{0}` is not a name: 1 to 64 letters, digits and ._:+/%-")]
     Name(String),
-    /// A metric that Faultline fills itself, or a phase whose rows would have the names of its own.
+    /// The name is that of a metric that Faultline fills itself, or of a phase whose rows would have such a name.
     #[error("`{0}`: Faultline fills the rows of this name itself; use another name")]
     Reserved(String),
-    /// Longer than [`MAX_LINE`] or not UTF-8.
+    /// The line is longer than [`MAX_LINE`], or not UTF-8.
     #[error("a line is not text, or longer than 4096 bytes")]
     Text,
 }
@@ -97,7 +98,7 @@ pub fn is_metric(text: &str) -> bool {
     text.len() <= MAX_NAME && text.split(' ').all(is_name)
 }
 
-/// Parses what follows the word `sample`.
+/// Parses the words after `sample`.
 fn sample(text: &str) -> Result<Event, LineError> {
     let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
     let (metric, rest) = match quoted {

@@ -1,4 +1,4 @@
-//! What depends on the architecture: pages, the console, and the marks of the profile.
+//! Code that depends on the architecture: pages, the console, and the marks of the profile.
 
 mod x86_64;
 

@@ -17,7 +17,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// The first deadline is one interval from now.
+    /// Ticks whose first deadline is one interval from now.
     pub fn every(interval: Duration) -> Self {
         let interval = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
         let now = nanoseconds(clock_gettime(ClockId::Monotonic));
@@ -30,7 +30,7 @@ impl Ticks {
             tv_sec: (self.next / 1_000_000_000) as i64,
             tv_nsec: (self.next % 1_000_000_000) as i64,
         };
-        // Fails only by a signal. The tick is early then.
+        // This fails only by a signal, and the tick is then early.
         let _ = clock_nanosleep_absolute(SleepClock::Monotonic, &deadline);
         let now = nanoseconds(clock_gettime(ClockId::Monotonic));
         let missed = now.saturating_sub(self.next) / self.interval;

@@ -1,5 +1,5 @@
-//! Reads the kernel's log from `/dev/kmsg` without waiting. The console has the same lines, but this does not
-//! depend on a slow or silent console.
+//! Reads the kernel's log from `/dev/kmsg` without waiting. The console has the same lines, but can be slow or
+//! silent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -8,14 +8,14 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-/// Longest record (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
+/// The longest record in bytes (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
 const MAX_RECORD: usize = 8192;
 /// The longest piece of lines, in bytes.
 pub const MAX_PIECE: usize = 64 << 10;
-/// The longest line.
+/// The longest line in bytes.
 const MAX_LINE: usize = MAX_PIECE / 2;
 
-/// A reader of the kernel's log. The default one has no lines.
+/// A reader of the kernel's log. The default reader has no lines.
 #[derive(Default)]
 pub struct KernelLog {
     file: Option<File>,
@@ -23,8 +23,8 @@ pub struct KernelLog {
 }
 
 impl KernelLog {
-    /// Reads `/dev/kmsg`, at most `room` bytes of lines: a kernel that never stops logging must not displace
-    /// the samples. Without the device or permission to read it, there are no lines.
+    /// Reads at most `room` bytes of lines from `/dev/kmsg`, because a kernel that never stops logging must not
+    /// displace the samples. Without the device, or permission to read it, there are no lines.
     pub fn open(room: usize) -> Self {
         let device = Path::new("/dev/kmsg");
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device);

@@ -1,4 +1,4 @@
-//! What the agent and the built-in workloads need in a guest: system calls, mapped memory, clocks, the kernel's
+//! Functions for the agent and the built-in workloads in a guest: system calls, mapped memory, clocks, the kernel's
 //! log and small changes of texts.
 
 pub mod arch;

@@ -17,9 +17,9 @@ use std::sync::atomic::AtomicU64;
 /// CPU time in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTime {
-    /// Spent in user mode.
+    /// Time spent in user mode.
     pub user: f64,
-    /// Spent in the kernel.
+    /// Time spent in the kernel.
     pub system: f64,
 }
 
@@ -40,7 +40,7 @@ impl CpuTime {
     }
 }
 
-/// What processes used (getrusage(2)).
+/// Resources that processes used (getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// CPU time.
@@ -54,7 +54,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// What was used since `before`. The largest resident set is that of all the time.
+    /// The resources used since `before`. The largest resident set is not limited to that time.
     pub fn since(self, before: Self) -> Self {
         Self {
             time: self.time.since(before.time),
@@ -65,7 +65,7 @@ impl Used {
     }
 }
 
-/// What all children used that ended and were waited for, and their children (getrusage(2),
+/// The resources used by all children that ended and were waited for, and by their children (getrusage(2),
 /// `RUSAGE_CHILDREN`). For PID 1 this includes orphans.
 pub fn used_by_children() -> Used {
     let usage = usage_of(libc::RUSAGE_CHILDREN);
@@ -97,7 +97,7 @@ fn usage_of(who: c_int) -> libc::rusage {
     }
 }
 
-/// Waits for a child. Returns how it ended, and the CPU time of it and of its own children that it waited for
+/// Waits for a child. Returns its exit status, and the CPU time of it and of its own children that it waited for
 /// (wait4(2)). Fails when it is not a child, or was already waited for.
 pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     let pid = child.id().cast_signed();
@@ -132,7 +132,7 @@ pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
 /// The number of nodes in masks, the most that QEMU supports.
 const NODES: usize = 128;
 
-/// Makes the memory that this thread touches first come from `node`, or from the default policy
+/// Binds the memory that this thread is the first to touch to `node`, or resets the default policy if that is `None`
 /// (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`). Fails when the kernel has no such node or no NUMA.
 pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
     const WORD: usize = c_ulong::BITS as usize;
@@ -189,8 +189,8 @@ const LOOP_SET_FD: c_ulong = 0x4c00;
 const LOOP_CLR_FD: c_ulong = 0x4c01;
 const LOOP_CTL_GET_FREE: c_ulong = 0x4c82;
 
-/// The number of an unused loop device; the kernel creates one if needed. `control` is `/dev/loop-control`.
-/// Fails when the kernel has no unused one.
+/// The number of an unused loop device; the kernel creates one if needed. `control` is `/dev/loop-control`. Fails
+/// when the kernel has no unused device.
 pub fn free_loop_device(control: &File) -> io::Result<c_int> {
     // SAFETY: this call takes no argument.
     let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };

@@ -17,8 +17,8 @@ use crate::arch::{HUGE, PAGE};
 pub struct Words(MmapRaw);
 
 impl Words {
-    /// Maps a file for reading and writing, shared with everyone who maps it: a recorder's PCI resource, or a
-    /// file on a disk. Fails when the file is empty or cannot be mapped.
+    /// Maps a file for reading and writing, shared with everyone who maps it. The file is a recorder's PCI resource,
+    /// or on a disk. Fails when the file is empty or cannot be mapped.
     pub fn shared(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() < 8 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing to map"));
@@ -26,8 +26,8 @@ impl Words {
         Ok(Self(MmapRaw::map_raw(file)?))
     }
 
-    /// Maps a file for reading and writing, but what is written stays in this process. Fails when the file is
-    /// empty or cannot be mapped.
+    /// Maps a file for reading and writing. Writes stay in this process. Fails when the file is empty or cannot be
+    /// mapped.
     pub fn private(file: &File) -> io::Result<Self> {
         // SAFETY: all access is by atomics, so the file's writers race with no reference to plain memory.
         Ok(Self(unsafe { MmapOptions::new().map_copy(file) }?.into()))
@@ -62,7 +62,7 @@ impl Words {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Keeps the pages base pages (madvise(2), `MADV_NOHUGEPAGE`), also on a kernel that has no others.
+    /// Makes the kernel use base pages only (madvise(2), `MADV_NOHUGEPAGE`). Succeeds on a kernel without huge pages.
     pub fn without_huge_pages(&self) -> io::Result<()> {
         match self.advise(0..self.0.len(), libc::MADV_NOHUGEPAGE) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -70,8 +70,9 @@ impl Words {
         }
     }
 
-    /// Anonymous memory with so many bytes that begin a huge page, and where these are. What surrounds them gets no huge
-    /// pages: the stack of a thread beside it would share them.
+    /// Maps anonymous memory that has `bytes` bytes beginning at the boundary of a huge page. Also returns the range
+    /// of these bytes. The memory around them gets no huge pages, because the stack of a thread beside it would share
+    /// them.
     pub fn huge(bytes: usize) -> io::Result<(Self, Range<usize>)> {
         let words = Self::anonymous(bytes + HUGE)?;
         let address = words.0.as_mut_ptr().addr();
@@ -107,7 +108,8 @@ impl Deref for Words {
 pub struct HalfWords(MmapRaw);
 
 impl HalfWords {
-    /// Maps so many bytes of private zeroed memory. Fails when the kernel does not have that much address space.
+    /// Maps this number of bytes of private zeroed memory. Fails when the kernel does not have that much address
+    /// space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fs::{major, minor};
 use rustix::param::clock_ticks_per_second;
 
-/// The longest command line that is quoted, in letters.
+/// The longest command line that is quoted, in characters.
 const MOST: usize = 200;
 
 /// A process that holds a lock.
@@ -17,7 +17,7 @@ const MOST: usize = 200;
 pub struct Holder {
     /// The process ID of the holder.
     pub process: u32,
-    /// Its command line, escaped; `None` if it has ended. Then a program that it started holds the lock.
+    /// Its command line, escaped. `None` if it has ended, and a program that it started holds the lock.
     pub command: Option<String>,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The other process that holds a lock for writing on one of these files; `None` if the system does not tell, such
-/// as of a process in another container.
+/// The other process that holds a lock for writing on one of these files. `None` if the system does not tell, such as
+/// for a process in another container.
 pub fn holder(paths: &[PathBuf]) -> Option<Holder> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let files: Vec<Metadata> = paths.iter().filter_map(|path| fs::metadata(path).ok()).collect();
@@ -43,7 +43,7 @@ pub fn holder(paths: &[PathBuf]) -> Option<Holder> {
     })?;
     let is_open = || {
         let open = fs::read_dir(format!("/proc/{process}/fd"));
-        // Those of another user cannot be read.
+        // Descriptors of another user's process cannot be read.
         open.map_or(fs::exists(format!("/proc/{process}")).unwrap_or(false), |open| {
             let open = open.flatten().filter_map(|it| fs::metadata(it.path()).ok());
             open.into_iter().any(|it| files.iter().any(|file| is_same(&it, file)))
@@ -65,8 +65,8 @@ fn of_file(line: &str, file: &Metadata) -> Option<u32> {
     (place == format!("{device}:{}", file.ino())).then(|| process.parse().ok())?
 }
 
-/// How long a process has run: the host's time since its boot (`proc_uptime(5)`) without that of the process's start,
-/// field 22 of `proc_pid_stat(5)`.
+/// The time for which a process has run: the host's uptime (`proc_uptime(5)`) minus the uptime at the process's
+/// start, field 22 of `proc_pid_stat(5)`.
 pub fn age(process: u32) -> Option<Duration> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
@@ -125,7 +125,7 @@ mod tests {
         let mut child = Command::new("sh");
         let child = child.args(script).args(words).stdin(std::process::Stdio::piped());
         let mut child = child.spawn().unwrap();
-        // Until it is executed, it has the command line of this process.
+        // Until the child executes its program, it has the command line of this process.
         let said = loop {
             match command(child.id()) {
                 said if said.starts_with("sh ") => break said,

@@ -1,8 +1,8 @@
-//! Locks between processes. [`wait`] is the one function that waits for any of them: it says for what, for whom and
-//! since when, and it does not wait for ever.
+//! Locks between processes. [`wait`] is the only function that waits for a lock. It says for what, for whom and since
+//! when, and does not wait for ever.
 //!
 //! The kernel itself tells who holds a lock (`/proc/locks`), so lock files are empty. A file is modified when its
-//! lock is taken, so its time tells since when.
+//! lock is taken, so its time stamp tells since when the lock is held.
 
 mod holder;
 
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub use holder::{Holder, holder};
 
-/// When a wait is mentioned for the first time. Most are shorter.
+/// The time after which a wait is mentioned for the first time. Most waits are shorter.
 const FIRST: Duration = Duration::from_millis(500);
-/// When it is mentioned again, and how often from then on.
+/// The time after which it is mentioned again, and the time between further mentions.
 const SECOND: Duration = Duration::from_secs(60);
 const FURTHER: Duration = Duration::from_secs(300);
-/// How long to wait for the lock on a file. Whoever holds one builds or fetches something, which takes an hour at
-/// most, and others may wait for it too.
+/// The time limit for the lock on a file. A holder builds or fetches something, which takes an hour at most, and
+/// others may be waiting too.
 const PATIENCE: Duration = Duration::from_secs(6 * 3600);
 
-/// How much the times of a file and of a process differ at most.
+/// The largest error when the time stamp of a file is compared with the start of a process.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// A lock that another process holds.
@@ -33,19 +33,20 @@ const SLACK: Duration = Duration::from_secs(1);
 pub struct Held {
     /// The file whose lock is held.
     pub path: PathBuf,
-    /// Who holds the lock, if the system tells.
+    /// The process that holds the lock, if the system tells.
     pub holder: Option<Holder>,
-    /// For how long, if that is known.
+    /// The time for which it has held the lock, if that is known.
     pub span: Option<Duration>,
 }
 
 impl Held {
-    /// The lock on this file, which was locked just now.
+    /// The lock on this file, which another process held just now.
     fn of(path: &Path) -> Self {
         let time = path.metadata().and_then(|it| it.modified()).ok();
         let span = time.and_then(|time| SystemTime::now().duration_since(time).ok());
         let holder = holder(&[path.to_owned()]);
-        // Another program, such as flock(1), does not modify the file.
+        // Other programs, such as flock(1), do not modify the file, so the span must not exceed the age of the
+        // process.
         let age = holder.as_ref().and_then(|holder| holder::age(holder.process));
         let span = span.filter(|span| age.is_none_or(|age| *span <= age + SLACK));
         Self { path: path.to_owned(), holder, span }
@@ -76,9 +77,9 @@ fn text(span: Duration) -> String {
     }
 }
 
-/// Repeats `attempt` until it has the lock, and says within a second that it waits `what_for` (such as `to build a
-/// kernel`) and who holds the lock; again after a minute and then every five minutes. `attempt` waits for at most
-/// about the given time, and returns nothing if the lock is still held. The inner error is who holds the lock when
+/// Repeats `attempt` until it has the lock. Says within a second that it waits `what_for` (such as `to build a
+/// kernel`) and who holds the lock, again after a minute, and then every five minutes. `attempt` must wait at most
+/// about the given time, and return `None` if the lock is still held. The inner error says who holds the lock when
 /// `patience` is over. Fails when `attempt` does.
 pub fn wait<T, E>(
     (what_for, patience): (&str, Duration),
@@ -109,27 +110,27 @@ pub fn wait<T, E>(
     }
 }
 
-/// Takes the lock on a file, which is created if it is missing (flock(2)). The inner error is who holds it. Fails
+/// Takes the lock on a file, which is created if it is missing (flock(2)). The inner error says who holds it. Fails
 /// when the file cannot be opened or locked.
 pub fn try_take(path: &Path) -> io::Result<Result<File, Held>> {
     let file = open(path)?;
     match file.try_lock() {
-        Ok(()) => Ok(Ok(taken(file))),
+        Ok(()) => Ok(Ok(stamped(file))),
         Err(TryLockError::WouldBlock) => Ok(Err(Held::of(path))),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-/// Like [`try_take`], but waits for the lock, as [`wait`] does. The inner error comes after six hours.
+/// Takes the lock like [`try_take`], but waits for it as [`wait`] does, for at most six hours.
 pub fn take(path: &Path, what_for: &str, say: &dyn Fn(&str)) -> io::Result<Result<File, Held>> {
     let file = open(path)?;
     match file.try_lock() {
-        Ok(()) => return Ok(Ok(taken(file))),
+        Ok(()) => return Ok(Ok(stamped(file))),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
     // A thread waits, because a process that only tries now and then would rarely get a lock that another one takes
-    // again and again. If nobody receives the file, the thread closes it, which gives the lock back.
+    // again and again. If the receiver is gone, the thread closes the file, which releases the lock.
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || {
         let _ = sender.send(file.lock().map(|()| file));
@@ -139,16 +140,17 @@ pub fn take(path: &Path, what_for: &str, say: &dyn Fn(&str)) -> io::Result<Resul
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the waiting thread ended")),
     };
-    Ok(wait((what_for, PATIENCE), || Held::of(path), say, attempt)?.map(taken))
+    Ok(wait((what_for, PATIENCE), || Held::of(path), say, attempt)?.map(stamped))
 }
 
-/// Opens a lock file. Readable, because it is the standard input of builds.
+/// Opens a lock file. It is opened for reading too, because it is the standard input of builds.
 fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// Notes when the lock was taken. Without it, others cannot say since when it is held.
-fn taken(file: File) -> File {
+/// Sets the file's time stamp to the moment at which the lock was taken. An error is ignored: others then cannot say
+/// since when the lock is held.
+fn stamped(file: File) -> File {
     let _ = file.set_modified(SystemTime::now());
     file
 }
@@ -168,7 +170,7 @@ mod tests {
             let mut command = Command::new("flock");
             let command = command.arg("--no-fork").arg(path).args(["sleep", "1000000"]);
             let other = Self(command.stdin(Stdio::null()).spawn().unwrap());
-            // It becomes `sleep` when it has the lock.
+            // The process executes `sleep` when it has the lock.
             let place = format!("/proc/{}/cmdline", other.0.id());
             while !std::fs::read(&place).unwrap().starts_with(b"sleep") {
                 thread::sleep(Duration::from_millis(5));
@@ -189,7 +191,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         drop(try_take(&path).unwrap().unwrap());
-        // It does not modify the file, which says when somebody had the lock before.
+        // flock(1) does not modify the file, whose time stamp is that of an earlier holder.
         let then = SystemTime::now() - Duration::from_secs(57 * 60 + 5);
         open(&path).unwrap().set_modified(then).unwrap();
         let other = RefCell::new(Some(Other::holding(&path)));
@@ -205,7 +207,7 @@ mod tests {
         });
         file.unwrap().unwrap();
         assert_eq!(*said.borrow(), [format!("Waiting to build a kernel: {expected}")]);
-        // The next one sees the new time.
+        // The next process sees the new time stamp.
         let _file = try_take(&path).unwrap().unwrap();
         let held = try_take(&path).unwrap().unwrap_err();
         assert!(held.span.unwrap() < Duration::from_secs(600), "{held}");

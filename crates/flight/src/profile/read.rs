@@ -1,5 +1,5 @@
-//! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit
-//! before use, and memory is proportional to the number of bytes. A profile takes at most 32 times as much.
+//! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit before
+//! use, and memory is proportional to the number of bytes. A profile takes at most 32 times as many bytes of memory.
 
 use super::record::{NodeStep, Record, StackStep, VERSION, address};
 use super::{
@@ -9,16 +9,16 @@ use super::{
 use crate::frame::Kind;
 use crate::log::Frames;
 
-/// Why bytes are not a profile.
+/// The reason why bytes are not a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The plugin did not start.
     #[error("the plugin wrote no profile: see QEMU's messages")]
     Empty,
-    /// Its format is from another version.
+    /// The format is of another version, which has this number.
     #[error("the profile has format {0}, not {VERSION}: use the plugin built with this program")]
     Version(u16),
-    /// The machine is impossible.
+    /// No machine has this scope.
     #[error("the profile has {} CPUs and {} nodes, which is impossible", .0.cpus, .0.nodes)]
     Scope(Scope),
     /// It is longer than the plugin writes.
@@ -31,10 +31,9 @@ pub enum ProfileError {
 
 /// Reads a profile up to its end, or to the first torn frame.
 ///
-/// The result takes at most 32 bytes of memory for each byte read. One frame ([`crate::frame::MAX_PAYLOAD`])
-/// is decoded at a time, into at most 72 bytes for each byte. Fails when it has no start, complete frames
-/// have invalid content, or there are more than [`MAX_BYTES`]. A caller need not read more than one byte
-/// beyond that.
+/// The result takes at most 32 bytes of memory for each byte read. One frame ([`crate::frame::MAX_PAYLOAD`]) is
+/// decoded at a time, into at most 72 bytes for each byte. Fails when it has no start, complete frames have invalid
+/// content, or there are more than [`MAX_BYTES`]. A caller need not pass more than [`MAX_BYTES`] + 1 bytes.
 pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProfileError::Long);
@@ -54,8 +53,8 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     let mut reader = ProfileReader::new(scope);
     while let Some(frame) = frames.next() {
         let record = postcard::from_bytes(frame.payload).ok();
-        let taken = record.and_then(|record| reader.take(record));
-        if frame.kind != Kind::Profile as u16 || taken.is_none() {
+        let applied = record.and_then(|record| reader.apply(record));
+        if frame.kind != Kind::Profile as u16 || applied.is_none() {
             return Err(ProfileError::Damaged(frames.offset()));
         }
     }
@@ -77,8 +76,8 @@ impl ProfileReader {
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }
     }
 
-    /// Applies a record; `None` if it is invalid here.
-    fn take(&mut self, record: Record) -> Option<()> {
+    /// Applies a record; `None` if it is invalid at this place.
+    fn apply(&mut self, record: Record) -> Option<()> {
         if self.profile.whole {
             return None;
         }
@@ -113,8 +112,8 @@ impl ProfileReader {
         }
     }
 
-    /// The CPU with this number, if this slice already has it or if it is the next one. Therefore memory for
-    /// a CPU requires a record.
+    /// The CPU with this number, if this slice already has it, or if it is the next one. So memory for a CPU is taken
+    /// only by a record.
     fn cpu(&mut self, number: u16) -> Option<&mut Cpu> {
         let (cpus, number) = (&mut self.slice.cpus, usize::from(number));
         if number == cpus.len() && number < usize::from(self.profile.scope.cpus) {
@@ -184,7 +183,7 @@ impl ProfileReader {
     }
 }
 
-/// Appends instructions; none unless addresses ascend and every count is valid.
+/// Appends instructions; `None` unless addresses ascend and every count is valid.
 fn kernel(instructions: &mut Vec<Executed>, steps: &[(u64, u64)]) -> Option<()> {
     for &(distance, count) in steps {
         let address = match instructions.last() {
@@ -200,7 +199,7 @@ fn kernel(instructions: &mut Vec<Executed>, steps: &[(u64, u64)]) -> Option<()> 
     Some(())
 }
 
-/// Whether all rows refer to existing nodes. There must be none if accesses were not counted.
+/// Whether all rows refer to existing nodes. If accesses were not counted, there must be no rows.
 fn are_in(rows: &[Accesses], nodes: u16) -> bool {
     let is_in = |row: &Accesses| !matches!(row.target, Target::Node(node) if node >= nodes);
     rows.is_empty() || nodes > 0 && rows.iter().all(is_in)

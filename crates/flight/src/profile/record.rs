@@ -25,7 +25,7 @@ pub enum Record {
     Accesses(u16, Vec<Accesses>),
     /// The slice ends.
     Cut,
-    /// The machine ended.
+    /// The machine ended normally.
     End,
     /// Accesses from the slice's start to a tick.
     Tick(Tick),
@@ -33,7 +33,7 @@ pub enum Record {
     Nodes(Vec<NodeStep>),
     /// Kernel instructions by path, continued from the previous record.
     Stacks(Vec<StackStep>),
-    /// A process other than the agent executed a mark or a tick. At most one.
+    /// The first process other than the agent that executed a mark or a tick. There is at most one such record.
     Intruder(Process),
 }
 

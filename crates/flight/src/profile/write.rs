@@ -6,12 +6,12 @@ use super::record::{CHUNK, Record, VERSION, distance};
 use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Process, Scope, Tick};
 use crate::frame::{self, Kind};
 
-/// Writes a profile's file, of at most [`MAX_BYTES`]: exceeding that is an error. What was written before
-/// an error is a valid profile, if nothing is written after it.
+/// Writes a profile's file of at most [`MAX_BYTES`]; exceeding this is an error. The bytes written before an error
+/// are a valid profile, if nothing is written after it.
 pub struct Writer<W> {
     out: W,
     sequence: u64,
-    /// Bytes that may still be written.
+    /// The number of bytes that may still be written.
     room: usize,
 }
 
@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
         self.record(&Record::Cut)
     }
 
-    /// Ends the profile: the machine ended. Fails when it cannot be written.
+    /// Ends the profile of a machine that ended normally. Fails when it cannot be written.
     pub fn end(mut self) -> io::Result<()> {
         self.record(&Record::End)
     }

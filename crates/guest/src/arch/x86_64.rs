@@ -5,9 +5,9 @@
 
 use std::arch::asm;
 
-/// The size of a base page.
+/// The size of a base page in bytes.
 pub const PAGE: usize = 4096;
-/// The size of a huge page.
+/// The size of a huge page in bytes.
 pub const HUGE: usize = 2 << 20;
 /// The usual console.
 pub const CONSOLE: &str = "ttyS0";
@@ -20,7 +20,7 @@ pub fn mark<const BYTES: u64>() {
     unsafe { asm!(".8byte {mark}", mark = const BYTES, options(nostack, preserves_flags)) }
 }
 
-/// The same with a value that the plugin reads.
+/// Executes the NOP of these bytes, with a value that the plugin reads.
 #[inline]
 pub fn mark_with<const BYTES: u64>(value: u64) {
     // SAFETY: as in `mark`.
