@@ -7,7 +7,6 @@ mod flame;
 pub mod headline;
 mod json;
 mod sampled;
-mod subject;
 mod view;
 mod waterfall;
 

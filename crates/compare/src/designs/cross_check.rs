@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use model::{Better, Boot, Execution, Experiment, INSTRUCTIONS, Mode, WorkloadUse};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::figures::operations::{Operation, operations};
 use crate::figures::warmup::leave_out;
@@ -73,7 +73,7 @@ pub struct Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Instructions {
     /// Instructions per seed.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "figures")]
     pub difference: Difference,
     /// The gain in percent; positive is better, that is, fewer.
     pub gain: Option<f64>,
@@ -81,6 +81,18 @@ pub struct Instructions {
     pub floor_percent: Option<f64>,
     /// The verdict on the difference.
     pub verdict: Verdict,
+}
+
+/// The figures of a difference alone.
+fn figures<S: Serializer>(it: &Difference, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Figures {
+        base: f64,
+        new: f64,
+        floor: Option<f64>,
+    }
+    let &Difference { base, new, floor } = it;
+    Figures { base, new, floor }.serialize(to)
 }
 
 impl Instructions {

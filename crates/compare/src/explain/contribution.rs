@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::cause::Code;
 use super::sides::Sides;
@@ -27,6 +27,24 @@ pub enum Subject {
     Firmware,
 }
 
+impl Serialize for Subject {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Keys<'a> {
+            kind: &'static str,
+            name: &'a str,
+            module: &'a str,
+        }
+        let (kind, name, module) = match self {
+            Self::Function { name, module } => ("function", &**name, &**module),
+            Self::Process(name) => ("process", &**name, ""),
+            Self::OtherProcesses => ("other-processes", "", ""),
+            Self::Firmware => ("firmware", "", ""),
+        };
+        Keys { kind, name, module }.serialize(to)
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,13 +58,15 @@ impl fmt::Display for Subject {
 }
 
 /// A share of the change of the total.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Contribution {
     /// The function, process or remainder.
+    #[serde(flatten)]
     pub subject: Subject,
     /// Instructions of each side.
     pub instructions: Difference,
     /// Change of the instructions, over [`super::Explanation::denominator`].
+    #[serde(rename = "exact_change")]
     pub change: i128,
     /// How the function was called; `None` for other subjects.
     pub calls: Option<Calls>,
@@ -71,7 +91,7 @@ impl Contribution {
 }
 
 /// How a function was called.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calls {
     /// Entries of the function, or those of its parts if a side has none of its own.
     pub entries: Difference,
@@ -80,6 +100,7 @@ pub struct Calls {
     /// entered it in parts.
     pub per_entry: Option<Difference>,
     /// The change split by cause; `None` if there is no figure per entry.
+    #[serde(flatten, serialize_with = "parts")]
     pub split: Option<Split>,
     /// Whether it was entered both at its beginning and through a part (`.part.N`), on one side or across both. Where
     /// its beginning is inlined, only the part counts an entry, and kernels may inline it at different places.
@@ -88,7 +109,19 @@ pub struct Calls {
     pub only: Option<Only>,
     /// A function that is possibly this one under another name: executed only on the other side, about as often, at
     /// about the same cost, and with most words of the name in common.
+    #[serde(rename = "maybe_renamed")]
     pub maybe: Option<Subject>,
+}
+
+/// The parts of a change, `null` where it has none.
+fn parts<S: Serializer>(split: &Option<Split>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts {
+        exact_by_cost: Option<i128>,
+        exact_by_number: Option<i128>,
+    }
+    let (exact_by_cost, exact_by_number) = split.map(|it| (it.by_cost, it.by_number)).unzip();
+    Parts { exact_by_cost, exact_by_number }.serialize(to)
 }
 
 /// The only side that executed a function.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::contribution::{Drawn, of_function, plain};
 use super::counters;
 use super::equal;
@@ -53,9 +55,10 @@ pub struct Compared {
 }
 
 /// Instructions by who executed them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Totals {
     /// By all of these together.
+    #[serde(rename = "total")]
     pub all: Difference,
     /// By programs in user mode.
     pub user: Difference,
@@ -65,6 +68,7 @@ pub struct Totals {
     pub firmware: Difference,
     /// By the kernel, at equal entries of its functions: [`crate::explain::equal`]. `None` where a seed has no
     /// functions.
+    #[serde(rename = "kernel_at_equal_entries")]
     pub equal: Option<Difference>,
 }
 
@@ -78,7 +82,7 @@ impl Totals {
 }
 
 /// The growth of a counter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counter {
     /// Its name in `/proc/vmstat`.
     pub name: String,

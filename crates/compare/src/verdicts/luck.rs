@@ -120,6 +120,7 @@ impl Seeds {
 
 /// The difference of a figure between two variants, each booted with several seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(into = "Figure")]
 pub struct Difference {
     /// Mean over the baseline's seeds.
     pub base: f64,
@@ -128,6 +129,23 @@ pub struct Difference {
     /// The luck floor: a change that does not exceed it may be luck. `None` if a variant has fewer than two
     /// seeds, or not all that are wanted.
     pub floor: Option<f64>,
+}
+
+/// A difference as JSON has it, with the figures that follow from it.
+#[derive(Serialize)]
+struct Figure {
+    base: f64,
+    new: f64,
+    change: f64,
+    floor: Option<f64>,
+    beyond_luck: Option<bool>,
+}
+
+impl From<Difference> for Figure {
+    fn from(it: Difference) -> Self {
+        let Difference { base, new, floor } = it;
+        Self { base, new, change: it.change(), floor, beyond_luck: it.beyond_luck() }
+    }
 }
 
 impl Difference {

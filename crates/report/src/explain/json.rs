@@ -1,14 +1,10 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
-use compare::{
-    Calls, Code, Contribution, Counter, Difference, Explanation, Only, SampledDifference, Section,
-    Side,
-};
+use compare::{Contribution, Counter, Explanation, SampledDifference, Section, Side, Totals};
 use model::Cost;
 use serde::Serialize;
 
 use super::sampled;
-use super::subject::{SubjectDocument, subject};
 use super::view::{beyond, by_luck};
 use crate::exact::NOT_MODELLED;
 
@@ -49,59 +45,19 @@ struct AllComparedDocument {
     counters: ComparedDocument,
 }
 
+/// A section with the sums and the counts that follow from its rows.
 #[derive(Serialize)]
 struct SectionDocument<'a> {
     phase: Option<&'a str>,
-    total: Figure,
-    user: Figure,
-    kernel: Figure,
-    firmware: Figure,
-    kernel_at_equal_entries: Option<Figure>,
+    #[serde(flatten)]
+    totals: &'a Totals,
     exact_change: i128,
     exact_sum_of_changes: i128,
     in_no_function: i128,
-    contributions: Vec<ContributionDocument<'a>>,
+    contributions: &'a [Contribution],
     per_entry: &'a [usize],
-    counters: Vec<CounterDocument<'a>>,
+    counters: &'a [Counter],
     compared: AllComparedDocument,
-}
-
-/// A difference with figures derived from it.
-#[derive(Serialize)]
-struct Figure {
-    base: f64,
-    new: f64,
-    change: f64,
-    floor: Option<f64>,
-    beyond_luck: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct ContributionDocument<'a> {
-    #[serde(flatten)]
-    subject: SubjectDocument<'a>,
-    instructions: Figure,
-    exact_change: i128,
-    calls: Option<CallsDocument<'a>>,
-    code: Option<Code>,
-    inlined: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct CallsDocument<'a> {
-    entries: Figure,
-    per_entry: Option<Figure>,
-    exact_by_cost: Option<i128>,
-    exact_by_number: Option<i128>,
-    in_parts: bool,
-    only: Option<Only>,
-    maybe_renamed: Option<SubjectDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct CounterDocument<'a> {
-    name: &'a str,
-    growth: Figure,
 }
 
 /// The attribution of the difference as one JSON object: figures in full precision, every row of every
@@ -139,53 +95,17 @@ fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocume
     let [cost, change, counted] = beyond(section);
     SectionDocument {
         phase: section.phase.as_deref(),
-        total: figure(&section.totals.all),
-        user: figure(&section.totals.user),
-        kernel: figure(&section.totals.kernel),
-        firmware: figure(&section.totals.firmware),
-        kernel_at_equal_entries: section.totals.equal.as_ref().map(figure),
+        totals: &section.totals,
         exact_change: section.change,
         exact_sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
         in_no_function: section.in_no_function,
-        contributions: section.contributions.iter().map(contribution).collect(),
+        contributions: &section.contributions,
         per_entry: &section.per_entry,
-        counters: section.counters.iter().map(counter).collect(),
+        counters: &section.counters,
         compared: AllComparedDocument {
             per_entry: compared(section.compared.per_entry, cost),
             contributions: compared(section.compared.contributions, change),
             counters: compared(section.compared.counters, counted),
         },
     }
-}
-
-fn figure(it: &Difference) -> Figure {
-    let &Difference { base, new, floor } = it;
-    Figure { base, new, change: it.change(), floor, beyond_luck: it.beyond_luck() }
-}
-
-fn contribution(it: &Contribution) -> ContributionDocument<'_> {
-    ContributionDocument {
-        subject: subject(&it.subject),
-        instructions: figure(&it.instructions),
-        exact_change: it.change,
-        calls: it.calls.as_ref().map(calls),
-        code: it.code,
-        inlined: it.inlined.as_deref(),
-    }
-}
-
-fn calls(calls: &Calls) -> CallsDocument<'_> {
-    CallsDocument {
-        entries: figure(&calls.entries),
-        per_entry: calls.per_entry.as_ref().map(figure),
-        exact_by_cost: calls.split.map(|split| split.by_cost),
-        exact_by_number: calls.split.map(|split| split.by_number),
-        in_parts: calls.in_parts,
-        only: calls.only,
-        maybe_renamed: calls.maybe.as_ref().map(subject),
-    }
-}
-
-fn counter(counter: &Counter) -> CounterDocument<'_> {
-    CounterDocument { name: &counter.name, growth: figure(&counter.growth) }
 }

@@ -1,13 +1,14 @@
 //! Sampled profiles of two variants: as text, as a part of a page, and as JSON.
 
-use compare::{Evidence, Part, Paths, SampledDifference, SampledFigure, SampledRow, SampledSide};
+use compare::{
+    Evidence, Part, Paths, SampledDifference, SampledFigure, SampledRow, SampledSide, Subject,
+};
 use model::count;
 use serde::Serialize;
 
 use super::flame::{self, Graphs};
 use super::headline::phase_name;
 use super::page;
-use super::subject::{SubjectDocument, subject};
 use super::view::{ranking, signed};
 use crate::ascii::excerpt;
 use crate::document::{Block, TEXT, lead, note, sections, sentence};
@@ -253,7 +254,7 @@ pub struct Document<'a> {
 #[derive(Serialize)]
 struct RowDocument<'a> {
     #[serde(flatten)]
-    subject: Option<SubjectDocument<'a>>,
+    subject: Option<&'a Subject>,
     share: FigureDocument,
     samples_per_iteration: FigureDocument,
 }
@@ -300,7 +301,7 @@ fn row_document(row: &SampledRow, rate: f64) -> RowDocument<'_> {
         evidence: it.evidence,
     };
     RowDocument {
-        subject: row.subject.as_ref().map(subject),
+        subject: row.subject.as_ref(),
         share: figure(&row.share),
         samples_per_iteration: figure(&row.samples),
     }

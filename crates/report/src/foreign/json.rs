@@ -1,4 +1,5 @@
-//! The tables as JSON. The format is stable: keys may be added without a new version.
+//! The tables as JSON. The format is stable: keys may be added without a new version. It has a table by columns, while
+//! an imported table has cells with all that was read of each; so the two are types of their own.
 
 use import::{Cell, Check, Clue, Row, Signs};
 use model::Better;
