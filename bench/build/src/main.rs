@@ -1,10 +1,10 @@
-//! What building kernels from source costs: Debian's packaged 6.12 with the small configuration, in a cache of
-//! its own.
+//! Measures the cost of building kernels from source: Debian's packaged 6.12 with the small configuration, in a cache
+//! of its own.
 //!
 //! Prints CPU time and wall time of clean builds without ccache and with its empty cache, of a neighbouring commit
 //! that changes one file in `mm/`, of the same inputs again, and of a clean build with ccache's files, ratios, and
-//! digests of the images, which show whether the clean builds gave the same. Given another release, it is built clean
-//! too, with the first one's ccache files. `bench/README.md` has figures.
+//! digests of the images, which show whether the clean builds gave the same. If another release is given, it is built
+//! clean too, with the first one's ccache files. `bench/README.md` has figures.
 //!
 //! `bench-build [SERIES [SOURCE]]`: the default is 6.12; SOURCE is the other release, such as `src:linux.tar.xz`.
 
@@ -18,7 +18,7 @@ use model::Build;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// Changes one function of one file.
+/// A patch that adds one function to one file.
 const NEIGHBOUR: &str = "\
 --- a/mm/mprotect.c
 +++ b/mm/mprotect.c
@@ -28,7 +28,7 @@ const NEIGHBOUR: &str = "\
  /*
 ";
 
-/// What a build took, in seconds.
+/// The times of a build in seconds, and its result.
 struct Cost {
     cpu: f64,
     wall: f64,
@@ -79,7 +79,7 @@ fn print(name: &str, Cost { cpu, wall, image }: &Cost, clean: &Cost) {
     println!("{name:<33} {cpu:8.1} {wall:8.1} {:13.3}  {image:.12}", cpu / clean.cpu);
 }
 
-/// Removes what was built, but not what was compiled.
+/// Removes built kernels, but not ccache's files.
 fn forget(cache: &Path) -> Result<(), Box<dyn Error>> {
     fs::remove_dir_all(cache.join("kernels"))?;
     Ok(fs::remove_dir_all(cache.join("build/linux/output"))?)

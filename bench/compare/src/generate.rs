@@ -20,19 +20,19 @@ const MEMINFO: &str =
 /// The programs of the benchmark, with the approximate seconds of each.
 const TESTS: [(&str, f64); 4] =
     [("NUMA01", 180.0), ("NUMA01_THREADLOCAL", 62.0), ("NUMA02", 3.2), ("NUMA02_SMT", 3.9)];
-/// Number of repetitions of each.
+/// Number of repetitions of each program.
 const TIMES: usize = 7;
-/// When the first run began, seconds since 1970.
+/// The time when the first run began, in seconds since 1970.
 const BEGIN: u64 = 1_700_000_000;
 
 /// The size of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Runs.
+    /// The number of runs.
     pub kernels: usize,
-    /// Iterations of each.
+    /// The number of iterations of each run.
     pub iterations: usize,
-    /// Samples of the monitor in each.
+    /// The number of samples of the monitor in each iteration.
     pub samples: usize,
 }
 
@@ -68,7 +68,7 @@ fn counter(line: &'static str) -> Option<(&'static str, u64)> {
     Some((name, value.parse().ok()?))
 }
 
-/// The begin of an iteration. Each lasts as long as its samples, plus a minute.
+/// The time when an iteration begins. Each lasts as long as its samples, plus a minute.
 fn start(kernel: usize, iteration: usize, size: Size) -> u64 {
     BEGIN + ((kernel * size.iterations + iteration) * (size.samples + 60)) as u64
 }
@@ -126,7 +126,7 @@ fn iteration(
     Ok(text)
 }
 
-/// As GNU time prints it.
+/// The times as GNU time prints them.
 fn time_text(user: f64, system: f64, elapsed: f64) -> String {
     let (minutes, seconds) = ((elapsed / 60.0).floor(), elapsed % 60.0);
     format!(
@@ -147,8 +147,8 @@ fn gzip(path: &Path) -> io::Result<GzEncoder<File>> {
     Ok(GzEncoder::new(File::create(path)?, Compression::default()))
 }
 
-/// Counters that move like those of a busy machine: of ten, five stand still, three rise by about a thousand
-/// each second, one by few, one wanders.
+/// Counters that change like those of a busy machine. Of ten, five are constant, three rise by about a thousand each
+/// second, one rises slowly, and one goes up and down.
 struct Monitor<'a> {
     counters: Vec<(&'a str, u64)>,
     random: Random,
@@ -208,7 +208,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     fn share(&mut self) -> f64 {
         (self.next() % 1_000_000) as f64 / 1e6
     }

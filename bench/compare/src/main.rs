@@ -1,4 +1,4 @@
-//! The cost of importing and comparing a large directory of mmtests' logs: 4 kernels x 10 iterations of
+//! Measures the cost of importing and comparing a large directory of mmtests' logs: 4 kernels x 10 iterations of
 //! `autonumabench`, with 10,000 samples of `/proc/vmstat` in each.
 //!
 //! Makes the directory, the same each time; imports it with Faultline, including monitors, and compares.
@@ -84,7 +84,7 @@ fn size() -> Result<Size, Box<dyn Error>> {
     }
 }
 
-/// The program beside this one.
+/// The path of `faultline`, beside this program.
 fn faultline() -> Result<PathBuf, Box<dyn Error>> {
     let path = env::current_exe()?.with_file_name("faultline");
     match path.exists() {

@@ -7,12 +7,12 @@ use std::ops::{Add, AddAssign, Div};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Seconds.
+/// Times in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// User and system time.
     pub cpu: f64,
-    /// From start to end.
+    /// Wall time from start to end.
     pub wall: f64,
 }
 

@@ -1,8 +1,8 @@
-//! How many readings the search for a step takes in measured mode, and how often it is wrong, in simulated
-//! ranges whose steps are known. Beside it the bound of information theory and `git bisect run`.
+//! Measures how many readings the search for a step takes in measured mode, and how often it is wrong, in simulated
+//! ranges whose steps are known. Compares it with the bound of information theory and with `git bisect run`.
 //!
-//! `bench-culprit [SEARCHES [REPOSITORY GOOD..BAD]]` makes so many searches of each kind. With a repository
-//! it also searches in the history of a range of its commits. `bench/README.md` has figures.
+//! `bench-culprit [SEARCHES [REPOSITORY GOOD..BAD]]` makes `SEARCHES` searches of each kind. With a repository it
+//! also searches in the history of a range of its commits. `bench/README.md` has figures.
 
 mod search;
 mod world;
@@ -16,13 +16,12 @@ use rayon::prelude::*;
 use search::{Outcome, Rules, Search, Steps, all_steps, git_bisect, search};
 use world::{Boots, World};
 
-/// Searches of each kind, unless told.
+/// Default number of searches of each kind.
 const SEARCHES: u64 = 100;
-/// Readings of each end that do not count, where levels are known.
+/// Readings of each end that do not count, in searches with known levels.
 const KNOWN: usize = 100;
 const ONE: Rules = Rules { free: 0, most: 600, build: 0.0, knows: false };
-/// The readings, for the bound, at 1,024 commits and 2 standard deviations with known levels: at most this
-/// many times as many.
+/// The largest ratio of readings to the bound, at 1,024 commits and 2 standard deviations with known levels.
 const TARGET: f64 = 1.3;
 /// The required share of right statements of 93 to 97 %, in percent.
 const RIGHT: [f64; 2] = [93.0, 97.0];
@@ -105,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long it takes to choose readings.
+/// Prints the time that it takes to choose readings.
 fn decisions() {
     let mut rng = Rng::with_seed(1);
     let history = world::merged(4096, &mut rng);
@@ -151,7 +150,7 @@ impl<'a> Kind<'a> {
         search(&World::new(history, self.boots, &steps, self.unreadable, &mut rng), &mut rng)
     }
 
-    /// Readings that information theory asks for.
+    /// The number of readings that information theory requires.
     fn bound(&self) -> f64 {
         let commits = self.histories.iter().map(|history| history.bad() as f64);
         let commits = commits.sum::<f64>() / self.histories.len() as f64;
@@ -168,7 +167,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Prints how the searches of a kind end; the ratio of readings to the bound.
+    /// Prints how the searches of a kind end. Returns the ratio of readings to the bound.
     fn row(&mut self, name: &str, kind: &Kind) -> f64 {
         let one = |number| kind.search(number, |world, rng| search(world, kind.rules, rng));
         let found: Vec<Search> = (0..self.searches).into_par_iter().map(one).collect();
@@ -224,7 +223,7 @@ impl Bench {
         );
     }
 
-    /// What it saves to know what builds cost.
+    /// Prints the time that a search saves if it knows the cost of builds.
     fn costs(&self, histories: &[History]) {
         println!("\n256 commits, shift 2: minutes if a boot takes 1 and a kernel's first boot 11");
         for knows in [false, true] {

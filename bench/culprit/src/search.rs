@@ -1,4 +1,4 @@
-//! Searches in simulated ranges: ours, and that of `git bisect run`.
+//! Searches in simulated ranges: ours, and the search of `git bisect run`.
 
 use culprit::posterior::Next;
 use culprit::{Measured, Node, Noisy, measured};
@@ -6,15 +6,15 @@ use fastrand::Rng;
 
 use crate::world::World;
 
-/// What a search ended with.
+/// The end of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The commits that it named hold a step.
+    /// A step is among the commits that it named.
     Right,
     Wrong,
     Misfit,
     NoDifference,
-    /// It took more readings than it may.
+    /// It needed more readings than are allowed.
     Budget,
 }
 
@@ -23,19 +23,19 @@ pub struct Search {
     pub readings: usize,
     /// The probability of the commits that it named.
     pub stated: f64,
-    /// When it first gave one commit 93 to 97 %, whether that was a step.
+    /// Whether the commit to which it first gave a probability of 93 to 97 % was a step.
     pub near: Option<bool>,
     pub minutes: f64,
 }
 
-/// What a search may use.
+/// The limits and the knowledge of a search.
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// Readings of each end that do not count.
     pub free: usize,
     /// The most readings.
     pub most: usize,
-    /// Minutes of a build and of a boot, and whether the search knows them.
+    /// Minutes of a build if a boot takes one, and whether the search knows them.
     pub build: f64,
     pub knows: bool,
 }
@@ -93,15 +93,15 @@ pub fn search(world: &World, rules: Rules, rng: &mut Rng) -> Search {
     found
 }
 
-/// The answer of a search that is divided into halves where one step does not fit.
+/// The answer of a search that divides the range where one step does not fit.
 pub struct Steps {
     pub readings: usize,
-    /// The steps that it named, and how many of these were steps.
+    /// The number of steps that it named, and the number of these that were steps.
     pub named: usize,
     pub right: usize,
-    /// The steps of the range that it named.
+    /// The number of the range's steps that it named.
     pub found: usize,
-    /// Whether it ended within the readings that it may use.
+    /// Whether it ended within the allowed readings.
     pub ended: bool,
 }
 

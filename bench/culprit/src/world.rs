@@ -7,17 +7,17 @@ use culprit::{History, Node};
 use fastrand::Rng;
 use fixedbitset::FixedBitSet;
 
-/// How boots of one kernel scatter. All have the mean 0 and the standard deviation 1.
+/// The distribution of boots of one kernel. All have the mean 0 and the standard deviation 1.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Boots {
     Normal,
     /// Two equally likely modes, four standard deviations of a mode apart.
     Bimodal,
-    /// The same, the higher one with a probability of one in five.
+    /// Two modes at the same distance, the higher one with a probability of one in five.
     RareMode,
     /// One boot of 20 is eight standard deviations of the others higher.
     Outliers,
-    /// A step moves one boot of two, the others stay.
+    /// A step changes each boot with a probability of one half.
     Half,
 }
 
@@ -58,7 +58,7 @@ impl Boots {
         sd * ((1.0 - share) * normal(at) + share * normal(at - apart))
     }
 
-    /// Bits that a boot tells about which of two equally likely levels it has, `shift` apart.
+    /// The bits of information in a boot about which of two equally likely levels, `shift` apart, it has.
     pub fn information(self, shift: f64) -> f64 {
         let step = 0.005;
         let term = |it: f64| if it > 0.0 { -it * it.log2() } else { 0.0 };
@@ -72,7 +72,7 @@ impl Boots {
     }
 }
 
-/// A range, which kernels have no readings, and where the figure changes.
+/// A range of commits, the kernels without readings, and the commits at which the figure changes.
 pub struct World<'a> {
     pub history: &'a History,
     pub boots: Boots,
@@ -82,7 +82,8 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// `steps` are the changes; they are at random commits. `unreadable` is a share of the commits.
+    /// A range in which the changes `steps` are at random commits. `unreadable` is the share of commits without
+    /// readings.
     pub fn new(
         history: &'a History,
         boots: Boots,
@@ -93,7 +94,7 @@ impl<'a> World<'a> {
         let bad = history.bad();
         let mut cannot = FixedBitSet::with_capacity(history.len());
         for _ in 0..(unreadable * bad as f64).round() as usize {
-            // Stretches of about four commits.
+            // Commits without readings come in stretches of about four.
             let first = rng.usize(1..bad);
             let last = (first + rng.usize(1..8)).min(bad);
             if cannot.count_ones(..) as f64 <= unreadable * bad as f64 {

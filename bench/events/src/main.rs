@@ -1,5 +1,5 @@
-//! What it costs the kernel to count ten tracepoints that the workload passes often, and to sample at 100 Hz:
-//! `mprotect` with and without them, in pairs.
+//! Measures the cost for the kernel of counting ten tracepoints that the workload passes often, and of sampling at
+//! 100 Hz: `mprotect` with and without them, in pairs.
 //!
 //! - In exact mode, which counts but does not sample: the kernel's instructions in each phase, by seed.
 //! - In measured mode under emulation: the time per page, boots taking turns.

@@ -14,42 +14,42 @@ use machine::{Emulator, Engine, Exact, How, PROFILE_FILE, Plugin, Vm};
 use model::{Bytes, Kernel, Limits, Privilege, Topology};
 use tempfile::TempDir;
 
-/// What all boots share.
+/// The kernel, the emulator and the files of all boots.
 pub struct Bench {
     /// The kernel.
     pub kernel: Kernel,
     emulator: Emulator,
     topology: Topology,
-    /// Holds the initramfs and the machine's files.
+    /// The directory of the initramfs and the machine's files.
     directory: TempDir,
 }
 
 /// The times and counts of one boot.
 #[derive(Clone, Copy)]
 pub struct BootTimes {
-    /// From QEMU's start to the workload's.
+    /// Times from QEMU's start to the start of the workload.
     pub to_workload: Times,
-    /// From there to QEMU's end.
+    /// Times from the start of the workload to QEMU's end.
     pub from_workload: Times,
-    /// What the plugin counted.
+    /// The instructions that the plugin counted; `None` without the plugin.
     pub instructions: Option<Instructions>,
 }
 
 /// Seconds of wall time and of QEMU's CPU time.
 #[derive(Clone, Copy)]
 pub struct Times {
-    /// Wall time.
+    /// Wall time in seconds.
     pub wall: f64,
     /// CPU time of all of QEMU's threads.
     pub cpu: f64,
 }
 
-/// Guest instructions.
+/// Numbers of guest instructions.
 #[derive(Clone, Copy)]
 pub struct Instructions {
-    /// Before the workload.
+    /// Instructions before the workload.
     pub to_workload: u64,
-    /// From there on.
+    /// Instructions from the start of the workload on.
     pub from_workload: u64,
 }
 
@@ -72,13 +72,13 @@ impl Bench {
         program.parent().unwrap_or(Path::new("")).join(name)
     }
 
-    /// Boots exactly.
+    /// Boots in exact mode.
     pub fn exact(&self, plugin: Option<Plugin>) -> Result<BootTimes, Box<dyn Error>> {
         let clock = self.library("libstillclock.so");
         self.boot(Engine::Exact(&Exact { seed: 1, clock, plugin }))
     }
 
-    /// Boots with a thread for each CPU.
+    /// Boots under emulation with a thread for each CPU.
     pub fn tcg(&self) -> Result<BootTimes, Box<dyn Error>> {
         self.boot(Engine::Tcg)
     }
@@ -123,7 +123,7 @@ impl Bench {
     }
 }
 
-/// What the plugin counted, if it was there.
+/// The instructions that the plugin counted; `None` without the plugin.
 fn instructions(directory: &Path) -> Result<Option<Instructions>, Box<dyn Error>> {
     let path = directory.join(PROFILE_FILE);
     if !path.exists() {

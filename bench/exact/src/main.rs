@@ -1,10 +1,10 @@
-//! The cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
+//! Measures the cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
 //! - in exact mode, bare, with the plugin, and with the plugin counting by call path or accesses;
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
-//! The contestants take turns, so that a machine that gets slower does so for all. Prints medians of wall
-//! time and QEMU's CPU time, and ratios. `bench/README.md` has figures.
+//! The contestants take turns, so that a host that gets slower does so for all. Prints medians of wall time and
+//! QEMU's CPU time, and ratios. `bench/README.md` has figures.
 //!
 //! `bench-exact [KERNEL]`: the default is debian:6.1.
 
@@ -23,14 +23,14 @@ use crate::boot::{Bench, BootTimes, Instructions, Times};
 
 /// Boots of each contestant.
 const ROUNDS: usize = 3;
-/// The machine.
+/// CPUs and nodes of the machine.
 const CPUS: u32 = 4;
 const NODES: u32 = 4;
 const MEMORY: Bytes = Bytes::mib(1024);
-/// Most seconds from the start to the workload.
+/// The largest number of seconds from the start to the workload.
 const TARGET: f64 = 20.0;
 
-/// The contestants.
+/// The ways to boot that are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Contestant {
     Exact,

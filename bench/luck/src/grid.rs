@@ -6,18 +6,19 @@ use std::path::Path;
 /// A difference that does not matter: its name, and its addition to a variant.
 type Harmless = (&'static str, &'static str);
 
-/// Where the patches are.
+/// The directory of the patches.
 const PATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/planted");
-/// Where the sources and manifests of the grid's own workloads are.
+/// The directory of the sources and manifests of the grid's own workloads.
 pub const OWN_WORKLOADS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
-/// Their names: system calls that only some boots make, and reads of files in `/proc` and `/sys`.
+/// The names of these workloads: system calls that only some boots make, and reads of files in `/proc` and `/sys`.
 const OWN: [&str; 2] = ["rare", "files"];
 /// Seeds of each variant.
 pub const SEEDS: u32 = 5;
 /// Variants besides the plain one in a cell.
 const OTHERS: usize = 3;
 
-/// Words that the kernel does not know, options set to their defaults, work before the workload.
+/// Differences that do not matter: words that the kernel does not know, options set to their defaults, work before
+/// the workload.
 const HARMLESS: [Harmless; 10] = [
     ("word", "cmdline = \"x=1\""),
     ("sysctl", "sysctl = { \"vm.swappiness\" = \"60\" }"),
@@ -89,8 +90,8 @@ impl Cell {
         self.workloads.iter().copied().filter(|name| OWN.contains(name))
     }
 
-    /// The experiment. The cell with number `number` takes some of the differences in turn. `programs` has the
-    /// programs of the grid's own workloads.
+    /// The file of the experiment. `number` is the cell's number, by which the differences are taken in turn.
+    /// `programs` is the directory with the programs of the grid's own workloads.
     pub fn experiment(&self, number: usize, programs: &Path) -> String {
         let [cpus, nodes, memory] = self.machine;
         let workloads: String =

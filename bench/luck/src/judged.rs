@@ -10,7 +10,7 @@ use model::{Boot, Experiment, INSTRUCTIONS, Kept, Reading};
 use statrs::distribution::{Beta, ContinuousCDF};
 use store::{Archive, Detail};
 
-/// By this share the cost of each function rises in a real change.
+/// The share by which the cost of each function rises in a real change.
 const REAL: f64 = 0.01;
 
 /// Counts over pairs of variants.
@@ -54,7 +54,7 @@ pub fn judged(store: &dyn Archive, experiment: &str) -> Result<Judged, Box<dyn E
     Ok(judged)
 }
 
-/// The boot as if every function of the kernel cost more per entry.
+/// The boot in which every function of the kernel costs more per entry.
 fn dearer(kept: &Kept) -> Kept {
     let more = |count: u64| count + (REAL * count as f64).round() as u64;
     let mut boot: Boot = kept.boot.clone();
@@ -90,7 +90,7 @@ fn found(comparison: &Comparison) -> (usize, usize) {
 }
 
 impl Judged {
-    /// The head of the lines.
+    /// The heading of the lines.
     pub const HEAD: &str = "                                 pairs false  verdicts false  lists false  \
                             figures false  floor %  equal %  +1 % seen";
 
@@ -188,7 +188,7 @@ impl Judged {
         )
     }
 
-    /// What follows from all cells.
+    /// The summary of all cells.
     pub fn summary(&self) -> String {
         let at_most = |count: usize, of: usize| 100.0 * upper_bound(count, of);
         let mut text = format!(

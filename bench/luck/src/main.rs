@@ -1,10 +1,10 @@
-//! The error rates of exact mode: boots variants of one kernel that differ in nothing that matters, over a
-//! grid of machines, kernels and workloads, and compares each two of them. Every difference found is false.
-//! Prints their rates, the stated rates, the remaining floors, and how often a real change of 1 % is seen:
-//! the instructions of every function of one side times 1.01.
+//! Measures the error rates of exact mode. Boots variants of one kernel that differ in nothing that matters, over a
+//! grid of machines, kernels and workloads, and compares each two of them. So every difference found is false. Prints
+//! the rates of false differences, the stated rates, the remaining floors, and how often a real change of 1 % is
+//! seen, which is the instructions of every function of one side times 1.01.
 //!
-//! `bench-luck FAULTLINE STORE [CELLS [FIRST]]` boots so many cells, beginning with number `FIRST`, with the
-//! program `FAULTLINE`, and resumes an earlier run with the same store. `bench/README.md` has figures.
+//! `bench-luck FAULTLINE STORE [CELLS [FIRST]]` boots `CELLS` cells, beginning with number `FIRST`, with the program
+//! `FAULTLINE`, and resumes an earlier run with the same store. `bench/README.md` has figures.
 
 mod grid;
 mod judged;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Boots what is missing of a cell. The programs of its own workloads are compiled beside the store.
+/// Makes the missing boots of a cell. The programs of the grid's own workloads are compiled beside the store.
 fn boot(cell: &Cell, number: usize, program: &str, store: &Path) -> Result<(), Box<dyn Error>> {
     let file = std::path::absolute(store.with_extension("toml"))?;
     let programs = file.parent().ok_or("the store has no directory")?;

@@ -1,5 +1,5 @@
-//! The memory needed to read others' results, relative to their size: a directory of mmtests whose lines say
-//! that latencies were measured 500,000 times, and mailboxes without and with many tables.
+//! Measures the memory needed to read other tools' results, relative to their size. The inputs are a directory of
+//! mmtests whose lines say that latencies were measured 500,000 times, and mailboxes without and with many tables.
 //!
 //! Prints the peak of the program's resident memory, and its ratio to the input. `bench/README.md` has
 //! figures.
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The program beside this one.
+/// The path of `faultline`, beside this program.
 fn faultline() -> Result<PathBuf, Box<dyn Error>> {
     let path = env::current_exe()?.with_file_name("faultline");
     match path.exists() {

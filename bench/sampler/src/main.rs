@@ -1,11 +1,11 @@
-//! The CPU time of a sample on this host: the guest's sampler, including comparing and recording, against
+//! Measures the CPU time of a sample on this host: the guest's sampler, including comparing and recording, against
 //!
 //! - a bare `pread` of the same files, the default ones, and
 //! - a shell loop of `date; cat /proc/vmstat | gzip`, the usual way, for `/proc/vmstat` alone.
 //!
-//! The contestants take turns at the sampler's shortest interval, so that counters and caches are realistic,
-//! and a machine that gets slower does so for all. Prints the median round of each and the ratios.
-//! `bench/README.md` has figures.
+//! The contestants take turns at the sampler's shortest interval, so that counters and caches are realistic, and a
+//! host that gets slower does so for all. Prints the median round of each and the ratios. `bench/README.md` has
+//! figures.
 
 use std::error::Error;
 use std::fs::File;
@@ -29,9 +29,9 @@ const ROUNDS: usize = 21;
 const SAMPLES: usize = 20;
 /// Time between two samples.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// Room for all records, with plenty to spare: in memory, as in the guest.
+/// Bytes for all records, more than enough. The log is in memory, as in the guest.
 const LOG: usize = 256 << 20;
-/// Room for the longest of the files.
+/// Bytes for the longest of the files.
 const BUFFER: usize = 1 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -99,7 +99,7 @@ impl Contest {
     }
 
     fn print(&mut self, what: &str) {
-        // Ratios of each round, before medians sort them.
+        // The ratios are computed first, because `median` sorts its values.
         let rounds = self.sampled.iter().zip(&self.read);
         let ratio = median(&mut rounds.map(|(sampled, read)| sampled / read).collect::<Vec<_>>());
         let (sampled, read) = (median(&mut self.sampled), median(&mut self.read));
@@ -126,7 +126,7 @@ fn read_whole(file: &File, buffer: &mut [u8]) -> std::io::Result<()> {
     }
 }
 
-/// CPU seconds a sample of a shell loop takes, all its processes together.
+/// The CPU seconds of one sample of a shell loop, all its processes together.
 fn shell_loop() -> Result<f64, Box<dyn Error>> {
     let script = format!(
         "i=0; while [ $i -lt {SAMPLES} ]; do date; cat /proc/vmstat | gzip; i=$((i+1)); done"

@@ -1,5 +1,5 @@
-//! Tables of counters with a known truth: whole numbers, some nearly constant, some with two modes, many
-//! counting the same events. How often a counter that does not differ is called different, and how many of
+//! Simulates tables of counters with a known truth: whole numbers, some nearly constant, some with two modes, many
+//! counting the same events. Measures how often a counter that does not differ is called different, and how many of
 //! those that differ are found.
 
 use compare::{BootFigures, Evidence, Judging, false_discovery_rates};
@@ -11,9 +11,9 @@ use crate::world::Chance;
 /// Counters in a table.
 const COUNTERS: usize = 20;
 const BOOTS: [u32; 4] = [3, 4, 5, 10];
-/// Those that see the same events.
+/// Numbers of counters that count the same events.
 const TOGETHER: [usize; 2] = [1, 5];
-/// How many counters of the second side are higher, by half.
+/// Numbers of counters that are higher by half on the second side.
 const CHANGED: [usize; 2] = [4, 16];
 const TRIALS: u64 = 4_000;
 const BATCH: u64 = 100;
@@ -58,7 +58,7 @@ impl Events {
     }
 }
 
-/// A table with so many counters that are higher on the second side.
+/// A kind of table.
 #[derive(Clone, Copy)]
 struct Table {
     events: Events,
@@ -67,14 +67,14 @@ struct Table {
     changed: usize,
 }
 
-/// In percent of the tables, or of the counters that differ.
+/// Rates in percent of the tables, or of the counters that differ.
 #[derive(Default)]
 struct Rates {
     /// Tables in which a counter that does not differ is called different.
     alarms: f64,
-    /// The same with unadjusted p-values.
+    /// Tables with such a false alarm if p-values are not adjusted.
     plain: f64,
-    /// Of the counters that differ, those that are called different.
+    /// Counters that differ and are called different.
     found: f64,
 }
 

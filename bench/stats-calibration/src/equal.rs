@@ -1,5 +1,5 @@
-//! Verdicts of exact mode at equal entries: how often luck alone gives one in phases whose functions are entered
-//! in some seeds only, or whose cost an entry is luck, and how often a real change does.
+//! Simulates verdicts of exact mode at equal entries. Measures how often luck alone gives a verdict in phases whose
+//! functions are entered in some seeds only, or whose cost per entry is luck, and how often a real change does.
 
 use compare::{Judging, Results, VariantBoots, Verdict, compare};
 use model::{
@@ -17,12 +17,12 @@ const REAL: u64 = 200;
 /// Phases of a table.
 const PHASES: usize = 12;
 const BATCH: u64 = 50;
-/// Instructions of a phase, about.
+/// The approximate number of instructions of a phase.
 const PHASE: f64 = 1e6;
 const WORKLOAD: &str = "simulated";
 /// The stated rate of tables with a false verdict, in percent.
 const STATED: f64 = 1.0;
-/// The rates found lie at most so many standard errors above it.
+/// The largest number of standard errors by which a measured rate may exceed the stated one.
 const ERRORS: f64 = 4.0;
 
 /// The instructions of an entry, as a multiple of their mean.
@@ -32,9 +32,9 @@ enum Cost {
     About(f64),
     /// Lognormal, with this standard deviation of the logarithm.
     Wide(f64),
-    /// Evenly from 50 to 499, as pages of a range are.
+    /// Uniform from 50 to 499, like the pages of a range.
     Pages,
-    /// One of two, equally likely, so far apart.
+    /// One of two equally likely costs at this distance.
     Modes(f64),
 }
 
@@ -49,17 +49,17 @@ impl Cost {
     }
 }
 
-/// Functions that are alike.
+/// A number of functions with the same distribution.
 #[derive(Clone, Copy)]
 struct Alike {
     count: usize,
-    /// Its part of the phase's instructions, in percent, in a seed that enters it.
+    /// The share of each in the phase's instructions, in percent, in a seed that enters it.
     share: f64,
     /// The mean number of entries.
     entries: f64,
     /// The standard deviation of the logarithm of that number.
     luck: f64,
-    /// In how many of the seeds it is entered.
+    /// The share of seeds that enter it.
     present: f64,
     cost: Cost,
 }
@@ -68,7 +68,7 @@ const fn alike(count: usize, share: f64, entries: f64, cost: Cost) -> Alike {
     Alike { count, share, entries, luck: 0.0, present: 1.0, cost }
 }
 
-/// What all phases have: functions whose cost is nearly the same in all seeds, and one whose number of entries
+/// The functions of all phases: functions whose cost is nearly the same in all seeds, and one whose number of entries
 /// is luck, so that the total hides small changes.
 const COMMON: [Alike; 4] = [
     alike(10, 2.0, 1000.0, Cost::About(0.0)),
@@ -110,8 +110,8 @@ const KINDS: [Kind; 16] = [
     Kind { name: "40 wide, 50 %", functions: &[alike(40, 1.0, 100.0, Cost::Wide(0.5))] },
 ];
 
-/// Luck that is the same in about half of the seeds: with `n` seeds it separates the sides in `2 / 4^n` of cases,
-/// and then looks like a real change. Rates are shown and have no target.
+/// Kinds of phases whose luck is the same in about half of the seeds. With `n` seeds it separates the sides in `2 /
+/// 4^n` of cases, and then looks like a real change. These rates are printed and have no target.
 const HALVES: [Kind; 3] = [
     Kind { name: "1 rare, one cost", functions: &[rare(1, 1.0, 0.4, Cost::About(0.0))] },
     Kind { name: "1 rare, two costs", functions: &[rare(1, 1.0, 0.4, Cost::Modes(0.2))] },
@@ -122,11 +122,11 @@ const HALVES: [Kind; 3] = [
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     None,
-    /// Each function costs so much more.
+    /// Each function costs more, by this share.
     All(f64),
     /// The first function has ten instructions more in each entry.
     Ten,
-    /// The functions of the kind cost so many times as much.
+    /// The functions of the kind cost this number of times as much.
     Last(f64),
 }
 
@@ -156,12 +156,12 @@ pub fn equal() -> bool {
     is_met
 }
 
-/// The most that a rate of so many trials may be, in percent.
+/// The largest rate that is allowed with this number of trials, in percent.
 fn most(trials: u64) -> f64 {
     STATED + ERRORS * (STATED * (100.0 - STATED) / trials as f64).sqrt()
 }
 
-/// Prints the rates of a kind of phase, and returns the largest of tables of one phase, and that of others.
+/// Prints the rates of a kind of phase. Returns the largest rate of tables with one phase, and that of other tables.
 fn line(kind: &Kind) -> [f64; 2] {
     let alone = SEEDS.map(|seeds| rate(kind, seeds, 1, Change::None, TRIALS));
     let tables = rate(kind, 5, PHASES, Change::None, TABLES);
@@ -174,7 +174,7 @@ fn line(kind: &Kind) -> [f64; 2] {
     [worst, tables]
 }
 
-/// How many of the tables have a verdict, in percent.
+/// The share of tables with a verdict, in percent.
 fn rate(kind: &Kind, seeds: u32, phases: usize, change: Change, trials: u64) -> f64 {
     let batches = (0..trials / BATCH).into_par_iter().map(|batch| {
         let mut chance = Chance::new(batch);

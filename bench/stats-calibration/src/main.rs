@@ -1,5 +1,6 @@
-//! Error rates of verdicts where the truth is known: false alarms, coverage of intervals and power of the
-//! methods in `compare`, and of a test that pools runs. `bench-stats-calibration equal` simulates exact mode alone.
+//! Measures error rates of verdicts in simulations whose truth is known: false alarms, coverage of intervals and
+//! power of the methods in `compare`, and of a test that pools runs. `bench-stats-calibration equal` simulates exact
+//! mode only.
 
 mod counters;
 mod equal;
@@ -21,9 +22,9 @@ const BOOTS: [u32; 4] = [3, 5, 10, 30];
 const RUNS: [usize; 3] = [1, 3, 10];
 /// True changes in percent, for the power.
 const CHANGES: [f64; 6] = [0.0, 0.5, 1.0, 2.0, 3.0, 5.0];
-/// The required coverage of 95 % intervals, in percent, for normal figures ...
+/// The required coverage of 95 % intervals for normal figures, in percent.
 const COVERAGE: [f64; 2] = [94.0, 96.0];
-/// ... and the most false alarms for others.
+/// The largest rate of false alarms for other figures, in percent.
 const MOST_ALARMS: f64 = 6.0;
 
 fn main() -> ExitCode {
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     }
     println!("False alarms in percent, nominally 5, where both sides are the same kernel: boots");
     println!("compared in blocks that drift, boots not in blocks, and all runs pooled (Welch).");
-    let mut found = Found::default();
+    let mut found = Extremes::default();
     for runs in RUNS {
         let heading = BOOTS.map(|boots| format!("{:>20}", format!("{boots} boots a side")));
         println!("\n{:<20}{}", format!("{} a boot, boot sd", count(runs, "run")), heading.concat());
@@ -61,13 +62,13 @@ fn main() -> ExitCode {
     found.report(few && early && seldom && exact)
 }
 
-/// Both sides the same.
+/// A world in which both sides have the same distribution.
 fn same(shape: Shape, boot: f64, boots: u32, runs: usize) -> World {
     World { shape, boot, boots: [boots; 2], runs, blocks: true, wider: 1.0, ratio: 1.0 }
 }
 
-/// Sides with different distributions, but the same true figures.
-fn unlike(found: &mut Found) {
+/// Simulates sides with different distributions, but the same true figures.
+fn unlike(found: &mut Extremes) {
     println!("\nFalse alarms of sides that scatter differently or have other numbers of boots");
     println!("(normal, boot sd 1, 3 runs a boot):");
     println!("{:>10}{:>24}{:>9}{:>9}{:>9}", "boots", "second side", "blocks", "apart", "pooled");
@@ -95,7 +96,7 @@ fn unlike(found: &mut Found) {
     }
 }
 
-/// How often a change is seen, predicted and found, and how often it is called `same`.
+/// Prints how often a change is seen, as predicted and as simulated, and how often it is called `same`.
 fn power() {
     println!(
         "\nPower: verdicts in percent on a kernel that is slower by so much, in blocks, margin 1 %"
@@ -119,15 +120,15 @@ fn power() {
     }
 }
 
-/// The least and the most that was found.
+/// The extreme rates over all simulations.
 #[derive(Default)]
-struct Found {
+struct Extremes {
     coverage: Option<[f64; 2]>,
     alarms: f64,
     pooled: Option<[f64; 2]>,
 }
 
-impl Found {
+impl Extremes {
     fn note(&mut self, shape: Shape, rates: &Rates) {
         match shape {
             Shape::Normal => self.coverage = Some(widened(self.coverage, rates.covered)),
@@ -139,7 +140,7 @@ impl Found {
         self.alarms = self.alarms.max(alarms);
     }
 
-    /// Only where boots matter and have several runs.
+    /// Adds rates of a test that pools runs, if boots matter and have several runs.
     fn pool(&mut self, shape: Shape, boot: f64, runs: usize, rates: &Rates) {
         if shape == Shape::Normal && boot > 0.0 && runs > 1 {
             self.pooled = Some(widened(self.pooled, rates.pooled));

@@ -12,17 +12,17 @@ const TRIALS: u64 = 10_000;
 /// Experiments per batch.
 const BATCH: u64 = 250;
 
-/// In percent of the experiments.
+/// Rates in percent of the experiments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
-    /// A difference is significant as a single comparison.
+    /// Experiments in which a difference is significant as a single comparison.
     pub alarms: f64,
-    /// The interval holds the true ratio.
+    /// Experiments in which the interval holds the true ratio.
     pub covered: f64,
-    /// Verdicts.
+    /// Experiments with these verdicts.
     pub regression: f64,
     pub same: f64,
-    /// A difference is significant if all runs of a side are pooled.
+    /// Experiments in which a difference is significant if all runs of a side are pooled.
     pub pooled: f64,
 }
 
@@ -68,7 +68,7 @@ fn pooled(base: &Side, new: &Side) -> Option<f64> {
 /// The predicted power in percent for a change in blocks, with normal boots.
 pub fn predicted(world: &World) -> Option<f64> {
     let normal = world.shape == Shape::Normal && world.blocks && world.ratio != 1.0;
-    // As a share of the mean, which is 100.
+    // The standard deviation is a share of the mean, which is 100.
     let sd = (2.0 * (world.boot.powi(2) + 1.0 / world.runs as f64)).sqrt() / 100.0;
     let power = || power(Design::Paired, world.boots[0] as usize, sd, world.ratio.ln(), 0.05);
     normal.then(power).flatten().map(|power| 100.0 * power)

@@ -1,5 +1,5 @@
-//! Boots that end as soon as there is a verdict: how often it is false despite all the looks, how often
-//! there is one, and after how many boots, compared with fixed numbers of boots.
+//! Simulates runs that end as soon as there is a verdict. Measures how often the verdict is false despite all the
+//! looks, how often there is one, and after how many boots, compared with fixed numbers of boots.
 
 use compare::{BootFigures, Evidence, Judging, Verdict};
 use model::Better;
@@ -20,7 +20,7 @@ const BOOT: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 const RUNS: usize = 3;
 const TRIALS: u64 = 10_000;
 const BATCH: u64 = 250;
-/// False verdicts that are allowed, in percent.
+/// The largest rate of false verdicts that is allowed, in percent.
 const MOST_FALSE: f64 = 5.0;
 
 /// Prints all rates, and returns whether false verdicts are rare enough.
@@ -85,12 +85,12 @@ fn same(shape: Shape) -> World {
     World { shape, boot: 1.0, boots: [MOST; 2], runs: RUNS, blocks: true, wider: 1.0, ratio: 1.0 }
 }
 
-/// In percent of the experiments, and boots of each variant.
+/// Rates in percent of the experiments, and boots of each variant.
 #[derive(Clone, Copy, Default)]
 struct Outcome {
-    /// One metric or more was called different.
+    /// Experiments in which a metric was called different.
     different: f64,
-    /// One metric or more was called the same.
+    /// Experiments in which a metric was called the same.
     same: f64,
     boots: f64,
 }
@@ -100,8 +100,8 @@ type Sides = [BootFigures; 2];
 /// Judges the metrics of each point.
 type Judge = fn(&[Vec<Sides>]) -> (Vec<Verdict>, u32);
 
-/// Simulates experiments with so many points and independent metrics at each, with boots that end early, or with
-/// as many as the world has.
+/// Simulates experiments with `points` points and `metrics` independent metrics at each. `judge` gives the verdicts,
+/// and the number of boots after which they are final.
 fn outcome(world: &World, [points, metrics]: [usize; 2], judge: Judge) -> Outcome {
     let batches = (0..TRIALS / BATCH).into_par_iter().map(|batch| {
         let mut chance = Chance::new(world.seed(batch));

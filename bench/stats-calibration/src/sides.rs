@@ -1,5 +1,5 @@
-//! Sides with different numbers of boots: rates of false alarms, coverage of intervals, and power, compared
-//! with Welch's test that ignores blocks, and with the smaller p-value of both, which is not a valid test.
+//! Simulates sides with different numbers of boots. Measures rates of false alarms, coverage of intervals, and power,
+//! compared with Welch's test that ignores blocks, and with the smaller p-value of both, which is not a valid test.
 
 use std::ops::Range;
 
@@ -9,17 +9,18 @@ use stats::RatioTest;
 
 use crate::world::{Chance, Shape};
 
-/// A share of 5 % is then known to 0.15 %, one of 50 % to 0.35 %.
+/// The number of trials. The standard error of a share of 5 % is then 0.15 %, of 50 % 0.35 %.
 const TRIALS: u64 = 20_000;
 const BATCH: u64 = 500;
 /// The standard deviation of a boot, as a share of its figure.
 const BOOT: f64 = 0.011;
-/// The change that is to be seen.
+/// The ratio of a change whose power is measured.
 const CHANGE: f64 = 1.03;
-/// Most false alarms, in percent, where one side scatters twice as far as the other; Welch's own test
+/// The largest rate of false alarms, in percent, if one side scatters twice as far as the other. Welch's own test
 /// reaches 7.
 const MOST_UNLIKE: f64 = 7.0;
-/// The same where boots have the same distribution or share blocks, plus 4 standard errors.
+/// The largest rate of false alarms, in percent, if boots have the same distribution or share blocks: 5 plus 4
+/// standard errors.
 const MOST_ALIKE: f64 = 5.0 + 0.62;
 
 /// Boots of the baseline and of the other side, given by their blocks.
@@ -38,7 +39,7 @@ struct Scatter {
 
 const ALIKE: Scatter = Scatter { shape: Shape::Normal, sd: [1.0; 2], block: 0.0, drift: 0.0 };
 
-/// In percent.
+/// Rates in percent.
 struct Shares {
     alarms: f64,
     covered: f64,
@@ -55,7 +56,7 @@ pub fn sides() -> bool {
     apart && in_blocks
 }
 
-/// Boots that share no block.
+/// Simulates boots that share no block.
 fn apart() -> bool {
     println!("\nSides with other numbers of boots, in no block together. In percent: false alarms");
     println!("of like sides, where the one with fewer boots scatters twice as far, or the other");
@@ -103,7 +104,7 @@ fn apart() -> bool {
     good
 }
 
-/// Boots in common blocks. In some blocks a side is missing.
+/// Simulates boots in common blocks. In some blocks a side is missing.
 fn in_blocks() -> bool {
     println!("\nThe same of boots in blocks from 1 on that share a luck of so many standard");
     println!("deviations of a boot, or drift by one from block to block: false alarms, what");

@@ -1,4 +1,4 @@
-//! Warm-up: how often figures that are steady from the start lose values, and how much of a true
+//! Simulates warm-up. Measures how often figures that are steady from the start lose values, and how much of a true
 //! warm-up is left out.
 
 use rayon::prelude::*;
@@ -8,11 +8,12 @@ use crate::world::{Chance, Shape};
 
 const TRIALS: u64 = 1000;
 const BOOTS: [usize; 3] = [3, 5, 10];
-/// Values of a boot.
+/// Numbers of values of a boot.
 const VALUES: [usize; 4] = [20, 40, 80, 160];
 /// An offset added to all values.
 const BASE: f64 = 100.0;
-/// Figures that are steady may lose values in about 1 % of cases; that is known to 0.3 %.
+/// The largest share of cases, in percent, in which steady figures may lose values. It should be about 1 %, and is
+/// measured to 0.3 %.
 const MOST_CUT: f64 = 1.5;
 /// The height of a warm-up, in standard deviations, and the number of values in which it decays to 1/e.
 const WARM_UPS: [(f64, f64); 4] = [(3.0, 5.0), (10.0, 2.0), (10.0, 8.0), (30.0, 1.0)];
@@ -46,7 +47,7 @@ fn cuts(shape: Shape, boots: usize, values: usize, start: (f64, f64)) -> Vec<usi
     (0..TRIALS).into_par_iter().map(cut).collect()
 }
 
-/// Prints both, and returns whether steady figures are cut rarely enough.
+/// Prints the rates of both, and returns whether steady figures are cut rarely enough.
 pub fn warm_ups() -> bool {
     println!(
         "\nSteady from the start: values are left out, in percent of comparisons, of 20, 40, 80"

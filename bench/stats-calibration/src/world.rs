@@ -126,7 +126,7 @@ pub fn figures(side: &Side) -> BootFigures {
     BootFigures::new(side.iter().map(|(block, runs)| (*block, mean(runs))))
 }
 
-/// A source of random numbers: the same for the same seed.
+/// A source of random numbers, which are the same for the same seed.
 pub struct Chance(fastrand::Rng);
 
 impl Chance {
@@ -139,13 +139,13 @@ impl Chance {
         self.0.f64() < share
     }
 
-    /// Evenly from 0 to 1.
+    /// A number from the uniform distribution from 0 to 1.
     pub fn uniform(&mut self) -> f64 {
         self.0.f64()
     }
 
-    /// Of mean 0 and standard deviation 1: Box and Muller, "A note on the generation of random normal
-    /// deviates", 1958.
+    /// A normal number of mean 0 and standard deviation 1 (Box and Muller, "A note on the generation of random normal
+    /// deviates", 1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.0.f64()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.0.f64()).cos()
@@ -169,7 +169,7 @@ impl Chance {
         (mode - higher) * apart + WIDTH * self.normal()
     }
 
-    /// So many consecutive runs of one boot.
+    /// The figures of `count` consecutive runs of one boot.
     pub fn runs(&mut self, shape: Shape, count: usize) -> impl Iterator<Item = f64> {
         let mut last = None;
         (0..count).map(move |_| match shape {
@@ -191,7 +191,7 @@ impl Chance {
     }
 }
 
-/// Lognormal, from a normal figure, of mean 0 and standard deviation 1.
+/// A lognormal figure of mean 0 and standard deviation 1, from a normal one.
 fn skewed(normal: f64) -> f64 {
     let e = std::f64::consts::E;
     (normal.exp() - e.sqrt()) / (e * (e - 1.0)).sqrt()

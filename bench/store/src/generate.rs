@@ -1,4 +1,4 @@
-//! Makes up experiments and boots: a large one as a run of half an hour leaves, and small ones.
+//! Makes up experiments and boots: a large experiment like one that runs for half an hour, and small ones.
 
 use model::{
     Better, Boot, Chunk, Column, Experiment, Manifest, Metric, Millis, Mode, NoteKind, Outcome,
@@ -7,7 +7,7 @@ use model::{
 
 /// The name of the large experiment.
 pub const NAME: &str = "large";
-/// Its boots of each variant.
+/// Number of boots of each variant of the large experiment.
 pub const LARGE_BOOTS: u32 = 10;
 /// Samples, counters and readings of each of its boots.
 const SAMPLES: u32 = 200;
@@ -19,7 +19,7 @@ pub fn large() -> Experiment {
     experiment(NAME.into(), ["6.1".into(), "7.3".into()])
 }
 
-/// A boot of it.
+/// A boot of the large experiment.
 pub fn large_boot(variant: &str, boot_index: u32) -> Boot {
     let mut boot = boot(variant, boot_index, SAMPLES);
     let value = |counter: i64, time: i64| match counter % 10 {

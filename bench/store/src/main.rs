@@ -1,5 +1,5 @@
-//! What a large store costs: `faultline compare` of one experiment and keeping a boot of it, in a store with 1,999 other
-//! experiments and 20,000 boots, and in a store of its own.
+//! Measures the cost of a large store: `faultline compare` of one experiment and keeping a boot of it, in a store
+//! with 1,999 other experiments and 20,000 boots, and in a store of its own.
 //!
 //! Makes both stores, the same each time, and measures both in turns. Prints medians and their ratios. `bench/README.md`
 //! has figures.
@@ -21,9 +21,9 @@ use store::{Archive, ExperimentId};
 const OTHERS: u32 = 1_999;
 /// The number of boots of each.
 const BOOTS: u32 = 10;
-/// How often each store is compared.
+/// Number of comparisons in each store.
 const COMPARISONS: usize = 21;
-/// How many boots are kept in each store.
+/// Number of boots that are kept in each store.
 const KEPT: u32 = 41;
 /// The largest ratio that is allowed.
 const TARGET: f64 = 1.2;
@@ -69,12 +69,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Both stores, each first in half of the rounds: what is measured second finds warm caches.
+/// The order of both stores in a round. Each is first in half of the rounds, because the second one finds warm
+/// caches.
 fn turn(round: usize) -> [usize; 2] {
     if round.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
 
-/// The program beside this one.
+/// The path of `faultline`, beside this program.
 fn faultline() -> Result<PathBuf, Box<dyn Error>> {
     let path = env::current_exe()?.with_file_name("faultline");
     match path.exists() {
