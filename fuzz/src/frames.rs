@@ -1,5 +1,5 @@
 //! Recordings and profiles. Their frames have checksums, which a damaged input would rarely pass. So the frames of an
-//! input get the right sums and numbers before they are read.
+//! input get right checksums and numbers before they are read.
 
 use flight::frame::{self, HEADER, Kind, MAX_PAYLOAD};
 use flight::log::Frames;
@@ -26,7 +26,8 @@ pub fn profile(_name: &str, bytes: &[u8]) -> bool {
     flight::profile::read(&with_sums(bytes)).is_ok()
 }
 
-/// The same frames with right headers. The length of each frame is what its header says, as far as there are bytes.
+/// The same frames with right headers. The length of each frame is the one in its header, limited to the bytes that
+/// there are.
 fn with_sums(bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     let mut rest = bytes;

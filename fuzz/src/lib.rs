@@ -1,5 +1,5 @@
-//! The parsers of foreign bytes, each as a function of a file's name and bytes. They return whether something was read.
-//! What a parser must not do is panic, hang, or take memory without a limit. `tests/damaged.rs` runs them.
+//! The parsers of foreign bytes, each as a function of a file's name and bytes. They return whether something was
+//! read. A parser must not panic, hang, or take memory without a limit. `tests/damaged.rs` runs them.
 
 mod frames;
 
@@ -27,7 +27,7 @@ pub fn kernel_files(_name: &str, bytes: &[u8]) -> bool {
     counters.sum::<usize>() + kernelfiles::klog::problems(&text).len() > 0
 }
 
-/// Lines by which a workload reports.
+/// Lines of the metric protocol of workloads.
 pub fn protocol(_name: &str, bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n');
     lines.filter(|line| flight::protocol::parse(line).is_ok()).count() > 0
@@ -45,12 +45,12 @@ pub fn mails(_name: &str, bytes: &[u8]) -> bool {
     tables > 0
 }
 
-/// What `perf script` prints.
+/// The output of `perf script`.
 pub fn perf_script(_name: &str, bytes: &[u8]) -> bool {
     import::perf_script(bytes, None).is_ok()
 }
 
-/// What `perf data convert --to-json` writes.
+/// The output of `perf data convert --to-json`.
 pub fn perf_json(_name: &str, bytes: &[u8]) -> bool {
     import::perf_json(bytes, None).is_ok()
 }
@@ -86,7 +86,7 @@ pub fn images(_name: &str, bytes: &[u8]) -> bool {
     image.is_ok_and(|image| !code::difference(&image, &image).same.is_empty())
 }
 
-/// A store of another user's. Reading migrates it if it is of an older version, so it is a copy.
+/// A store of another user's. It is copied, because reading migrates a store of an older version.
 pub fn stores(_name: &str, bytes: &[u8]) -> bool {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("damaged.db");

@@ -11,17 +11,17 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
 
-/// A change of an input: at a place, so many bytes are replaced.
+/// A change of an input: the place, the number of bytes that are replaced, and the bytes that replace them.
 type Change = (Index, usize, Vec<u8>);
 
-/// What parsers stumble over.
+/// Words that parsers often fail on.
 const WORDS: &[&str] = &[
     "\n", "\r\n", "\0", " ", "\t", "-1", "0", "18446744073709551615", "18446744073709551616",
     "1e999", "nan", "-inf", ",", ":", "=", "\"", "'''", "[", "]", "{", "}", "\u{1b}[2J",
     "\u{202e}", "../", "/", "%", "(", ")",
 ];
 
-/// What is put into an input: a few bytes, a word, or one byte many times.
+/// The bytes that are put into an input: a few bytes, a word, or one byte many times.
 fn added() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         vec(any::<u8>(), 0..6),
@@ -48,7 +48,8 @@ fn damaged(corpus: Vec<(String, Vec<u8>)>) -> impl Strategy<Value = (String, Vec
     })
 }
 
-/// These files of the repository and those below these directories, with their names. Those packed by zstd are unpacked.
+/// The files of the repository at these paths and below these directories, with their names. Files packed by zstd are
+/// unpacked.
 fn corpus(paths: &[&str]) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
