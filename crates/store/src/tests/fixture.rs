@@ -101,7 +101,7 @@ pub fn file_of(version: i64) -> StoreFile {
 }
 
 /// Everything in a store as text. Values are not compared, because some are NaN, which is not equal to itself.
-pub fn told(store: &Sqlite) -> Vec<String> {
+pub fn contents(store: &Sqlite) -> Vec<String> {
     let rows = store.experiments().unwrap().into_iter().map(|row| {
         assert!(row.created > 1_700_000_000, "{row:?}");
         let id = row.id;
@@ -111,9 +111,9 @@ pub fn told(store: &Sqlite) -> Vec<String> {
         // Older profiles are packed otherwise.
         assert!(row.size > 0 || row.outcomes.is_empty(), "{row:?}");
         let row = ExperimentRow { created: 0, size: 0, ..row };
-        let told = format!("{row:?} {experiment:?} {reading:?} {:?}", store.done(id));
+        let contents = format!("{row:?} {experiment:?} {reading:?} {:?}", store.done(id));
         let boots = boots.iter().chain(&ends).map(|kept| format!("{kept:?}"));
-        [told].into_iter().chain(boots).collect::<Vec<_>>()
+        [contents].into_iter().chain(boots).collect::<Vec<_>>()
     });
     rows.flatten().collect()
 }

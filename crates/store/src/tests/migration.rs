@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use model::{BootId, Outcome, PatchStep, Point, PointChange, Variant};
 
-use super::fixture::{file_of, fill, told};
+use super::fixture::{contents, file_of, fill};
 use super::{StoreFile, boot, experiment, reading};
 use crate::experiments::{definition, identity, parse, read, records};
 use crate::record::digest;
@@ -33,13 +33,13 @@ fn version(file: &StoreFile) -> i64 {
 fn a_file_of_each_version_has_all_that_was_kept() {
     let (new, mut store) = StoreFile::opened();
     fill(&mut store);
-    let expected = told(&store);
+    let expected = contents(&store);
     assert_eq!(expected.len(), 3 + 2 * 23);
     assert_eq!(VERSIONS.last(), Some(&version(&new)), "a version has no file");
     for version in VERSIONS {
         let file = file_of(version);
         let mut store = file.open();
-        assert_eq!(told(&store), expected, "{version}");
+        assert_eq!(contents(&store), expected, "{version}");
         assert_eq!(store.check().unwrap().lost, [], "{version}");
         // Numbers of removed experiments and boots are not used again.
         let next = store.keep_experiment(&experiment("next"), &reading()).unwrap();
@@ -188,7 +188,7 @@ fn begun(file: &StoreFile) -> Child {
 fn a_killed_migration_leaves_the_old_file_or_the_new_one() {
     let (_new, mut store) = StoreFile::opened();
     fill(&mut store);
-    let expected = told(&store);
+    let expected = contents(&store);
     let file = file_of(9);
     let mut whole = begun(&file);
     let begin = Instant::now();
@@ -204,7 +204,7 @@ fn a_killed_migration_leaves_the_old_file_or_the_new_one() {
         versions.push(version(&file));
         // An old file is migrated now, which verifies all of it.
         let store = file.open();
-        assert_eq!(told(&store), expected);
+        assert_eq!(contents(&store), expected);
         assert_eq!(store.check().unwrap().lost, []);
     }
     assert!(versions.contains(&9), "{versions:?} of {whole:?}");

@@ -17,7 +17,7 @@ const SECTOR: usize = 512;
 struct Sound {
     file: StoreFile,
     bytes: Vec<u8>,
-    told: String,
+    contents: String,
 }
 
 impl Sound {
@@ -30,11 +30,11 @@ impl Sound {
                 store.keep_boot(id, &small(variant, id.0 as u32, outcome)).unwrap();
             }
         }
-        let told = told(&store).unwrap();
+        let contents = contents(&store).unwrap();
         assert_eq!(store.check().unwrap().lost, []);
         drop(store);
         let bytes = fs::read(&file.path).unwrap();
-        Self { file, bytes, told }
+        Self { file, bytes, contents }
     }
 
     /// Restores the file, then changes it.
@@ -54,9 +54,9 @@ impl Sound {
             Ok(store) => store,
             Err(_) => return true,
         };
-        match told(&store) {
-            Ok(told) => {
-                assert_eq!(told, self.told, "{change}: other data is read");
+        match contents(&store) {
+            Ok(contents) => {
+                assert_eq!(contents, self.contents, "{change}: other data is read");
                 false
             }
             Err(error) => {
@@ -89,20 +89,20 @@ fn small(variant: &str, boot_index: u32, outcome: Outcome) -> Boot {
 }
 
 /// Everything in a store, read by every function that reads.
-fn told(store: &Sqlite) -> Result<String, Error> {
-    let mut told = format!("{:?}", store.experiments()?);
+fn contents(store: &Sqlite) -> Result<String, Error> {
+    let mut contents = format!("{:?}", store.experiments()?);
     for name in ["numa", "other"] {
         let id = store.find_experiment(name)?;
-        told += &format!("{id} {:?} {:?}", store.experiment(id)?, store.done(id)?);
+        contents += &format!("{id} {:?} {:?}", store.experiment(id)?, store.done(id)?);
         for detail in [Detail::Whole, Detail::Ends(&["zoneinfo", "vmstat"])] {
             let boots = store.boots(id, detail)?;
             for kept in &boots {
                 assert_eq!(store.boot(kept.id)?.0, id);
             }
-            told += &format!("{boots:?}");
+            contents += &format!("{boots:?}");
         }
     }
-    Ok(told)
+    Ok(contents)
 }
 
 #[test]
