@@ -94,12 +94,12 @@ pub(crate) struct Cross {
 }
 
 /// A contrast as each mode knows it.
-enum Known {
+enum Contrast {
     Boots(Evidence),
     Seeds(Estimate),
 }
 
-impl Known {
+impl Contrast {
     fn ratio(&self) -> f64 {
         match self {
             Self::Boots(evidence) => evidence.ratio,
@@ -147,7 +147,7 @@ impl Cross {
         judging: &Judging,
     ) -> Effects {
         let terms = self.terms();
-        let mut found: Vec<(Effect, Known)> = Vec::new();
+        let mut found: Vec<(Effect, Contrast)> = Vec::new();
         let mut unknown = Vec::new();
         for (row, sides) in rows {
             let of_row = terms.iter().map(|of| {
@@ -217,11 +217,11 @@ impl Cross {
 
 impl Sides<'_> {
     /// The sum of logarithms with these weights; `None` if a figure that counts is missing or not above 0.
-    fn contrast(&self, weights: &[f64], judging: &Judging) -> Option<Known> {
+    fn contrast(&self, weights: &[f64], judging: &Judging) -> Option<Contrast> {
         match self {
             Self::Boots(sides) => {
                 let sides: Vec<_> = weights.iter().copied().zip(sides).collect();
-                BootFigures::contrast(&sides, judging).map(Known::Boots)
+                BootFigures::contrast(&sides, judging).map(Contrast::Boots)
             }
             Self::Seeds(sides) => {
                 let used = weights.iter().zip(*sides).filter(|(weight, _)| **weight != 0.0);
@@ -233,33 +233,33 @@ impl Sides<'_> {
                 let logarithms: Vec<(f64, Vec<f64>)> = logarithms.collect::<Option<_>>()?;
                 let samples: Vec<(f64, &[f64])> =
                     logarithms.iter().map(|(weight, values)| (*weight, &values[..])).collect();
-                Estimate::of_contrast(&samples).map(Known::Seeds)
+                Estimate::of_contrast(&samples).map(Contrast::Seeds)
             }
         }
     }
 }
 
 /// The effects with their verdicts, all adjusted for each other.
-fn judged(found: Vec<(Effect, Known)>, judging: &Judging) -> Vec<Effect> {
-    let estimate = |known: &Known| match known {
-        Known::Boots(_) => None,
-        Known::Seeds(estimate) => Some(*estimate),
+fn judged(found: Vec<(Effect, Contrast)>, judging: &Judging) -> Vec<Effect> {
+    let estimate = |contrast: &Contrast| match contrast {
+        Contrast::Boots(_) => None,
+        Contrast::Seeds(estimate) => Some(*estimate),
     };
-    let alone = |known: &Known| match known {
-        Known::Boots(evidence) => Some(evidence.p_alone),
-        Known::Seeds(_) => None,
+    let alone = |contrast: &Contrast| match contrast {
+        Contrast::Boots(evidence) => Some(evidence.p_alone),
+        Contrast::Seeds(_) => None,
     };
     let estimates: Vec<Estimate> = found.iter().filter_map(|(_, it)| estimate(it)).collect();
     let p: Vec<f64> = found.iter().filter_map(|(_, it)| alone(it)).collect();
     let (mut reaches, mut p) =
         (reaches(&estimates, judging.luck).into_iter(), holm(&p).into_iter());
     let judged = found.into_iter().map(|(effect, known)| match known {
-        Known::Boots(mut evidence) => {
+        Contrast::Boots(mut evidence) => {
             evidence.p = p.next().unwrap_or(1.0);
             let verdict = evidence.verdict(effect.better, judging);
             Effect { evidence: Some(evidence), verdict, ..effect }
         }
-        Known::Seeds(estimate) => {
+        Contrast::Seeds(estimate) => {
             let reach = reaches.next().unwrap_or(f64::INFINITY);
             let floor = if estimate.value < 0.0 { -(-reach).exp_m1() } else { reach.exp_m1() };
             let new = effect.ratio;

@@ -147,7 +147,7 @@ pub struct Split {
 }
 
 /// A contribution with the figures of its seeds.
-pub struct Drawn {
+pub struct SeedContribution {
     pub contribution: Contribution,
     /// Instructions of each seed.
     pub instructions: [Vec<f64>; 2],
@@ -156,7 +156,7 @@ pub struct Drawn {
 }
 
 /// A contribution from its instructions; `None` if a side has no seed.
-pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
+pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<SeedContribution> {
     let figures = instructions.map(|&count| Some(count as f64));
     let contribution = Contribution {
         subject,
@@ -166,11 +166,15 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
         code: None,
         inlined: None,
     };
-    Some(Drawn { contribution, instructions: figures.known(), per_entry: Default::default() })
+    Some(SeedContribution {
+        contribution,
+        instructions: figures.known(),
+        per_entry: Default::default(),
+    })
 }
 
 /// A function's contribution; `None` if a side has no seed.
-pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Drawn> {
+pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<SeedContribution> {
     let instructions = sides.map(|it| it.cost);
     let whole = sides.map(|it| it.entries);
     let parts = sides.map(|it| it.part_entries);
@@ -197,7 +201,7 @@ pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Drawn> {
     };
     let plain = plain(subject, &instructions)?;
     let contribution = Contribution { calls: Some(calls), ..plain.contribution };
-    Some(Drawn { contribution, per_entry: own.known(), ..plain })
+    Some(SeedContribution { contribution, per_entry: own.known(), ..plain })
 }
 
 fn only(instructions: &Sides<i128>) -> Option<Only> {

@@ -90,7 +90,7 @@ fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&
 /// Whether two names are the same (in two modules), have the same words, or share most of their words.
 fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let longer = one.words.len().max(other.words.len());
-    let shared = kinship(one, other);
+    let shared = shared_words(one, other);
     shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
 }
 
@@ -99,13 +99,13 @@ fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Or
     let far = |other: &Candidate<'_>| {
         distance(one.entries, other.entries) + distance(one.cost, other.cost)
     };
-    (kinship(one, right).cmp(&kinship(one, left)))
+    (shared_words(one, right).cmp(&shared_words(one, left)))
         .then(far(left).total_cmp(&far(right)))
         .then_with(|| left.subject.cmp(right.subject))
 }
 
 /// The number of words that two names share; the largest number if the names are the same (in two modules).
-fn kinship(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
+fn shared_words(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
     if one.name == other.name {
         return usize::MAX;
     }

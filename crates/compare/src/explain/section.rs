@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::contribution::{Drawn, of_function, plain};
+use super::contribution::{SeedContribution, of_function, plain};
 use super::counters;
 use super::equal;
 use super::sides::Sides;
@@ -145,7 +145,7 @@ fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
 
 /// The contributions of functions, of processes, and of the remaining instructions of the CPUs in user mode and in
 /// firmware.
-fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
+fn contributions(sides: &Sides<Tally<'_>>) -> Vec<SeedContribution> {
     let functions: BTreeSet<Identity<'_>> =
         sides.iter().flat_map(|tally| tally.functions.keys().copied()).collect();
     let processes: BTreeSet<&str> =
@@ -163,7 +163,7 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
         plain(Subject::OtherProcesses, &sides.map(Tally::of_no_process)),
         plain(Subject::Firmware, &sides.map(|tally| tally.firmware)),
     ];
-    let executed = |it: &Drawn| {
+    let executed = |it: &SeedContribution| {
         let Contribution { change, instructions, .. } = &it.contribution;
         *change != 0 || instructions.base != 0.0
     };
@@ -172,21 +172,21 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
 
 /// Gives the contributions their floors as entries of a list. Instructions are one list, instructions per entry
 /// another.
-fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
-    let instructions = drawn.iter_mut().map(|it| Entry {
+fn among_others(mut all: Vec<SeedContribution>) -> Vec<Contribution> {
+    let instructions = all.iter_mut().map(|it| Entry {
         difference: &mut it.contribution.instructions,
         values: it.instructions.clone(),
         scale: 1.0,
     });
     listed(instructions, true);
-    let per_entry = drawn.iter_mut().filter_map(|it| {
+    let per_entry = all.iter_mut().filter_map(|it| {
         let calls = it.contribution.calls.as_mut()?;
         let Difference { base, new, .. } = calls.entries;
         let difference = calls.per_entry.as_mut()?;
         Some(Entry { difference, values: it.per_entry.clone(), scale: (base + new) / 2.0 })
     });
     listed(per_entry, true);
-    drawn.into_iter().map(|it| it.contribution).collect()
+    all.into_iter().map(|it| it.contribution).collect()
 }
 
 /// Ranked indices of the functions whose instructions per entry changed beyond luck; if luck is unknown, of all

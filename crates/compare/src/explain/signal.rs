@@ -106,7 +106,7 @@ impl Signal {
         let Some(section) = largest else { return vec![(Self::Instructions(None), Some(1.0))] };
         let kernel = &section.totals.kernel;
         let function = if kernel.beyond_luck() == Some(false) {
-            dearest_cause(&sections).map(|function| (function, None))
+            most_changed_cause(&sections).map(|function| (function, None))
         } else {
             let holds = |place: &usize| {
                 let contribution = &section.contributions[*place];
@@ -133,7 +133,7 @@ impl Signal {
 }
 
 /// Of the functions whose code differs, the one whose cost changed most beyond its luck floor.
-fn dearest_cause(sections: &[&Section]) -> Option<Signal> {
+fn most_changed_cause(sections: &[&Section]) -> Option<Signal> {
     let causes = sections.iter().flat_map(|section| {
         let ranked = section.per_entry.iter().map(|place| &section.contributions[*place]);
         ranked.filter(|it| it.is_cause()).map(move |it| (it, *section))

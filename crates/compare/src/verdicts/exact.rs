@@ -41,7 +41,7 @@ impl SeedRow {
 /// Compares rows of means with luck, and gives the verdicts.
 pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
     let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
-    together(held, &mut differences, judging.luck);
+    set_joint_floors(held, &mut differences, judging.luck);
     for column in 0..rows.first().map_or(0, |row| row.cells.len().saturating_sub(1)) {
         let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
         let entries = list.filter_map(|(held, differences)| {
@@ -60,7 +60,7 @@ pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
     }
     for (held, own) in held.iter().zip(&differences) {
         match held.role {
-            Role::Total => give(&mut rows[held.row], own, judging),
+            Role::Total => give_verdicts(&mut rows[held.row], own, judging),
             Role::Equal(total) => overrule(rows, held.row, total, own, judging),
             Role::Listed => {}
         }
@@ -73,7 +73,7 @@ fn differences(held: &SeedRow) -> Vec<Option<Difference>> {
 
 /// Sets the floors of the differences on which verdicts rest, jointly (Holm): luck alone lifts any of these
 /// differences above its floor in at most the share `level` of tables.
-fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level: f64) {
+fn set_joint_floors(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level: f64) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
         if held.role == Role::Listed {
@@ -95,7 +95,7 @@ fn together(held: &[SeedRow], differences: &mut [Vec<Option<Difference>>], level
 }
 
 /// Gives the verdicts on a row, column by column.
-fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
+fn give_verdicts(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
     for (cell, difference) in row.cells.iter_mut().skip(1).zip(differences) {
         cell.verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));
     }

@@ -78,7 +78,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// Whether the kernel has the counters that a row needs.
-    fn tells(&self, row: &Derived) -> bool {
+    fn can_compute(&self, row: &Derived) -> bool {
         let any = |name: &str| self.printed.contains(name).then_some(1.0);
         row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
     }
@@ -120,18 +120,22 @@ fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Cha
         let gone =
             sources.iter().filter(|it| from.has.contains(&*it.name) && !to.has.contains(&*it.name));
         for counter in gone {
-            let heirs = heirs(counter, to);
-            if heirs.is_empty() || !(from.moved.contains(&*counter.name) || moved(&heirs, to)) {
+            let successors = successors(counter, to);
+            if successors.is_empty()
+                || !(from.moved.contains(&*counter.name) || moved(&successors, to))
+            {
                 continue;
             }
-            let told = heirs.iter().all(|heir| sources.iter().any(|source| source.name == *heir));
-            let relation = match told {
+            let is_renamed = successors
+                .iter()
+                .all(|successor| sources.iter().any(|source| source.name == *successor));
+            let relation = match is_renamed {
                 true => Relation::Renamed,
                 // Not every row can be computed from the counters of all zones.
-                false if from.tells(row) && !to.tells(row) => Relation::Untold,
+                false if from.can_compute(row) && !to.can_compute(row) => Relation::Untold,
                 false => continue,
             };
-            changes.push(ordered(relation, vec![&*counter.name], heirs, flipped));
+            changes.push(ordered(relation, vec![&*counter.name], successors, flipped));
         }
         // Finds what the other kernel counts separately as part of a counter that both have.
         for counter in &sources {
@@ -169,7 +173,7 @@ fn sources(row: &Derived) -> Vec<&'static Counter> {
 }
 
 /// The counters of `kernel` that count what `counter` counted in another kernel.
-fn heirs(counter: &Counter, kernel: &Kernel<'_>) -> Vec<&'static str> {
+fn successors(counter: &Counter, kernel: &Kernel<'_>) -> Vec<&'static str> {
     let related = catalogue::counters().filter(|other| {
         counter.became.contains(&other.name)
             || counter.was.contains(&other.name)
