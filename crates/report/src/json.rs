@@ -165,12 +165,12 @@ fn point(PointComparison { name, comparison }: &PointComparison) -> PointDocumen
 }
 
 fn of_figure<'a>(along: &PointVerdicts<'a>) -> AlongDocument<'a> {
-    let verdicts = along.places.iter().map(|place| Some(place.found?.verdict));
+    let verdicts = along.points.iter().map(|place| Some(place.found?.verdict));
     AlongDocument {
         workload: along.workload,
         metric: along.metric,
         variant: along.variant,
         verdicts: verdicts.collect(),
-        turns: along.turns(),
+        turns: along.changes(),
     }
 }

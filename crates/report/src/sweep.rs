@@ -23,9 +23,9 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     };
     let all = verdicts_by_point(&comparison.points);
     let figure = |figure: &PointVerdicts<'_>| {
-        let rows = figure.places.iter().map(|place| {
+        let rows = figure.points.iter().map(|place| {
             let verdict = place.found.map_or("unknown", |found| found.verdict.name());
-            vec![place.spot.name.clone(), verdict.to_owned(), said(place)]
+            vec![place.point.name.clone(), verdict.to_owned(), said(place)]
         });
         let columns = [Column::words(""), VERDICT, Column::sentences("")];
         part(name(figure, &all, first), [table(columns, rows.collect())])
@@ -62,7 +62,7 @@ fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison
 
 /// The evidence at a point.
 pub fn said(place: &PointFigure<'_>) -> String {
-    let comparison = &place.spot.comparison;
+    let comparison = &place.point.comparison;
     let Some(PointVerdict { row, column, verdict, .. }) = place.found else {
         return without_figures(comparison).unwrap_or_else(|| "no such figure".to_owned());
     };
@@ -81,7 +81,7 @@ pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
             true => format!(" on {} of {}", escape(along.metric), escape(along.variant)),
             false => String::new(),
         };
-        let turns = along.turns().into_iter();
+        let turns = along.changes().into_iter();
         let sentence = |VerdictChange { after, from, at, to }: VerdictChange<'_>| {
             let [after, at] = [after, at].map(escape);
             let [from, to] = [from, to].map(|verdict| verdict.name());
@@ -93,7 +93,7 @@ pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
     if !turns.is_empty() {
         return few(MAX_TURNS, turns);
     }
-    let open = all.iter().map(|along| along.open().count()).sum::<usize>();
+    let open = all.iter().map(|along| along.undecided().count()).sum::<usize>();
     let undecided = match open {
         0 => String::new(),
         _ => format!("; {} undecided or unknown", model::count(open, "verdict")),

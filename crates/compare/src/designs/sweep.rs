@@ -21,7 +21,7 @@ pub struct PointComparison {
 #[derive(Clone, Copy, Debug)]
 pub struct PointFigure<'a> {
     /// The point that the verdict is of.
-    pub spot: &'a PointComparison,
+    pub point: &'a PointComparison,
     /// The verdict at the point. `None` if the point has no verdict on this figure.
     pub found: Option<PointVerdict<'a>>,
 }
@@ -49,7 +49,7 @@ pub struct PointVerdicts<'a> {
     /// The variant's name.
     pub variant: &'a str,
     /// One entry per point, in the order of the sweep.
-    pub places: Vec<PointFigure<'a>>,
+    pub points: Vec<PointFigure<'a>>,
 }
 
 /// Two successive decided points whose verdicts differ. There may be undecided points between them.
@@ -74,7 +74,7 @@ pub(crate) fn points(
 ) -> Vec<PointComparison> {
     let names = results.experiment.points();
     let judging = judging.shared_by(names.len());
-    let spot = |name: String| {
+    let point = |name: String| {
         let experiment = results.experiment.at_point(&name)?;
         let is_there = |column: &&VariantBoots<'_>| {
             column.variant.point.as_ref().is_some_and(|point| point.name() == name)
@@ -87,7 +87,7 @@ pub(crate) fn points(
         let results = Results { experiment: &experiment, reading: results.reading, variants };
         Some(PointComparison { comparison: compare(&results, baseline, &judging), name })
     };
-    names.into_iter().filter_map(spot).collect()
+    names.into_iter().filter_map(point).collect()
 }
 
 /// A sweep as a whole: the boots of each variant at all points, and the notes on them. It has no tables, because
@@ -120,7 +120,7 @@ pub(crate) fn together(
 /// The different values that a fact has over all points.
 fn at_all(points: &[PointComparison], fact: &str, column: usize) -> Option<String> {
     let mut values: Vec<&str> = Vec::new();
-    for own in points.iter().flat_map(|spot| &spot.comparison.notes.facts) {
+    for own in points.iter().flat_map(|point| &point.comparison.notes.facts) {
         let value = own.values.get(column).and_then(|value| value.as_deref());
         values.extend(value.filter(|value| own.name == fact && !values.contains(value)));
     }
@@ -135,21 +135,21 @@ pub fn verdicts_by_point(points: &[PointComparison]) -> Vec<PointVerdicts<'_>> {
             (it.workload, it.metric, it.variant) == (workload, metric, variant)
         };
         if !all.iter().any(is_known) {
-            let places = points.iter().map(|spot| {
-                let mut found = spot.verdicts(workload, metric, variant);
-                PointFigure { spot, found: found.next() }
+            let figures = points.iter().map(|point| {
+                let mut found = point.verdicts(workload, metric, variant);
+                PointFigure { point, found: found.next() }
             });
-            all.push(PointVerdicts { workload, metric, variant, places: places.collect() });
+            all.push(PointVerdicts { workload, metric, variant, points: figures.collect() });
         }
     }
     all
 }
 
 /// The workload, row and variant of each verdict at a point.
-fn judged(spot: &PointComparison) -> impl Iterator<Item = (&str, &str, &str)> {
-    let columns = spot.comparison.variants.iter().enumerate().skip(1);
+fn judged(point: &PointComparison) -> impl Iterator<Item = (&str, &str, &str)> {
+    let columns = point.comparison.variants.iter().enumerate().skip(1);
     columns.flat_map(move |(column, variant)| {
-        let verdicts = spot.comparison.verdicts(column);
+        let verdicts = point.comparison.verdicts(column);
         verdicts.map(move |(table, row, _)| (&*table.workload, metric(row), &*variant.name))
     })
 }
@@ -180,26 +180,26 @@ impl PointComparison {
 
 impl<'a> PointVerdicts<'a> {
     /// The pairs of successive decided points between which the verdict changes.
-    pub fn turns(&self) -> Vec<VerdictChange<'a>> {
-        let decided = self.places.iter().filter_map(|place| {
-            let found = place.found.filter(|it| it.verdict != Verdict::Undecided)?;
-            Some((&*place.spot.name, found.verdict))
+    pub fn changes(&self) -> Vec<VerdictChange<'a>> {
+        let decided = self.points.iter().filter_map(|figure| {
+            let found = figure.found.filter(|it| it.verdict != Verdict::Undecided)?;
+            Some((&*figure.point.name, found.verdict))
         });
         let decided: Vec<(&str, Verdict)> = decided.collect();
         let pairs = decided.windows(2).filter(|pair| pair[0].1 != pair[1].1);
-        let turn = |pair: &[(&'a str, Verdict)]| {
+        let change = |pair: &[(&'a str, Verdict)]| {
             let [(after, from), (at, to)] = [pair[0], pair[1]];
             VerdictChange { after, from, at, to }
         };
-        pairs.map(turn).collect()
+        pairs.map(change).collect()
     }
 
     /// Names of the points without a decision.
-    pub fn open(&self) -> impl Iterator<Item = &'a str> {
-        let is_open = |place: &&PointFigure<'a>| {
-            place.found.is_none_or(|it| it.verdict == Verdict::Undecided)
+    pub fn undecided(&self) -> impl Iterator<Item = &'a str> {
+        let is_undecided = |figure: &&PointFigure<'a>| {
+            figure.found.is_none_or(|it| it.verdict == Verdict::Undecided)
         };
-        self.places.iter().filter(is_open).map(|place| &*place.spot.name)
+        self.points.iter().filter(is_undecided).map(|figure| &*figure.point.name)
     }
 }
 
@@ -261,12 +261,12 @@ mod tests {
         assert!(comparison.tables.is_empty());
         assert_eq!(comparison.points.len(), 2);
         for along in verdicts_by_point(&comparison.points) {
-            let verdicts = along.places.iter().map(|place| place.found.unwrap().verdict);
+            let verdicts = along.points.iter().map(|figure| figure.found.unwrap().verdict);
             assert_eq!(verdicts.collect::<Vec<_>>(), [Verdict::Same, Verdict::Same]);
-            assert!(along.turns().is_empty());
+            assert!(along.changes().is_empty());
         }
-        let names = comparison.points.iter().map(|spot| {
-            let variants = spot.comparison.variants.iter().map(|it| &*it.name);
+        let names = comparison.points.iter().map(|point| {
+            let variants = point.comparison.variants.iter().map(|it| &*it.name);
             variants.collect::<Vec<_>>()
         });
         assert_eq!(names.collect::<Vec<_>>(), [["old", "new"], ["old", "new"]]);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_pass_over_undecided_points() {
+    fn changes_pass_over_undecided_points() {
         let unclear = [OLD, [90.0, 115.0, 99.0, 107.0]];
         let comparison = compared(&[times(1.0), unclear, times(1.05), times(0.9)], 0);
         let all = verdicts_by_point(&comparison.points);
@@ -303,9 +303,9 @@ mod tests {
             (elapsed.workload, elapsed.metric, elapsed.variant),
             ("autonuma", "Elapsed", "new")
         );
-        assert_eq!(elapsed.open().collect::<Vec<_>>(), ["memory=1"]);
-        let turns = elapsed.turns();
-        let [first, second] = turns[..] else { panic!("{turns:?}") };
+        assert_eq!(elapsed.undecided().collect::<Vec<_>>(), ["memory=1"]);
+        let changes = elapsed.changes();
+        let [first, second] = changes[..] else { panic!("{changes:?}") };
         let same = (first.after, first.from, first.at, first.to);
         assert_eq!(same, ("memory=0", Verdict::Same, "memory=2", Verdict::Regression));
         assert_eq!((second.after, second.to), ("memory=2", Verdict::Improvement));
@@ -313,7 +313,7 @@ mod tests {
         let comparison = compared(&[times(1.0), times(1.05)], 1);
         let all = verdicts_by_point(&comparison.points);
         assert_eq!(all[0].variant, "old");
-        assert_eq!(all[0].turns()[0].to, Verdict::Improvement);
+        assert_eq!(all[0].changes()[0].to, Verdict::Improvement);
     }
 
     /// SciPy 1.17.1: `ttest_1samp` of the logarithms of the ratios, `confidence_interval(1 - 0.05 / 4)`.
@@ -324,7 +324,7 @@ mod tests {
         assert!((judging.confidence - 0.9875).abs() < 1e-12);
         assert!((judging.luck - 0.0025).abs() < 1e-12);
         let PointVerdict { row, column, .. } =
-            verdicts_by_point(&comparison.points)[0].places[0].found.unwrap();
+            verdicts_by_point(&comparison.points)[0].points[0].found.unwrap();
         let evidence = row.evidence(column).unwrap();
         near(&[evidence.low, evidence.high], &[1.047716122115574, 1.0525513694881419]);
     }

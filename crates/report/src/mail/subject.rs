@@ -113,13 +113,13 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
 /// The subject of a sweep: how often each verdict was given, and where one changes first.
 fn of_sweep(comparison: &Comparison) -> String {
     let all = verdicts_by_point(&comparison.points);
-    let verdicts = || all.iter().flat_map(|along| &along.places).filter_map(|place| place.found);
+    let verdicts = || all.iter().flat_map(|along| &along.points).filter_map(|place| place.found);
     let kinds = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
     let given = kinds.map(|kind| (kind, verdicts().filter(|it| it.verdict == kind).count()));
     let given = given.into_iter().filter(|(_, number)| *number > 0);
     let given: Vec<String> = given.map(|(kind, number)| times(kind, number)).collect();
     let said = if given.is_empty() { "no verdict".to_owned() } else { given.join(", ") };
-    let turn = all.iter().find_map(|along| Some((along, *along.turns().first()?)));
+    let turn = all.iter().find_map(|along| Some((along, *along.changes().first()?)));
     let turn = turn.map_or(String::new(), |(along, turn)| {
         let metric = clipped(along.metric, MAX_NAME);
         format!("; {metric} turns to {} at {}", turn.to.name(), clipped(turn.at, MAX_NAME))

@@ -52,19 +52,19 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 /// What each point tells.
 fn judgements<'a>(along: &PointVerdicts<'a>) -> Vec<Option<Judgement<'a>>> {
     let at = |place: &compare::PointFigure<'a>| {
-        let (comparison, found) = (&place.spot.comparison, place.found?);
+        let (comparison, found) = (&place.point.comparison, place.found?);
         let compare::PointVerdict { table, row, column, .. } = found;
-        Some(Judgement { comparison, table, row, column, point: Some(&place.spot.name) })
+        Some(Judgement { comparison, table, row, column, point: Some(&place.point.name) })
     };
-    along.places.iter().map(at).collect()
+    along.points.iter().map(at).collect()
 }
 
 /// A chart and a table, and the points that tell nothing.
 fn of_figure(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Vec<Block> {
     let lines: Vec<Judgement<'_>> = own.iter().flat_map(|it| judgements(it)).flatten().collect();
     let unknown = own.iter().flat_map(|along| {
-        let unknown = along.places.iter().filter(|place| place.found.is_none());
-        unknown.map(|place| format!("{}: {}", place.spot.name, sweep::said(place)))
+        let unknown = along.points.iter().filter(|place| place.found.is_none());
+        unknown.map(|place| format!("{}: {}", place.point.name, sweep::said(place)))
     });
     let chart = Block::Drawing(chart(own, comparison, reach));
     let unknown = unknown.map(|said| Block::Sentence(Tone::Bad, said));
@@ -82,7 +82,7 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Mar
     let ends = gains.iter().flatten().flatten().flat_map(|it| [it.low, it.gain, it.high]);
     let ends = ends.map(|end| end.clamp(-reach, reach)).chain([-margin, 0.0, margin]);
     let Some(scale) = Scale::around(ends, UPWARDS) else { return html! {} };
-    let names: Vec<String> = first.places.iter().map(|place| label(&place.spot.name)).collect();
+    let names: Vec<String> = first.points.iter().map(|place| label(&place.point.name)).collect();
     let step = (ACROSS[1] - ACROSS[0]) / names.len() as f64;
     let at = |point: usize| ACROSS[0] + (point as f64 + 0.5) * step;
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64 * LETTER;
@@ -92,7 +92,7 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Mar
     html! {
         figure class="along" {
             figcaption {
-                (word) " in percent by " (key_of(&first.places[0].spot.name))
+                (word) " in percent by " (key_of(&first.points[0].point.name))
                 @for along in own {
                     " " (key(group(along))) " " (short(along.variant))
                 }
@@ -153,7 +153,7 @@ fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) 
 
 /// The colour and the shape of a variant: those of its column.
 fn group(along: &PointVerdicts<'_>) -> usize {
-    along.places.iter().find_map(|place| Some(place.found?.column)).unwrap_or(1)
+    along.points.iter().find_map(|place| Some(place.found?.column)).unwrap_or(1)
 }
 
 /// What differs from point to point.
