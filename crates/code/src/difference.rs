@@ -24,7 +24,7 @@ pub struct CodeDifference {
 pub struct Function {
     /// Its name without suffixes of the compiler.
     pub name: String,
-    /// How it differs.
+    /// The way in which it differs.
     pub change: Change,
     /// The size of its pieces that differ, in the baseline.
     pub base: Size,

@@ -85,11 +85,11 @@ struct Datum<'a> {
 /// A symbol of code with its bytes, up to the next symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    /// The symbol.
+    /// The symbol's name, with a compiler's suffixes.
     pub symbol: &'a str,
     /// The address of the first byte.
     pub address: u64,
-    /// The bytes.
+    /// The bytes of the code.
     pub bytes: &'a [u8],
 }
 

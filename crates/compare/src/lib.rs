@@ -240,7 +240,7 @@ pub struct VariantOutcomes {
 pub struct FailedBoot {
     /// The boot's number in the store.
     pub boot: BootId,
-    /// How it ended.
+    /// Its outcome and the reason, in words.
     pub outcome: String,
     /// Whether only some of its workloads failed, and the others count.
     pub partial: bool,
@@ -251,7 +251,7 @@ pub struct FailedBoot {
 pub struct SetAside {
     /// The boot's number.
     pub boot: BootId,
-    /// How it ended.
+    /// Its outcome and the reason, in words.
     pub outcome: String,
     /// Whether another boot has taken its place.
     pub done_again: bool,

@@ -131,7 +131,7 @@ pub struct Unmeasured {
 pub struct HostRange {
     /// The variant's name.
     pub variant: String,
-    /// One-minute load average.
+    /// One-minute load average of the host.
     pub load: Option<[f64; 2]>,
     /// Share of CPU time stolen by the host's own hypervisor, in percent.
     pub steal: Option<[f64; 2]>,

@@ -128,7 +128,7 @@ pub struct UserPath {
     pub functions: Vec<u32>,
 }
 
-/// A sampled file.
+/// A kernel file that the sampler reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// The name of its source, such as `node-vmstat`.
@@ -150,9 +150,9 @@ pub struct Hello {
     pub cmdline: String,
     /// `/sys/kernel/debug/sched/preempt`; empty if the kernel does not have it.
     pub preemption: String,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus: u32,
-    /// NUMA nodes online.
+    /// Number of NUMA nodes online.
     pub nodes: u32,
     /// Total memory, in bytes.
     pub memory: u64,

@@ -25,7 +25,7 @@ pub struct Record<'a> {
 /// The text of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content<'a> {
-    /// The complete text.
+    /// The complete text of the file.
     Whole(&'a [u8]),
     /// A patch of the previous text.
     Patch(&'a [u8]),

@@ -43,7 +43,7 @@ impl CpuTime {
 /// Resources that processes used (getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
-    /// CPU time.
+    /// CPU time in user mode and in the kernel.
     pub time: CpuTime,
     /// Page faults without I/O.
     pub minor_faults: i64,

@@ -32,7 +32,7 @@ const NOT_AS_LISTED: &str = "its SHA-256 is not the one in sha256sums beside it"
 pub struct Damaged {
     /// The file, or the list of digests.
     pub path: PathBuf,
-    /// The problem.
+    /// The problem in words.
     pub problem: String,
 }
 

@@ -32,11 +32,11 @@ pub enum Error {
     /// A file or directory cannot be used.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
-        /// The failed operation.
+        /// The operation that failed, as a verb: "cannot `doing`".
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// The reason in words, or the system's error.
         source: io::Error,
     },
     /// Another process holds a lock, and this one does not wait, or waited for hours.
@@ -47,7 +47,7 @@ pub enum Error {
     Record {
         /// The record.
         path: PathBuf,
-        /// The problem.
+        /// The problem in words.
         problem: String,
     },
     /// A file of a kernel in the cache is damaged.
@@ -55,7 +55,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The problem.
+        /// The problem in words.
         problem: String,
         /// The kernel's name.
         name: String,
@@ -81,7 +81,7 @@ pub enum Error {
     Tree {
         /// The repository, directory or archive.
         path: PathBuf,
-        /// The problem.
+        /// The problem in words.
         problem: String,
     },
     /// A patch file of the user's cannot be read.
@@ -89,7 +89,7 @@ pub enum Error {
     Patch {
         /// The file.
         path: PathBuf,
-        /// The problem.
+        /// The problem in words.
         problem: String,
     },
     /// The requested configuration is invalid.
@@ -119,7 +119,7 @@ pub enum Error {
         wanted: String,
         /// The suites that were searched.
         place: String,
-        /// The available series.
+        /// The available series, separated by commas.
         known: String,
     },
     /// The archive lacks the packages, or some of their dependencies.
@@ -179,15 +179,15 @@ pub enum Error {
         packages: String,
         /// The archive of dropped packages.
         snapshot: String,
-        /// The reason.
+        /// The reason in words, or the system's error.
         problem: String,
     },
     /// A package file differs from the lock.
     #[error("{file} differs from the lock: its SHA-256 is not {sha256}")]
     OtherFile {
-        /// Its address.
+        /// The address of the file.
         file: String,
-        /// The locked digest.
+        /// The SHA-256 of the file in the lock.
         sha256: String,
     },
     /// The given files contain no bootable kernel.
@@ -195,7 +195,7 @@ pub enum Error {
     NoKernel {
         /// The package, image or directory.
         path: PathBuf,
-        /// The problem.
+        /// The problem in words.
         problem: String,
     },
     /// Another kernel has this name.
@@ -214,7 +214,7 @@ pub enum Error {
     Unknown {
         /// The name.
         name: String,
-        /// The existing kernels.
+        /// The names of the existing kernels.
         known: String,
     },
     /// Modules of the kernel are missing or cannot be read.

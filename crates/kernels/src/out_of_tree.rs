@@ -29,9 +29,9 @@ use crate::{Error, confine};
 /// The source of an external module, in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The module's name.
+    /// The module's name, which is also the name of its file.
     pub name: &'static str,
-    /// The source text.
+    /// The text of the source, in C.
     pub text: &'static str,
 }
 

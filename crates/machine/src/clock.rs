@@ -43,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// Starts from 0.
+    /// Starts again from 0.
     pub fn restart(&mut self) {
         match self {
             Self::Wall(since) => *since = Instant::now(),

@@ -14,7 +14,7 @@ use crate::{EMULATOR_FILE, Emulator, Engine, Error, How, Limit, Vm, run};
 
 /// The time limit for the start of a guest under KVM, also on a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
-/// KVM's device.
+/// The path of KVM's device.
 pub const DEVICE: &str = "/dev/kvm";
 /// The version of the format of the file with the result.
 const SCHEMA: u32 = 2;

@@ -51,7 +51,7 @@ pub const FUNCTIONS_FILE: &str = "functions.bin";
 /// The way in which QEMU executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine<'a> {
-    /// Hardware virtualisation.
+    /// The host's processor under KVM.
     Kvm,
     /// QEMU's emulation, a host thread for each guest CPU.
     Tcg,
@@ -76,7 +76,7 @@ pub struct Vm<'a> {
     pub emulator: &'a Emulator,
     /// The engine that executes its instructions.
     pub engine: Engine<'a>,
-    /// Its topology.
+    /// CPUs, memory and nodes of the machine.
     pub topology: &'a Topology,
     /// Its disks. Their images ([`disks::image_file`]) are in the directory; a RAM disk has none.
     pub disks: &'a [Disk],

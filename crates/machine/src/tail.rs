@@ -74,7 +74,7 @@ impl Tail {
     }
 }
 
-/// Consecutive frames.
+/// The bytes of consecutive complete frames.
 struct Run<'a> {
     bytes: &'a [u8],
     /// The sequence number of the first frame.

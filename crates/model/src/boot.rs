@@ -307,7 +307,7 @@ pub struct Boot {
     pub block: u32,
     /// The time when it began, in seconds since 1970.
     pub started: u64,
-    /// How it ended.
+    /// The way in which it ended.
     pub outcome: Outcome,
     /// Facts that it reports about itself.
     pub facts: BootFacts,

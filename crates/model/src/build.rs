@@ -42,7 +42,7 @@ pub struct Build {
 /// A compiler with the suffix of its version, such as `-14`, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compiler {
-    /// GCC
+    /// GCC with GNU's linker.
     Gcc(String),
     /// Clang with LLVM's linker and tools.
     Llvm(String),

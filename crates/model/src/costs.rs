@@ -68,7 +68,7 @@ impl Privilege {
 pub enum Target {
     /// Memory of a NUMA node.
     Node(u16),
-    /// A device's registers.
+    /// Registers of a device.
     Device,
     /// Memory of no node: that of devices, such as the recorder's.
     Elsewhere,

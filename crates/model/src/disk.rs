@@ -58,7 +58,7 @@ named! {
 /// A file system on a disk, and its mount point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// The file system.
+    /// The kind of file system.
     pub filesystem: FileSystem,
     /// Options for mkfs, one word each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

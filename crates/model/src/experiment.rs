@@ -103,7 +103,7 @@ named! {
         /// KVM if a guest really boots under it, else emulation.
         #[default]
         Auto = "auto",
-        /// Hardware virtualisation.
+        /// The host's processor, by hardware virtualisation.
         Kvm = "kvm",
         /// QEMU's emulation, on several threads.
         Tcg = "tcg",
@@ -131,7 +131,7 @@ impl Default for Limits {
 /// The machine on which variants run: a VM with a topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its topology.
+    /// CPUs, memory and nodes.
     pub topology: Topology,
     /// Its disks, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,7 +141,7 @@ pub struct Machine {
     pub swap: Option<Swap>,
     /// What executes its instructions.
     pub accel: Accel,
-    /// Its time limits.
+    /// The time limits of its boots.
     pub limits: Limits,
 }
 
@@ -347,7 +347,7 @@ impl Experiment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CountedBy {
-    /// QEMU's version.
+    /// QEMU's version as it prints it.
     pub emulator: String,
     /// SHA-256 of the plugin, in hexadecimal.
     pub plugin: String,

@@ -13,11 +13,11 @@ named! {
     pub enum Kind {
         /// Any text.
         Text = "text",
-        /// A whole number.
+        /// A whole number, which may be negative.
         Whole = "whole",
         /// A whole number that is a power of two.
         PowerOfTwo = "power-of-two",
-        /// A number.
+        /// A finite number, whole or not.
         Number = "number",
         /// Bytes in the notation of mkfs: a whole number, alone or with k, m, g, t or p, or with s or b for
         /// sectors of 512 bytes or blocks of 4 KiB.

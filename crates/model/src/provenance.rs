@@ -46,7 +46,7 @@ pub struct Host {
     pub id: String,
     /// The processor's vendor, such as `GenuineIntel`.
     pub vendor: String,
-    /// The processor's name.
+    /// The processor's name, as in `/proc/cpuinfo`.
     pub cpu: String,
     /// The processor's family.
     pub family: Option<u32>,
@@ -56,9 +56,9 @@ pub struct Host {
     pub stepping: Option<u32>,
     /// The revision of its microcode, such as `0x5003604`.
     pub microcode: String,
-    /// Logical CPUs online.
+    /// Number of logical CPUs that are online.
     pub cpus: u32,
-    /// Cores online.
+    /// Number of cores that are online.
     pub cores: u32,
     /// Memory of each NUMA node, in bytes.
     pub memory: Vec<u64>,

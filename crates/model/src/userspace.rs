@@ -21,9 +21,9 @@ pub struct UserspaceLock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedPackage {
-    /// Its name.
+    /// The package's name.
     pub name: String,
-    /// Its version.
+    /// The package's version, as Debian writes it.
     pub version: String,
     /// Its file, relative to a mirror's root: `debian/pool/main/f/fio/fio_3.33-3_amd64.deb`.
     pub file: String,

@@ -96,7 +96,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Manifest {
     /// The name that experiments use.
     pub name: String,
-    /// A one-line description.
+    /// A description of the workload in one line.
     pub description: String,
     /// The program and its arguments in the guest. Placeholders: `{name}` is the parameter of that name;
     /// `{cpus}`, `{nodes}` and `{memory}` (bytes) are the machine's; `{disk}` is the place of its first

@@ -11,9 +11,9 @@ const MIN_FIGURES: usize = 3;
 pub struct RatioInterval {
     /// The ratio of geometric means.
     pub ratio: f64,
-    /// The lower bound.
+    /// The lower bound of the interval.
     pub low: f64,
-    /// The upper bound.
+    /// The upper bound of the interval.
     pub high: f64,
 }
 
@@ -32,7 +32,7 @@ pub struct RatioTest {
     pub p_difference: f64,
     /// Standard error of the ratio's logarithm: 0.01 is about 1 % of the ratio.
     pub se: f64,
-    /// Degrees of freedom.
+    /// Degrees of freedom of the standard error.
     pub df: f64,
 }
 

@@ -18,7 +18,7 @@ const FIRST: f64 = 4.0;
 /// Units by which half of the error is spent.
 const HALF: f64 = 12.0;
 
-/// One look.
+/// One look at the data so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Its number, from 1.

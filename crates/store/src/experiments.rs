@@ -31,7 +31,7 @@ impl fmt::Display for ExperimentId {
 pub struct ExperimentRow {
     /// Its number in the store.
     pub id: ExperimentId,
-    /// Its name.
+    /// Its name, which other experiments may have too.
     pub name: String,
     /// When it was kept first, in seconds since 1970.
     pub created: u64,

@@ -22,7 +22,7 @@ pub enum Detail<'a> {
     /// The summary, the memory accesses of the profiles, and the first and last sample of each chunk of the
     /// named sources. This is enough for differences.
     Ends(&'a [&'a str]),
-    /// Everything.
+    /// All parts of the boot.
     Whole,
 }
 
@@ -37,7 +37,7 @@ pub enum Kind {
     Userspace,
     /// Samples and times of iterations ([`samples`]).
     Samples,
-    /// The console, packed.
+    /// The text of the console, packed.
     Console,
     /// The first and the last sample of the series that follows in the list. Differences need only these two, and
     /// series may be long. Series of up to two samples and series of old stores have no ends.
@@ -63,7 +63,7 @@ pub struct Label {
     pub workload: String,
     pub iteration: u32,
     pub phase: String,
-    /// Empty for profiles.
+    /// The name of the source; empty for profiles.
     pub source: String,
 }
 
@@ -164,7 +164,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Adds a part.
+    /// Adds a part that is no series or profile.
     pub fn push(&mut self, kind: Kind, bytes: Vec<u8>) {
         self.push_of(kind, Label::default(), bytes);
     }

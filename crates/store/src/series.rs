@@ -99,7 +99,7 @@ impl Deltas {
         self.length == 0
     }
 
-    /// Adds a value.
+    /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: i64) {
         let delta = value.wrapping_sub(self.previous);
@@ -129,7 +129,7 @@ impl Deltas {
         self.gap_end = length;
     }
 
-    /// The values.
+    /// The values, `None` where one is missing.
     pub fn values(&self) -> Vec<Option<i64>> {
         let mut rest = &*self.bytes;
         let deltas = std::iter::from_fn(move || {

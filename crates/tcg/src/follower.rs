@@ -98,7 +98,7 @@ impl Follower {
         }
     }
 
-    /// A system call.
+    /// A program entered the kernel by a system call, so no calls are active.
     pub fn entered(&mut self, cpu: usize) {
         self.cpus[cpu].calls.clear();
     }

@@ -36,7 +36,7 @@ pub trait Observer {
 /// The CPU on which something happens.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    /// Its number.
+    /// The CPU's number.
     pub cpu: usize,
     /// The instruction that it executes.
     pub running: &'a Running,

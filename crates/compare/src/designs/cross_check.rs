@@ -72,7 +72,7 @@ pub struct Gain {
 /// The instructions of both variants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Instructions {
-    /// Instructions per seed.
+    /// Instructions per iteration, with one figure per seed.
     #[serde(flatten, serialize_with = "figures")]
     pub difference: Difference,
     /// The gain in percent; positive is better, that is, fewer.

@@ -48,7 +48,7 @@ pub struct Section {
 pub struct Compared {
     /// Number of functions whose instructions per entry were compared.
     pub per_entry: usize,
-    /// Number of contributions.
+    /// Number of contributions whose instructions were compared.
     pub contributions: usize,
     /// Number of counters, including unchanged ones.
     pub counters: usize,
@@ -57,14 +57,14 @@ pub struct Compared {
 /// Instructions by who executed them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Totals {
-    /// By all of these together.
+    /// Instructions of user mode, kernel and firmware together.
     #[serde(rename = "total")]
     pub all: Difference,
-    /// By programs in user mode.
+    /// Instructions of programs in user mode.
     pub user: Difference,
-    /// By the kernel.
+    /// Instructions of the kernel.
     pub kernel: Difference,
-    /// By firmware.
+    /// Instructions of firmware.
     pub firmware: Difference,
     /// By the kernel, at equal entries of its functions: [`crate::explain::equal`]. `None` where a seed has no
     /// functions.

@@ -10,7 +10,7 @@ pub const ALL_PHASES: &str = "all";
 /// The error that no workload has a requested phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPhase {
-    /// The requested phase.
+    /// The requested phase, as the user wrote it.
     pub asked: String,
     /// The existing phases, by name.
     pub known: Vec<String>,

@@ -32,7 +32,7 @@ pub struct Panel {
     pub what: &'static str,
     /// Whether values are the growth since the iteration began.
     pub growth: bool,
-    /// The curves.
+    /// The curves of the panel, one per iteration that is drawn, or per node.
     pub curves: Vec<Curve>,
 }
 

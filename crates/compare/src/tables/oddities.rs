@@ -20,7 +20,7 @@ const MIN_FOR_MODES: usize = 8;
 pub struct Oddity {
     /// The operation, as rows name it.
     pub metric: String,
-    /// The variant.
+    /// Name of the variant whose boots have it.
     pub variant: String,
     /// The pattern that was found.
     #[serde(flatten)]
@@ -84,7 +84,7 @@ pub struct Peak {
     pub boots: Vec<BootId>,
 }
 
-/// A boot's iterations.
+/// The values of a boot's iterations.
 struct Iterations {
     boot: BootId,
     /// Number and value of each iteration, in order.

@@ -36,7 +36,7 @@ pub fn statistics(metric: &Metric) -> Vec<Statistic> {
 /// Values of one column, and their statistics.
 pub struct Figures {
     better: Better,
-    /// The best first.
+    /// The values, the best first.
     values: Vec<RepeatedValue>,
     summary: Summary,
 }

@@ -27,20 +27,20 @@ pub enum Kind {
     Events,
 }
 
-/// A statistic.
+/// The statistic of a row's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The smallest value.
     Min,
-    /// Arithmetic mean.
+    /// The arithmetic mean of the values.
     Amean,
-    /// Harmonic mean.
+    /// The harmonic mean of the values.
     Hmean,
-    /// Geometric mean.
+    /// The geometric mean of the values.
     Gmean,
     /// The arithmetic mean, named as in rows with quantiles.
     Mean,
-    /// Sample standard deviation.
+    /// The sample standard deviation, about the arithmetic mean.
     Stddev,
     /// Coefficient of variation in percent: the standard deviation over the mean.
     CoeffVar,
@@ -337,7 +337,7 @@ impl Cell {
         }
     }
 
-    /// The evidence, mutable.
+    /// The evidence, in measured mode, to be adjusted.
     pub fn evidence_mut(&mut self) -> Option<&mut Evidence> {
         match &mut self.basis {
             Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),

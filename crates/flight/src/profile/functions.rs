@@ -4,7 +4,7 @@
 /// The environment variable with the path of the file. Without it, jumps between functions are not followed.
 pub const FUNCTIONS_VARIABLE: &str = "FAULTLINE_FUNCTIONS";
 
-/// The file's contents.
+/// Encodes the addresses as the file's contents.
 pub fn pack_functions(beginnings: &[u64]) -> Vec<u8> {
     beginnings.iter().flat_map(|address| address.to_le_bytes()).collect()
 }

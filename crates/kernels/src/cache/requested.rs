@@ -38,7 +38,7 @@ impl Cache {
         self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
     }
 
-    /// The requested configuration.
+    /// Collects the requested configuration: the base and the options that replace its own.
     pub(super) fn requested(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
         let mut requested = self.base_config(build, say)?;
         for module in &build.modules {

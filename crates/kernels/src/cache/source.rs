@@ -364,7 +364,7 @@ impl Cache {
         self.root.join("build")
     }
 
-    /// Our git repository.
+    /// The directory of our git repository.
     pub(super) fn repository(&self) -> PathBuf {
         self.builds().join("repository")
     }

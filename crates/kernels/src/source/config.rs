@@ -48,7 +48,7 @@ const OF_SOME_VERSIONS: [&str; 4] =
 /// Options and their values, in order.
 pub(crate) type Options = Vec<(String, String)>;
 
-/// The requested configuration.
+/// The requested configuration: a base, and options that replace its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requested {
     /// The text of the configuration to start from; `None` for the small one.

@@ -16,7 +16,7 @@ pub struct History {
     pub commits: Vec<Commit>,
 }
 
-/// A commit.
+/// A commit of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its name, 40 hexadecimal digits.

@@ -55,7 +55,7 @@ pub(crate) struct Workshop<'a> {
     pub source: PathBuf,
     /// The directory of ccache's files.
     pub ccache: PathBuf,
-    /// The compiler.
+    /// The compiler that builds the kernel.
     pub compiler: &'a Compiler,
     /// The lock of builds, which the programs of the build get as their standard input.
     pub lock: &'a File,

@@ -17,12 +17,12 @@ const MOST_MAILS: usize = 1000;
 /// The suffixes of files that are read in a directory of patches.
 const ENDINGS: [&str; 6] = ["patch", "diff", "mbox", "mbx", "eml", "gz"];
 
-/// One patch.
+/// A patch with its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// The subject of its mail, or its file's name.
     pub subject: String,
-    /// The diff.
+    /// The text of the diff.
     pub diff: Vec<u8>,
 }
 

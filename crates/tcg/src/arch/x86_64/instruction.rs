@@ -16,9 +16,9 @@ pub enum Special {
     LoadInterruptTable,
     /// A plain store to memory, which may modify code.
     Store,
-    /// A near call.
+    /// A near call of a function.
     Call,
-    /// A near return.
+    /// A near return from a function.
     Return,
     /// `iretq`.
     InterruptReturn,
