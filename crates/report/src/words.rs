@@ -156,6 +156,14 @@ fn rough(number: usize) -> usize {
     number.div_ceil(unit) * unit
 }
 
+/// Words in a sentence: `a, b and c`.
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,6 @@
 
 use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 use maud::html;
-use model::ENTRIES;
 
 use super::cause;
 use super::flame::{self, Graphs};
@@ -84,7 +83,8 @@ fn blocks(
     let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };
     let drawn = paths.map(|paths| {
         let graphs = graphs(explanation, headlines, paths, section);
-        let alone = (!paths.followed).then(|| sentence(WITHOUT_PATHS));
+        let lacks_paths = !paths.followed && view::is_per_entry(explanation);
+        let alone = lacks_paths.then(|| sentence(WITHOUT_PATHS));
         contributions(explanation, section).into_iter().chain([graphs]).chain(alone).collect()
     });
     let others = std::iter::once(all).chain(&explanation.phases);
@@ -109,8 +109,8 @@ fn rankings(
     section: &Section,
     rows: usize,
 ) -> impl Iterator<Item = Block> {
-    let has_entries = explanation.cost.name != ENTRIES;
-    let per_entry = has_entries.then(|| view::per_entry(explanation, section, rows));
+    let is_per_entry = view::is_per_entry(explanation);
+    let per_entry = is_per_entry.then(|| view::per_entry(explanation, section, rows));
     let contributions = view::contributions(explanation, section, rows);
     per_entry.into_iter().chain([contributions, view::counters(explanation, section, rows)])
 }

@@ -6,14 +6,14 @@ use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
     Section, Side, Totals,
 };
-use model::{count, grouped};
+use model::{ENTRIES, count, grouped};
 
 use super::cause::{causes, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
-use crate::words::decimal;
+use crate::words::{decimal, listed};
 
 /// A table with a title: figures by `heads`, what they are of, and below it what was left out, or a sum.
 pub fn ranking(
@@ -111,9 +111,12 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
          changes may be luck."
             .to_owned()
     };
-    let words = "By cost and by number add up to the change (Bennet 1920). New, gone: only one \
-                 side executed the function; it may be new, renamed or inlined. Maybe: a \
-                 function of the other side with a similar name that was entered as often and \
+    let split = match is_per_entry(explanation) {
+        true => "By cost and by number add up to the change (Bennet 1920). ",
+        false => "",
+    };
+    let words = "New, gone: only one side executed the function; it may be new, renamed or inlined. \
+                 Maybe: a function of the other side with a similar name that was entered as often and \
                  cost as much. In parts: entered at its beginning and at a `.part`, so not \
                  compared per entry.";
     let code = match &explanation.unmarked {
@@ -130,7 +133,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
         explanation.cost.unit
     );
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
-    let notes = [luck, words.to_owned(), code, format!("{cuts} {limits}")];
+    let notes = [luck, format!("{split}{words}"), code, format!("{cuts} {limits}")];
     notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 
@@ -146,24 +149,31 @@ pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let Compared { per_entry, contributions, counters } = section.compared;
     let [cost, change, counter] = beyond(section);
     let compared = by_luck(explanation, cost).map(|_| {
-        let number = |number: usize| grouped(&number.to_string());
-        let expected = |beyond| decimal(by_luck(explanation, beyond), 1);
+        let mut lists = vec![
+            (change, count(contributions, "contribution")),
+            (counter, count(counters, "counter")),
+        ];
+        if is_per_entry(explanation) {
+            lists.insert(0, (cost, count(per_entry, "function") + " per entry"));
+        }
+        let found: Vec<String> = lists
+            .iter()
+            .map(|(beyond, of)| format!("{} of {of}", grouped(&beyond.to_string())))
+            .collect();
+        let expected = lists.iter().map(|(beyond, _)| decimal(by_luck(explanation, *beyond), 1));
         format!(
-            "Beyond luck{}: {} of {} per entry, {} of {}, {} of {}. Expected false positives: at most {}, \
-             {} and {}.",
+            "Beyond luck{}: {}. Expected false positives: at most {}.",
             within(section),
-            number(cost),
-            count(per_entry, "function"),
-            number(change),
-            count(contributions, "contribution"),
-            number(counter),
-            count(counters, "counter"),
-            expected(cost),
-            expected(change),
-            expected(counter),
+            found.join(", "),
+            listed(&expected.collect::<Vec<_>>())
         )
     });
     error(section, &explanation.cost.unit).into_iter().chain(compared).collect()
+}
+
+/// Whether the cost has a figure per entry. Entries have none.
+pub fn is_per_entry(explanation: &Explanation) -> bool {
+    explanation.cost.name != ENTRIES
 }
 
 /// How many functions per entry, contributions and counters are beyond luck.
