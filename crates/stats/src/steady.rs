@@ -24,7 +24,7 @@ const DELTA: f64 = 0.001;
 const ERRORS: f64 = 3.0;
 /// The fewest values in which a drift is sought.
 const MIN_DRIFT: usize = 15;
-/// The steady state must hold for the series' last part of this fraction, a quarter.
+/// The steady state must hold for the last quarter of the series: its length divided by this.
 const TAIL: usize = 4;
 
 /// The way in which a series becomes steady, if it does.

@@ -43,7 +43,7 @@ pub struct CrossCheck {
     pub variant: String,
     /// Number of blocks that count and in which both variants gave a figure.
     pub blocks: usize,
-    /// The measured gain in percent; positive is better. None for fewer than 3 blocks.
+    /// The measured gain in percent; positive is better. `None` for fewer than 3 blocks.
     pub gain: Option<Gain>,
     /// The instructions of the operation's phase, or of the whole iteration if the operation has no phase. `None` if
     /// the phase or the iteration has other operations too.

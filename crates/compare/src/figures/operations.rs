@@ -98,7 +98,7 @@ impl<'a> BootSamples<'a> {
     }
 }
 
-/// The mean of some values. None if they have no such mean.
+/// The mean of some values; `None` if they have no such mean.
 pub fn mean_of<V: Counted>(values: &[V], mean: Mean) -> Option<f64> {
     // A rate of 0 has no harmonic mean. The mean of a single value is that value.
     if let [only] = values

@@ -224,8 +224,8 @@ pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
     Estimate::of_difference(&ascending(base), &ascending(new))
 }
 
-/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that value. If
-/// the floor is 0, a rounding error would be a difference beyond luck.
+/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that value. A
+/// rounding error would be a difference beyond luck where the floor is 0.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let values = ascending(values);
     let least = values.first()?;

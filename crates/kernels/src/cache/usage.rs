@@ -145,7 +145,7 @@ fn size(path: &Path) -> Result<u64, Error> {
     Ok(size)
 }
 
-/// The paths in a directory, sorted; none if it does not exist.
+/// The paths in a directory, sorted; empty if it does not exist.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
