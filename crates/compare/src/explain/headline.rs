@@ -15,7 +15,7 @@ const MOST: f64 = 0.9;
 const HALF: f64 = 0.5;
 /// A frame only leads to a thread's work if less than this share of its instructions is its own.
 const LITTLE: f64 = 0.01;
-/// A callee without entries of its holder is named if it has at least this share of the change.
+/// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 
 /// The change of the kernel's cost in one phase, and the function that holds it.
