@@ -40,9 +40,9 @@ pub enum Block {
 /// How much a sentence stands out on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What was found.
+    /// An answer, which stands out most.
     Lead,
-    /// Like other text.
+    /// A sentence like other text.
     Plain,
     /// What is needed to read figures.
     Note,
@@ -64,7 +64,7 @@ pub struct Table {
 /// A cell of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// What it says.
+    /// The text of the cell.
     pub said: String,
     /// The verdict that it is.
     pub verdict: Option<Verdict>,
@@ -93,7 +93,7 @@ pub struct Column {
     pub ruler: Option<Markup>,
     /// Which media have it.
     pub on: On,
-    /// What it has.
+    /// The kind of the cells in it.
     pub holds: Holds,
     /// The least width in text, in letters.
     pub least: usize,
@@ -104,7 +104,7 @@ pub struct Column {
 pub enum Holds {
     /// What rows are about, printed once for those that follow each other; only in the first column.
     Topics,
-    /// Words.
+    /// Words, to the left.
     Words,
     /// Figures, to the right.
     Figures,
@@ -117,7 +117,7 @@ pub enum Holds {
     Gains,
     /// How uncertain the gains are.
     Intervals,
-    /// Little plots.
+    /// Little plots, which only pages have.
     Drawings,
     /// Verdicts, with what they rest on below.
     Verdicts,
@@ -126,9 +126,9 @@ pub enum Holds {
 /// The media that have a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// All of them.
+    /// Text, mail and pages.
     All,
-    /// Lines of text.
+    /// Text and mail, which are lines.
     Text,
     /// Pages, which are wider.
     Page,

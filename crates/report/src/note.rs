@@ -8,7 +8,7 @@ pub struct Note {
     pub topic: &'static str,
     /// The name of its variant; `None` if it holds for all.
     pub variant: Option<String>,
-    /// What it says.
+    /// The sentence of the note.
     pub text: String,
 }
 

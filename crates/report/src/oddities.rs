@@ -15,7 +15,7 @@ const MAX_BOOTS: usize = 10;
 
 /// The column of topics below a table.
 pub const TOPIC: Column = Column::topics().at_least("Variation:".len());
-/// Printed below them.
+/// The sentence below a list of outliers.
 const ALL_COUNT: &str = "All of these are included in the figures. Iterations are numbered \
                              from 0.";
 /// Printed for rows that share a table with rows of which samples are left out.

@@ -37,7 +37,7 @@ const SCRIPT: &str = include_str!("page/zoom.js");
 /// The input of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// The variants compared.
+    /// The compared variants, with their tables and verdicts.
     pub comparison: &'a Comparison,
     /// The input of the comparison.
     pub results: &'a Results<'a>,
@@ -54,7 +54,7 @@ pub struct Page<'a> {
 /// The output of a boot that failed.
 #[derive(Clone, Debug)]
 pub struct Console {
-    /// The boot's number.
+    /// The number of the boot in the store.
     pub boot: BootId,
     /// The kernel's log, and the console after it.
     pub text: String,

@@ -11,7 +11,7 @@ const TIMES: f64 = 10.0;
 const WHOLE_TIMES: f64 = 100.0;
 /// Figures from this one on are printed in powers of ten.
 const HUGE: f64 = 1e15;
-/// Units of time.
+/// Units in which a metric can measure time.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 
 /// What a figure measures, which decides the words for its change.
@@ -19,7 +19,7 @@ const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 pub enum Of {
     /// What can be counted, such as instructions, entries or faults.
     Number,
-    /// Time.
+    /// A duration, such as seconds.
     Time,
     /// Any other amount, such as memory, a rate or a share.
     Amount,

@@ -1,4 +1,4 @@
-//! Prints imported tables.
+//! Tests of the text of imported tables.
 
 mod common;
 

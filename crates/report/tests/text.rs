@@ -1,4 +1,4 @@
-//! The text output.
+//! Tests of the text of a comparison.
 
 mod common;
 

@@ -15,7 +15,7 @@ pub enum Policy<'a> {
     /// Run this one script. The page's own policy makes browsers block everything else: other scripts,
     /// handlers in attributes, other styles, and any load.
     Only(&'a str),
-    /// No script runs.
+    /// Run no script at all.
     Nothing,
 }
 

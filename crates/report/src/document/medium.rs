@@ -4,7 +4,7 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::ascii::{self, escape};
 
-/// Where lines go.
+/// How wide lines are and where they may break.
 #[derive(Clone, Copy, Debug)]
 pub struct Medium {
     /// Most letters of a line.

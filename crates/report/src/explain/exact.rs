@@ -165,7 +165,7 @@ fn graphs(
     flame::graphs(paths, &graphs)
 }
 
-/// The two sides.
+/// The names of both sides, as they are printed.
 fn names(explanation: &Explanation) -> [String; 2] {
     [&explanation.base, &explanation.new].map(|side| excerpt(&side.name))
 }

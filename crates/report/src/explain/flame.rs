@@ -51,7 +51,7 @@ struct Frame<'a> {
     depth: usize,
     /// Instructions of its own on both sides.
     own: [f64; 2],
-    /// Instructions including callees.
+    /// The cost of both sides, with that of its callees.
     all: [f64; 2],
     /// Its own change, without what moved to other paths of the same function.
     own_change: f64,
@@ -72,11 +72,11 @@ impl Frame<'_> {
 
 /// The differential flame graphs of a page, and the words around them.
 pub struct Graphs<'a> {
-    /// The heading.
+    /// The heading above the graphs.
     pub title: String,
-    /// The two sides.
+    /// The names of both sides.
     pub names: [String; 2],
-    /// What is counted.
+    /// The unit of the cost that widths stand for.
     pub unit: &'a str,
     /// Where what only moved went, in words.
     pub moved: &'static str,

@@ -208,7 +208,7 @@ fn notes(difference: &SampledDifference) -> Vec<String> {
     ]
 }
 
-/// The flame graphs.
+/// The flame graphs of the sampled call paths.
 fn graphs(difference: &SampledDifference, paths: &Paths) -> Block {
     let all = &difference.totals[0].samples;
     // A change that is half as wide as the interval of the total can be luck.

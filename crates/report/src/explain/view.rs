@@ -361,7 +361,7 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> B
     ranking(&title, &["base", "new", "change", "floor", "luck", "counter"], rows, foot)
 }
 
-/// Instructions, without decimals.
+/// A number of instructions, without decimals.
 pub fn figure(value: f64) -> String {
     decimal(Some(value), 0)
 }

@@ -17,7 +17,7 @@ pub use layout::{html as foreign_html, text as foreign};
 /// What was found in files.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
-    /// The tables.
+    /// The tables, in the order of the text.
     pub tables: Vec<ForeignTable>,
     /// Lines that look like a table and could not be read.
     pub unread: Vec<ForeignUnread>,
@@ -28,7 +28,7 @@ pub struct Foreign {
 pub struct ForeignTable {
     /// The file; `-` for standard input.
     pub file: String,
-    /// The table.
+    /// The rows and columns of the table.
     pub table: Table,
     /// The result of checking its percentages, if requested.
     pub check: Option<Check>,

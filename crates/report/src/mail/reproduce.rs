@@ -20,7 +20,7 @@ pub struct Recipe<'a> {
 const DEBIAN: &str = "Debian ";
 /// Longer files are left out of a mail: locks of user space have some hundred lines.
 const MOST_LINES: usize = 120;
-/// Letters for variants.
+/// The letters by which a mail names the variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The order in which the variants booted; `None` where it is unknown.

@@ -11,11 +11,11 @@ use crate::words::{decimal, times};
 
 /// Most letters of a name in a subject.
 const MAX_NAME: usize = 30;
-/// RFC 5322, 2.1.1.
+/// The most characters of a line of a mail's header (RFC 5322, section 2.1.1).
 const WIDTH: usize = 78;
 
 /// A verdict with its row and column.
-struct Found<'a> {
+struct JudgedRow<'a> {
     column: usize,
     table: &'a Table,
     row: &'a Row,
@@ -34,10 +34,10 @@ pub fn words(comparison: &Comparison) -> String {
     if !comparison.points.is_empty() {
         return of_sweep(comparison);
     }
-    let found: Vec<Found<'_>> = (1..comparison.variants.len())
+    let found: Vec<JudgedRow<'_>> = (1..comparison.variants.len())
         .flat_map(|column| {
             let given = comparison.verdicts(column);
-            given.map(move |(table, row, verdict)| Found { column, table, row, verdict })
+            given.map(move |(table, row, verdict)| JudgedRow { column, table, row, verdict })
         })
         .collect();
     let of = |verdict| found.iter().filter(move |it| it.verdict == verdict);
@@ -75,18 +75,18 @@ pub fn words(comparison: &Comparison) -> String {
 }
 
 /// The finding that represents all of its kind: the largest of the workload's first metric.
-fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Found<'a>> {
-    let rank = |it: &Found<'_>| {
+fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b JudgedRow<'a>>) -> Option<&'b JudgedRow<'a>> {
+    let rank = |it: &JudgedRow<'_>| {
         let mut units = it.table.units.iter();
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
     // Compared as printed: among equal ones the first.
-    let size = |it: &Found<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
+    let size = |it: &JudgedRow<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
 /// A gain with its credibility; for instructions, the change of their number.
-fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
+fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>, mode: Mode) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
     if mode == Mode::Exact {
         let change = exact::change(row, *column, 1).unwrap_or("from nothing".to_owned());
@@ -133,7 +133,7 @@ fn of_sweep(comparison: &Comparison) -> String {
 }
 
 /// The subject where no change was seen.
-fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> String {
+fn unchanged(comparison: &Comparison, found: &[JudgedRow<'_>], open: usize) -> String {
     let column = (comparison.variants.len() == 2).then_some(1);
     let names = names(comparison, column, &said(&workloads(comparison, None)));
     let seen = match comparison.mode {

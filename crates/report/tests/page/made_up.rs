@@ -164,7 +164,7 @@ pub fn of(sides: &[Side], mode: Mode) -> Experiment {
     }
 }
 
-/// Their page.
+/// The page of a comparison of these variants.
 pub fn page(sides: &[Side], experiment: &Experiment) -> String {
     judged(sides, experiment, |_| ())
 }
