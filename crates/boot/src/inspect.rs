@@ -45,11 +45,18 @@ pub enum InspectionError {
     Boot(#[from] BootError),
 }
 
+/// What a machine needs before it boots.
+struct Prepared {
+    kernel: Kernel,
+    emulator: Emulator,
+    engine: Engine<'static>,
+}
+
 impl Inspection {
     /// Boots until the agent has reported its facts, and returns them. Fails when the host fails; a panic of
     /// the kernel is the boot's outcome.
     pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
-        let (kernel, emulator, engine) = self.prepare(say)?;
+        let Prepared { kernel, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
         let provenance = Provenance {
             execution: Some(engine.execution()),
@@ -76,7 +83,7 @@ impl Inspection {
     /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host fails, or
     /// there is no shell.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
-        let (kernel, emulator, engine) = self.prepare(say)?;
+        let Prepared { kernel, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
         let (mut job, modules) =
@@ -104,10 +111,7 @@ impl Inspection {
         Ok(())
     }
 
-    fn prepare(
-        &self,
-        say: &dyn Fn(&str),
-    ) -> Result<(Kernel, Emulator, Engine<'static>), InspectionError> {
+    fn prepare(&self, say: &dyn Fn(&str)) -> Result<Prepared, InspectionError> {
         check_memory(&self.machine.topology)?;
         let kernel = self.cache.obtain(&self.kernel, say)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
@@ -119,7 +123,7 @@ impl Inspection {
             &self.directory,
             &mut |line| say(line),
         )?;
-        Ok((kernel, emulator, engine))
+        Ok(Prepared { kernel, emulator, engine })
     }
 
     /// The experiment for this boot: one variant, no workload.

@@ -30,7 +30,9 @@ pub type Own<'a> = (&'a Guest, CountedBy);
 /// `own`. Fails when the store, the cache or a program of the user's cannot be read.
 pub fn known(
     experiment: &Experiment,
-    (store, cache, own): (&dyn Archive, &Cache, Option<&Own<'_>>),
+    store: &dyn Archive,
+    cache: &Cache,
+    own: Option<&Own<'_>>,
     options: RunOptions,
 ) -> Result<Known, RunError> {
     for row in store.rows(Some(&experiment.name))?.iter().rev() {

@@ -359,7 +359,9 @@ fn cross_checked(
     question: &Question,
     comparison: &mut Comparison,
 ) -> Result<(), AnalysisError> {
-    let Some((other_id, mut other, kept)) = counterpart(store, own.experiment)? else {
+    let Some(Counterpart { id: other_id, experiment: mut other, kept }) =
+        counterpart(store, own.experiment)?
+    else {
         return Ok(());
     };
     count_warm_up(&mut other, question);
@@ -377,12 +379,19 @@ fn cross_checked(
     Ok(())
 }
 
+/// An experiment of the other mode, with its boots.
+struct Counterpart {
+    id: ExperimentId,
+    experiment: Experiment,
+    kept: Vec<Kept>,
+}
+
 /// The latest experiment of the other mode that has the same variants, at least two of them with complete
 /// boots.
 fn counterpart(
     store: &dyn Archive,
     experiment: &Experiment,
-) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
+) -> Result<Option<Counterpart>, store::Error> {
     let mode = match experiment.mode {
         Mode::Measured => Mode::Exact,
         Mode::Exact => Mode::Measured,
@@ -394,7 +403,7 @@ fn counterpart(
         }
         let kept = store.boots(id, Detail::Ends(&COUNTED))?;
         if Results::of(&other, Reading::USUAL, &kept).has_two_sides() {
-            return Ok(Some((id, other, kept)));
+            return Ok(Some(Counterpart { id, experiment: other, kept }));
         }
     }
     Ok(None)

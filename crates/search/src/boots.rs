@@ -12,13 +12,19 @@ fn is_crash(how: &str) -> bool {
         .any(|it| how.contains(it))
 }
 
+/// What a run of an experiment left in the store.
+pub struct Booted {
+    /// What the run did.
+    pub summary: RunSummary,
+    /// The experiment as it ran.
+    pub experiment: Experiment,
+    /// Its boots with what figures need, in order of their boot index.
+    pub kept: Vec<Kept>,
+}
+
 /// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt each
 /// time ends the search: it says nothing about the kernel, and the next search repeats it.
-pub fn booted(
-    lab: &mut Lab,
-    request: &Request,
-    watch: &mut Watch<'_>,
-) -> Result<(RunSummary, Experiment, Vec<Kept>), RunError> {
+pub fn booted(lab: &mut Lab, request: &Request, watch: &mut Watch<'_>) -> Result<Booted, RunError> {
     // A seed that fails alone must not leave a commit without a reading. The search itself counts failures.
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     let summary = lab.run_locked(request, options, watch)?;
@@ -39,7 +45,7 @@ pub fn booted(
             return Err(RunError::Invalid { variant: boot.variant.clone(), how: how.clone() });
         }
     }
-    Ok((summary, stored, kept))
+    Ok(Booted { summary, experiment: stored, kept })
 }
 
 /// The boots whose figures can be compared with those of this host, and the number of the others: measured boots of other

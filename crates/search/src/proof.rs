@@ -9,7 +9,7 @@ use lab::{Progress, RunError, Watch};
 use model::{Experiment, Kept, Mode, Pinned, Variant};
 use plan::Request;
 
-use crate::boots::booted;
+use crate::boots::{Booted, booted};
 use crate::range::BuiltVariant;
 use crate::trial::Trials;
 use crate::variants::{kernel_of, of_kernel, variant};
@@ -199,7 +199,7 @@ impl Fresh {
         request: &Request,
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
-        let (summary, experiment, all) = booted(trials.lab, request, watch)?;
+        let Booted { summary, experiment, kept: all } = booted(trials.lab, request, watch)?;
         let mut kept: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
         for boot in all.into_iter().filter(|kept| kept.boot.outcome.counts()) {
             kept.entry(boot.boot.variant.clone()).or_default().push(boot);

@@ -1,10 +1,10 @@
-//! Decides which commit is tried next, until the search has an answer.
+//! Asks `culprit` which commit to try next, and tries it, until the search has an answer.
 
 use std::collections::BTreeMap;
 
-use ::culprit::{Contracted, Exact, History, Measured, SearchEnding, exact, level, measured};
 use boot::code_difference;
 use compare::{Signal, VariantBoots, explain};
+use culprit::{Contracted, Exact, History, Measured, SearchEnding, exact, level, measured};
 use fixedbitset::FixedBitSet;
 use kernels::ChangedFile;
 use lab::{Progress, RunError, Watch};

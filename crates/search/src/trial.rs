@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use ::culprit::{LevelChange, Phase, Tried, level, reach};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
+use culprit::{LevelChange, Phase, Tried, level, reach};
 use kernels::{Commit, History, Inputs, image};
 use lab::{Lab, Progress, RunError, Watch};
 use model::{Execution, Experiment, Kept, Kernel, Mode, Variant, count};
 use plan::{Request, Search};
 use stats::pooled_variance;
 
-use crate::boots::{booted, of_host};
+use crate::boots::{Booted, booted, of_host};
 use crate::effort::Effort;
 use crate::range::Range;
 use crate::variants::{kernel_of, of_kernel, variant};
@@ -179,7 +179,7 @@ impl<'a> Trials<'a> {
         loop {
             let request = self.request(place, &kernel, boots + failed + elsewhere);
             let (experiment, kept, why) = match booted(self.lab, &request, watch) {
-                Ok((summary, experiment, kept)) => {
+                Ok(Booted { summary, experiment, kept }) => {
                     self.effort.booted += summary.boots;
                     (Some(experiment), kept, None)
                 }
@@ -342,7 +342,7 @@ impl<'a> Trials<'a> {
                 }
             }
         };
-        let (_, experiment, kept) = match measured {
+        let Booted { experiment, kept, .. } = match measured {
             Ok(measured) => measured,
             Err(why) => {
                 watch(Progress::Message(&format!("{name}: {why}")));

@@ -28,7 +28,8 @@ pub fn rename(connection: &Connection, id: ExperimentId, name: &str) -> Result<(
     name.clone_into(&mut experiment.name);
     let unkeepable = |error| Trouble::unkeepable(format!("experiment `{name}`"), error);
     let identity = identity(&experiment).map_err(unkeepable)?;
-    if let Some((other, ..)) = experiments::known(connection, name, &identity)?
+    if let Some(experiments::Known { id: other, .. }) =
+        experiments::known(connection, name, &identity)?
         && other != id
     {
         return Err(Trouble::NameTaken { name: name.into(), other });

@@ -61,14 +61,14 @@ pub fn keep(
     let identity = identity(experiment).map_err(unkeepable)?;
     let known = known(connection, &experiment.name, &identity)?;
     let mut now = experiment.clone();
-    if let Some((_, _, before)) = &known {
+    if let Some(Known { experiment: before, .. }) = &known {
         now.boots = now.boots.max(before.boots);
         now.sequential = now.sequential.or(before.sequential);
         now.userspace = now.userspace.or_else(|| before.userspace.clone());
     }
     let definition = definition(&now, reading).map_err(unkeepable)?;
     let (id, record) = match known {
-        Some((id, record, _)) => (id, described(record, &now, &definition)),
+        Some(Known { id, record, .. }) => (id, described(record, &now, &definition)),
         None => (ExperimentId(Numbers::next(connection)?.experiment), new(&now, &definition)),
     };
     write(connection, id, &record, &definition)?;
@@ -213,18 +213,25 @@ pub fn runs_the_same(one: &Experiment, other: &Experiment) -> bool {
     matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
 
+/// A kept experiment.
+pub(crate) struct Known {
+    pub id: ExperimentId,
+    record: Record,
+    experiment: Experiment,
+}
+
 /// The most recent experiment with this name and identity. Definitions are compared, not digests, because a key that
 /// an old definition lacks has its default.
 pub(crate) fn known(
     connection: &Connection,
     name: &str,
     identity: &str,
-) -> Result<Option<(ExperimentId, Record, Experiment)>, Trouble> {
+) -> Result<Option<Known>, Trouble> {
     for id in Experiments::read(connection)?.recent(|it| it.name == name) {
         let record = Record::read(connection, id)?;
         let (kept, _) = read(connection, id, &record)?;
         if self::identity(&kept).is_ok_and(|own| own == identity) {
-            return Ok(Some((id, record, kept)));
+            return Ok(Some(Known { id, record, experiment: kept }));
         }
     }
     Ok(None)

@@ -110,7 +110,7 @@ pub fn plan(
             let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
             let own =
                 guest.as_ref().and_then(|it| Some((it, counted_by(&Libraries::find()).ok()?)));
-            let known = known(experiment, (store, cache, own.as_ref()), options)?;
+            let known = known(experiment, store, cache, own.as_ref(), options)?;
             (known, usual_wall(experiment, store)?)
         }
         None => (Known::default(), None),

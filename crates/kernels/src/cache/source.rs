@@ -66,8 +66,8 @@ impl Cache {
         }
         let workshop = self.workshop(&prepared, &build.compiler, &lock, say)?;
         let makes_modules = build.headers || build.with_modules;
-        let inputs = (&*prepared.name, &prepared.requested, makes_modules);
-        if let Err(unbuilt) = workshop.build(inputs, say)? {
+        let built = workshop.build(&prepared.name, &prepared.requested, makes_modules, say)?;
+        if let Err(unbuilt) = built {
             return Ok(Err(unbuilt));
         }
         self.copy_built(&workshop, prepared, build, say).map(Ok)

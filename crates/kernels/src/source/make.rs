@@ -134,7 +134,9 @@ impl Workshop<'_> {
     /// Configures and builds. The inner error is why this kernel cannot be built.
     pub fn build(
         &self,
-        (name, requested, modules): (&str, &Requested, bool),
+        name: &str,
+        requested: &Requested,
+        modules: bool,
         say: &dyn Fn(&str),
     ) -> Result<Result<(), Unbuilt>, Error> {
         let mark = self.begin()?;
