@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use model::{Boot, Outcome, Pinned, Reading};
+use model::{Boot, Host, Outcome, Pinned, Reading};
 use tempfile::TempDir;
 
 use said::Said;
@@ -187,6 +187,24 @@ fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
     let changed = fs::read_to_string(&setup.file).unwrap().replace("\"10\"", "\"20\"");
     fs::write(&setup.file, changed).unwrap();
     assert!(!plan(&[]).contains("done: "));
+}
+
+#[test]
+fn a_plan_leaves_out_blocks_that_another_host_began() {
+    let setup = Setup::new("boots = 2");
+    let file = fs::read_to_string(&setup.file).unwrap();
+    let kept = plan::file::parse(&setup.file, &file, None).unwrap().experiment;
+    let mut store = store::open(&setup.directory.path().join("store.db")).unwrap();
+    let id = store.keep_experiment(&kept, Reading::USUAL).unwrap();
+    let mut boot = Boot { variant: "old".into(), outcome: Outcome::Complete, ..Boot::default() };
+    boot.facts.provenance.host = Host { id: "5".repeat(64), ..Host::default() };
+    store.keep_boot(id, &boot).unwrap();
+    drop(store);
+    let plan = setup.faultline(&["run", text(&setup.file), "--dry-run"]).expect(0).out;
+    assert!(
+        plan.contains("\ndone: 1 boot\n1 boot left out, of blocks that another host began"),
+        "{plan}"
+    );
 }
 
 #[test]

@@ -3,13 +3,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Host, Kept, count};
+use model::{Host, Kept, Mode, count};
+use store::{Archive, Detail, ExperimentId};
 
 use crate::due::Plan;
 
+/// As [`leave_out`], by the boots that the store has of an experiment. Boots of exact mode count on any host.
+pub fn leave_out_kept(
+    plan: &mut Plan,
+    host: &Host,
+    (store, id): (&dyn Archive, ExperimentId),
+    (mode, done): (Mode, &[(String, u32)]),
+) -> Result<Option<String>, store::Error> {
+    if mode == Mode::Exact || plan.due.is_empty() || done.is_empty() {
+        return Ok(None);
+    }
+    Ok(leave_out(plan, host, &store.boots(id, Detail::Summary)?, done))
+}
+
 /// Removes the due boots of blocks in which another host has done boots, of those that are kept. Returns a line that says
 /// so, if there are any. `done` are the boots that are not repeated, as variant and boot index.
-pub fn leave_out(
+fn leave_out(
     plan: &mut Plan,
     host: &Host,
     kept: &[Kept],

@@ -5,12 +5,13 @@ use std::{fs, io};
 
 use boot::{Guest, out_of_tree};
 use kernels::{Cache, digest};
-use model::{CountedBy, Experiment, Kernel, Manifest, Mode, Pinned, Variant};
+use model::{CountedBy, Experiment, Host, Kernel, Manifest, Mode, Pinned, Variant};
 use plan::workloads::binaries;
 use store::{Archive, Detail, ExperimentId};
 
 use crate::due::Plan;
 use crate::failures::{self, GivenUp};
+use crate::hosts;
 use crate::{RunError, RunOptions};
 
 /// What a run of an experiment would not boot.
@@ -18,6 +19,10 @@ use crate::{RunError, RunOptions};
 pub struct Known {
     /// The number of boots that are done.
     pub done: usize,
+    /// The number of boots that would be left out because another host began their blocks.
+    pub of_other_hosts: usize,
+    /// The line that says so.
+    pub left_out: Option<String>,
     /// The variants whose boots would be left out, because one failed.
     pub given_up: Vec<GivenUp>,
 }
@@ -33,16 +38,22 @@ pub fn known(
     store: &dyn Archive,
     cache: &Cache,
     own: Option<&Own<'_>>,
+    host: &Host,
     options: RunOptions,
 ) -> Result<Known, RunError> {
     for row in store.rows(Some(&experiment.name))?.iter().rev() {
         let id = row.id;
         let kept = store.experiment(id)?;
         if store::runs_the_same(&assumed(experiment, &kept, cache, own)?, &kept) {
-            let mut plan = Plan::of(experiment, &done(store, id, options)?);
-            let done = plan.boots - plan.due.len();
+            let done = done(store, id, options)?;
+            let mut plan = Plan::of(experiment, &done);
+            let all = plan.due.len();
+            let left_out =
+                hosts::leave_out_kept(&mut plan, host, (store, id), (experiment.mode, &done))?;
+            let of_other_hosts = all - plan.due.len();
             let failed = failures::before(experiment, options, (store, id))?;
-            return Ok(Known { done, given_up: plan.give_up(failed) });
+            let (done, given_up) = (plan.boots - all, plan.give_up(failed));
+            return Ok(Known { done, of_other_hosts, left_out, given_up });
         }
     }
     Ok(Known::default())

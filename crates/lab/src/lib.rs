@@ -30,7 +30,7 @@ use machine::{Emulator, Engine};
 use model::{Accel, Experiment, Host, Kernel, Mode};
 use plan::Request;
 use record::salvage::salvage;
-use store::{Archive, Detail, ExperimentId};
+use store::{Archive, ExperimentId};
 
 use check::{check_support, check_tracepoints};
 use context::RunContext;
@@ -177,11 +177,10 @@ impl Lab {
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let all = plan.due.len();
-        if experiment.mode.is_measured() && all > 0 && !done.is_empty() {
-            let kept = self.store.boots(id, Detail::Summary)?;
-            let left_out = hosts::leave_out(&mut plan, &self.host, &kept, &done);
-            left_out.iter().for_each(|line| watch(Progress::Message(line)));
-        }
+        let kept = (&*self.store, id);
+        let left_out =
+            hosts::leave_out_kept(&mut plan, &self.host, kept, (experiment.mode, &done))?;
+        left_out.iter().for_each(|line| watch(Progress::Message(line)));
         let of_other_hosts = all - plan.due.len();
         let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));

@@ -1,6 +1,7 @@
 //! `faultline run --dry-run`: prints the plan.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
@@ -105,12 +106,13 @@ pub fn plan(
     let boots = format!("{}: ", count(slots.len(), "boot"));
     let order = order.join(",\n") + &more;
     text += &list::wrapped(&boots, "    ", order.lines());
-    let (Known { done, given_up }, wall) = match store {
+    let (Known { done, of_other_hosts, left_out: of_hosts, given_up }, wall) = match store {
         Some(store) => {
             let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
             let own =
                 guest.as_ref().and_then(|it| Some((it, counted_by(&Libraries::find()).ok()?)));
-            let known = known(experiment, store, cache, own.as_ref(), options)?;
+            let host = machine::host::describe(Path::new("/"));
+            let known = known(experiment, store, cache, own.as_ref(), &host, options)?;
             (known, usual_wall(experiment, store)?)
         }
         None => (Known::default(), None),
@@ -118,10 +120,13 @@ pub fn plan(
     if done > 0 {
         let _ = writeln!(text, "done: {}", count(done, "boot"));
     }
+    if let Some(line) = of_hosts {
+        text += &list::wrapped("", "    ", line.split_whitespace());
+    }
     if !given_up.is_empty() {
         let _ = writeln!(text, "{}", left_out(&given_up));
     }
-    let done = done + given_up.iter().map(|it| it.boots).sum::<usize>();
+    let done = done + of_other_hosts + given_up.iter().map(|it| it.boots).sum::<usize>();
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));

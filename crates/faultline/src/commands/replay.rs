@@ -1,17 +1,14 @@
 //! `faultline replay`: repeats boots of exact mode.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use boot::{Guest, Libraries};
-use kernels::Cache;
-use lab::{Lab, Progress, Replayed, RunOptions};
+use lab::{Progress, Replayed, RunOptions};
 
-use super::run::scratch;
+use super::run::with_store;
 use super::{existing_store, print, store_path};
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
-use crate::log;
 use crate::progress::Display;
 
 pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -19,16 +16,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         return Err(Failure::Usage("--keep works with one boot only".into()));
     }
     let path = store_path(store.clone())?;
-    let store = existing_store(store)?;
-    log::to_file(&path);
-    let lab = Lab {
-        cache: Cache::open()?,
-        guest: Guest::find()?,
-        libraries: Libraries::find(),
-        store,
-        host: machine::host::describe(Path::new("/")),
-        scratch: scratch(&path),
-    };
+    let lab = with_store(existing_store(store)?, &path)?;
     let mut ids = args.boots.clone();
     ids.sort();
     ids.dedup();

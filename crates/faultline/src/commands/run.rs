@@ -14,6 +14,7 @@ use plan::Request;
 use plan::file::{self, FileForm, Input};
 use plan::form::text;
 use plan::workloads::WorkloadError;
+use store::Archive;
 
 use super::build::variants;
 use super::plan::{left_out, plan};
@@ -87,15 +88,19 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
 /// The laboratory with the named store, or with the default one.
 pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
-    let store = store::open(&path)?;
-    log::to_file(&path);
+    with_store(store::open(&path)?, &path)
+}
+
+/// The laboratory with an open store, whose file is at `path`.
+pub fn with_store(store: Box<dyn Archive>, path: &Path) -> Result<Lab, Failure> {
+    log::to_file(path);
     Ok(Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,
         libraries: Libraries::find(),
         store,
         host: machine::host::describe(Path::new("/")),
-        scratch: scratch(&path),
+        scratch: scratch(path),
     })
 }
 
