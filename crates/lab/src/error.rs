@@ -76,6 +76,14 @@ pub enum RunError {
         /// The names of the rows that there are.
         known: String,
     },
+    /// The boots of a search do not have the cost that was asked for.
+    #[error("these boots have no `{name}` by function; they have: {known}")]
+    NoCost {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the costs that there are.
+        known: String,
+    },
     /// An end of a search does not have the figure that was asked for.
     #[error("{end} has no {figure}: no boot of it has this phase, or enters this function there")]
     NoFigure {

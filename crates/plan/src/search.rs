@@ -109,4 +109,6 @@ pub struct Asked {
     pub phase: Option<String>,
     /// Exact mode: a function.
     pub function: Option<String>,
+    /// Exact mode: the name of the cost; `None` for instructions.
+    pub cost: Option<String>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use boot::code_difference;
 use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
 use kernels::Cache;
-use model::{CostRow, Experiment, INSTRUCTIONS, Kept, Place, Point, Source, WorkloadUse};
+use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
@@ -133,15 +133,9 @@ pub(super) fn check_cost(
     used: &WorkloadUse,
     kept: &[Kept],
 ) -> Result<(), AnalysisError> {
-    let mut known = BTreeSet::new();
-    for profile in kept.iter().flat_map(|kept| &kept.boot.profiles) {
-        let is_function = |row: &CostRow<'_>| matches!(row.place, Place::Function { .. });
-        if profile.workload == used.manifest.name {
-            let rows = profile.costs.rows().filter(is_function);
-            let cells = rows.flat_map(|row| row.cells);
-            known.extend(cells.map(|it| &*profile.costs.costs()[usize::from(it.cost)].name));
-        }
-    }
+    let profiles = kept.iter().flat_map(|kept| &kept.boot.profiles);
+    let own = profiles.filter(|profile| profile.workload == used.manifest.name);
+    let known: BTreeSet<&str> = own.flat_map(Profile::costs_of_functions).collect();
     match known.is_empty() || known.contains(asked) {
         true => Ok(()),
         false => Err(AnalysisError::NoCost {

@@ -6,7 +6,7 @@ use boot::{BootError, code_difference};
 use compare::{Difference, Signal};
 use culprit::{LevelChange, Proof};
 use lab::{Progress, RunError, Watch};
-use model::{Experiment, Kept, Mode, Pinned, Variant};
+use model::{Experiment, INSTRUCTIONS, Kept, Mode, Pinned, Variant};
 use plan::Request;
 
 use crate::boots::{Booted, booted};
@@ -123,7 +123,7 @@ fn layout(
     let counted = match Fresh::measure(trials, &exact, watch) {
         Err(error) if is_not_exact(&error) => Err(error.to_string()),
         counted => {
-            let change = counted?.change(PARENT, CULPRIT, &Signal::Instructions(None));
+            let change = counted?.change(PARENT, CULPRIT, &Signal::kernel(INSTRUCTIONS, None));
             change.ok_or("no boot of both is complete".into())
         }
     };

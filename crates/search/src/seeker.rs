@@ -85,7 +85,7 @@ impl<'a> Seeker<'a> {
         }
         let mut signals = self.signals()?.into_iter();
         loop {
-            self.read(signals.next().unwrap_or((Signal::Instructions(None), Some(1.0))));
+            self.read(signals.next().unwrap_or((Signal::kernel(INSTRUCTIONS, None), Some(1.0))));
             let lacks = |end: &usize| self.trials.figures(*end).len() < boots as usize;
             let Some(end) = [0, self.trials.bad()].into_iter().find(lacks) else { break };
             if signals.len() == 0 {
@@ -398,27 +398,28 @@ impl<'a> Seeker<'a> {
         if let Some(row) = asked.metric.as_ref().or(asked.counter.as_ref()) {
             return self.trials.row(row).map(|signal| vec![(signal, Some(1.0))]);
         }
-        if let Some(function) = &asked.function {
-            return Ok(vec![(Signal::Function(function.clone(), asked.phase.clone()), Some(1.0))]);
-        }
-        if asked.phase.is_some() {
-            return Ok(vec![(Signal::Instructions(asked.phase.clone()), Some(1.0))]);
-        }
         if self.trials.search.experiment.mode == Mode::Measured {
             let row = Signal::of_comparison(&self.trials.comparison());
             return Ok(row.into_iter().map(|signal| (signal, Some(1.0))).collect());
+        }
+        let (cost, phase) = (self.trials.cost()?, asked.phase.clone());
+        if let Some(name) = &asked.function {
+            let (cost, name) = (cost.to_owned(), name.clone());
+            return Ok(vec![(Signal::Function { cost, name, phase }, Some(1.0))]);
+        }
+        if phase.is_some() {
+            return Ok(vec![(Signal::kernel(cost, phase), Some(1.0))]);
         }
         let (experiment, kept) = self.trials.ends();
         let used = &experiment.workloads[0];
         let [good, bad] = [0, 1].map(|end| VariantBoots::of(&experiment.variants[end], &kept));
         let kernels = [0, 1].map(|end| &experiment.variants[end].kernel);
         let code = code_difference(&self.trials.lab.cache, kernels);
-        let explanation =
-            explain(&good, &bad, used, experiment.boots, INSTRUCTIONS).with_code(code);
+        let explanation = explain(&good, &bad, used, experiment.boots, cost).with_code(code);
         let mut signals = Signal::of_explanation(&explanation, used);
         if self.trials.search.all {
             // One function does not have every step of the phase.
-            signals.retain(|(signal, _)| matches!(signal, Signal::Instructions(_)));
+            signals.retain(|(signal, _)| matches!(signal, Signal::Kernel { .. }));
         }
         Ok(signals)
     }

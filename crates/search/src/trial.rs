@@ -1,6 +1,6 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use culprit::{LevelChange, Phase, Tried, level, reach};
 use kernels::{Commit, History, Inputs, image};
 use lab::{Lab, Progress, RunError, Watch};
-use model::{Execution, Experiment, Kept, Kernel, Mode, Variant, count};
+use model::{Execution, Experiment, INSTRUCTIONS, Kept, Kernel, Mode, Profile, Variant, count};
 use plan::{Request, Search};
 use stats::pooled_variance;
 
@@ -86,7 +86,7 @@ impl<'a> Trials<'a> {
         let history = &range.history;
         let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
         let left = range.bad();
-        let signal = Signal::Instructions(None);
+        let signal = Signal::kernel(INSTRUCTIONS, None);
         Ok(Self { lab, search, range, history, signal, all, order, left, inputs, effort })
     }
 
@@ -297,6 +297,24 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// The cost by which the search compares kernels in exact mode.
+    ///
+    /// # Errors
+    /// When the boots of the good end lack it; the error lists those that they have.
+    pub fn cost(&self) -> Result<&str, RunError> {
+        let asked = self.search.asked.cost.as_deref().unwrap_or(INSTRUCTIONS);
+        let boots = self.trial(0).into_iter().flat_map(|trial| &trial.boots);
+        let profiles = boots.flat_map(|kept| &kept.boot.profiles);
+        let known: BTreeSet<&str> = profiles.flat_map(Profile::costs_of_functions).collect();
+        match known.is_empty() || known.contains(asked) {
+            true => Ok(asked),
+            false => Err(RunError::NoCost {
+                name: asked.to_owned(),
+                known: known.into_iter().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
     /// The commit at a place.
     pub fn commit(&self, place: usize) -> culprit::Commit {
         let Commit { id, subject, .. } = self.history.commits[place].clone();
@@ -380,12 +398,12 @@ impl<'a> Trials<'a> {
 
     /// The change of the kernel's instructions between the ends in the phase of a function that is the figure.
     pub fn phase(&self) -> Option<Phase> {
-        let Signal::Function(_, phase) = &self.signal else { return None };
+        let Signal::Function { cost, phase, .. } = &self.signal else { return None };
         if self.search.asked.function.is_some() {
             // Its share of the phase is not known.
             return None;
         }
-        let signal = Signal::Instructions(phase.clone());
+        let signal = Signal::kernel(cost, phase.clone());
         let ends =
             [0, self.bad()].map(|end| self.trial(end).map(|trial| trial.figures_of(&signal)));
         let [Some(good), Some(bad)] = ends else { return None };

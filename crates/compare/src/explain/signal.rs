@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{Experiment, INSTRUCTIONS, Kept, Mode, Reading, WorkloadUse};
+use model::{ENTRIES, Experiment, Kept, Mode, Reading, WorkloadUse};
 
 use crate::explain::{
     Contribution, Explanation, Identity, Section, Span, Subject, Tally, profiles,
@@ -18,10 +18,22 @@ const HALF: f64 = 0.5;
 pub enum Signal {
     /// A row of means in a table of metrics, or a counter.
     Row(String),
-    /// The kernel's instructions in a phase, or in the measured phases together.
-    Instructions(Option<String>),
-    /// A function's own instructions per entry in a phase, or in the measured phases together.
-    Function(String, Option<String>),
+    /// A cost of the kernel.
+    Kernel {
+        /// The name of the cost.
+        cost: String,
+        /// The phase; `None` for the measured phases together.
+        phase: Option<String>,
+    },
+    /// A function's own cost per entry. If the cost is entries, their number.
+    Function {
+        /// The name of the cost.
+        cost: String,
+        /// The function.
+        name: String,
+        /// The phase; `None` for the measured phases together.
+        phase: Option<String>,
+    },
 }
 
 impl fmt::Display for Signal {
@@ -32,42 +44,53 @@ impl fmt::Display for Signal {
         };
         match self {
             Self::Row(row) => f.write_str(row),
-            Self::Instructions(at) => write!(f, "kernel instructions{}", phase(at)),
-            Self::Function(name, at) => write!(f, "instructions of {name} per entry{}", phase(at)),
+            Self::Kernel { cost, phase: at } => write!(f, "kernel {cost}{}", phase(at)),
+            Self::Function { cost, name, phase: at } => {
+                let each = if cost == ENTRIES { "" } else { " per entry" };
+                write!(f, "{cost} of {name}{each}{}", phase(at))
+            }
         }
     }
 }
 
 impl Signal {
+    /// The cost of this name of the kernel, in a phase or in the measured phases together.
+    pub fn kernel(cost: &str, phase: Option<String>) -> Self {
+        Self::Kernel { cost: cost.to_owned(), phase }
+    }
+
     /// The figure of a boot; `None` if the boot has none, such as for a function that was not entered.
     pub fn of_boot(&self, experiment: &Experiment, kept: &Kept) -> Option<f64> {
         let used = experiment.workloads.first()?;
-        let tally = |phase: &Option<String>| {
+        let tally = |cost: &str, phase: &Option<String>| {
             let span = phase.as_deref().map_or(Span::Measured, Span::Phase);
-            Tally::of(profiles(&kept.boot, used, span), INSTRUCTIONS)
+            Tally::of(profiles(&kept.boot, used, span), cost)
         };
         match self {
             Self::Row(name) => {
                 let comparison = of_one(experiment, kept);
                 rows(&comparison).find(|row| row.metric == *name)?.value(0)
             }
-            Self::Instructions(phase) => {
-                Some(tally(phase).kernel as f64).filter(|instructions| *instructions > 0.0)
+            Self::Kernel { cost, phase } => {
+                Some(tally(cost, phase).kernel as f64).filter(|sum| *sum > 0.0)
             }
-            Self::Function(name, phase) => {
-                let executed = tally(phase).executed(Identity { name, module: "" });
-                let entries = executed.entries as f64;
-                (entries > 0.0).then(|| executed.cost as f64 / entries)
+            Self::Function { cost, name, phase } => {
+                let executed = tally(cost, phase).executed(Identity { name, module: "" });
+                let sum = executed.cost as f64;
+                match cost == ENTRIES {
+                    true => Some(sum).filter(|entries| *entries > 0.0),
+                    false => (executed.entries > 0).then(|| sum / executed.entries as f64),
+                }
             }
         }
     }
 
-    /// The smallest change that counts at a level of the figure. A function's cost is exact to the instruction.
+    /// The smallest change that counts at a level of the figure. A function's cost per entry is exact to the unit.
     /// Totals also differ a little by what no seed draws.
     pub fn least(&self, level: f64) -> f64 {
         match self {
-            Self::Function(..) => 0.0,
-            Self::Row(_) | Self::Instructions(_) => RESOLUTION * level.abs(),
+            Self::Function { cost, .. } if cost != ENTRIES => 0.0,
+            Self::Row(_) | Self::Kernel { .. } | Self::Function { .. } => RESOLUTION * level.abs(),
         }
     }
 
@@ -103,29 +126,31 @@ impl Signal {
             .collect();
         let excess = |section: &Section| section.totals.kernel.excess();
         let largest = sections.iter().max_by(|one, other| excess(one).total_cmp(&excess(other)));
-        let Some(section) = largest else { return vec![(Self::Instructions(None), Some(1.0))] };
+        let cost = &*explanation.cost.name;
+        let Some(section) = largest else { return vec![(Self::kernel(cost, None), Some(1.0))] };
         let kernel = &section.totals.kernel;
         let function = if kernel.beyond_luck() == Some(false) {
-            most_changed_cause(&sections).map(|function| (function, None))
+            most_changed_cause(cost, &sections).map(|function| (function, None))
         } else {
             let holds = |place: &usize| {
                 let contribution = &section.contributions[*place];
-                let cost = contribution.calls.as_ref()?.split?.by_cost;
-                let share = explanation.instructions(cost) / kernel.change();
-                let function = Self::of_function(contribution, section)?;
+                let by_cost = contribution.calls.as_ref()?.split?.by_cost;
+                let share = explanation.instructions(by_cost) / kernel.change();
+                let function = Self::of_function(cost, contribution, section)?;
                 (share >= HALF).then_some((function, Some(share)))
             };
             section.per_entry.iter().find_map(holds)
         };
-        let phase = Self::Instructions(section.phase.clone());
+        let phase = Self::kernel(cost, section.phase.clone());
         function.into_iter().chain([(phase, Some(1.0))]).collect()
     }
 
     /// The cost of a function in a phase; `None` if it is not a function of the kernel's image.
-    fn of_function(contribution: &Contribution, section: &Section) -> Option<Self> {
+    fn of_function(cost: &str, contribution: &Contribution, section: &Section) -> Option<Self> {
         match &contribution.subject {
             Subject::Function { name, module } if module.is_empty() => {
-                Some(Self::Function(name.clone(), section.phase.clone()))
+                let (cost, name) = (cost.to_owned(), name.clone());
+                Some(Self::Function { cost, name, phase: section.phase.clone() })
             }
             _ => None,
         }
@@ -133,14 +158,14 @@ impl Signal {
 }
 
 /// Of the functions whose code differs, the one whose cost changed most beyond its luck floor.
-fn most_changed_cause(sections: &[&Section]) -> Option<Signal> {
+fn most_changed_cause(cost: &str, sections: &[&Section]) -> Option<Signal> {
     let causes = sections.iter().flat_map(|section| {
         let ranked = section.per_entry.iter().map(|place| &section.contributions[*place]);
         ranked.filter(|it| it.is_cause()).map(move |it| (it, *section))
     });
-    let cost = |it: &Contribution| it.cost_at_equal_work(true);
-    let dearest = causes.max_by(|one, other| cost(one.0).total_cmp(&cost(other.0)))?;
-    Signal::of_function(dearest.0, dearest.1)
+    let size = |it: &Contribution| it.cost_at_equal_work(true);
+    let (function, section) = causes.max_by(|one, other| size(one.0).total_cmp(&size(other.0)))?;
+    Signal::of_function(cost, function, section)
 }
 
 fn of_one(experiment: &Experiment, kept: &Kept) -> Comparison {
@@ -167,7 +192,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
 #[cfg(test)]
 mod tests {
     use code::{Change, CodeDifference, Function, Size};
-    use model::Boot;
+    use model::{Boot, INSTRUCTIONS};
 
     use super::*;
     use crate::explain::explain;
@@ -208,9 +233,35 @@ mod tests {
             assert_eq!(explanation.phases[0].totals.kernel.beyond_luck(), Some(false));
             Signal::of_explanation(&explanation, &used)
         };
-        let phase = (Signal::Instructions(Some("run".into())), Some(1.0));
+        let phase = (Signal::kernel(INSTRUCTIONS, Some("run".into())), Some(1.0));
         assert_eq!(signals(None), std::slice::from_ref(&phase));
-        let function = (Signal::Function("f".into(), Some("run".into())), None);
+        let function = (function(INSTRUCTIONS, "f"), None);
         assert_eq!(signals(Some(Change::Changed)), [function, phase]);
+    }
+
+    fn function(cost: &str, name: &str) -> Signal {
+        Signal::Function { cost: cost.into(), name: name.into(), phase: Some("run".into()) }
+    }
+
+    #[test]
+    fn a_signal_has_its_cost() {
+        let profiles = vec![executing(0, "run", &[("f", "", 20, 300), ("g", "", 5, 100)])];
+        let kept =
+            Kept { id: model::BootId(1), superseded: false, boot: Boot { profiles, ..boot(0) } };
+        let workloads = vec![used(manifest())];
+        let experiment = Experiment { mode: Mode::Exact, workloads, ..Experiment::default() };
+        let told = |signal: &Signal| (signal.to_string(), signal.of_boot(&experiment, &kept));
+        let run = || Some("run".to_owned());
+        for (signal, name, figure) in [
+            (Signal::kernel(INSTRUCTIONS, run()), "kernel instructions in phase run", Some(400.0)),
+            (Signal::kernel(ENTRIES, run()), "kernel entries in phase run", Some(25.0)),
+            (Signal::kernel("misses", run()), "kernel misses in phase run", None),
+            (function(INSTRUCTIONS, "f"), "instructions of f per entry in phase run", Some(15.0)),
+            (function(ENTRIES, "f"), "entries of f in phase run", Some(20.0)),
+        ] {
+            assert_eq!(told(&signal), (name.to_owned(), figure));
+        }
+        assert_eq!(function(INSTRUCTIONS, "f").least(20.0), 0.0);
+        assert!(function(ENTRIES, "f").least(20.0) > 0.0);
     }
 }

@@ -17,7 +17,7 @@ pub struct CulpritArgs {
     /// An experiment file: its tree, machine, workload, mode and [culprit]
     #[arg(conflicts_with_all = [
         "tree", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk", "mode", "boots",
-        "reference", "metric", "counter", "phase", "function", "all", "first_parent", "with_patch", "kconfig",
+        "reference", "metric", "counter", "phase", "function", "cost", "all", "first_parent", "with_patch", "kconfig",
         "fragments", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
     ])]
     pub experiment: Option<PathBuf>,
@@ -101,10 +101,10 @@ pub struct CulpritArgs {
 #[derive(Debug, Args)]
 pub struct FigureArgs {
     /// A row of means in the tables of `compare`
-    #[arg(long, help_heading = FIGURE, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function"])]
+    #[arg(long, help_heading = FIGURE, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function", "cost"])]
     pub metric: Option<String>,
     /// A row of the tables of counters, such as "Minor Faults"
-    #[arg(long, help_heading = FIGURE, value_name = "COUNTER", conflicts_with_all = ["phase", "function"])]
+    #[arg(long, help_heading = FIGURE, value_name = "COUNTER", conflicts_with_all = ["phase", "function", "cost"])]
     pub counter: Option<String>,
     /// Exact mode: the kernel's instructions in this phase
     #[arg(long, help_heading = FIGURE)]
@@ -112,6 +112,9 @@ pub struct FigureArgs {
     /// Exact mode: a function's own instructions per entry
     #[arg(long, help_heading = FIGURE)]
     pub function: Option<String>,
+    /// Exact mode: another cost than instructions, such as `entries`
+    #[arg(long, help_heading = FIGURE, value_name = "NAME")]
+    pub cost: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

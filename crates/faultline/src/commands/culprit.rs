@@ -128,7 +128,7 @@ fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
     }
     form.tree = args.tree.clone();
     form.build = options::build(&mut input, &args.config);
-    let FigureArgs { metric, counter, phase, function } = &args.figure;
+    let FigureArgs { metric, counter, phase, function, cost } = &args.figure;
     form.culprit = Some(placeless(CulpritForm {
         good_config: args.good_config.clone(),
         bad_config: args.bad_config.clone(),
@@ -137,6 +137,7 @@ fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
         counter: counter.clone(),
         phase: phase.clone().map(|phase| input.option("--phase", phase)),
         function: function.clone().map(|function| input.option("--function", function)),
+        cost: cost.clone().map(|cost| input.option("--cost", cost)),
         all: args.all,
         first_parent: args.first_parent,
         with_patch: args.with_patch.clone(),

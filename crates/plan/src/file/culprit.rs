@@ -36,6 +36,8 @@ pub struct CulpritForm {
     pub phase: Option<Spanned<String>>,
     /// The function whose instructions count.
     pub function: Option<Spanned<String>>,
+    /// The cost that counts instead of instructions.
+    pub cost: Option<Spanned<String>>,
     /// Search every step beyond luck.
     #[serde(default)]
     pub all: bool,
@@ -106,18 +108,20 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         ("counter", wanted.counter.is_some()),
         ("phase", wanted.phase.is_some()),
         ("function", wanted.function.is_some()),
+        ("cost", wanted.cost.is_some()),
     ];
     let figures: Vec<&str> =
         figures.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect();
-    if figures.len() > 1 && figures != ["phase", "function"] {
+    let is_row = wanted.metric.is_some() || wanted.counter.is_some();
+    if figures.len() > 1 && is_row {
         let problem = format!("a search has one figure, and {} are given", figures.join(" and "));
         return fault(place, problem, "leave the others out");
     }
     let is_measured = experiment.mode.is_measured();
-    if let Some(figure) = wanted.phase.as_ref().or(wanted.function.as_ref()).filter(|_| is_measured)
-    {
+    let counted = [&wanted.phase, &wanted.function, &wanted.cost].into_iter().flatten().next();
+    if let Some(figure) = counted.filter(|_| is_measured) {
         let hint = "add mode = \"exact\" or --mode exact, or use metric";
-        return fault(figure.span(), "phase and function need exact mode", hint);
+        return fault(figure.span(), "phase, function and cost need exact mode", hint);
     }
     let confidence = match &wanted.confidence {
         Some(given) if !is_measured => {
@@ -155,6 +159,7 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
             counter: wanted.counter,
             phase: wanted.phase.map(Spanned::into_inner),
             function: wanted.function.map(Spanned::into_inner),
+            cost: wanted.cost.map(Spanned::into_inner),
         },
         all: wanted.all,
         first_parent: wanted.first_parent,
@@ -192,10 +197,14 @@ mod tests {
             parse(&text, [None, None]).unwrap_err()
         };
         let exact = "mode = 'exact'";
-        assert_eq!(told("", "phase = 'p'"), "phase and function need exact mode");
+        for counted in ["phase = 'p'", "cost = 'entries'"] {
+            assert_eq!(told("", counted), "phase, function and cost need exact mode");
+        }
         assert_eq!(told(exact, "confidence = '90%'"), "confidence is for measured mode");
         let two = "a search has one figure, and metric and phase are given";
         assert_eq!(told(exact, "metric = 'm', phase = 'p'"), two);
+        let two = "a search has one figure, and counter and cost are given";
+        assert_eq!(told(exact, "counter = 'c', cost = 'entries'"), two);
     }
 
     #[test]
