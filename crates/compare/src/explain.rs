@@ -8,6 +8,7 @@
 pub mod attribution;
 mod cause;
 mod contribution;
+mod cost;
 pub(crate) mod counters;
 pub mod cover;
 pub mod equal;
@@ -28,6 +29,7 @@ use serde::Serialize;
 use crate::VariantBoots;
 pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
+pub use cost::{NoCost, check_cost};
 pub use headline::{Callee, Headline, Holder, headlines};
 pub use paths::{Path, Paths, paths};
 pub use section::{Compared, Counter, Section, Totals};

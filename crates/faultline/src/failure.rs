@@ -221,4 +221,16 @@ mod tests {
         );
         assert!(!is_usage(kernels::Error::NoCache.into()));
     }
+
+    #[test]
+    fn a_cost_that_boots_lack_is_wrong_usage() {
+        let error = || compare::NoCost { asked: "x".into(), known: vec!["entries".into()] };
+        let message = "these boots have no `x` by function; they have: entries";
+        for failure in [
+            Failure::from(lab::RunError::from(error())),
+            Failure::from(results::AnalysisError::from(error())),
+        ] {
+            assert!(matches!(&failure, Failure::Usage(text) if text == message), "{failure}");
+        }
+    }
 }

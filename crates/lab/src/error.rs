@@ -77,13 +77,8 @@ pub enum RunError {
         known: String,
     },
     /// The boots of a search do not have the cost that was asked for.
-    #[error("these boots have no `{name}` by function; they have: {known}")]
-    NoCost {
-        /// The name that was asked for.
-        name: String,
-        /// The names of the costs that there are.
-        known: String,
-    },
+    #[error(transparent)]
+    NoCost(#[from] compare::NoCost),
     /// An end of a search does not have the figure that was asked for.
     #[error("{end} has no {figure}: no boot of it has this phase, or enters this function there")]
     NoFigure {
@@ -153,6 +148,7 @@ impl RunError {
         match self {
             Self::Program { .. }
             | Self::NoRow { .. }
+            | Self::NoCost(_)
             | Self::NoFigure { .. }
             | Self::NoEvent { .. }
             | Self::Nodes { .. }

@@ -8,27 +8,32 @@ use store::{Archive, Detail, ExperimentId};
 
 use crate::due::Plan;
 
-/// As [`leave_out`], by the boots that the store has of an experiment. Boots of exact mode count on any host.
+/// Boots that a run leaves out because another host began their blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of boots.
+    pub boots: usize,
+    /// The line that says so. `None` if there are none.
+    pub why: Option<String>,
+}
+
+/// Removes the due boots of blocks in which another host has done boots, by the boots that the store has of the
+/// experiment. Boots of exact mode count on any host.
 pub fn leave_out_kept(
     plan: &mut Plan,
     host: &Host,
     (store, id): (&dyn Archive, ExperimentId),
     (mode, done): (Mode, &[(String, u32)]),
-) -> Result<Option<String>, store::Error> {
+) -> Result<LeftOut, store::Error> {
     if mode == Mode::Exact || plan.due.is_empty() || done.is_empty() {
-        return Ok(None);
+        return Ok(LeftOut::default());
     }
     Ok(leave_out(plan, host, &store.boots(id, Detail::Summary)?, done))
 }
 
-/// Removes the due boots of blocks in which another host has done boots, of those that are kept. Returns a line that says
-/// so, if there are any. `done` are the boots that are not repeated, as variant and boot index.
-fn leave_out(
-    plan: &mut Plan,
-    host: &Host,
-    kept: &[Kept],
-    done: &[(String, u32)],
-) -> Option<String> {
+/// Removes the due boots of blocks in which another host has done boots that are kept. `done` are the boots that are not
+/// repeated, as variant and boot index.
+fn leave_out(plan: &mut Plan, host: &Host, kept: &[Kept], done: &[(String, u32)]) -> LeftOut {
     let done: BTreeSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
     let mut others: BTreeMap<u32, String> = BTreeMap::new();
     for Kept { boot, .. } in kept.iter().filter(|kept| !kept.superseded) {
@@ -41,14 +46,16 @@ fn leave_out(
     let left: BTreeSet<String> =
         plan.due.iter().filter_map(|due| others.get(&due.slot.block).cloned()).collect();
     plan.due.retain(|due| !others.contains_key(&due.slot.block));
-    let boots = count(all - plan.due.len(), "boot");
+    let boots = all - plan.due.len();
     let hosts = left.into_iter().collect::<Vec<_>>().join(", ");
-    (plan.due.len() < all).then(|| {
+    let why = (boots > 0).then(|| {
         format!(
-            "{boots} left out, of blocks that another host began ({hosts}): only boots of one host form pairs; more \
-             `boots` make further blocks"
+            "{} left out, of blocks that another host began ({hosts}): only boots of one host form pairs; more `boots` \
+             make further blocks",
+            count(boots, "boot")
         )
-    })
+    });
+    LeftOut { boots, why }
 }
 
 #[cfg(test)]
@@ -84,7 +91,8 @@ mod tests {
         let done = boots.map(|(variant, block, _)| (variant.to_owned(), block));
         let mut plan = Plan::of(&experiment, &done);
         let said = leave_out(&mut plan, here, &kept, &done);
-        (plan.due.iter().map(|due| due.slot.block).collect(), said)
+        assert_eq!(said.boots + plan.due.len(), 4);
+        (plan.due.iter().map(|due| due.slot.block).collect(), said.why)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use store::{Archive, Detail, ExperimentId};
 
 use crate::due::Plan;
 use crate::failures::{self, GivenUp};
-use crate::hosts;
+use crate::hosts::{self, LeftOut};
 use crate::{RunError, RunOptions};
 
 /// What a run of an experiment would not boot.
@@ -19,10 +19,8 @@ use crate::{RunError, RunOptions};
 pub struct Known {
     /// The number of boots that are done.
     pub done: usize,
-    /// The number of boots that would be left out because another host began their blocks.
-    pub of_other_hosts: usize,
-    /// The line that says so.
-    pub left_out: Option<String>,
+    /// The boots that would be left out because another host began their blocks.
+    pub of_other_hosts: LeftOut,
     /// The variants whose boots would be left out, because one failed.
     pub given_up: Vec<GivenUp>,
 }
@@ -48,12 +46,11 @@ pub fn known(
             let done = done(store, id, options)?;
             let mut plan = Plan::of(experiment, &done);
             let all = plan.due.len();
-            let left_out =
+            let of_other_hosts =
                 hosts::leave_out_kept(&mut plan, host, (store, id), (experiment.mode, &done))?;
-            let of_other_hosts = all - plan.due.len();
             let failed = failures::before(experiment, options, (store, id))?;
             let (done, given_up) = (plan.boots - all, plan.give_up(failed));
-            return Ok(Known { done, of_other_hosts, left_out, given_up });
+            return Ok(Known { done, of_other_hosts, given_up });
         }
     }
     Ok(Known::default())

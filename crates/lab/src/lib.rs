@@ -40,6 +40,7 @@ use obtain::Obtained;
 pub use check::check;
 pub use error::RunError;
 pub use failures::GivenUp;
+pub use hosts::LeftOut;
 pub use known::{Known, are_alike, known, usual_wall};
 pub use obtain::complete;
 pub use remarks::remarks;
@@ -176,12 +177,10 @@ impl Lab {
             remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
-        let all = plan.due.len();
         let kept = (&*self.store, id);
-        let left_out =
+        let of_other_hosts =
             hosts::leave_out_kept(&mut plan, &self.host, kept, (experiment.mode, &done))?;
-        left_out.iter().for_each(|line| watch(Progress::Message(line)));
-        let of_other_hosts = all - plan.due.len();
+        of_other_hosts.why.iter().for_each(|line| watch(Progress::Message(line)));
         let given_up = plan.give_up(failures::before(experiment, options, (&*self.store, id))?);
         given_up.iter().for_each(|it| it.announce(watch));
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
@@ -192,7 +191,7 @@ impl Lab {
             failed: 0,
             partial: 0,
             failed_before,
-            of_other_hosts,
+            of_other_hosts: of_other_hosts.boots,
             verified,
             given_up,
             ending,

@@ -1,7 +1,7 @@
 //! The profile of one phase. In exact mode it has counts of executed instructions and of accesses. In measured mode
 //! it has samples of what was running.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -199,13 +199,6 @@ impl Profile {
             sampled: Some(Sampled { begun, slices, ..sampled.clone() }),
             ..self.clone()
         })
-    }
-
-    /// The names of the costs that functions have.
-    pub fn costs_of_functions(&self) -> BTreeSet<&str> {
-        let is_function = |row: &CostRow<'_>| matches!(row.place, Place::Function { .. });
-        let cells = self.costs.rows().filter(is_function).flat_map(|row| row.cells);
-        cells.map(|it| &*self.costs.costs()[usize::from(it.cost)].name).collect()
     }
 
     /// The costs of a sampled profile from the samples of its call paths and then its processes. `module` gives the

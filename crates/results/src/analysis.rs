@@ -118,13 +118,8 @@ pub enum AnalysisError {
         experiment: ExperimentId,
     },
     /// The boots do not have the cost that was asked for.
-    #[error("these boots have no `{asked}` by function; they have: {}", known.join(", "))]
-    NoCost {
-        /// The cost that was asked for.
-        asked: String,
-        /// Those that functions have.
-        known: Vec<String>,
-    },
+    #[error(transparent)]
+    NoCost(#[from] compare::NoCost),
     /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
     Different {

@@ -1,10 +1,8 @@
 //! Explains the difference between two stored variants of exact mode. Text, page and JSON are made from the
 //! result.
 
-use std::collections::BTreeSet;
-
 use boot::code_difference;
-use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
+use compare::{Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths};
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
 use store::{Archive, Detail, ExperimentId};
@@ -52,7 +50,7 @@ impl Explained {
             return Err(AnalysisError::NotCounted(id));
         }
         let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
-        check_cost(cost, &used, &kept)?;
+        check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
@@ -127,22 +125,13 @@ fn used<'a>(
     })
 }
 
-/// Checks that boots have this cost by function.
-pub(super) fn check_cost(
-    asked: &str,
-    used: &WorkloadUse,
-    kept: &[Kept],
-) -> Result<(), AnalysisError> {
+/// The profiles of a workload.
+pub(super) fn profiles_of<'a>(
+    used: &'a WorkloadUse,
+    kept: &'a [Kept],
+) -> impl Iterator<Item = &'a Profile> {
     let profiles = kept.iter().flat_map(|kept| &kept.boot.profiles);
-    let own = profiles.filter(|profile| profile.workload == used.manifest.name);
-    let known: BTreeSet<&str> = own.flat_map(Profile::costs_of_functions).collect();
-    match known.is_empty() || known.contains(asked) {
-        true => Ok(()),
-        false => Err(AnalysisError::NoCost {
-            asked: asked.to_owned(),
-            known: known.into_iter().map(str::to_owned).collect(),
-        }),
-    }
+    profiles.filter(|profile| profile.workload == used.manifest.name)
 }
 
 /// Checks that there is something to show.

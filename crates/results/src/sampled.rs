@@ -1,13 +1,14 @@
 //! Compares the sampled profiles of two stored variants. Text, page and JSON are made from the result.
 
 use compare::{
-    Judging, Paths, Results, SampledDifference, VariantBoots, paths, sampled, steady_profiles,
+    Judging, Paths, Results, SampledDifference, VariantBoots, check_cost, paths, sampled,
+    steady_profiles,
 };
 use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
 use store::Archive;
 
 use crate::analysis::AnalysisError;
-use crate::explanation::{Compared, ExplanationQuestion, check_cost, find, sides};
+use crate::explanation::{Compared, ExplanationQuestion, find, profiles_of, sides};
 
 /// The sampled profiles of two variants.
 pub struct SampledProfiles {
@@ -24,7 +25,7 @@ impl SampledProfiles {
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let (id, phase, cost) = (asked.experiment, asked.phase.clone(), asked.cost.clone());
         let Compared { experiment, mut kept, places, used } = find(store, asked)?;
-        check_cost(cost.as_deref().unwrap_or(SAMPLES), &used, &kept)?;
+        check_cost(cost.as_deref().unwrap_or(SAMPLES), profiles_of(&used, &kept))?;
         let judging = Judging::of(&Results::of(&experiment, Reading::USUAL, &kept));
         let (steady, part) = steady_profiles(&sides(&experiment, places, &kept), &used, &judging);
         for (boot, profiles) in steady {

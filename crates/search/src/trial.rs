@@ -1,14 +1,14 @@
 //! Builds and boots commits of a range, and reads the figure from their boots.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use compare::{Comparison, Difference, Judging, Results, Signal, compare};
+use compare::{Comparison, Difference, Judging, Results, Signal, check_cost, compare};
 use culprit::{LevelChange, Phase, Tried, level, reach};
 use kernels::{Commit, History, Inputs, image};
 use lab::{Lab, Progress, RunError, Watch};
-use model::{Execution, Experiment, INSTRUCTIONS, Kept, Kernel, Mode, Profile, Variant, count};
+use model::{Execution, Experiment, INSTRUCTIONS, Kept, Kernel, Mode, Variant, count};
 use plan::{Request, Search};
 use stats::pooled_variance;
 
@@ -305,14 +305,8 @@ impl<'a> Trials<'a> {
         let asked = self.search.asked.cost.as_deref().unwrap_or(INSTRUCTIONS);
         let boots = self.trial(0).into_iter().flat_map(|trial| &trial.boots);
         let profiles = boots.flat_map(|kept| &kept.boot.profiles);
-        let known: BTreeSet<&str> = profiles.flat_map(Profile::costs_of_functions).collect();
-        match known.is_empty() || known.contains(asked) {
-            true => Ok(asked),
-            false => Err(RunError::NoCost {
-                name: asked.to_owned(),
-                known: known.into_iter().collect::<Vec<_>>().join(", "),
-            }),
-        }
+        check_cost(asked, profiles)?;
+        Ok(asked)
     }
 
     /// The commit at a place.

@@ -106,7 +106,7 @@ pub fn plan(
     let boots = format!("{}: ", count(slots.len(), "boot"));
     let order = order.join(",\n") + &more;
     text += &list::wrapped(&boots, "    ", order.lines());
-    let (Known { done, of_other_hosts, left_out: of_hosts, given_up }, wall) = match store {
+    let (Known { done, of_other_hosts, given_up }, wall) = match store {
         Some(store) => {
             let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
             let own =
@@ -120,13 +120,13 @@ pub fn plan(
     if done > 0 {
         let _ = writeln!(text, "done: {}", count(done, "boot"));
     }
-    if let Some(line) = of_hosts {
+    if let Some(line) = of_other_hosts.why {
         text += &list::wrapped("", "    ", line.split_whitespace());
     }
     if !given_up.is_empty() {
         let _ = writeln!(text, "{}", left_out(&given_up));
     }
-    let done = done + of_other_hosts + given_up.iter().map(|it| it.boots).sum::<usize>();
+    let done = done + of_other_hosts.boots + given_up.iter().map(|it| it.boots).sum::<usize>();
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));
