@@ -84,7 +84,7 @@ fn compared(
 }
 
 fn found(comparison: &Comparison) -> (usize, usize) {
-    let verdicts: Vec<Verdict> = comparison.verdicts(1).map(|(.., verdict)| verdict).collect();
+    let verdicts: Vec<Verdict> = comparison.verdicts(1).map(|it| it.verdict).collect();
     let found = |it: &&Verdict| matches!(it, Verdict::Regression | Verdict::Improvement);
     (verdicts.len(), verdicts.iter().filter(found).count())
 }

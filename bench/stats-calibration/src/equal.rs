@@ -3,7 +3,7 @@
 
 use compare::{Judging, Results, VariantBoots, Verdict, compare};
 use model::{
-    Boot, BootId, CostTable, ENTRIES, Experiment, INSTRUCTIONS, Kept, Manifest, Millis, Mode,
+    Boot, BootId, Cell, CostTable, ENTRIES, Experiment, INSTRUCTIONS, Kept, Manifest, Millis, Mode,
     Outcome, Place, Privilege, Profile, Reading, Sample, Variant, WorkloadUse,
 };
 use rayon::prelude::*;
@@ -205,7 +205,7 @@ fn is_found(kind: &Kind, seeds: u32, phases: usize, change: Change, chance: &mut
     let results = Results { experiment: &experiment, reading: Reading::USUAL, variants };
     let comparison = compare(&results, 0, &Judging { margin: 0.0, ..Judging::default() });
     let changes = [Verdict::Regression, Verdict::Improvement];
-    comparison.verdicts(1).any(|(.., verdict)| changes.contains(&verdict))
+    comparison.verdicts(1).any(|it| changes.contains(&it.verdict))
 }
 
 fn boot(kind: &Kind, phases: usize, change: Change, chance: &mut Chance) -> Boot {
@@ -247,10 +247,10 @@ fn costs(kind: &Kind, change: Change, chance: &mut Chance) -> (CostTable, u64) {
             let instructions = (entries * cost).round() as u64;
             let name = format!("{group}_{number}").into();
             let function = Place::Function { name, module: "".into() };
-            costs.push(function, [(0, 0, instructions), (1, 0, entries as u64)]);
+            costs.push(function, [Cell::new(0, 0, instructions), Cell::new(1, 0, entries as u64)]);
             kernel += instructions;
         }
     }
-    costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+    costs.push(Place::All(Privilege::Kernel), [Cell::new(0, 0, kernel)]);
     (costs, kernel)
 }

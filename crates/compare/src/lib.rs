@@ -258,6 +258,17 @@ pub struct SetAside {
     pub done_again: bool,
 }
 
+/// A verdict on a column of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct RowVerdict<'a> {
+    /// The table of the row.
+    pub table: &'a Table,
+    /// The row of means that the verdict is on.
+    pub row: &'a Row,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
 impl Comparison {
     /// Whether a table of counters covers whole phases only because series between the ends of phases were not read.
     pub fn lacks_series(&self) -> bool {
@@ -265,11 +276,13 @@ impl Comparison {
         self.tables.iter().any(lacks) || self.points.iter().any(|it| it.comparison.lacks_series())
     }
 
-    /// The verdicts on a column, with the row of means that each is on and its table.
-    pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
+    /// The verdicts on a column, in the order of the tables.
+    pub fn verdicts(&self, column: usize) -> impl Iterator<Item = RowVerdict<'_>> {
         self.tables.iter().flat_map(move |table| {
             let rows = table.rows.iter();
-            rows.filter_map(move |row| Some((table, row, row.verdict(column)?)))
+            rows.filter_map(move |row| {
+                Some(RowVerdict { table, row, verdict: row.verdict(column)? })
+            })
         })
     }
 

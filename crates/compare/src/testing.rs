@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Better, Boot, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES, Experiment, INSTRUCTIONS,
-    LOADS, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Place, Privilege, Profile,
-    Reading, STORES, Sample, Target, Topology, Variant, WorkloadReading, WorkloadUse,
+    Better, Boot, BootId, Bytes, Cell, Chunk, Column, Cost, CostTable, ENTRIES, Experiment,
+    INSTRUCTIONS, LOADS, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Place, Privilege,
+    Profile, Reading, STORES, Sample, Target, Topology, Variant, WorkloadReading, WorkloadUse,
 };
 
 use crate::figures::BootFigures;
@@ -67,9 +67,10 @@ pub fn on_rows(primary: &[&str]) -> Reading {
 
 /// The profile of a phase of the workload with these numbers of accesses. Half of them are loads.
 pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, u64)]) -> Profile {
-    let mut memory = BTreeMap::<Place, Vec<(u16, u16, u64)>>::new();
+    let mut memory = BTreeMap::<Place, Vec<Cell>>::new();
     for &(cpu, privilege, target, number) in counts {
-        let values = [(0, cpu as u16, number / 2), (1, cpu as u16, number - number / 2)];
+        let cell = |cost, value| Cell::new(cost, cpu as u16, value);
+        let values = [cell(0, number / 2), cell(1, number - number / 2)];
         memory.entry(Place::Memory(privilege, target)).or_default().extend(values);
     }
     let mut costs = CostTable::new([LOADS, STORES].map(Cost::new));
@@ -94,10 +95,10 @@ pub fn executing(iteration: u32, phase: &str, executed: &[Executed<'_>]) -> Prof
     let mut kernel = 0;
     for &(name, module, entries, instructions) in executed {
         let function = Place::Function { name: name.into(), module: module.into() };
-        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
+        costs.push(function, [Cell::new(0, 0, instructions), Cell::new(1, 0, entries)]);
         kernel += instructions;
     }
-    costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+    costs.push(Place::All(Privilege::Kernel), [Cell::new(0, 0, kernel)]);
     Profile {
         workload: "autonuma".into(),
         iteration,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Outcome, Place, Profile, Reading};
+use model::{Boot, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Outcome, Place, Profile, Reading};
 
 use said::Said;
 
@@ -80,7 +80,7 @@ fn changed_functions_are_found_in_stored_profiles() {
     let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
     let next = Place::Function { name: "next".into(), module: "".into() };
-    costs.push(next, [(0, 0, 90), (1, 0, 30)]);
+    costs.push(next, [Cell::new(0, 0, 90), Cell::new(1, 0, 30)]);
     let profile = Profile { workload: "mprotect".into(), costs, ..Profile::default() };
     let outcome = Outcome::Complete;
     let boot = Boot { variant: "old".into(), outcome, profiles: vec![profile], ..Boot::default() };

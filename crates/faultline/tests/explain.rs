@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use model::{
-    Boot, ENTRIES, Experiment, INSTRUCTIONS, Manifest, Millis, Mode, Outcome, Place, Privilege,
-    Profile, Reading, Variant, WorkloadUse, exact_cost,
+    Boot, Cell, ENTRIES, Experiment, INSTRUCTIONS, Manifest, Millis, Mode, Outcome, Place,
+    Privilege, Profile, Reading, Variant, WorkloadUse, exact_cost,
 };
 use said::Said;
 
@@ -69,8 +69,8 @@ fn keep(store: &Path) {
     for (variant, entries) in [("old", 100), ("new", 150)] {
         let mut costs = exact_cost::table(false);
         let place = Place::Function { name: "f".into(), module: "".into() };
-        let instructions = (exact_cost::INSTRUCTIONS, 0, 10 * entries);
-        costs.push(place, [instructions, (exact_cost::ENTRIES, 0, entries)]);
+        let instructions = Cell::new(exact_cost::INSTRUCTIONS, 0, 10 * entries);
+        costs.push(place, [instructions, Cell::new(exact_cost::ENTRIES, 0, entries)]);
         costs.push(Place::All(Privilege::Kernel), [instructions]);
         let profile =
             Profile { workload: "fault".into(), phase: "run".into(), costs, ..Profile::default() };

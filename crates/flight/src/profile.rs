@@ -133,13 +133,21 @@ pub struct Phase {
     pub cpus: Vec<Cpu>,
     /// Accesses over time, in order of time; empty if accesses were not counted.
     pub ticks: Vec<Tick>,
-    /// Kernel instructions of all CPUs by path, sorted: the node of the last call site (`None` at the start
-    /// of a path), the address of the executed block, and the number of instructions, at least 1. A block
-    /// ends at the next jump; its address is that of its first instruction. It covers more than one function
-    /// only if assembly code continues from one symbol into the next. The sum is the number of kernel
-    /// instructions of all CPUs. `(None, BEYOND, count)` is for paths without room. Empty if paths were not
-    /// followed.
-    pub stacks: Vec<(Option<u32>, u64, u64)>,
+    /// Kernel instructions of all CPUs by path, sorted. The sum is the number of kernel instructions of all CPUs.
+    /// Paths without room are counted at no node and the address [`BEYOND`]. Empty if paths were not followed.
+    pub stacks: Vec<PathCount>,
+}
+
+/// The number of instructions executed in a block on a call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathCount {
+    /// The node of the last call site; `None` at the start of a path.
+    pub node: Option<u32>,
+    /// The address of the block's first instruction. A block ends at the next jump. It covers more than one function
+    /// only if assembly code continues from one symbol into the next.
+    pub address: u64,
+    /// The number of instructions, at least 1.
+    pub count: u64,
 }
 
 /// Accesses from the start of a phase to one time in it.

@@ -13,6 +13,17 @@ use crate::obtain::Obtained;
 use crate::watch::{Progress, Watch};
 use crate::{Lab, RunError};
 
+/// What a run boots.
+pub struct RunInputs<'a> {
+    pub experiment: &'a Experiment,
+    pub reading: &'a Reading,
+    /// The kernel of each variant.
+    pub kernels: &'a [Obtained],
+    /// The modules built for each of them.
+    pub out_of_tree: Vec<OutOfTree>,
+    pub userspace: Option<&'a Userspace>,
+}
+
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
@@ -36,12 +47,11 @@ impl<'a> RunContext<'a> {
     /// exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
-        (experiment, reading, kernels): (&'a Experiment, &'a Reading, &'a [Obtained]),
-        out_of_tree: Vec<OutOfTree>,
-        userspace: Option<&'a Userspace>,
+        inputs: RunInputs<'a>,
         first: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
+        let RunInputs { experiment, reading, kernels, out_of_tree, userspace } = inputs;
         let emulator = Emulator::find()?;
         let is_exact = experiment.mode == Mode::Exact;
         let codes = if is_exact { Some(codes(lab, kernels, &emulator, watch)?) } else { None };

@@ -33,7 +33,7 @@ use record::salvage::salvage;
 use store::{Archive, ExperimentId};
 
 use check::{check_support, check_tracepoints};
-use context::RunContext;
+use context::{RunContext, RunInputs};
 use due::{Due, Plan};
 use obtain::Obtained;
 
@@ -199,14 +199,14 @@ impl Lab {
         if let Some(first) = plan.due.first() {
             let is_built = |due: &&Due| kernels[due.slot.variant].unbuilt.is_none();
             let first = plan.due.iter().find(is_built).unwrap_or(first);
-            let context = RunContext::new(
-                self,
-                (experiment, &request.reading, kernels),
+            let inputs = RunInputs {
+                experiment,
+                reading: &request.reading,
+                kernels,
                 out_of_tree,
-                userspace.as_ref(),
-                first.slot.variant,
-                watch,
-            )?;
+                userspace: userspace.as_ref(),
+            };
+            let context = RunContext::new(self, inputs, first.slot.variant, watch)?;
             summary.ending = self.boot_all(&plan.due, &context, options, &mut summary, watch)?;
         }
         let place =

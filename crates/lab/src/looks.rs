@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use compare::{Comparison, Judging, Look, Results, Verdict};
+use compare::{Comparison, Judging, Look, Results, RowVerdict, Verdict};
 use model::{Experiment, Reading, count};
 use stats::sequential::looks;
 use store::{Archive, Detail, ExperimentId};
@@ -136,7 +136,7 @@ struct Judged {
 fn verdicts((point, comparison): &(String, Comparison)) -> Vec<Judged> {
     let columns = comparison.variants.iter().enumerate().skip(1);
     let judged = columns.flat_map(|(column, variant)| {
-        comparison.verdicts(column).map(move |(table, row, verdict)| Judged {
+        comparison.verdicts(column).map(move |RowVerdict { table, row, verdict }| Judged {
             name: format!("{}{point}: {} {}", variant.name, table.workload, row.metric),
             verdict,
             gain: row.evidence(column).and_then(|it| it.gain(row.better?)),

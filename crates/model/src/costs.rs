@@ -142,6 +142,13 @@ pub struct Cell {
     pub value: u64,
 }
 
+impl Cell {
+    /// A cell that has no place yet; [`CostTable::push`] sets it.
+    pub fn new(cost: u16, cpu: u16, value: u64) -> Self {
+        Self { place: 0, cost, cpu, value }
+    }
+}
+
 /// Costs by place and CPU. The table is sparse: a value without a cell is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostTable {
@@ -186,24 +193,29 @@ impl CostTable {
         (is_sorted && cells.iter().all(is_known)).then_some(Self { costs, places, cells })
     }
 
-    /// Adds a place with values by cost and CPU, and returns the place's number. Values of the same cost and CPU are
-    /// added up.
+    /// Adds a place with its cells, and returns the place's number, which its cells get. Values of the same cost and CPU
+    /// are added up.
     ///
     /// # Panics
     /// If the table does not have a cost.
-    pub fn push(&mut self, place: Place, values: impl IntoIterator<Item = (u16, u16, u64)>) -> u32 {
+    pub fn push(&mut self, place: Place, cells: impl IntoIterator<Item = Cell>) -> u32 {
         let number = self.places.len() as u32;
         self.places.push(place);
         let first = self.cells.len();
-        let mut values: Vec<_> = values.into_iter().filter(|(_, _, value)| *value > 0).collect();
-        values.sort_unstable();
-        for (cost, cpu, value) in values {
-            assert!(usize::from(cost) < self.costs.len(), "the table has no cost {cost}");
+        let own = cells.into_iter().filter(|cell| cell.value > 0);
+        let mut own: Vec<_> = own.map(|cell| Cell { place: number, ..cell }).collect();
+        own.sort_unstable();
+        for cell in own {
+            assert!(
+                usize::from(cell.cost) < self.costs.len(),
+                "the table has no cost {}",
+                cell.cost
+            );
             match self.cells[first..].last_mut() {
-                Some(last) if (last.cost, last.cpu) == (cost, cpu) => {
-                    last.value = last.value.saturating_add(value);
+                Some(last) if (last.cost, last.cpu) == (cell.cost, cell.cpu) => {
+                    last.value = last.value.saturating_add(cell.value);
                 }
-                _ => self.cells.push(Cell { place: number, cost, cpu, value }),
+                _ => self.cells.push(cell),
             }
         }
         number
@@ -239,8 +251,8 @@ impl CostTable {
     pub fn with_values(&self, value: impl Fn(&Place, &Cell) -> u64) -> Self {
         let mut table = Self::new(self.costs.clone());
         for CostRow { place, cells } in self.rows() {
-            let values = cells.iter().map(|cell| (cell.cost, cell.cpu, value(place, cell)));
-            table.push(place.clone(), values);
+            let cells = cells.iter().map(|cell| Cell { value: value(place, cell), ..*cell });
+            table.push(place.clone(), cells);
         }
         table
     }
@@ -268,9 +280,20 @@ mod tests {
     #[test]
     fn cells_are_sorted_and_summed_and_none_is_0() {
         let mut table = CostTable::new([Cost::new(INSTRUCTIONS), Cost::new("misses")]);
-        assert_eq!(table.push(place("f"), [(1, 3, 5), (0, 2, 7), (1, 3, u64::MAX), (0, 1, 0)]), 0);
+        assert_eq!(
+            table.push(
+                place("f"),
+                [
+                    Cell::new(1, 3, 5),
+                    Cell::new(0, 2, 7),
+                    Cell::new(1, 3, u64::MAX),
+                    Cell::new(0, 1, 0)
+                ]
+            ),
+            0
+        );
         assert_eq!(table.push(place("nothing"), []), 1);
-        assert_eq!(table.push(place("g"), [(1, 0, 4), (1, ALL_CPUS, 6)]), 2);
+        assert_eq!(table.push(place("g"), [Cell::new(1, 0, 4), Cell::new(1, ALL_CPUS, 6)]), 2);
         let misses = table.number("misses");
         let sums = table.rows().map(|row| (row.place.clone(), row.sum(misses), row.cells.len()));
         let expected =

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::{
-    ALL_CPUS, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, Name, Place, Privilege, SAMPLES,
-    Target,
+    ALL_CPUS, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Name, Place, Privilege, SAMPLES, Target,
 };
 
 /// The metrics that Faultline fills itself, in any mode. No workload may report them, because its samples would be
@@ -145,6 +144,17 @@ impl Totals {
     }
 }
 
+/// The accesses of one privilege to one target.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRow<'a> {
+    /// The privilege of the instructions that access it.
+    pub privilege: Privilege,
+    /// The memory.
+    pub target: Target,
+    /// The loads and stores by CPU.
+    pub cells: &'a [Cell],
+}
+
 impl Profile {
     /// The name of the cost that says how long something ran: instructions, or samples in a sampled profile.
     pub fn main_cost(&self) -> &'static str {
@@ -164,10 +174,12 @@ impl Profile {
         }
     }
 
-    /// The places that are memory, with their loads and stores; empty if these were not counted.
-    pub fn memory(&self) -> impl Iterator<Item = (Privilege, Target, CostRow<'_>)> {
+    /// The memory that was accessed; empty if loads and stores were not counted.
+    pub fn memory(&self) -> impl Iterator<Item = MemoryRow<'_>> {
         self.costs.rows().map_while(|row| match row.place {
-            Place::Memory(privilege, target) => Some((*privilege, *target, row)),
+            Place::Memory(privilege, target) => {
+                Some(MemoryRow { privilege: *privilege, target: *target, cells: row.cells })
+            }
             _ => None,
         })
     }
@@ -220,14 +232,14 @@ impl Profile {
                 }
                 _ => user = user.saturating_add(samples),
             }
-            table.push(place, [(0, ALL_CPUS, samples)]);
+            table.push(place, [Cell::new(0, ALL_CPUS, samples)]);
         }
         for (name, samples) in functions {
             let module = module(&name);
-            table.push(Place::Function { name, module }, [(0, ALL_CPUS, samples)]);
+            table.push(Place::Function { name, module }, [Cell::new(0, ALL_CPUS, samples)]);
         }
-        table.push(Place::All(Privilege::User), [(0, ALL_CPUS, user)]);
-        table.push(Place::All(Privilege::Kernel), [(0, ALL_CPUS, kernel)]);
+        table.push(Place::All(Privilege::User), [Cell::new(0, ALL_CPUS, user)]);
+        table.push(Place::All(Privilege::Kernel), [Cell::new(0, ALL_CPUS, kernel)]);
         table
     }
 }

@@ -47,6 +47,7 @@ pub use disks::DiskForm;
 pub use input::{Input, InputError};
 pub use machine::MachineForm;
 pub use mode::{Auto, BootsForm};
+use variants::SourceForm;
 pub use variants::{VariantForm, check_cmdline, default_name};
 pub use workloads::WorkloadForm;
 pub use write::{Written, file_name, write};
@@ -366,7 +367,7 @@ impl FileForm {
             }
         };
         let tree = self.tree.map(|tree| build::path(directory, &tree));
-        let source = (tree.as_deref(), &self.build, directory);
+        let source = SourceForm { tree: tree.as_deref(), build: &self.build, directory };
         let forms = matrix::variants(self.variants, self.matrix, directory)?;
         let Place { mut machine, workloads, readings } = places[0].clone();
         let mut reading = Reading { workloads: readings, ..Reading::default() };

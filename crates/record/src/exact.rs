@@ -73,7 +73,7 @@ fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     }
     // The counts after the last mark are not exact, and may have additional paths.
     let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
-    let paths = counted.filter_map(|(node, ..)| *node).max().map_or(0, |last| last as usize + 1);
+    let paths = counted.filter_map(|it| it.node).max().map_or(0, |last| last as usize + 1);
     let same = one.nodes.get(..paths) == other.nodes.get(..paths);
     (!same).then(|| "their call paths differ".to_owned())
 }

@@ -7,8 +7,8 @@ use std::iter;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Chunk, Column, CostTable, INSTRUCTIONS, Name,
-    Place, Privilege, Profile, Sample, exact_cost,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Cell, Chunk, Column, CostTable, INSTRUCTIONS,
+    Name, Place, Privilege, Profile, Sample, exact_cost,
 };
 
 use crate::span::{PhaseId, Span};
@@ -22,9 +22,6 @@ const OTHER: &str = "[other]";
 const BEYOND: &str = "[beyond]";
 /// The largest number of functions in all paths of a boot. Half a million is usual.
 const MAX_PATHS: usize = 1 << 22;
-
-/// Values by cost and CPU.
-type Values = Vec<(u16, u16, u64)>;
 
 /// The profile of each phase of each iteration. `None` if the plugin counted other cuts than the agent
 /// recorded: counts cannot be assigned to phases then.
@@ -142,7 +139,8 @@ fn costs(
         table.push(place, values);
     }
     for (path, instructions) in paths.paths(phase) {
-        table.push(Place::Path(path), [(exact_cost::INSTRUCTIONS, ALL_CPUS, instructions)]);
+        table
+            .push(Place::Path(path), [Cell::new(exact_cost::INSTRUCTIONS, ALL_CPUS, instructions)]);
     }
     for (process, values) in processes(phase) {
         let name = name_of_process(process).into();
@@ -152,8 +150,9 @@ fn costs(
         table.push(Place::Function { name: name.into(), module: module.into() }, values);
     }
     for privilege in Privilege::ALL {
-        let values = by_cpu(phase)
-            .map(|(number, cpu)| (exact_cost::INSTRUCTIONS, number, cpu.instructions(privilege)));
+        let values = by_cpu(phase).map(|(number, cpu)| {
+            Cell::new(exact_cost::INSTRUCTIONS, number, cpu.instructions(privilege))
+        });
         table.push(Place::All(privilege), values);
     }
     table
@@ -164,13 +163,15 @@ fn by_cpu(phase: &counted::Phase) -> impl Iterator<Item = (u16, &counted::Cpu)> 
     (0..).zip(&phase.cpus)
 }
 
-fn memory(phase: &counted::Phase) -> BTreeMap<Place, Values> {
-    let mut memory = BTreeMap::<Place, Values>::new();
+fn memory(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
+    let mut memory = BTreeMap::<Place, Vec<Cell>>::new();
     for (number, cpu) in by_cpu(phase) {
         for row in &cpu.accesses {
             let place = Place::Memory(row.privilege, row.target);
-            let counts =
-                [(exact_cost::LOADS, number, row.loads), (exact_cost::STORES, number, row.stores)];
+            let counts = [
+                Cell::new(exact_cost::LOADS, number, row.loads),
+                Cell::new(exact_cost::STORES, number, row.stores),
+            ];
             memory.entry(place).or_default().extend(counts);
         }
     }
@@ -181,7 +182,7 @@ fn memory(phase: &counted::Phase) -> BTreeMap<Place, Values> {
 fn functions<'a>(
     phase: &'a counted::Phase,
     symbols: &'a Symbols,
-) -> BTreeMap<(&'a str, &'a str), Values> {
+) -> BTreeMap<(&'a str, &'a str), Vec<Cell>> {
     let mut functions = BTreeMap::<_, BTreeMap<(u16, u16), u64>>::new();
     let mut add = |name: (&'a str, &'a str), cost: u16, cpu: u16, count: u64| {
         let sum = functions.entry(name).or_default().entry((cost, cpu)).or_default();
@@ -201,17 +202,17 @@ fn functions<'a>(
         }
     }
     let values = |sums: BTreeMap<(u16, u16), u64>| {
-        sums.into_iter().map(|((cost, cpu), sum)| (cost, cpu, sum)).collect()
+        sums.into_iter().map(|((cost, cpu), sum)| Cell::new(cost, cpu, sum)).collect()
     };
     functions.into_iter().map(|(name, sums)| (name, values(sums))).collect()
 }
 
-fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Values> {
-    let mut processes = BTreeMap::<_, Values>::new();
+fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Vec<Cell>> {
+    let mut processes = BTreeMap::<_, Vec<Cell>>::new();
     for (number, cpu) in by_cpu(phase) {
         for (process, instructions) in &cpu.processes {
             let values = processes.entry(process).or_default();
-            values.push((exact_cost::INSTRUCTIONS, number, *instructions));
+            values.push(Cell::new(exact_cost::INSTRUCTIONS, number, *instructions));
         }
     }
     processes
@@ -239,7 +240,7 @@ impl<'a> Paths<'a> {
     /// The instructions of a phase by call path, sorted by path.
     fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<Name>, u64> {
         let mut sums: HashMap<Vec<&str>, u64> = HashMap::new();
-        for (node, address, count) in &phase.stacks {
+        for counted::PathCount { node, address, count } in &phase.stacks {
             let mut path = self.path(*node, *address);
             if !sums.contains_key(&path) {
                 match self.room.checked_sub(path.len()) {

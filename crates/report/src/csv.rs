@@ -1,7 +1,7 @@
 //! The verdicts as CSV: a line for each figure of a variant, at each point of a sweep.
 
 use ::csv::{Error, Writer};
-use compare::{Comparison, PointComparison};
+use compare::{Comparison, PointComparison, RowVerdict};
 use model::csv_text;
 
 use crate::exact;
@@ -34,7 +34,7 @@ fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> 
         value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
     };
     for column in 1..comparison.variants.len() {
-        for (table, row, verdict) in comparison.verdicts(column) {
+        for RowVerdict { table, row, verdict } in comparison.verdicts(column) {
             let evidence = row.evidence(column);
             let percent = |ratio: f64| 100.0 * (ratio - 1.0);
             let change = match &evidence {

@@ -72,8 +72,8 @@ pub fn level() -> String {
 /// How often each verdict was given on a column, and on what.
 fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     let of = |verdict| {
-        let given = comparison.verdicts(column).filter(|it| it.2 == verdict);
-        given.map(|(table, row, _)| (table, row)).collect::<Vec<_>>()
+        let given = comparison.verdicts(column).filter(|it| it.verdict == verdict);
+        given.map(|it| (it.table, it.row)).collect::<Vec<_>>()
     };
     let mut said = Vec::new();
     for verdict in [Verdict::Regression, Verdict::Improvement] {

@@ -73,9 +73,8 @@ fn left_out(table: &Table) -> String {
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
     let is_all = phases.len() == table.left_out.len();
     if phases.len() > FEW {
-        let by_end = folded(&phases, |phase| phase.split_once('-').map(|(_, end)| ("*-", end, "")));
-        let by_begin =
-            folded(&phases, |phase| phase.split_once('-').map(|(begin, _)| ("", begin, "-*")));
+        let by_end = folded(&phases, |(_, end)| format!("*-{end}"));
+        let by_begin = folded(&phases, |(begin, _)| format!("{begin}-*"));
         phases = if by_end.len() <= by_begin.len() { by_end } else { by_begin };
     }
     if !is_all {
@@ -88,14 +87,12 @@ fn left_out(table: &Table) -> String {
     }
 }
 
-/// Similar phases as one, with their number: `*-fill (5)`.
-fn folded<'a>(
-    phases: &'a [String],
-    alike: impl Fn(&'a str) -> Option<(&'static str, &'a str, &'static str)>,
-) -> Vec<String> {
+/// Phases with the same pattern as one, with their number: `*-fill (5)`. A phase without a hyphen has no pattern; of the
+/// others, `pattern` gets the parts before and after the first hyphen.
+fn folded<'a>(phases: &'a [String], pattern: impl Fn((&'a str, &'a str)) -> String) -> Vec<String> {
     let mut groups: Vec<(Option<_>, Vec<&String>)> = Vec::new();
     for phase in phases {
-        let pattern = alike(phase);
+        let pattern = phase.split_once('-').map(&pattern);
         let known = groups.iter_mut().find(|(known, _)| pattern.is_some() && *known == pattern);
         match known {
             Some((_, group)) => group.push(phase),
@@ -103,9 +100,7 @@ fn folded<'a>(
         }
     }
     let named = groups.into_iter().map(|(pattern, group)| match (pattern, group.as_slice()) {
-        (Some((before, same, after)), [_, _, ..]) => {
-            format!("{before}{same}{after} ({})", group.len())
-        }
+        (Some(pattern), [_, _, ..]) => format!("{pattern} ({})", group.len()),
         _ => group[0].clone(),
     });
     named.collect()

@@ -129,7 +129,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
 fn exact(comparison: &Comparison) -> Exact {
     let tally = |column| {
         let given = |verdict: Verdict| {
-            comparison.verdicts(column).filter(|(.., given)| *given == verdict).count()
+            comparison.verdicts(column).filter(|it| it.verdict == verdict).count()
         };
         Tally {
             regression: given(Verdict::Regression),

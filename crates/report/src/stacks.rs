@@ -198,7 +198,7 @@ pub(crate) fn frame(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{ALL_CPUS, Cost, CostTable, INSTRUCTIONS, Privilege, Sampled, Slice};
+    use model::{ALL_CPUS, Cell, Cost, CostTable, INSTRUCTIONS, Privilege, Sampled, Slice};
     use proptest::prelude::*;
 
     use super::*;
@@ -213,22 +213,22 @@ mod tests {
         let [mut user, mut kernel] = [3_u64; 2];
         for &(functions, instructions) in stacks {
             let path = functions.iter().map(|&name| name.into()).collect();
-            costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
+            costs.push(Place::Path(path), [Cell::new(0, ALL_CPUS, instructions)]);
             kernel = kernel.saturating_add(instructions);
         }
         for &(name, id, instructions) in processes {
             let process = Place::Process { id, name: name.into(), functions: Vec::new() };
-            costs.push(process, [(0, 0, instructions)]);
+            costs.push(process, [Cell::new(0, 0, instructions)]);
             user = user.saturating_add(instructions);
         }
         for &(name, instructions) in functions {
             let function = Place::Function { name: name.into(), module: "".into() };
-            costs.push(function, [(0, 0, instructions)]);
+            costs.push(function, [Cell::new(0, 0, instructions)]);
             kernel = kernel.saturating_add(instructions);
         }
         let all = [Privilege::User, Privilege::Kernel, Privilege::Firmware].map(Place::All);
         for (place, instructions) in all.into_iter().zip([user, kernel, 3]) {
-            costs.push(place, [(0, 0, instructions)]);
+            costs.push(place, [Cell::new(0, 0, instructions)]);
         }
         Profile { costs, ..Profile::default() }
     }
@@ -302,7 +302,7 @@ mod tests {
             if let Place::Process { id: 78, functions, .. } = &mut place {
                 *functions = vec!["main".into(), "touch<T>".into()];
             }
-            costs.push(place, row.cells.iter().map(|cell| (cell.cost, cell.cpu, cell.value)));
+            costs.push(place, row.cells.iter().copied());
         }
         let profiles = [Profile { costs, ..unknown }];
         let script = perf_script(&profiles);

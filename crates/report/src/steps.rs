@@ -1,6 +1,6 @@
 //! Which patch of a series moved what: a line for each patch.
 
-use compare::{Comparison, Row, Step, Verdict};
+use compare::{Comparison, Row, RowVerdict, Step, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, excerpt, few};
@@ -18,7 +18,7 @@ const MAX_PLOTS: usize = 8;
 pub fn block(comparison: &Comparison) -> Option<Block> {
     let steps = &comparison.steps;
     let gains = steps.iter().flat_map(|step| {
-        changed(&step.comparison).filter_map(|(row, ..)| Gain::of(row, 1, step.comparison.mode))
+        changed(&step.comparison).filter_map(|it| Gain::of(it.row, 1, step.comparison.mode))
     });
     let reach = reach(gains);
     let rows = steps.iter().map(|step| {
@@ -41,7 +41,7 @@ pub fn block(comparison: &Comparison) -> Option<Block> {
 /// What a step changed, a sentence and a little plot each.
 fn drawn(comparison: &Comparison, reach: f64) -> Vec<Block> {
     let all = || changed(comparison);
-    let blocks = all().take(MAX_PLOTS).flat_map(|(row, verdict, said)| {
+    let blocks = all().take(MAX_PLOTS).flat_map(|ChangedRow { row, verdict, said }| {
         let plot = Gain::of(row, 1, comparison.mode)
             .map(|gain| Block::Drawing(forest(gain, reach, verdict.name(), comparison)));
         [sentence(said)].into_iter().chain(plot)
@@ -68,14 +68,22 @@ pub fn without_figures(comparison: &Comparison) -> Option<String> {
     Some(format!("{} has no figures{}", escape(&none.name), why.unwrap_or_default()))
 }
 
-/// The rows that the second of two columns changed, regressions first, with a sentence each.
-fn changed(comparison: &Comparison) -> impl Iterator<Item = (&Row, Verdict, String)> {
-    let of = move |wanted: Verdict| comparison.verdicts(1).filter(move |it| it.2 == wanted);
+/// A row that a step changed.
+struct ChangedRow<'a> {
+    row: &'a Row,
+    verdict: Verdict,
+    /// The change as a sentence.
+    said: String,
+}
+
+/// The rows that the second of two columns changed, regressions first.
+fn changed(comparison: &Comparison) -> impl Iterator<Item = ChangedRow<'_>> {
+    let of = move |wanted: Verdict| comparison.verdicts(1).filter(move |it| it.verdict == wanted);
     let changed = of(Verdict::Regression).chain(of(Verdict::Improvement));
-    changed.map(move |(table, row, verdict)| {
+    changed.map(move |RowVerdict { table, row, verdict }| {
         let evidence = verdicts::evidence(row, verdict, comparison, 1);
         let (found, name) = (verdict.name(), name(comparison, table, row));
-        (row, verdict, format!("{found} {name} {}", evidence.trim_start()))
+        ChangedRow { row, verdict, said: format!("{found} {name} {}", evidence.trim_start()) }
     })
 }
 
@@ -84,11 +92,11 @@ fn moved(comparison: &Comparison) -> String {
     if let Some(why) = without_figures(comparison) {
         return format!("not known, {why}");
     }
-    let changed: Vec<String> = changed(comparison).map(|(.., said)| said).collect();
+    let changed: Vec<String> = changed(comparison).map(|it| it.said).collect();
     if !changed.is_empty() {
         return few(MAX_ROWS, changed).join("; ");
     }
-    let of = |wanted| comparison.verdicts(1).filter(|it| it.2 == wanted).count();
+    let of = |wanted| comparison.verdicts(1).filter(|it| it.verdict == wanted).count();
     let counted = [Verdict::Same, Verdict::Undecided].map(|it| (it, of(it)));
     let counted = counted.into_iter().filter(|(_, number)| *number > 0);
     let counted: Vec<String> = counted.map(|(verdict, number)| times(verdict, number)).collect();

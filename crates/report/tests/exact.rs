@@ -8,7 +8,7 @@ use common::{
 };
 use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
 use model::{
-    Boot, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
+    Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
     Profile, Reading, STORES, Target,
 };
 use serde_json::json;
@@ -51,7 +51,9 @@ fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
 }
 
 fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
-    let made = |cpu, number: f64| [(0, cpu, number as u64), (1, cpu, (number / 3.0) as u64)];
+    let made = |cpu, number: f64| {
+        [Cell::new(0, cpu, number as u64), Cell::new(1, cpu, (number / 3.0) as u64)]
+    };
     let mut costs = CostTable::new([LOADS, STORES].map(Cost::new));
     let memory = |privilege, node| Place::Memory(privilege, Target::Node(node));
     let user = [made(0, 4.1e9 * luck), made(2, 1.3e9 * scale)].concat();

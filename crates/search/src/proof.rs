@@ -81,7 +81,8 @@ pub fn prove(
     let step = fresh.change(PARENT, CULPRIT, signal);
     let [instructions, aligned] = match request.experiment.mode {
         Mode::Measured if step.is_some_and(|step| step.is_beyond()) => {
-            layout(trials, (&request, pair, built, signal), watch)?
+            let measured = ProofPair { request: &request, pair, built, signal };
+            layout(trials, measured, watch)?
         }
         _ => [None, None],
     };
@@ -104,13 +105,24 @@ pub fn prove(
     }))
 }
 
+/// A culprit and its parent, measured again.
+struct ProofPair<'a> {
+    request: &'a Request,
+    /// The parent and the culprit by name.
+    pair: [(&'static str, BuiltVariant); 2],
+    /// The kernels that were built of them.
+    built: Kernels,
+    signal: &'a Signal,
+}
+
 /// Tells a change of the code path from one of layout or caches: the change of the kernel's instructions, and if there
 /// is none, the change when all functions are aligned alike. `None` is what was not tried.
 fn layout(
     trials: &mut Trials<'_>,
-    (measured, pair, built, signal): (&Request, [(&str, BuiltVariant); 2], Kernels, &Signal),
+    measured: ProofPair<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<[Option<Result<LevelChange, String>>; 2], RunError> {
+    let ProofPair { request: measured, pair, built, signal } = measured;
     let request = |what: &str, kernels: Kernels| {
         let mut request = measured.clone();
         request.experiment.name += &format!("-{what}");

@@ -231,7 +231,7 @@ fn dip(points: &[Point], n: usize) -> f64 {
     while low < high && points[low].0 < points[high].0 {
         let below = hull(points, low, high, -1.0);
         let above = hull(points, low, high, 1.0);
-        let (apart, new_low, new_high) = farthest(points, &below, &above);
+        let HullGap { apart, low: new_low, high: new_high } = farthest(points, &below, &above);
         if apart < least {
             break;
         }
@@ -283,19 +283,30 @@ fn height(points: &[Point], hull: &[usize], i: usize) -> f64 {
     a.1 + share * (b.1 - a.1)
 }
 
-/// The largest distance of the upper hull above the lower one, plus one step of the distribution; and the
-/// adjacent corners, of the lower hull to the left and of the upper hull to the right.
-fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> (f64, usize, usize) {
+/// The distance of the upper hull above the lower one at some point.
+struct HullGap {
+    /// The distance, plus one step of the distribution.
+    apart: f64,
+    /// The corner of the lower hull to the left.
+    low: usize,
+    /// The corner of the upper hull to the right.
+    high: usize,
+}
+
+/// The place where two hulls are farthest apart.
+fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> HullGap {
     let at_upper = above.iter().map(|&corner| {
-        let left = below[below.partition_point(|&it| it <= corner) - 1];
-        (points[corner].1 + 1.0 - height(points, below, corner), left, corner)
+        let low = below[below.partition_point(|&it| it <= corner) - 1];
+        let apart = points[corner].1 + 1.0 - height(points, below, corner);
+        HullGap { apart, low, high: corner }
     });
     let at_lower = below.iter().map(|&corner| {
-        let right = above[above.partition_point(|&it| it < corner)];
-        (height(points, above, corner) + 1.0 - points[corner].1, corner, right)
+        let high = above[above.partition_point(|&it| it < corner)];
+        let apart = height(points, above, corner) + 1.0 - points[corner].1;
+        HullGap { apart, low: corner, high }
     });
-    let farther = |a: (f64, usize, usize), b: (f64, usize, usize)| if b.0 > a.0 { b } else { a };
-    at_upper.chain(at_lower).fold((0.0, below[0], above[above.len() - 1]), farther)
+    let none = HullGap { apart: 0.0, low: below[0], high: above[above.len() - 1] };
+    at_upper.chain(at_lower).fold(none, |a, b| if b.apart > a.apart { b } else { a })
 }
 
 /// The number of values below the deepest valley of their density, smoothed with a normal kernel. The first bandwidth

@@ -156,7 +156,7 @@ fn all(numbers: &[u32], names: &[Name]) -> io::Result<Vec<Name>> {
 /// Packs a profile, without its workload, iteration and phase.
 pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
     let table = &profile.costs;
-    let memory: Vec<_> = profile.memory().map(|(by, target, _)| (by, target)).collect();
+    let memory: Vec<_> = profile.memory().map(|it| (it.privilege, it.target)).collect();
     let mut names = Names::default();
     let places = table.places()[memory.len()..].iter().map(|place| names.named(place)).collect();
     let form = Form {
@@ -251,9 +251,9 @@ mod tests {
             let mut table = CostTable::new(costs.iter().map(|name| Cost::new(name)));
             for (number, place) in memory.chain(places).enumerate() {
                 let own = values.iter().skip(number).map(|(cost, cpu, value)| {
-                    (cost % costs.len() as u16, cpu % 4, *value)
+                    Cell::new(cost % costs.len() as u16, cpu % 4, *value)
                 });
-                table.push(place, own.chain([(0, ALL_CPUS, 1)]));
+                table.push(place, own.chain([Cell::new(0, ALL_CPUS, 1)]));
             }
             Profile {
                 costs: table,
@@ -271,7 +271,7 @@ mod tests {
         fn decoding_reverses_encoding(profile in any_profile()) {
             let packed = encode(&profile).unwrap();
             let accesses = decode_accesses(&packed).unwrap();
-            prop_assert!(accesses.memory().map(|it| it.2.cells).eq(profile.memory().map(|it| it.2.cells)));
+            prop_assert!(accesses.memory().map(|it| it.cells).eq(profile.memory().map(|it| it.cells)));
             prop_assert_eq!(accesses.costs.places().len(), profile.memory().count());
             prop_assert_eq!(decode(&packed).unwrap(), profile);
         }

@@ -151,7 +151,7 @@ mod tests {
             };
             let stacks = slice.counts.stacks.iter();
             let mut counted: Vec<_> =
-                stacks.map(|(node, block, count)| (path(*node), *block, *count)).collect();
+                stacks.map(|it| (path(it.node), it.address, it.count)).collect();
             counted.sort();
             counted
         }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use flight::profile::{BEYOND, CallSite, MAX_DEPTH};
+use flight::profile::{BEYOND, CallSite, MAX_DEPTH, PathCount};
 
 use crate::counters::cells;
 
@@ -137,7 +137,7 @@ impl Paths {
     }
 
     /// Returns the tallies as [`flight::profile::Phase::stacks`], and resets them to 0.
-    pub fn take_tallies(&self) -> Vec<(Option<u32>, u64, u64)> {
+    pub fn take_tallies(&self) -> Vec<PathCount> {
         let tallies = self.chunks.iter().copied().flatten();
         let counts = self.keys.iter().zip(tallies);
         let counts =
@@ -146,9 +146,9 @@ impl Paths {
         let taken = counts.chain([beyond]).map(|(node, address, tally)| {
             let count = tally.load(Relaxed);
             tally.store(0, Relaxed);
-            (node, address, count)
+            PathCount { node, address, count }
         });
-        let mut taken: Vec<_> = taken.filter(|(.., count)| *count > 0).collect();
+        let mut taken: Vec<_> = taken.filter(|it| it.count > 0).collect();
         taken.sort_unstable();
         taken
     }
@@ -168,6 +168,11 @@ impl Paths {
 mod tests {
     use super::*;
     use crate::counters::add;
+
+    /// The tallies as node, address and count.
+    fn taken(paths: &Paths) -> Vec<(Option<u32>, u64, u64)> {
+        paths.take_tallies().iter().map(|it| (it.node, it.address, it.count)).collect()
+    }
 
     fn paths() -> Paths {
         Paths::new(Limits { sites: 300, tallies: 3 })
@@ -214,10 +219,10 @@ mod tests {
         add(paths.tally(path, 40), 2);
         add(paths.tally(path, 50), 3);
         paths.tally(Path::START, 60);
-        assert_eq!(paths.take_tallies(), [(Some(0), 40, 2), (Some(0), 50, 4)]);
+        assert_eq!(taken(&paths), [(Some(0), 40, 2), (Some(0), 50, 4)]);
         add(paths.tally(Path::START, 60), 1);
-        assert_eq!(paths.take_tallies(), [(None, 60, 1)]);
-        assert_eq!(paths.take_tallies(), []);
+        assert_eq!(taken(&paths), [(None, 60, 1)]);
+        assert_eq!(taken(&paths), []);
     }
 
     #[test]
@@ -226,13 +231,13 @@ mod tests {
         for address in 1..=5 {
             add(paths.tally(Path::START, address), 1);
         }
-        let taken = [(None, BEYOND, 2), (None, 1, 1), (None, 2, 1), (None, 3, 1)];
-        assert_eq!(paths.take_tallies(), taken);
+        let expected = [(None, BEYOND, 2), (None, 1, 1), (None, 2, 1), (None, 3, 1)];
+        assert_eq!(taken(&paths), expected);
         let last = (0..=300).map(|address| paths.call(Path::START, address)).last();
         assert_eq!(last, Some(Path::BEYOND));
         assert_eq!(paths.call(Path::BEYOND, 1), Path::BEYOND);
         add(paths.tally(Path::BEYOND, 1), 1);
-        assert_eq!(paths.take_tallies(), [(None, BEYOND, 1)]);
+        assert_eq!(taken(&paths), [(None, BEYOND, 1)]);
     }
 
     #[test]

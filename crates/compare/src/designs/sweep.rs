@@ -4,8 +4,8 @@ use model::EQUAL_ENTRIES;
 use serde::Serialize;
 
 use crate::{
-    Comparison, Judging, Results, Row, Statistic, Table, VariantBoots, Verdict, baseline_first,
-    compare, described,
+    Comparison, Judging, Results, Row, RowVerdict, Statistic, Table, VariantBoots, Verdict,
+    baseline_first, compare, described,
 };
 
 /// A point of a sweep.
@@ -130,7 +130,8 @@ fn at_all(points: &[PointComparison], fact: &str, column: usize) -> Option<Strin
 /// The figures on which verdicts rest at any point, in the order of the tables.
 pub fn verdicts_by_point(points: &[PointComparison]) -> Vec<PointVerdicts<'_>> {
     let mut all: Vec<PointVerdicts<'_>> = Vec::new();
-    for (workload, metric, variant) in points.iter().flat_map(judged) {
+    for judged in points.iter().flat_map(judged) {
+        let PointVerdicts { workload, metric, variant, .. } = judged;
         let is_known = |it: &PointVerdicts<'_>| {
             (it.workload, it.metric, it.variant) == (workload, metric, variant)
         };
@@ -139,18 +140,23 @@ pub fn verdicts_by_point(points: &[PointComparison]) -> Vec<PointVerdicts<'_>> {
                 let mut found = point.verdicts(workload, metric, variant);
                 PointFigure { point, found: found.next() }
             });
-            all.push(PointVerdicts { workload, metric, variant, points: figures.collect() });
+            all.push(PointVerdicts { points: figures.collect(), ..judged });
         }
     }
     all
 }
 
-/// The workload, row and variant of each verdict at a point.
-fn judged(point: &PointComparison) -> impl Iterator<Item = (&str, &str, &str)> {
+/// What the verdicts at a point are on, without the figures.
+fn judged(point: &PointComparison) -> impl Iterator<Item = PointVerdicts<'_>> {
     let columns = point.comparison.variants.iter().enumerate().skip(1);
     columns.flat_map(move |(column, variant)| {
         let verdicts = point.comparison.verdicts(column);
-        verdicts.map(move |(table, row, _)| (&*table.workload, metric(row), &*variant.name))
+        verdicts.map(move |it| PointVerdicts {
+            workload: &it.table.workload,
+            metric: metric(it.row),
+            variant: &variant.name,
+            points: Vec::new(),
+        })
     })
 }
 
@@ -172,7 +178,10 @@ impl PointComparison {
         let column = self.comparison.variants.iter().position(|it| it.name == variant);
         let verdicts = column.into_iter().flat_map(move |column| {
             let verdicts = self.comparison.verdicts(column);
-            verdicts.map(move |(table, row, verdict)| PointVerdict { table, row, column, verdict })
+            verdicts.map(move |it| {
+                let RowVerdict { table, row, verdict } = it;
+                PointVerdict { table, row, column, verdict }
+            })
         });
         verdicts.filter(move |it| it.table.workload == workload && self::metric(it.row) == metric)
     }

@@ -29,7 +29,7 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
             let workload = &used.manifest.name;
             let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
             let mut verdicts = comparison.verdicts(column);
-            if !verdicts.any(|(table, _, it)| table.workload == *workload && is_change(it)) {
+            if !verdicts.any(|it| it.table.workload == *workload && is_change(it.verdict)) {
                 continue;
             }
             let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);

@@ -136,7 +136,7 @@ impl<'a> CoverageBuilder<'a> {
 #[cfg(test)]
 mod tests {
     use code::{Function, Size};
-    use model::{Cost, CostTable, INSTRUCTIONS, Outcome, Profile};
+    use model::{Cell, Cost, CostTable, INSTRUCTIONS, Outcome, Profile};
 
     use super::*;
 
@@ -161,7 +161,7 @@ mod tests {
         let profile = |&(workload, name, module, entries): &(&str, &str, &str, u64)| {
             let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
             let function = Place::Function { name: name.into(), module: module.into() };
-            costs.push(function, [(0, 0, 9), (1, 0, entries)]);
+            costs.push(function, [Cell::new(0, 0, 9), Cell::new(1, 0, entries)]);
             Profile { workload: workload.into(), costs, ..Profile::default() }
         };
         let profiles = entered.iter().map(profile).collect();

@@ -104,10 +104,10 @@ impl Signal {
     pub fn of_comparison(comparison: &Comparison) -> Option<Self> {
         let is_change = |it| matches!(it, Verdict::Regression | Verdict::Improvement);
         let verdicts: Vec<_> = comparison.verdicts(1).collect();
-        let changed = verdicts.iter().filter(|(_, _, verdict)| is_change(*verdict));
+        let changed = verdicts.iter().filter(|it| is_change(it.verdict));
         let size = |row: &Row| row.cells[1].gain.unwrap_or(0.0).abs();
-        let largest = changed.max_by(|one, other| size(one.1).total_cmp(&size(other.1)));
-        largest.or(verdicts.first()).map(|(_, row, _)| Self::Row(row.metric.clone()))
+        let largest = changed.max_by(|one, other| size(one.row).total_cmp(&size(other.row)));
+        largest.or(verdicts.first()).map(|it| Self::Row(it.row.metric.clone()))
     }
 
     /// The figures of exact mode that tell the two kernels of an explanation apart, the best first. First is the

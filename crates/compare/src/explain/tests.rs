@@ -1,6 +1,6 @@
 mod properties;
 
-use model::{ALL_CPUS, Boot, Cost, CostTable, INSTRUCTIONS, Place, Privilege, Profile};
+use model::{ALL_CPUS, Boot, Cell, Cost, CostTable, INSTRUCTIONS, Place, Privilege, Profile};
 
 use super::*;
 use crate::testing::{Executed, boot, chunk, columns, executing, failed, manifest, used, variant};
@@ -238,8 +238,8 @@ fn a_beginning_that_is_inlined_here_and_there_counts_no_entries() {
 fn instructions_in_no_function_are_an_error_of_the_profile() {
     let boot = |kernel: u64| {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
-        costs.push(Place::Function { name: "f".into(), module: "".into() }, [(0, 0, 100)]);
-        costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+        costs.push(Place::Function { name: "f".into(), module: "".into() }, [Cell::new(0, 0, 100)]);
+        costs.push(Place::All(Privilege::Kernel), [Cell::new(0, 0, kernel)]);
         seed(vec![Profile { costs, ..executing(0, "run", &[]) }])
     };
     let remainder = |base: &[Boot], new: &[Boot]| {
@@ -434,10 +434,10 @@ fn paths_of_parts_are_those_of_their_functions() {
         };
         let costs = &mut boot.profiles[0].costs;
         if !symbols.is_empty() {
-            costs.push(Place::Path(owned(symbols)), [(0, ALL_CPUS, instructions)]);
+            costs.push(Place::Path(owned(symbols)), [Cell::new(0, ALL_CPUS, instructions)]);
         }
-        costs.push(process(7, &["main"]), [(0, 0, 5)]);
-        costs.push(process(8, &[]), [(0, 0, 6)]);
+        costs.push(process(7, &["main"]), [Cell::new(0, 0, 5)]);
+        costs.push(process(8, &[]), [Cell::new(0, 0, 6)]);
         boot
     };
     let base = [boot(&["a", "f.isra.0"], 10), boot(&["a", "f", "f.cold"], 20)];

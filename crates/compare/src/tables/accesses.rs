@@ -62,8 +62,8 @@ pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<
 /// Sums local and remote accesses of one privilege. Accesses to devices, accesses to memory of no node, and accesses
 /// by CPUs of no node are neither.
 fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split {
-    let made = profile.memory().filter(|(by, ..)| *by == privilege);
-    let cells = made.flat_map(|(_, target, row)| row.cells.iter().map(move |cell| (target, cell)));
+    let made = profile.memory().filter(|row| row.privilege == privilege);
+    let cells = made.flat_map(|row| row.cells.iter().map(move |cell| (row.target, cell)));
     let splits = cells.filter_map(|(target, cell)| {
         let Target::Node(target) = target else { return None };
         let home = home(cell.cpu.into(), topology)?;

@@ -58,7 +58,8 @@ pub fn table(
     phases.retain(|(name, _)| !(is_outside && name.is_empty()));
     for (phase, is_warm_up) in &phases {
         for event in events {
-            let key = (phase.clone(), *is_warm_up, event.clone());
+            let key =
+                RowKey { phase: phase.clone(), is_warm_up: *is_warm_up, event: event.clone() };
             let row = row(&key, &counted);
             let figures = counted.iter().map(|boots| {
                 boots.iter().map(|it| (it.boot, it.rates.get(&key).map(|it| it.mean())))
@@ -98,8 +99,13 @@ pub fn table(
     }
 }
 
-/// A row's phase, whether it is of warm-up, and its event.
-type Key = (String, bool, String);
+/// What identifies a row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct RowKey {
+    phase: String,
+    is_warm_up: bool,
+    event: String,
+}
 
 /// The rates of events in one boot.
 struct Counted<'a> {
@@ -107,7 +113,7 @@ struct Counted<'a> {
     iterations: usize,
     /// Phases in the order in which they began, each with its warm-up before it.
     phases: Vec<(String, bool)>,
-    rates: BTreeMap<Key, Rate>,
+    rates: BTreeMap<RowKey, Rate>,
 }
 
 /// The rate of an event in some chunks of a boot.
@@ -168,7 +174,7 @@ fn boot<'a>(
     iterations.retain(|iteration| beyond.used.counts(*iteration));
     iterations.sort_unstable();
     iterations.dedup();
-    let mut rates: BTreeMap<Key, Option<Rate>> = BTreeMap::new();
+    let mut rates: BTreeMap<RowKey, Option<Rate>> = BTreeMap::new();
     for chunk in of_phase {
         let parts = match beyond.used.counts(chunk.iteration) {
             false => vec![(true, 0..chunk.times.len())],
@@ -187,9 +193,10 @@ fn boot<'a>(
             }
             let events = chunk.columns.iter().filter(|_| chunk.is_of(Source::Events));
             for event in events.filter(|it| PerfEvent::parse(&it.name).is_some()) {
-                let key = (chunk.phase.clone(), is_warm_up, event.name.clone());
+                let (phase, event) = (chunk.phase.clone(), event.name.clone());
+                let key = RowKey { phase, is_warm_up, event };
+                let more = rate(chunk, &key.event, places.clone());
                 let sum = rates.entry(key).or_insert_with(|| Some(Rate::default()));
-                let more = rate(chunk, &event.name, places.clone());
                 *sum = sum.take().zip(more).map(|(sum, more)| sum.with(more));
             }
         }
@@ -260,19 +267,19 @@ fn phases(counted: &[Vec<Counted>]) -> Vec<(String, bool)> {
 }
 
 /// The label of a row.
-fn label((phase, is_warm_up, event): &Key) -> String {
+fn label(RowKey { phase, is_warm_up, event }: &RowKey) -> String {
     let phase = if phase.is_empty() { String::new() } else { format!("-{phase}") };
     format!("{event}{phase}{}", if *is_warm_up { WARM_UP } else { "" })
 }
 
 /// The variation of an event's rate between boots and within them, from interval to interval.
-fn variation(key: &Key, boots: &[Counted]) -> Option<Variation> {
+fn variation(key: &RowKey, boots: &[Counted]) -> Option<Variation> {
     let rates = boots.iter().filter_map(|it| Some((it.boot, it.rates.get(key)?)));
     Variation::within_hosts(rates.map(|(boot, rate)| (HostBlock::of(boot).host, rate.whole())))
 }
 
-fn row(key: &Key, counted: &[Vec<Counted>]) -> Row {
-    let (.., event) = key;
+fn row(key: &RowKey, counted: &[Vec<Counted>]) -> Row {
+    let event = &key.event;
     let rates = |boots: &[Counted]| -> Vec<Rate> {
         boots.iter().filter_map(|boot| boot.rates.get(key).cloned()).collect()
     };

@@ -130,9 +130,9 @@ fn accesses_add_up(boot: &Boot, profile: &Profile) {
         of.map(|column| column.values.last().unwrap().unwrap()).sum()
     };
     let counted = |privilege| -> u64 {
-        let rows = profile.memory().filter(|(by, ..)| *by == privilege);
-        let rows = rows.filter(|(_, target, _)| matches!(target, model::Target::Node(_)));
-        rows.flat_map(|(_, _, row)| row.cells).map(|cell| cell.value).sum()
+        let rows = profile.memory().filter(|row| row.privilege == privilege);
+        let rows = rows.filter(|row| matches!(row.target, model::Target::Node(_)));
+        rows.flat_map(|row| row.cells).map(|cell| cell.value).sum()
     };
     assert_eq!(last("user-").cast_unsigned(), counted(model::Privilege::User));
     assert_eq!(last("kernel-").cast_unsigned(), counted(model::Privilege::Kernel));

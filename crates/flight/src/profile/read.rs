@@ -4,7 +4,7 @@
 use super::record::{NodeStep, Record, StackStep, VERSION, address};
 use super::{
     Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CALL_SITES, MAX_CPUS, MAX_DEPTH, MAX_NODES,
-    MAX_SLICES, MAX_STACKS, MAX_TICKS, Phase, Privilege, Profile, Scope, Target, Tick,
+    MAX_SLICES, MAX_STACKS, MAX_TICKS, PathCount, Phase, Privilege, Profile, Scope, Target, Tick,
 };
 use crate::frame::Kind;
 use crate::log::Frames;
@@ -154,17 +154,17 @@ impl ProfileReader {
     fn stacks(&mut self, steps: &[StackStep]) -> Option<()> {
         let (nodes, stacks) = (self.profile.nodes.len(), &mut self.slice.stacks);
         let (mut node, mut before) = match stacks.last() {
-            Some(&(node, address, _)) => (node.map_or(0, |node| node + 1), address),
+            Some(last) => (last.node.map_or(0, |node| node + 1), last.address),
             None => (0, 0),
         };
         for &(up, distance, count) in steps {
             node = node.checked_add(up).filter(|node| *node as usize <= nodes)?;
-            let stack = (node.checked_sub(1), address(&mut before, distance), count);
-            let rises = stacks.last().is_none_or(|last| (last.0, last.1) < (stack.0, stack.1));
+            let (own, address) = (node.checked_sub(1), address(&mut before, distance));
+            let rises = stacks.last().is_none_or(|last| (last.node, last.address) < (own, address));
             if !rises || count == 0 || stacks.len() >= MAX_STACKS {
                 return None;
             }
-            stacks.push(stack);
+            stacks.push(PathCount { node: own, address, count });
         }
         Some(())
     }
@@ -177,7 +177,7 @@ impl ProfileReader {
         if slice.cpus.len() != usize::from(scope.cpus) || self.profile.slices.len() >= MAX_SLICES {
             return None;
         }
-        let counts = slice.stacks.iter().map(|(.., count)| *count);
+        let counts = slice.stacks.iter().map(|it| it.count);
         let kernel = if scope.stacks { slice.instructions(Privilege::Kernel) } else { 0 };
         (counts.fold(0, u64::saturating_add) == kernel).then(|| self.profile.slices.push(slice))
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
-use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Process, Scope, Tick};
+use super::{CallSite, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick};
 use crate::frame::{self, Kind};
 
 /// Writes a profile's file of at most [`MAX_BYTES`]; exceeding this is an error. The bytes written before an error
@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
         }
         let (mut last, mut before) = (0, 0);
         for chunk in slice.stacks.chunks(CHUNK) {
-            let step = |&(node, address, count): &(Option<u32>, u64, u64)| {
+            let step = |&PathCount { node, address, count }: &PathCount| {
                 let node = node.map_or(0, |node| node + 1);
                 let up = node - std::mem::replace(&mut last, node);
                 (up, distance(&mut before, address), count)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{LockedPackage, UserspaceLock, count, date};
 
-use super::suite::{MIRROR, Suite};
+use super::suite::{Download, MIRROR, Suite};
 use super::{JUST_NOW, USERSPACE, is_pin, unpack, version};
 use crate::Error;
 use crate::arch;
@@ -164,8 +164,7 @@ impl Archive {
         say: &dyn Fn(&str),
     ) -> Result<(), Error> {
         let now = |package: &LockedPackage| format!("{}/{}", self.mirror, package.file);
-        let all: Vec<_> =
-            lock.packages.iter().map(|it| (now(it), place(it, directory), &*it.sha256)).collect();
+        let all: Vec<_> = lock.packages.iter().map(|it| download(it, now(it), directory)).collect();
         if self.suite.fetch(&all).is_ok() {
             return Ok(());
         }
@@ -215,8 +214,7 @@ impl Archive {
         address: &str,
         directory: &Path,
     ) -> Result<Result<(), String>, Error> {
-        let file = (address.to_owned(), place(package, directory), &*package.sha256);
-        match self.suite.fetch(&[file]) {
+        match self.suite.fetch(&[download(package, address.to_owned(), directory)]) {
             Err(Error::Tool { problem, .. }) if is_nothing(&problem) => Ok(Err(problem)),
             Err(Error::Tool { problem, .. }) if problem.contains("Hash Sum mismatch") => {
                 Err(Error::OtherFile { file: address.into(), sha256: package.sha256.clone() })
@@ -265,6 +263,11 @@ impl Archive {
         });
         told.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// A package of a lock at an address of the archive.
+fn download<'a>(package: &'a LockedPackage, address: String, directory: &Path) -> Download<'a> {
+    Download { address, place: place(package, directory), sha256: &package.sha256 }
 }
 
 /// The path to which a package is fetched.

@@ -31,6 +31,16 @@ pub(crate) struct Suite {
     root: PathBuf,
 }
 
+/// A file to fetch.
+pub struct Download<'a> {
+    /// Its address.
+    pub address: String,
+    /// The path to which it is fetched.
+    pub place: PathBuf,
+    /// Its digest, in hexadecimal digits.
+    pub sha256: &'a str,
+}
+
 impl Suite {
     /// Opens the suite's apt root below `directory`; creates it if needed.
     pub fn open(directory: &Path, name: &str) -> Result<Self, Error> {
@@ -141,13 +151,12 @@ impl Suite {
         Ok(packages)
     }
 
-    /// Fetches files from their addresses to these places, and checks their SHA-256. A file that is missing
-    /// or differs is an error and is removed.
-    pub fn fetch(&self, files: &[(String, PathBuf, &str)]) -> Result<(), Error> {
+    /// Fetches files and checks their digests. A file that is missing or differs is an error and is removed.
+    pub fn fetch(&self, files: &[Download<'_>]) -> Result<(), Error> {
         let mut command = APT_HELPER.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download-file");
-        for (address, place, digest) in files {
-            command.arg(address).arg(place).arg(format!("SHA256:{digest}"));
+        for Download { address, place, sha256 } in files {
+            command.arg(address).arg(place).arg(format!("SHA256:{sha256}"));
         }
         APT_HELPER.run(&mut command)?;
         Ok(())

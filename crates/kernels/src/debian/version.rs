@@ -5,19 +5,28 @@ use std::cmp::Ordering;
 /// Compares two package versions; the newer one is greater.
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (parts(a), parts(b));
-    number(a.0, b.0).then_with(|| part(a.1, b.1)).then_with(|| part(a.2, b.2))
+    number(a.epoch, b.epoch)
+        .then_with(|| part(a.upstream, b.upstream))
+        .then_with(|| part(a.revision, b.revision))
 }
 
 /// The upstream version in a package version: `6.1.176` in `1:6.1.176-1`.
 pub(crate) fn upstream(version: &str) -> &str {
-    parts(version).1
+    parts(version).upstream
 }
 
-/// Splits a version into epoch, upstream version and revision.
-fn parts(version: &str) -> (&str, &str, &str) {
+/// The parts of a version; those that it does not have are empty.
+struct VersionParts<'a> {
+    epoch: &'a str,
+    upstream: &'a str,
+    revision: &'a str,
+}
+
+/// Splits a version: `1:6.1.176-1` has the epoch 1, the upstream version 6.1.176 and the revision 1.
+fn parts(version: &str) -> VersionParts<'_> {
     let (epoch, rest) = version.split_once(':').unwrap_or(("", version));
     let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, ""));
-    (epoch, upstream, revision)
+    VersionParts { epoch, upstream, revision }
 }
 
 /// Compares alternating parts of text and numbers.

@@ -61,8 +61,16 @@ pub struct VariantForm {
     pub(super) axes: Vec<Spanned<String>>,
 }
 
-/// The tree of sources, how kernels are built, and the directory of relative paths.
-pub(super) type SourceForm<'a> = (Option<&'a Path>, &'a BuildForm, &'a Path);
+/// What all kernels of a file are built from.
+#[derive(Clone, Copy)]
+pub(super) struct SourceForm<'a> {
+    /// The tree of sources.
+    pub tree: Option<&'a Path>,
+    /// How kernels are built.
+    pub build: &'a BuildForm,
+    /// The directory of relative paths.
+    pub directory: &'a Path,
+}
 
 pub(super) fn check_all(
     forms: Vec<VariantForm>,
@@ -118,7 +126,8 @@ impl VariantForm {
         }
     }
 
-    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<VariantRequest> {
+    fn check(self, source: SourceForm<'_>) -> Checked<VariantRequest> {
+        let SourceForm { tree, build: general, directory } = source;
         let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
         let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
         let source = (&self.kernel, tree);

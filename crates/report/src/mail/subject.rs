@@ -1,6 +1,6 @@
 //! The subject: what was found, in one line.
 
-use compare::{Comparison, Row, Table, Verdict, verdicts_by_point};
+use compare::{Comparison, Row, RowVerdict, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
 
 use super::clipped;
@@ -37,7 +37,12 @@ pub fn words(comparison: &Comparison) -> String {
     let found: Vec<JudgedRow<'_>> = (1..comparison.variants.len())
         .flat_map(|column| {
             let given = comparison.verdicts(column);
-            given.map(move |(table, row, verdict)| JudgedRow { column, table, row, verdict })
+            given.map(move |RowVerdict { table, row, verdict }| JudgedRow {
+                column,
+                table,
+                row,
+                verdict,
+            })
         })
         .collect();
     let of = |verdict| found.iter().filter(move |it| it.verdict == verdict);

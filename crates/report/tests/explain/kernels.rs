@@ -2,7 +2,7 @@
 //! function of the new kernel that executes 40 instructions more per entry.
 
 use model::{
-    ALL_CPUS, Boot, Chunk, Column, Cost, CostTable, ENTRIES, INSTRUCTIONS, Place, Privilege,
+    ALL_CPUS, Boot, Cell, Chunk, Column, Cost, CostTable, ENTRIES, INSTRUCTIONS, Place, Privilege,
     Profile,
 };
 
@@ -59,8 +59,7 @@ pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
     for profile in boots.iter_mut().flat_map(|boot| &mut boot.profiles) {
         let mut costs = CostTable::new(profile.costs.costs().to_vec());
         for row in profile.costs.rows().filter(|row| !matches!(row.place, Place::Path(_))) {
-            let values = row.cells.iter().map(|cell| (cell.cost, cell.cpu, cell.value));
-            costs.push(row.place.clone(), values);
+            costs.push(row.place.clone(), row.cells.iter().copied());
         }
         profile.costs = costs;
     }
@@ -149,21 +148,21 @@ fn profile(
         kernel += instructions;
         let name = path[path.len() - 1].clone();
         let function = Place::Function { name: name.into(), module: "".into() };
-        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
+        costs.push(function, [Cell::new(0, 0, instructions), Cell::new(1, 0, entries)]);
         costs.push(
             Place::Path(path.iter().map(|name| name.as_str().into()).collect()),
-            [(0, ALL_CPUS, instructions)],
+            [Cell::new(0, ALL_CPUS, instructions)],
         );
     }
     let user = luck.about(90_000_000 * length, 800);
     for (id, name, instructions) in [(211, "numa01", user / 100 * 98), (1, "agent", user / 100)] {
         let process = Place::Process { id, name: name.into(), functions: Vec::new() };
-        costs.push(process, [(0, 0, instructions)]);
+        costs.push(process, [Cell::new(0, 0, instructions)]);
     }
     for (privilege, instructions) in
         [(Privilege::User, user), (Privilege::Kernel, kernel), (Privilege::Firmware, 1200)]
     {
-        costs.push(Place::All(privilege), [(0, 0, instructions)]);
+        costs.push(Place::All(privilege), [Cell::new(0, 0, instructions)]);
     }
     Profile {
         workload: "autonuma".into(),

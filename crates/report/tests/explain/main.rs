@@ -9,8 +9,8 @@ mod sampled;
 use common::{boot, columns, variant, words};
 use compare::{Callee, Difference, Explanation, Headline, Holder, Paths};
 use model::{
-    ALL_CPUS, Boot, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege, Profile,
-    WorkloadUse,
+    ALL_CPUS, Boot, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege,
+    Profile, WorkloadUse,
 };
 
 const WORKLOAD: &str = "autonuma";
@@ -337,14 +337,14 @@ fn hostile(more: u64) -> Boot {
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
     for name in names {
         let path = vec!["--></svg>".into(), name.into()];
-        costs.push(Place::Path(path), [(0, ALL_CPUS, 100 + more)]);
+        costs.push(Place::Path(path), [Cell::new(0, ALL_CPUS, 100 + more)]);
         let process = Place::Process { id: 1, name: name.into(), functions: Vec::new() };
-        costs.push(process, [(0, 0, u64::MAX)]);
+        costs.push(process, [Cell::new(0, 0, u64::MAX)]);
         let function = Place::Function { name: name.into(), module: "<b>\n".into() };
-        costs.push(function, [(0, 0, 100 + more), (1, 0, 2)]);
+        costs.push(function, [Cell::new(0, 0, 100 + more), Cell::new(1, 0, 2)]);
     }
-    costs.push(Place::All(Privilege::User), [(0, 0, u64::MAX), (0, 1, u64::MAX)]);
-    costs.push(Place::All(Privilege::Firmware), [(0, 0, 7), (0, 1, 7)]);
+    costs.push(Place::All(Privilege::User), [Cell::new(0, 0, u64::MAX), Cell::new(0, 1, u64::MAX)]);
+    costs.push(Place::All(Privilege::Firmware), [Cell::new(0, 0, 7), Cell::new(0, 1, 7)]);
     let profile = Profile {
         workload: WORKLOAD.into(),
         phase: "</style><img src=x onerror=alert(1)>".into(),
@@ -451,10 +451,10 @@ fn frames_of_one_path_stay_together() {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
         for &(path, instructions) in paths {
             let path = path.iter().map(|&name| name.into()).collect();
-            costs.push(Place::Path(path), [(0, ALL_CPUS, instructions)]);
+            costs.push(Place::Path(path), [Cell::new(0, ALL_CPUS, instructions)]);
         }
         let kernel = paths.iter().map(|path| path.1).sum();
-        costs.push(Place::All(Privilege::Kernel), [(0, 0, kernel)]);
+        costs.push(Place::All(Privilege::Kernel), [Cell::new(0, 0, kernel)]);
         let profile = Profile { workload: WORKLOAD.into(), costs, ..Profile::default() };
         Boot { profiles: vec![profile], ..boot(0) }
     };
@@ -473,9 +473,9 @@ fn the_json_document() {
         let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
         let name = "do_anonymous_page.isra.0".into();
         let function = Place::Function { name, module: "".into() };
-        costs.push(function, [(0, 0, instructions), (1, 0, entries)]);
-        costs.push(Place::All(Privilege::User), [(0, 0, 5)]);
-        costs.push(Place::All(Privilege::Kernel), [(0, 0, instructions)]);
+        costs.push(function, [Cell::new(0, 0, instructions), Cell::new(1, 0, entries)]);
+        costs.push(Place::All(Privilege::User), [Cell::new(0, 0, 5)]);
+        costs.push(Place::All(Privilege::Kernel), [Cell::new(0, 0, instructions)]);
         let profile = Profile {
             workload: WORKLOAD.into(),
             phase: "fill".into(),
@@ -502,9 +502,12 @@ fn any_cost_is_explained_in_its_own_words() {
             let luck = u64::from(seed % 2);
             for (name, misses) in [("f", 100 * misses + luck), ("g", 70 + luck)] {
                 let path = Place::Path(vec!["entry".into(), name.into()]);
-                costs.push(path, [(0, ALL_CPUS, 5000), (2, ALL_CPUS, misses)]);
+                costs.push(path, [Cell::new(0, ALL_CPUS, 5000), Cell::new(2, ALL_CPUS, misses)]);
                 let function = Place::Function { name: name.into(), module: "".into() };
-                costs.push(function, [(0, 0, 5000), (1, 0, 100), (2, 0, misses)]);
+                costs.push(
+                    function,
+                    [Cell::new(0, 0, 5000), Cell::new(1, 0, 100), Cell::new(2, 0, misses)],
+                );
             }
             let (phase, workload) = ("run".into(), WORKLOAD.into());
             let profile = Profile { workload, phase, costs, ..Profile::default() };

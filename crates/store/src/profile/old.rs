@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::{fmt, io};
 
 use model::{
-    ALL_CPUS, Cost, CostTable, Name, Place, Privilege, Profile, SAMPLES, Sampled, Target,
+    ALL_CPUS, Cell, Cost, CostTable, Name, Place, Privilege, Profile, SAMPLES, Sampled, Target,
     exact_cost,
 };
 use serde::de::{SeqAccess, Visitor};
@@ -154,10 +154,10 @@ fn with_accesses(accesses: &[Accesses]) -> io::Result<CostTable> {
     let mut memory = BTreeMap::<_, Vec<_>>::new();
     for it in accesses {
         let cpu = cpu(it.cpu as usize)?;
-        memory
-            .entry((it.privilege, it.target))
-            .or_default()
-            .extend([(exact_cost::LOADS, cpu, it.loads), (exact_cost::STORES, cpu, it.stores)]);
+        memory.entry((it.privilege, it.target)).or_default().extend([
+            Cell::new(exact_cost::LOADS, cpu, it.loads),
+            Cell::new(exact_cost::STORES, cpu, it.stores),
+        ]);
     }
     for ((privilege, target), values) in memory {
         table.push(Place::Memory(privilege, target), values);
@@ -172,16 +172,16 @@ fn cpu(number: usize) -> io::Result<u16> {
 }
 
 /// Cells of a cost by CPU; `values` has one value for each CPU.
-fn by_cpu(cost: u16, values: impl IntoIterator<Item = u64>) -> io::Result<Vec<(u16, u16, u64)>> {
+fn by_cpu(cost: u16, values: impl IntoIterator<Item = u64>) -> io::Result<Vec<Cell>> {
     let values = values.into_iter().enumerate();
-    values.map(|(number, value)| Ok((cost, cpu(number)?, value))).collect()
+    values.map(|(number, value)| Ok(Cell::new(cost, cpu(number)?, value))).collect()
 }
 
 fn exact_costs(form: Form) -> io::Result<CostTable> {
     let mut table = with_accesses(&form.accesses)?;
     for (path, instructions) in &form.stacks {
         let path = Place::Path(super::all(path, &form.names)?);
-        table.push(path, [(exact_cost::INSTRUCTIONS, ALL_CPUS, *instructions)]);
+        table.push(path, [Cell::new(exact_cost::INSTRUCTIONS, ALL_CPUS, *instructions)]);
     }
     for Process { id, name, instructions } in form.processes {
         let process = Place::Process { id, name, functions: Vec::new() };

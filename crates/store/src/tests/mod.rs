@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use model::{
-    ALL_CPUS, Accel, Boot, BootFacts, BootId, Bytes, Chunk, Column, Cost, CostTable, ENTRIES,
+    ALL_CPUS, Accel, Boot, BootFacts, BootId, Bytes, Cell, Chunk, Column, Cost, CostTable, ENTRIES,
     Execution, Experiment, HostLoad, INSTRUCTIONS, Kept, LOADS, Machine, Manifest, Metric, Millis,
     Outcome, Place, Privilege, Problem, ProblemKind, Profile, Provenance, Reading, STORES, Sample,
     Setting, Target, Topology, Usage, Variant, VariantReading, WorkloadReading, WorkloadUse,
@@ -259,14 +259,20 @@ fn profile(phase: &str) -> Profile {
     let name = || model::Name::from("do_anonymous_page");
     let function =
         |name: &str, module: &str| Place::Function { name: name.into(), module: module.into() };
-    costs.push(Place::Memory(Privilege::User, Target::Node(1)), [(2, 1, 5), (3, 1, 3)]);
-    costs.push(Place::Path(vec![name(), name()]), [(0, ALL_CPUS, 9)]);
+    costs.push(
+        Place::Memory(Privilege::User, Target::Node(1)),
+        [Cell::new(2, 1, 5), Cell::new(3, 1, 3)],
+    );
+    costs.push(Place::Path(vec![name(), name()]), [Cell::new(0, ALL_CPUS, 9)]);
     for function in [function(&name(), ""), function("ext4_da_map", "ext4")] {
-        costs.push(function, [(0, 0, u64::MAX), (1, 0, 1)]);
+        costs.push(function, [Cell::new(0, 0, u64::MAX), Cell::new(1, 0, 1)]);
     }
     let all = [(Privilege::Kernel, 2), (Privilege::User, 1), (Privilege::Firmware, 3)];
     for (privilege, instructions) in all {
-        costs.push(Place::All(privilege), [(0, 0, instructions), (0, 1, instructions)]);
+        costs.push(
+            Place::All(privilege),
+            [Cell::new(0, 0, instructions), Cell::new(0, 1, instructions)],
+        );
     }
     Profile {
         workload: "autonuma".into(),

@@ -204,8 +204,9 @@ fn kernel_instructions_are_counted_by_call_path() {
     let profile = trace.end();
     let sites: Vec<_> = profile.nodes.iter().map(|site| (site.parent, site.address)).collect();
     assert_eq!(sites, [(None, KERNEL + 1)]);
+    let stacks = profile.slices[0].stacks.iter().map(|it| (it.node, it.address, it.count));
     let expected = [(None, KERNEL, 2), (None, KERNEL + 6, 1), (Some(0), callee, 2)];
-    assert_eq!(profile.slices[0].stacks, expected);
+    assert_eq!(stacks.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -27,7 +27,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     parts.prop_map(|(iteration, phase, functions, processes, all)| {
         let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
         for (place, values) in functions.into_iter().chain(processes).chain(all) {
-            costs.push(place, values);
+            costs.push(
+                place,
+                values.into_iter().map(|(cost, cpu, value)| Cell::new(cost, cpu, value)),
+            );
         }
         Profile { workload: WORKLOAD.into(), iteration, phase, costs, sampled: None }
     })
@@ -48,7 +51,7 @@ fn turned(boots: &[Boot]) -> Vec<Boot> {
             let mut turned = CostTable::new(profile.costs.costs().to_vec());
             let rows: Vec<_> = profile.costs.rows().collect();
             for row in rows.into_iter().rev() {
-                let value = |cell: &Cell| (cell.cost, 2 - cell.cpu, cell.value);
+                let value = |cell: &Cell| Cell { cpu: 2 - cell.cpu, ..*cell };
                 turned.push(row.place.clone(), row.cells.iter().map(value));
             }
             profile.costs = turned;

@@ -50,7 +50,11 @@ fn long_lists_take_several_frames() {
     let kernel = (0..count).map(|n| Executed { address: n * 3, count: n + 1 });
     let cpu = Cpu { kernel: kernel.collect(), ..Cpu::default() };
     let nodes = (0..count).map(|n| CallSite { parent: None, address: n * 5 });
-    let stacks = (0..count).map(|n| ((n as u32).checked_sub(1), u64::MAX - n, n + 1));
+    let stacks = (0..count).map(|n| PathCount {
+        node: (n as u32).checked_sub(1),
+        address: u64::MAX - n,
+        count: n + 1,
+    });
     let slice = Phase { cpus: vec![Cpu::default(), cpu], stacks: stacks.collect(), ticks: vec![] };
     let profile = Profile {
         scope: STACKS,
@@ -299,9 +303,10 @@ fn slice(nodes: u32) -> impl Strategy<Value = Phase> {
     let address = prop_oneof![Just(BEYOND), any::<u64>()];
     let stacks = prop::collection::btree_map((node, address), 1..u64::MAX >> 8, 0..20);
     (prop::collection::vec(cpu(), 2), ticks(), stacks).prop_map(|(mut cpus, ticks, stacks)| {
-        let stacks = stacks.into_iter().map(|((node, address), count)| (node, address, count));
+        let stacks =
+            stacks.into_iter().map(|((node, address), count)| PathCount { node, address, count });
         let stacks: Vec<_> = stacks.collect();
-        for &(node, address, count) in &stacks {
+        for &PathCount { node, address, count } in &stacks {
             let cpu = &mut cpus[usize::from(node.is_some())];
             match cpu.kernel.last() {
                 Some(last) if last.address >= address => cpu.totals.kernel_other += count,
@@ -390,10 +395,10 @@ proptest! {
         }
         for slice in &read.slices {
             prop_assert!(slice.stacks.is_sorted());
-            for (node, ..) in &slice.stacks {
+            for PathCount { node, .. } in &slice.stacks {
                 prop_assert!(node.is_none_or(|node| (node as usize) < read.nodes.len()));
             }
-            let sum = slice.stacks.iter().map(|stack| stack.2).fold(0, u64::saturating_add);
+            let sum = slice.stacks.iter().map(|stack| stack.count).fold(0, u64::saturating_add);
             prop_assert!(!read.scope.stacks || sum == slice.instructions(Privilege::Kernel));
             prop_assert_eq!(slice.cpus.len(), usize::from(read.scope.cpus));
         }

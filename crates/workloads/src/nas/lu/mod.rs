@@ -18,15 +18,26 @@ use super::{Class, Outcome, Result};
 
 const EPSILON: f64 = 1e-8;
 
-/// The number of points along each side, the number of time steps, and their length.
-fn size(class: Class) -> (usize, usize, f64) {
+/// The size of the problem.
+#[derive(Clone, Copy)]
+struct GridSize {
+    /// The number of points along each side.
+    side: usize,
+    /// The number of time steps.
+    steps: usize,
+    /// The length of a time step.
+    length: f64,
+}
+
+fn size(class: Class) -> GridSize {
+    let size = |side, steps, length| GridSize { side, steps, length };
     class.pick([
-        (12, 50, 0.5),
-        (33, 300, 1.5e-3),
-        (64, 250, 2.0),
-        (102, 250, 2.0),
-        (162, 250, 2.0),
-        (408, 300, 1.0),
+        size(12, 50, 0.5),
+        size(33, 300, 1.5e-3),
+        size(64, 250, 2.0),
+        size(102, 250, 2.0),
+        size(162, 250, 2.0),
+        size(408, 300, 1.0),
     ])
 }
 
@@ -126,7 +137,7 @@ impl Figures {
 
 /// The size of all arrays in bytes.
 pub fn bytes(class: Class) -> u64 {
-    Cube::bytes(size(class).0)
+    Cube::bytes(size(class).side)
 }
 
 /// The official count of operations.
@@ -137,7 +148,7 @@ fn operations(side: usize, steps: usize) -> f64 {
 }
 
 pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome> {
-    let (side, steps, length) = size(class);
+    let GridSize { side, steps, length } = size(class);
     let cube = Cube::of(side, length)?;
     let found = Mutex::new(None);
     team.run(|member| {
