@@ -1,5 +1,5 @@
-//! What a report says, before it is laid out: [`text()`] lays it out for terminals and mails, [`html()`] for pages.
-//! Words are as they were given. Both escape them.
+//! The content of a report, independent of its layout: [`text()`] lays it out for terminals and mails,
+//! [`html()`] for pages. The content is not escaped yet; both functions escape it.
 
 pub mod frame;
 mod grid;
@@ -19,9 +19,9 @@ pub use text::{sections, text};
 /// A part of a report.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A sentence, or several. What stands between backticks is code.
+    /// One or more sentences. Text between backticks is code.
     Sentence(Tone, String),
-    /// A line that names what follows, and what follows.
+    /// A title line and the blocks below it.
     Part(String, Vec<Block>),
     /// Rows of words and figures.
     Table(Table),
@@ -29,46 +29,47 @@ pub enum Block {
     Grid(Grid),
     /// Lines that stay as they are, such as commands and files.
     Code(String),
-    /// On a page folded below a line. Text leaves it out.
+    /// Blocks that a page folds below a line. Text omits the line and the blocks.
     Fold(String, Vec<Block>),
-    /// A line on what text leaves out, and on a page folded below it.
+    /// Blocks that a page folds below a line. Text prints only the line.
     More(String, Vec<Block>),
-    /// What pages alone have, such as a drawing.
+    /// A drawing. Text omits it.
     Drawing(Markup),
 }
 
 /// How much a sentence stands out on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// An answer, which stands out most.
+    /// An answer; it stands out most.
     Lead,
     /// A sentence like other text.
     Plain,
-    /// What is needed to read figures.
+    /// An explanation that is needed to read figures.
     Note,
-    /// That something is missing.
+    /// A warning that something is missing.
     Bad,
 }
 
 /// Rows of words and figures.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What its columns have.
+    /// The columns, from left to right.
     pub columns: Vec<Column>,
-    /// The cells. The last cell of a row that has fewer than there are columns spans the others.
+    /// The rows. If a row has fewer cells than there are columns, its last cell spans the remaining
+    /// columns.
     pub rows: Vec<Vec<Cell>>,
-    /// Whether only a page has the names of the columns.
+    /// Whether text omits the line with the names of the columns. A page always has it.
     pub bare: bool,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// The text of the cell.
+    /// The text of the cell. The layout escapes it.
     pub said: String,
-    /// The verdict that it is.
+    /// The verdict that the cell states, if it states one.
     pub verdict: Option<Verdict>,
-    /// What a page has below that.
+    /// Blocks that a page prints below the text. Text and mail omit them.
     pub below: Vec<Block>,
 }
 
@@ -87,39 +88,40 @@ impl From<Option<Markup>> for Cell {
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The name over it; empty where the cells need none.
+    /// The name above the column; empty if it has none.
     pub head: &'static str,
-    /// What is drawn over it.
+    /// A drawing above the column, such as a scale.
     pub ruler: Option<Markup>,
-    /// Which media have it.
+    /// The media that print the column.
     pub on: On,
     /// The kind of the cells in it.
     pub holds: Holds,
-    /// The least width in text, in letters.
+    /// The least width in text, in characters.
     pub least: usize,
 }
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// What rows are about, printed once for those that follow each other; only in the first column.
+    /// The topics of rows. A topic is printed once for consecutive rows that have it. Only the first column
+    /// can hold topics.
     Topics,
-    /// Words, to the left.
+    /// Words, aligned to the left.
     Words,
-    /// Figures, to the right.
+    /// Figures, aligned to the right.
     Figures,
-    /// What the figures before it are of: the last column of text, cut where the line ends, and the first of a
-    /// page.
+    /// The subject of a row, whose figures are in the columns before it. Text prints it last and cuts it at
+    /// the end of the line; a page prints it first.
     Subject,
-    /// Sentences; in text only in the last column.
+    /// Sentences. In text only the last column can hold them.
     Sentences,
     /// Gains, coloured by the verdict of their row.
     Gains,
-    /// How uncertain the gains are.
+    /// The interval of each gain, or its luck floor.
     Intervals,
     /// Little plots, which only pages have.
     Drawings,
-    /// Verdicts, with what they rest on below.
+    /// Verdicts, with their evidence below.
     Verdicts,
 }
 
@@ -128,60 +130,60 @@ pub enum Holds {
 pub enum On {
     /// Text, mail and pages.
     All,
-    /// Text and mail, which are lines.
+    /// Text and mail, but no pages.
     Text,
-    /// Pages, which are wider.
+    /// Pages, but neither text nor mail.
     Page,
 }
 
 impl Column {
-    /// A column on all media.
+    /// Creates a column that all media print.
     const fn of(holds: Holds, head: &'static str) -> Self {
         Self { head, ruler: None, on: On::All, holds, least: 0 }
     }
 
-    /// The column of what rows are about.
+    /// Creates a column of topics, without a name.
     pub const fn topics() -> Self {
         Self::of(Holds::Topics, "")
     }
 
-    /// A column of words.
+    /// Creates a column of words.
     pub const fn words(head: &'static str) -> Self {
         Self::of(Holds::Words, head)
     }
 
-    /// A column of figures.
+    /// Creates a column of figures.
     pub const fn figures(head: &'static str) -> Self {
         Self::of(Holds::Figures, head)
     }
 
-    /// The column of what figures are of.
+    /// Creates the column of the rows' subjects.
     pub const fn subject(head: &'static str) -> Self {
         Self::of(Holds::Subject, head)
     }
 
-    /// The column of sentences.
+    /// Creates a column of sentences.
     pub const fn sentences(head: &'static str) -> Self {
         Self::of(Holds::Sentences, head)
     }
 
-    /// A column of a page alone.
+    /// Creates a column that only pages print.
     pub fn on_page(holds: Holds, head: &'static str) -> Self {
         Self { on: On::Page, ..Self::of(holds, head) }
     }
 
-    /// A column of little plots below their `ruler`.
+    /// Creates a column of little plots, with `ruler` above them. Only pages print it.
     pub fn drawings(ruler: Markup) -> Self {
         Self { ruler: Some(ruler), ..Self::on_page(Holds::Drawings, "") }
     }
 
-    /// The same with at least so many letters in text.
+    /// Sets the least width in text, in characters.
     pub const fn at_least(mut self, least: usize) -> Self {
         self.least = least;
         self
     }
 
-    /// The same in text alone.
+    /// Restricts the column to text and mail.
     pub const fn in_text(mut self) -> Self {
         self.on = On::Text;
         self
@@ -189,7 +191,7 @@ impl Column {
 }
 
 impl Table {
-    /// The columns and the rows that a medium has.
+    /// Returns the columns that `medium` prints, and the rows with only the cells of those columns.
     fn on(&self, medium: On) -> (Vec<&Column>, Vec<Vec<&Cell>>) {
         let is_on = |column: &&Column| column.on == On::All || column.on == medium;
         let rows = self.rows.iter().map(|row| {
@@ -200,33 +202,33 @@ impl Table {
     }
 }
 
-/// A sentence like other text.
+/// Creates a sentence like other text.
 pub fn sentence(text: impl Into<String>) -> Block {
     Block::Sentence(Tone::Plain, text.into())
 }
 
-/// A sentence on how to read figures.
+/// Creates a sentence on how to read figures.
 pub fn note(text: impl Into<String>) -> Block {
     Block::Sentence(Tone::Note, text.into())
 }
 
-/// A sentence on what was found.
+/// Creates a sentence that states an answer.
 pub fn lead(text: impl Into<String>) -> Block {
     Block::Sentence(Tone::Lead, text.into())
 }
 
-/// A line that names what follows, and what follows.
+/// Creates a title line with blocks below it.
 pub fn part(title: impl Into<String>, blocks: impl Into<Vec<Block>>) -> Block {
     Block::Part(title.into(), blocks.into())
 }
 
-/// Rows below the names of their columns.
+/// Creates a table with the names of its columns on all media.
 pub fn table<C: Into<Cell>>(columns: impl Into<Vec<Column>>, rows: Vec<Vec<C>>) -> Block {
     let rows = rows.into_iter().map(|row| row.into_iter().map(Into::into).collect());
     Block::Table(Table { columns: columns.into(), rows: rows.collect(), bare: false })
 }
 
-/// Rows whose columns have names on a page alone.
+/// Creates a table with the names of its columns on a page only.
 pub fn bare(columns: impl Into<Vec<Column>>, rows: Vec<Vec<Cell>>) -> Block {
     Block::Table(Table { columns: columns.into(), rows, bare: true })
 }

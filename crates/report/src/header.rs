@@ -1,18 +1,19 @@
-//! Names of variants over their columns, on two lines if need be.
+//! Names of variants above their columns, broken into two lines if necessary.
 
-/// A name cut in two. The dash at the cut is not printed; the second part may be empty.
+/// A name that is broken into two lines. The dash at the break is not printed. The second line can be
+/// empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// For the first line.
+    /// The part on the first line.
     pub top: String,
-    /// For the second line.
+    /// The part on the second line; empty if the name was not broken.
     pub bottom: String,
 }
 
 impl Name {
-    /// Cuts `name` for a column of `room` letters: after the version, as mmtests does, at the first dash or
-    /// the one after `-rcN`; otherwise where the longer part is shortest. A part may still be too long: no
-    /// letter is ever dropped.
+    /// Breaks `name` for a column of `room` characters. As in mmtests, the break is after the version: at
+    /// the first dash, or at the one after `-rcN`. If a line is too long then, the break is at the dash
+    /// that makes the longer line shortest. A line can still be too long: no character is dropped.
     pub fn cut(name: &str, room: usize) -> Self {
         let custom = after_version(name);
         if custom.longer() <= room {
@@ -25,7 +26,7 @@ impl Name {
             .unwrap_or(custom)
     }
 
-    /// Length of the longer part.
+    /// Returns the length of the longer line.
     pub fn longer(&self) -> usize {
         self.top.len().max(self.bottom.len())
     }

@@ -1,16 +1,16 @@
-//! The line above a table: its subject, and the data behind it.
+//! The line above a table: its workload, its kind, and the data in it.
 
 use compare::{Comparison, Kind, Part, Pool, Table};
 use model::{Mode, count};
 
 use crate::ascii::escape;
 
-/// The heading on one line.
+/// Returns the heading of a table, on one line.
 pub fn words(table: &Table, comparison: &Comparison) -> String {
     format!("{}: {}", escape(&table.workload), what(table, comparison))
 }
 
-/// The subject of a table besides its workload.
+/// Returns the heading without the workload.
 pub fn what(table: &Table, comparison: &Comparison) -> String {
     let part = match table.part.filter(|_| table.kind != Kind::Metrics) {
         None => "",
@@ -64,10 +64,11 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
     what + part
 }
 
-/// Most phases that are named one by one.
+/// Most phases that are named individually.
 const FEW: usize = 4;
 
-/// Phases that a table of counters leaves out: `; without create, fill and time outside phases`.
+/// Returns the phases that a table of counters leaves out:
+/// `; without create, fill and time outside phases`.
 fn left_out(table: &Table) -> String {
     let named = table.left_out.iter().filter(|phase| !phase.is_empty());
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
@@ -87,8 +88,8 @@ fn left_out(table: &Table) -> String {
     }
 }
 
-/// Phases with the same pattern as one, with their number: `*-fill (5)`. A phase without a hyphen has no pattern; of the
-/// others, `pattern` gets the parts before and after the first hyphen.
+/// Replaces phases of the same pattern by the pattern and their number: `*-fill (5)`. `pattern` gets the parts of a name
+/// before and after the first hyphen. A phase without a hyphen has no pattern.
 fn folded<'a>(phases: &'a [String], pattern: impl Fn((&'a str, &'a str)) -> String) -> Vec<String> {
     let mut groups: Vec<(Option<_>, Vec<&String>)> = Vec::new();
     for phase in phases {
@@ -106,7 +107,8 @@ fn folded<'a>(phases: &'a [String], pattern: impl Fn((&'a str, &'a str)) -> Stri
     named.collect()
 }
 
-/// Boots and iterations, printed once if they are the same for every column.
+/// Returns the numbers of boots and iterations. They are printed once if they are the same for every
+/// column.
 fn pooled(table: &Table, comparison: &Comparison) -> String {
     let boot = match comparison.mode {
         Mode::Measured => "boot",
@@ -148,8 +150,8 @@ fn amount(pool: &Pool, boot: &str) -> String {
     }
 }
 
-/// Units with their metrics: `; Elapsed, System in s; CPU in %`. `of` follows a unit of time. A metric that
-/// is its own unit is left out.
+/// Returns the units with their metrics: `; Elapsed, System in s; CPU in %`. `of` follows a unit of time. A
+/// metric whose unit has the metric's name is left out.
 fn units(table: &Table, of: &str) -> String {
     let mut text = String::new();
     for metrics in table.units.chunk_by(|(_, a), (_, b)| a == b) {

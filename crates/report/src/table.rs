@@ -1,5 +1,5 @@
-//! A table in the layout of the kernel's lists: labels to the left, under each name a value and, in
-//! parentheses, its gain.
+//! A table in the layout of the kernel's lists: labels to the left, a column for each variant, and in it
+//! each value with its gain in parentheses.
 
 use benchmarks::names::OPS;
 use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
@@ -11,19 +11,19 @@ use crate::header::Name;
 use crate::heading;
 use crate::words::decimal;
 
-/// Least width of a value with the space before it, next to a gain ...
+/// Least width of a value and the space before it, in a table with gains.
 const MIN_WIDTH_WITH_GAIN: usize = 10;
-/// ... and without one.
+/// Least width of a value and the space before it, in a table without gains.
 const MIN_WIDTH: usize = 12;
-/// Width of a gain's number, unless a longer one needs more.
+/// Width of the number of a gain; a longer number widens the column.
 const MIN_GAIN_WIDTH: usize = 7;
-/// Most counters that are named because they did not move.
+/// Most counters that are named because they are zero in all columns.
 const FEW: usize = 8;
-/// Printed where there is no table.
+/// Printed if there is no table.
 pub const NOTHING: &str = "No complete boot has a measurement: there is nothing to compare.";
-/// Printed under every table with times.
+/// Printed below every table with times, if boots were emulated.
 pub const EMULATED: &str = "Times under emulation (TCG) are not performance.";
-/// Printed under a table with a row of this name; no other rows are models.
+/// The sentence that is printed below a table with a row of this name. No other rows are models.
 const MODELS: [(&str, &str); 2] = [
     (
         "Compaction cost",
@@ -36,7 +36,8 @@ const MODELS: [(&str, &str); 2] = [
     ),
 ];
 
-/// `table` with its heading. Rows of counters that did not move are only named, below it.
+/// Lays out `table` with its heading. Counters that are zero in all columns have no rows; they are named
+/// below the table.
 pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
@@ -44,13 +45,14 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     plain(table, comparison, true).into_iter().chain(below.map(sentence)).collect()
 }
 
-/// The heading and the rows, with nothing below them. Values without gains have marks if `marks` is set.
+/// Lays out the heading and the rows, without the text below them. `marks` says whether values without
+/// gains have marks.
 pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> [Block; 2] {
     let heading = sentence(heading::words(table, comparison));
     [heading, Block::Grid(grid(table, comparison, marks))]
 }
 
-/// Names over columns, and a line for each row.
+/// Lays out the rows, with a column for each variant.
 fn grid(table: &Table, comparison: &Comparison, marks: bool) -> Grid {
     let marks = Some(comparison).filter(|_| marks);
     let cells = (0..comparison.variants.len()).map(|column| cells(table, column, marks));
@@ -78,7 +80,8 @@ fn grid(table: &Table, comparison: &Comparison, marks: bool) -> Grid {
     }
 }
 
-/// The text below a table; about values with marks only where there are such.
+/// Returns the sentences below a table. `marks` says whether values without gains have marks, which are
+/// then explained.
 pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     if comparison.mode == Mode::Exact {
@@ -96,21 +99,22 @@ pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String>
     sentences
 }
 
-/// Labels of rows in which no counter moved.
+/// The names of counters that are zero in all columns.
 #[derive(Default)]
 pub struct Still {
+    /// Counters that the kernels of all columns have.
     everywhere: Vec<String>,
-    /// Counters that not every column's kernel has.
+    /// Counters that the kernel of some column lacks.
     where_counted: Vec<String>,
 }
 
 impl Still {
-    /// The first of them, named, and the number of others.
+    /// Returns sentences that name the first few of these counters and give the number of the others.
     pub fn sentences(&self) -> Vec<String> {
         self.listed(FEW)
     }
 
-    /// All of them, named.
+    /// Returns sentences that name all of these counters.
     pub fn whole(&self) -> Vec<String> {
         self.listed(usize::MAX)
     }
@@ -132,11 +136,11 @@ impl Still {
     }
 }
 
-/// A table of counters without the rows that are all zero, and those rows.
+/// Splits a table of counters into the rows with a figure other than zero, and the names of the other rows.
 pub fn moved(table: &Table) -> (Table, Still) {
     let mut still = Still::default();
     let mut moved = Table { rows: Vec::new(), ..table.clone() };
-    // A column without a boot does not show what its kernel counts.
+    // A column without a complete boot does not show which counters its kernel has.
     let counted =
         |column: usize| table.pooled.get(column).is_none_or(|pool| !pool.iterations.is_empty());
     for row in &table.rows {
@@ -152,7 +156,8 @@ pub fn moved(table: &Table) -> (Table, Still) {
     (moved, still)
 }
 
-/// What mmtests prints before the names of rows in such a table, where they have its names.
+/// Returns the word that mmtests prints before the names of rows in tables of this kind. `None` if there is
+/// none, or if rows have our names.
 pub fn word(comparison: &Comparison, kind: Kind) -> Option<&'static str> {
     comparison.names.filter(|at| *at >= OPS)?;
     match kind {
@@ -162,20 +167,20 @@ pub fn word(comparison: &Comparison, kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The texts of a column.
+/// The texts of a column, one of each for every row.
 pub struct Cells {
-    /// The value of each row; where marks are wanted and there is no gain, with the opening mark.
+    /// The values. Where there are marks instead of gains, a value begins with its opening mark.
     pub values: Vec<String>,
-    /// The text after each value: its gain, or the closing mark.
+    /// The text after each value: its gain or its closing mark.
     pub gains: Vec<String>,
-    /// The spread of each value, in a table of events.
+    /// The spread of each value; empty except in a table of events.
     pub spreads: Vec<String>,
-    /// Whether there are gains.
+    /// Whether the table has gains.
     pub directed: bool,
 }
 
-/// The texts of column `number` of `table`. With `marks`, values without gains have marks by the results of
-/// the comparison.
+/// Formats the column `number` of `table`. If `marks` is a comparison, values without gains have marks that
+/// say whether they differ from the baseline.
 pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells {
     let directed = is_directed(table);
     let known = marks.filter(|comparison| is_known(table, number, comparison));
@@ -188,12 +193,13 @@ pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells 
     Cells { values, gains, spreads, directed }
 }
 
-/// Whether values have gains.
+/// Returns whether the table has gains: a row has a good direction, and there is a column besides the
+/// baseline.
 fn is_directed(table: &Table) -> bool {
     table.rows.iter().any(|row| row.better.is_some()) && table.pooled.len() > 1
 }
 
-/// The spreads of a column of events, as `perf stat -r` prints them.
+/// Formats the spreads of a column of events, as `perf stat -r` prints them.
 fn spreads(table: &Table, column: usize) -> Vec<String> {
     let kind = SpreadOver::of(table);
     let text = |row: &Row| {
@@ -207,7 +213,7 @@ fn spreads(table: &Table, column: usize) -> Vec<String> {
     table.rows.iter().map(text).collect()
 }
 
-/// What the spreads of a table are over.
+/// What the spreads of a table are taken over: all boots, or the intervals of a single boot.
 #[derive(Clone, Copy)]
 enum SpreadOver {
     Boots,
@@ -215,7 +221,7 @@ enum SpreadOver {
 }
 
 impl SpreadOver {
-    /// Boots, or the intervals of single boots; `None` without either.
+    /// Returns boots if a row has a spread over boots, otherwise intervals; `None` if no row has a spread.
     fn of(table: &Table) -> Option<Self> {
         let has = |over: &Self| {
             let mut cells = table.rows.iter().flat_map(|row| &row.cells);
@@ -232,7 +238,8 @@ impl SpreadOver {
     }
 }
 
-/// What the spreads of a table of events are, and what was scaled in it.
+/// Returns sentences for a table of events: what the spreads are taken over, and which figures were scaled
+/// because events shared a counter.
 fn on_events(table: &Table, comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(over) = SpreadOver::of(table) {
@@ -265,9 +272,9 @@ fn values(table: &Table, column: usize) -> Vec<String> {
     table.rows.iter().map(value).collect()
 }
 
-/// The gains of a column, each with a space before it: ` (   0.91%)`. Blank where there is no value or no
-/// direction; a dash where there is no percentage. Brackets instead of parentheses mean a verdict that luck
-/// does not explain it, question marks that there is no verdict yet.
+/// Formats the gains of a column, each with a space before it: ` (   0.91%)`. A gain is blank if the row
+/// has no value or no good direction, and a dash if there is no percentage. Brackets mean a regression or
+/// an improvement, question marks an undecided verdict, parentheses any other gain.
 fn gains(table: &Table, column: usize) -> Vec<String> {
     let verdict = |row: &Row| row.verdict(column);
     let gain_of = |row: &Row| row.gain(column).filter(|_| column == 0 || !vanishes(row));
@@ -286,14 +293,14 @@ fn gains(table: &Table, column: usize) -> Vec<String> {
     table.rows.iter().map(gain).collect()
 }
 
-/// Whether the baseline's figure is printed as 0 though it is not: no gain follows from the printed values
-/// then.
+/// Returns whether the baseline's figure is printed as 0 but is not 0. No gain is printed then, because
+/// none follows from the printed values.
 pub fn vanishes(row: &Row) -> bool {
     let base = row.value(0).filter(|base| *base != 0.0);
     base.is_some_and(|base| decimal(Some(base), row.decimals) == decimal(Some(0.0), row.decimals))
 }
 
-/// The number of a gain. Its sign agrees with the verdict, however small the gain.
+/// Formats the number of a gain. A regression has a minus sign even if the gain rounds to zero.
 pub fn signed(gain: Option<f64>, verdict: Option<Verdict>) -> String {
     match decimal(gain, 2) {
         zero if verdict == Some(Verdict::Regression) && zero == "0.00" => "-0.00".to_owned(),
@@ -301,7 +308,7 @@ pub fn signed(gain: Option<f64>, verdict: Option<Verdict>) -> String {
     }
 }
 
-/// The marks around a gain with this verdict.
+/// Returns the opening and the closing mark of a gain with this verdict.
 pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
     match verdict {
         Some(Verdict::Regression | Verdict::Improvement) => ['[', ']'],
@@ -310,14 +317,15 @@ pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
     }
 }
 
-/// Whether a column's differences from the baseline are known, or should be.
+/// Returns whether the values of a column have marks: always in exact mode, in measured mode if a row has
+/// evidence. The baseline has none.
 fn is_known(table: &Table, column: usize, comparison: &Comparison) -> bool {
     let mut evidence = table.rows.iter().map(|row| row.evidence(column));
     column > 0 && (comparison.mode == Mode::Exact || evidence.any(|it| it.is_some()))
 }
 
-/// The values of a column without gains, and the text after each: `[12]` differs beyond luck, or in measured
-/// mode by more than chance; for `?12?` that is unknown.
+/// Formats a column without gains: the values, and the text after each. `[12]` differs from the baseline
+/// beyond luck, or in measured mode by more than chance; `?12?` means that this is not known.
 fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>, Vec<String>) {
     let mark = |row: &Row, value: &str| match differs(row, column, comparison) {
         _ if !row.statistic.is_mean() || value == "-" => ["", " "],
@@ -332,8 +340,8 @@ fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>
     marked.unzip()
 }
 
-/// Whether a column's value differs from the baseline's beyond luck, or in measured mode by more than chance
-/// explains; `None` if unknown.
+/// Returns whether a column's value differs from the baseline's beyond luck, or in measured mode by more
+/// than chance explains. `None` if that is not known.
 pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool> {
     match comparison.mode {
         Mode::Exact => row.beyond_luck(column),

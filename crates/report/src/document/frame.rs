@@ -9,17 +9,17 @@ use super::markup::html;
 /// The style of all pages.
 const STYLE: &str = include_str!("frame.css");
 
-/// What scripts may do on a page.
+/// The scripts that a page may run.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy<'a> {
-    /// Run this one script. The page's own policy makes browsers block everything else: other scripts,
-    /// handlers in attributes, other styles, and any load.
+    /// This one script. A content security policy in the page makes browsers block everything else: other
+    /// scripts, event handlers in attributes, other styles, and any load.
     Only(&'a str),
-    /// Run no script at all.
+    /// No script; the page has none.
     Nothing,
 }
 
-/// A whole page. `title` is escaped here; `body` must be escaped already.
+/// Returns a complete page. `title` is escaped here; `body` must be escaped already.
 pub fn frame(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String {
     let title = html(title);
     let style = format!("\n{STYLE}{style}");
@@ -38,7 +38,8 @@ pub fn frame(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String
     )
 }
 
-/// A content security policy that allows only what has these texts (CSP level 3).
+/// Returns the element with a content security policy (CSP level 3). Each pair of `allowed` is a directive,
+/// such as `style-src`, and the text that it allows.
 fn policy_of(allowed: &[(&str, &str)]) -> String {
     let allowed = allowed
         .iter()
@@ -54,7 +55,7 @@ fn policy_of(allowed: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
-    /// The digest is that of `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`.
+    /// The expected digest is the output of `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`.
     #[test]
     fn a_policy_names_the_script_by_its_digest() {
         let page = frame("a < b", "", Policy::Only("alert(1)"), "<p>body</p>");

@@ -1,5 +1,5 @@
-//! Figures in the layout of the kernel's lists: labels to the left, under each name a value and what stands
-//! beside it.
+//! Figures in the layout of the kernel's lists: labels to the left, the name of a variant above each
+//! column, and in a column each value with the text beside it.
 
 use maud::{Markup, html};
 
@@ -7,44 +7,48 @@ use super::medium::Medium;
 use crate::ascii::escape;
 use crate::header::Name;
 
-/// Longer labels push only their own line to the right.
+/// Most characters by which labels widen their column. A longer label pushes the rest of its line to the
+/// right.
 const MAX_LABEL: usize = 60;
-/// In a medium that splits grids, labels are not cut shorter than this, even where two columns do not fit beside
-/// them, and names of columns longer than this are cut short, where they cannot be cut in two.
+/// In a medium that splits grids, labels keep at least this many characters, even if the baseline and one
+/// other column do not fit beside them.
 const MIN_LABEL: usize = 19;
+/// In a medium that splits grids, a name longer than this is cut short if it cannot be broken into two
+/// lines that fit.
 const MAX_NAME: usize = 20;
 
-/// Figures in the layout of the kernel's lists.
+/// A table in the layout of the kernel's lists.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// The name over the labels.
+    /// The title above the labels.
     pub heading: String,
-    /// The title above each row, if it begins a section.
+    /// The title of each row's section, if it is in one. It is printed above the first row of the section.
     pub sections: Vec<Option<String>>,
-    /// The text to the left of each row: words before its name, which stay whole, and the name.
+    /// The text to the left of each row: words before the name, such as a statistic, and the name. Only the
+    /// name is cut where there is too little room.
     pub labels: Vec<[String; 2]>,
     /// The columns, the baseline first.
     pub columns: Vec<Figures>,
-    /// The least width of a value with the space before it.
+    /// The least width of a value with the space before it, in characters.
     pub least: usize,
     /// The least number of spaces before a value.
     pub gap: usize,
-    /// Cuts a name for a column of so many letters.
+    /// Breaks a name into two lines for a column of this width, in characters.
     pub cut: fn(&str, usize) -> Name,
 }
 
 /// A column of a grid.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// The name over it.
+    /// The name above the column.
     pub name: String,
     /// The value of each row.
     pub values: Vec<String>,
-    /// What stands beside each value.
+    /// The text beside each value, such as its gain.
     pub beside: Vec<String>,
 }
 
-/// A column with its widths.
+/// A column, escaped, with its widths in characters.
 struct Column {
     name: Name,
     values: Vec<String>,
@@ -82,12 +86,13 @@ fn longest(texts: &[String]) -> usize {
     texts.iter().map(String::len).max().unwrap_or(0)
 }
 
-/// Names too long for their place, each with the mark that replaces its end.
+/// The names that were cut short. Each has a mark, such as `~1`, in place of its end; the legend repeats
+/// the name in full.
 #[derive(Default)]
 struct Long(Vec<String>);
 
 impl Long {
-    /// `name`, or as much of it as fits into `room` letters and a mark.
+    /// Returns `name` cut to at most `room` characters including its mark, and records it.
     fn shorten(&mut self, name: &str, room: usize) -> String {
         let number = match self.0.iter().position(|long| long == name) {
             Some(place) => place + 1,
@@ -108,7 +113,8 @@ impl Long {
     }
 }
 
-/// The lines of a grid. A strict medium has each section by itself, beside as many columns as fit.
+/// Lays out a grid as lines. In a strict medium each section stands alone, and is split into parts that
+/// each have as many columns as fit.
 pub fn text(grid: &Grid, medium: &Medium) -> String {
     if !medium.strict {
         let columns: Vec<Column> =
@@ -128,7 +134,7 @@ pub fn text(grid: &Grid, medium: &Medium) -> String {
 }
 
 impl Grid {
-    /// Some of the rows, as a section of its own.
+    /// Returns a grid of only these rows, without section titles.
     fn rows(&self, rows: std::ops::Range<usize>) -> Self {
         let columns = self.columns.iter().map(|it| Figures {
             name: it.name.clone(),
@@ -145,7 +151,7 @@ impl Grid {
     }
 }
 
-/// The labels, with the words before the names padded.
+/// Returns the escaped labels. The words before the names are padded to equal width.
 fn labels(grid: &Grid) -> Vec<[String; 2]> {
     let labels = grid.labels.iter().map(|label| label.each_ref().map(|it| escape(it)));
     let labels: Vec<[String; 2]> = labels.collect();
@@ -155,7 +161,7 @@ fn labels(grid: &Grid) -> Vec<[String; 2]> {
     }
 }
 
-/// Names over columns, and a line for each row.
+/// Lays out the names of the columns, and a line for each row.
 fn lines(
     grid: &Grid,
     labels: Vec<String>,
@@ -188,7 +194,8 @@ fn lines(
     text
 }
 
-/// The rows beside the baseline and as many other columns as fit, part by part.
+/// Lays out the grid in parts. Each part repeats the labels and the baseline, and has as many of the other
+/// columns as fit.
 fn parts(grid: &Grid, medium: &Medium, long: &mut Long) -> Vec<String> {
     let columns = grid.columns.iter().map(|it| {
         let name = escape(&it.name);
@@ -204,7 +211,7 @@ fn parts(grid: &Grid, medium: &Medium, long: &mut Long) -> Vec<String> {
     let room = medium.width.saturating_sub(two).max(MIN_LABEL);
     let short = |[before, name]: [String; 2]| match before.len() + name.len() <= room {
         true => before + &name,
-        // The words before it stay: the name is too long.
+        // The words before the name leave room for it: only the name is cut.
         false if before.len() < room / 2 => {
             let name = long.shorten(&name, room - before.len());
             before + &name
@@ -216,7 +223,8 @@ fn parts(grid: &Grid, medium: &Medium, long: &mut Long) -> Vec<String> {
     parts.iter().map(|part| lines(grid, labels.clone(), part, &grid.sections)).collect()
 }
 
-/// The baseline with as many of the other columns as fit, until all have been printed.
+/// Splits the columns into parts at most `room` characters wide. Each part has the baseline and at least
+/// one other column, even if that is too wide.
 fn split(columns: &[Column], room: usize) -> Vec<Vec<&Column>> {
     let Some((baseline, others)) = columns.split_first() else {
         return Vec::new();
@@ -235,7 +243,7 @@ fn split(columns: &[Column], room: usize) -> Vec<Vec<&Column>> {
     parts
 }
 
-/// A grid on a page.
+/// Lays out a grid as a table of a page.
 pub fn html(grid: &Grid) -> Markup {
     let above = std::iter::once(&None).chain(&grid.sections);
     let sections =

@@ -8,7 +8,7 @@ use super::markup::sentence;
 use super::{Block, Cell, Column, Holds, On, Table, Tone};
 use crate::ascii::escape;
 
-/// `blocks` below a heading of `level`.
+/// Lays out `blocks` below a heading of `level`.
 pub fn html(blocks: &[Block], level: u8) -> Markup {
     html! { @for block in blocks { (one(block, level + 1)) } }
 }
@@ -24,7 +24,7 @@ fn one(block: &Block, level: u8) -> Markup {
             };
             html! { p class=[class] { (sentence(&escape(said))) } }
         }
-        // Above a table alone, a title deep in a page is its caption.
+        // Deep in a page, a title above nothing but a table becomes the caption of the table.
         Block::Part(title, blocks) => match &blocks[..] {
             [Block::Table(it)] if level > 2 => table(it, Some(title)),
             _ => html! { (heading(title, level)) (html(blocks, level)) },
@@ -56,8 +56,9 @@ fn named(title: &str) -> String {
     escape(title.trim_end_matches(':'))
 }
 
-/// A table. What a row is about stays in sight while figures are scrolled. On a phone each row of one with
-/// drawings is a card, so the roles of its parts are said: browsers drop them with the layout of a table.
+/// Lays out a table. Its first column stays in sight while the figures are scrolled. On a phone each row of
+/// a table with drawings becomes a card. Browsers then drop the roles of rows and cells, so such a table
+/// sets them explicitly.
 fn table(table: &Table, title: Option<&str>) -> Markup {
     let (columns, rows) = &table.on(On::Page);
     let holds = |wanted: Holds| columns.last().is_some_and(|it| it.holds == wanted);
@@ -102,7 +103,7 @@ fn table(table: &Table, title: Option<&str>) -> Markup {
     }
 }
 
-/// What its cells have, for the style.
+/// Returns the style sheet's class for the cells of a column.
 fn class(column: &Column) -> Option<&'static str> {
     match column.holds {
         Holds::Figures => Some("figure"),
@@ -114,7 +115,8 @@ fn class(column: &Column) -> Option<&'static str> {
     }
 }
 
-/// A row of a block of `of` rows with the same first cell.
+/// Lays out a row. It is one of `of` consecutive rows with the same topic; `is_first` marks the first of
+/// them, which has the cell with the topic.
 fn line(row: &[&Cell], columns: &[&Column], is_first: bool, of: usize, is_card: bool) -> Markup {
     let subject = row.last().filter(|_| columns[row.len() - 1].holds == Holds::Subject);
     let (head, cells) = match subject {
@@ -154,7 +156,7 @@ fn below(cell: &Cell) -> Markup {
     html(&cell.below, 3)
 }
 
-/// A verdict with a sign for quick reading.
+/// Lays out a verdict, with a sign that can be seen at a glance.
 fn said(Cell { said, verdict, .. }: &Cell) -> Markup {
     let sign = verdict.filter(|it| it.name() == said).map(symbol);
     html! {
@@ -165,7 +167,7 @@ fn said(Cell { said, verdict, .. }: &Cell) -> Markup {
     }
 }
 
-/// A sign with the same meaning as the word.
+/// Returns the sign of a verdict.
 pub fn symbol(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "\u{25bc}",
@@ -175,17 +177,18 @@ pub fn symbol(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The words of a cell, figures among them as [`figure`] prints them.
+/// Formats each word of a text by [`figure`].
 fn figures(text: &str) -> String {
     text.split(' ').map(figure).collect::<Vec<_>>().join(" ")
 }
 
-/// Figures with more digits than this before the point are grouped.
+/// Digits before the point are grouped if there are more than this.
 const WHOLE_DIGITS: usize = 4;
-/// Digits of a group.
+/// The number of digits in a group.
 const GROUP: usize = 3;
 
-/// A printed figure for a page: digits in groups of three, and a true minus.
+/// Formats a printed figure for a page: groups of three digits, separated by narrow spaces, and a minus
+/// sign in place of a hyphen. Text that is no figure is returned unchanged.
 pub fn figure(text: &str) -> String {
     let (sign, rest) = match (text.strip_prefix('-'), text.strip_prefix('+')) {
         (Some(rest), _) => ("\u{2212}", rest),
@@ -195,7 +198,7 @@ pub fn figure(text: &str) -> String {
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     let (whole, rest) = rest.split_at(digits);
     if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
-        // A single dash stands for no figure.
+        // A lone dash means that there is no figure.
         let is_figure = !whole.is_empty();
         return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
     }

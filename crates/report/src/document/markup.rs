@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped};
 
-/// `text` escaped for an element or a quoted attribute.
+/// Escapes `text` for an element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -18,7 +18,7 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// A sentence with text between backticks as code.
+/// Escapes a sentence, and marks text between backticks as code.
 pub fn sentence(text: &str) -> Markup {
     let mut parts = text.split('`');
     let mut written = html(parts.next().unwrap_or_default());

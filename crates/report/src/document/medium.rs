@@ -1,33 +1,34 @@
-//! The width of lines, and how sentences are broken.
+//! The width of lines, and how sentences are broken into lines.
 
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::ascii::{self, escape};
 
-/// How wide lines are and where they may break.
+/// The widths of a medium, and whether it may exceed them.
 #[derive(Clone, Copy, Debug)]
 pub struct Medium {
-    /// Most letters of a line.
+    /// Most characters in a line.
     pub width: usize,
-    /// Most letters of the cells before a sentence that hangs beside them.
+    /// A sentence is printed beside the cells before it if they have at most this many characters, and
+    /// after them on the same line otherwise.
     pub beside: usize,
-    /// Whether no line may be longer. Then words are broken, grids are split, and each row of a table that is too
-    /// wide is a sentence.
+    /// Whether no line may be longer than `width`. If so, long words are broken, grids are split, and the
+    /// rows of a table that is too wide are printed as sentences.
     pub strict: bool,
 }
 
-/// A terminal. Words that are too long stay whole, so that they can be searched for.
+/// A terminal. Long words stay whole, so that they can be searched for.
 pub const TEXT: Medium =
     Medium { width: ascii::WIDTH, beside: 3 * ascii::WIDTH / 4, strict: false };
-/// A mail. RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for
+/// A mail. RFC 5322, section 2.1.1, asks for lines of at most 78 characters. One of these is reserved for
 /// [`crate::mail::guarded`].
 pub const MAIL: Medium = Medium { width: 77, beside: 46, strict: true };
 
-/// Letters by which a part is indented, and between columns.
+/// The indentation of a part, and the space between columns.
 pub const GAP: &str = "  ";
 
 impl Medium {
-    /// A line, cut where it ends.
+    /// Cuts a line to the width of the medium and ends it. A cut line ends with `..`.
     pub fn cut(&self, mut line: String) -> String {
         if line.len() > self.width {
             line.truncate(self.width - 2);
@@ -36,7 +37,8 @@ impl Medium {
         format!("{}\n", line.trim_end())
     }
 
-    /// Lines of a sentence beside `first`, or after it where that leaves too little room.
+    /// Lays out a sentence beside `first`. If `first` is longer than the limit of the medium, the sentence
+    /// follows it, and continues on indented lines.
     pub fn beside(&self, first: &str, indent: &str, said: &str) -> String {
         match first.len() <= self.beside {
             true => self.wrapped(first, &" ".repeat(first.len()), said),
@@ -47,7 +49,8 @@ impl Medium {
         }
     }
 
-    /// Lines of a sentence, the first after `first`, the others after `rest`. No number is parted from its unit.
+    /// Breaks a sentence into lines. The first line begins with `first`, the others with `rest`. A number
+    /// and its unit stay on one line.
     pub fn wrapped(&self, first: &str, rest: &str, said: &str) -> String {
         let options = Options::new(self.width)
             .initial_indent(first)
@@ -61,12 +64,12 @@ impl Medium {
     }
 }
 
-/// A space at which no line ends. Escaped text has none.
+/// A space at which lines are not broken. Escaped text never contains it.
 const TIE: char = '\u{a0}';
-/// Units that follow a number after a space.
+/// Units that can follow a number and a space.
 const UNITS: [&str; 10] = ["%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "min"];
 
-/// A text with its numbers tied to their units.
+/// Replaces the space between a number and its unit by [`TIE`].
 fn tied(text: &str) -> String {
     let mut tied = String::with_capacity(text.len());
     for (place, word) in text.split(' ').enumerate() {

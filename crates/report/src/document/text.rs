@@ -5,23 +5,24 @@ use super::medium::{GAP, Medium};
 use super::{Block, Cell, Column, Holds, On, Table};
 use crate::ascii::escape;
 
-/// Wider words push only their own line to the right.
+/// Most characters by which words widen their column. Longer words push the rest of their line to the
+/// right.
 const MAX_WORDS: usize = 40;
 
-/// Sections, with an empty line between them. Empty ones are left out.
+/// Lays out sections with an empty line between them. Sections without text are left out.
 pub fn sections(sections: &[Vec<Block>], medium: &Medium) -> String {
     let texts = sections.iter().map(|blocks| text(blocks, medium));
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines of `blocks`.
+/// Lays out `blocks` as lines.
 pub fn text(blocks: &[Block], medium: &Medium) -> String {
     indented(blocks, medium, "")
 }
 
 fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
     let block = |block: &Block| match block {
-        // In a part each sentence stands out.
+        // Sentences in a part have a hanging indent, so that each one stands out.
         Block::Sentence(_, said) if indent.is_empty() => medium.wrapped("", "", said),
         Block::Sentence(_, said) | Block::More(said, _) => {
             medium.wrapped(indent, &format!("{indent}{GAP}"), said)
@@ -69,7 +70,7 @@ fn table(table: &Table, medium: &Medium, indent: &str) -> String {
     text
 }
 
-/// A row below one that begins with `above`.
+/// Lays out a row. A topic equal to `above`, the first cell of the row before, is not repeated.
 fn line(
     row: &[String],
     above: &str,
@@ -97,7 +98,8 @@ fn line(
     }
 }
 
-/// A row of a table that is too wide: its first cell, then the others by their names.
+/// Lays out a row of a table that is too wide for the medium, as a sentence: the first cell, then each
+/// other cell after the name of its column.
 fn row_in_words(row: &[String], columns: &[&Column], medium: &Medium, indent: &str) -> String {
     let cells = row.iter().zip(columns).skip(1);
     let cells = cells.map(|(cell, column)| format!("{} {}", column.head, cell.trim()));
