@@ -1,6 +1,6 @@
-//! The comparison as one self-contained page of HTML: verdicts first, then for each workload every sample
-//! drawn and every figure, folded, then the data behind it and how to repeat it. It can be read without
-//! scripts; its only script zooms into series.
+//! The comparison as one self-contained page of HTML. It has the verdicts first. For each workload it then
+//! draws every sample, and has all figures, folded. The data and the commands to repeat the run follow. The
+//! page can be read without scripts; its only script zooms into series.
 
 mod convergence;
 mod details;
@@ -30,7 +30,7 @@ use crate::{effects, notes, steps, words};
 
 pub use failed::MAX_CONSOLES;
 
-/// The style of pages.
+/// The style sheet of the page.
 pub const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/zoom.js");
 
@@ -43,24 +43,24 @@ pub struct Page<'a> {
     pub results: &'a Results<'a>,
     /// The plot data of each workload.
     pub plots: &'a [Plots],
-    /// The functions that hold the changes, in exact mode.
+    /// The functions in which the changes are; only in exact mode.
     pub explained: &'a [Explained],
     /// The output of boots that failed.
     pub consoles: &'a [Console],
-    /// What is needed to run it again.
+    /// The files and the version that are needed to run the experiment again.
     pub recipe: &'a Recipe<'a>,
 }
 
-/// The output of a boot that failed.
+/// The console of a boot that failed.
 #[derive(Clone, Debug)]
 pub struct Console {
     /// The number of the boot in the store.
     pub boot: BootId,
-    /// The kernel's log, and the console after it.
+    /// The kernel's log, followed by the console.
     pub text: String,
 }
 
-/// The page. Every text from a guest or a file is escaped; nothing is loaded.
+/// Returns the page. Every text from a guest or a file is escaped; nothing is loaded.
 pub fn page(page: &Page<'_>) -> String {
     let Page { comparison, results, plots, .. } = page;
     let name = &results.experiment.name;
@@ -109,7 +109,7 @@ pub fn page(page: &Page<'_>) -> String {
     frame(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
 }
 
-/// A section of blocks, whose headings are below `level`; nothing without a block.
+/// Lays out a section; nothing if there are no blocks. `level` is that of the heading above them.
 fn section(id: &str, title: &str, blocks: &[Block], level: u8) -> Markup {
     html! {
         @if !blocks.is_empty() {
@@ -161,7 +161,7 @@ fn head(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The word for a boot.
+/// Returns the word for a boot: in exact mode, `seed`.
 fn boot_word(comparison: &Comparison) -> &'static str {
     match comparison.mode {
         Mode::Measured => "boot",
@@ -169,10 +169,10 @@ fn boot_word(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Longer names are cut where there is little room.
+/// Most characters of a name where there is little room.
 const SHORT: usize = 28;
 
-/// A name from anywhere, escaped, and cut where there is little room.
+/// Escapes a name, and cuts it to [`SHORT`] characters.
 fn short(name: &str) -> String {
     let name = excerpt(name);
     match name.char_indices().nth(SHORT) {

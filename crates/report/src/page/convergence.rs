@@ -1,4 +1,5 @@
-//! Series by node: where memory and threads are, a plot per variant on the same scales.
+//! Series by node, such as where memory and threads are. Each variant has a plot; the plots of one figure
+//! share their scales.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::time::{Surroundings, plot};
 use super::{short, svg};
 use crate::ascii::excerpt;
 
-/// All figures by node, one row of plots each.
+/// Draws all figures by node, each as a row of plots.
 pub fn families(plots: &Plots, comparison: &Comparison) -> Markup {
     let curves = plots.nodes.iter().flatten().flat_map(|panel| &panel.curves);
     let nodes: BTreeSet<usize> = curves.map(|curve| curve.group).collect();
@@ -26,7 +27,7 @@ fn node(number: usize) -> String {
     format!("node {number}")
 }
 
-/// One figure by node of all variants.
+/// Draws one figure by node, with a plot for each variant.
 fn family(panels: &[Panel], plots: &Plots, comparison: &Comparison) -> Markup {
     let all: Vec<&Panel> = panels.iter().collect();
     let title = panels.first().map_or(String::new(), |panel| excerpt(&panel.title));

@@ -1,4 +1,4 @@
-//! Distributions of samples, a curve per variant.
+//! Distributions of samples, with a curve for each variant.
 
 use compare::{Comparison, Scatter};
 use maud::{Markup, html};
@@ -42,7 +42,7 @@ pub fn figure(scatter: &Scatter, comparison: &Comparison) -> Markup {
     }
 }
 
-/// The steps as a line on a grid of tenths.
+/// Draws the steps of a distribution as a line, on a grid of tenths of a unit of the drawing.
 fn stairs(steps: &[[f64; 2]], across: &Scale, percent: &Scale) -> String {
     let tenths = |x: f64, y: f64| [10.0 * x, 10.0 * y];
     let mut path = Path::default();

@@ -1,4 +1,5 @@
-//! A dot plot: a row per variant with a lane per boot, which shows differences between boots.
+//! A dot plot of samples. Each variant has a row with a lane for each boot, so that differences between
+//! boots are visible.
 
 use compare::{BootDots, Comparison, Row, Scatter};
 use maud::{Markup, html};
@@ -10,15 +11,17 @@ use crate::ascii::excerpt;
 use crate::document::figure as figure_of;
 use crate::words::decimal;
 
-/// The ends of lanes; names of boots are before them.
+/// The left and right ends of lanes. The names of boots are to the left.
 const LANES: [f64; 2] = [30.0, WIDTH - 6.0];
-/// Height of the words above a variant's lanes, and of the marks below them.
+/// Height of the words above a variant's lanes.
 const WORDS: f64 = 15.0;
+/// Height of the marks below a variant's lanes.
 const BELOW: f64 = 13.0;
-/// Height of a lane by number of boots; with more boots lanes are still lower.
+/// Height of a lane if a variant has at most this many boots.
 const HEIGHTS: [(usize, f64); 4] = [(6, 11.0), (12, 9.0), (24, 6.0), (48, 4.0)];
+/// Height of a lane with more boots.
 const LOWEST: f64 = 2.5;
-/// Lanes of at least this height have names of boots.
+/// Boots are named if lanes are at least this high.
 const NAMED: f64 = 9.0;
 
 pub fn legend(comparison: &Comparison) -> &'static str {
@@ -37,7 +40,7 @@ pub fn legend(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The samples of an operation; `row` is the row of its means.
+/// Draws the samples of an operation. `row` is the row of its means.
 pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
     let intervals: Vec<Option<[f64; 2]>> = (0..scatter.columns.len())
         .map(|column| row.and_then(|row| interval(row, column)))
@@ -94,8 +97,9 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
     }
 }
 
-/// The range in which intervals are drawn: on each side of the samples as wide as the samples' own range, so
-/// that few boots, whose intervals are wide, can still be distinguished.
+/// Returns the range in which intervals are drawn. It extends the range of the samples by its own width on
+/// each side, so that a wide interval, as few boots have, does not squeeze the samples together. If all
+/// samples are equal, there is no limit.
 fn room(dots: impl Iterator<Item = f64>) -> [f64; 2] {
     let [least, most] =
         dots.fold([f64::MAX, f64::MIN], |[least, most], it| [least.min(it), most.max(it)]);
@@ -106,11 +110,11 @@ fn room(dots: impl Iterator<Item = f64>) -> [f64; 2] {
     }
 }
 
-/// An interval as it is drawn.
+/// An interval as drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bar {
     ends: [f64; 2],
-    /// Whether it exceeds that range.
+    /// Whether the interval extends beyond the drawn range, at each end.
     cut: [bool; 2],
 }
 
@@ -121,7 +125,7 @@ impl Bar {
     }
 }
 
-/// The subject of a plot.
+/// Returns the name of the metric, its unit and its good direction.
 pub fn caption(scatter: &Scatter) -> Markup {
     let better = match scatter.better {
         Some(Better::Lower) => "lower is better",
@@ -142,21 +146,21 @@ fn height(boots: usize) -> f64 {
     WORDS + boots.max(1) as f64 * lane(boots) + BELOW
 }
 
-/// The interval of a variant's ratio, applied to the baseline's mean.
+/// Returns the interval of a variant's ratio, multiplied by the baseline's mean.
 fn interval(row: &Row, column: usize) -> Option<[f64; 2]> {
     let evidence = row.evidence(column)?;
     let base = row.value(0)?;
     Some([base * evidence.low, base * evidence.high])
 }
 
-/// The baseline's mean with the luck floor to both sides.
+/// Returns the range of the luck floor around the baseline's mean.
 fn floor(row: &Row, column: usize) -> Option<[f64; 2]> {
     let floor = row.floor(column)?;
     let base = row.value(0)?;
     Some([base - floor, base + floor])
 }
 
-/// The variant's name, its mean, and how many samples there are.
+/// Writes the variant's name, its mean, and the number of samples.
 fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
     let (boots, modes) = (&scatter.columns[column], scatter.modes[column]);
     let samples: usize = boots.iter().map(|boot| boot.samples).sum();
@@ -233,7 +237,7 @@ fn rings(points: impl Iterator<Item = [f64; 2]>, r: f64) -> String {
     points.map(ring).collect()
 }
 
-/// The variant's mean, and the interval of its difference from the baseline.
+/// Draws the variant's mean, and the interval of its difference from the baseline.
 fn judged(
     column: usize,
     mean: Option<f64>,
@@ -258,7 +262,8 @@ fn judged(
     }
 }
 
-/// The end of an interval at `x`: a stroke, or an arrow of this length.
+/// Draws the end of an interval at `x`: a stroke, or an arrow of this length to mark that the interval
+/// continues.
 fn bar_end(x: f64, y: f64, arrow: Option<f64>) -> String {
     match arrow {
         None => format!("M{} {}v6", px(x), px(y - 3.0)),
@@ -287,7 +292,7 @@ mod tests {
         assert_eq!(far, Bar { ends: [-1.0, 5.0], cut: [true, true] });
         let near = Bar::within(room, [0.0, 4.0]);
         assert_eq!(near, Bar { ends: [0.0, 4.0], cut: [false, false] });
-        // A single sample says nothing about spread.
+        // The range of a single sample has no width, so it sets no limit.
         let alone = Bar::within(super::room([1.0].into_iter()), [0.0, 9.0]);
         assert_eq!((alone.ends, alone.cut), ([0.0, 9.0], [false, false]));
     }

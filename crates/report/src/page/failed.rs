@@ -1,4 +1,4 @@
-//! Boots that failed, with the end of their output.
+//! Boots that failed, each with the end of its console.
 
 use compare::{Comparison, FailedBoot};
 use maud::{Markup, html};
@@ -6,10 +6,11 @@ use maud::{Markup, html};
 use super::{Console, Page, short};
 use crate::ascii::{escape, excerpt};
 
-/// Most consoles that are shown; for more boots only the outcome.
+/// Most consoles that are shown. Other failed boots are listed with their outcome only.
 pub const MAX_CONSOLES: usize = 20;
-/// Most lines of a console's end that are shown.
+/// Most lines that are shown of a console; they are the last ones.
 const MAX_LINES: usize = 150;
+/// Most characters of a line.
 const MAX_LINE: usize = 400;
 
 pub fn section(page: &Page<'_>) -> Markup {
@@ -39,7 +40,7 @@ pub fn section(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The last lines that a boot printed.
+/// Lays out the last lines of a console.
 fn end_of(console: &Console) -> Markup {
     let lines: Vec<&str> = console.text.lines().collect();
     let left_out = lines.len().saturating_sub(MAX_LINES);

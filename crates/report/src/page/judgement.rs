@@ -1,4 +1,4 @@
-//! A figure of a variant compared with the baseline's, as a line of a table with a little plot.
+//! Compares a figure of a variant with the baseline's, as a row of a table with a little plot.
 
 use compare::{Comparison, Evidence, Row, Statistic, Table, Verdict};
 use maud::html;
@@ -20,7 +20,7 @@ pub struct Judgement<'a> {
     pub table: &'a Table,
     pub row: &'a Row,
     pub column: usize,
-    /// The point of a sweep, which then stands in place of the metric.
+    /// The name of the point, in a sweep. The table prints it in place of the metric's name.
     pub point: Option<&'a str>,
 }
 
@@ -37,12 +37,12 @@ impl Judgement<'_> {
         self.row.value(0).is_some() && self.row.value(self.column).is_some()
     }
 
-    /// The gain with its interval of 95 %, or the change with its luck floor.
+    /// Returns the gain in percent with its interval; in exact mode, the change with its luck floor.
     pub fn gain(&self) -> Option<Gain> {
         Gain::of(self.row, self.column, self.comparison.mode)
     }
 
-    /// What is compared, and below it the unit and the good direction.
+    /// Returns the cell with the name of the figure, and below it the unit and the good direction.
     fn name(&self) -> Cell {
         let Row { unit, better, statistic, .. } = self.row;
         let equal = *statistic == Statistic::Equal;
@@ -76,7 +76,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// The interval of the gain, or the luck floor.
+    /// Formats the interval of the gain, or the luck floor; a dash if there is neither.
     fn uncertainty(&self) -> String {
         match (self.evidence(), self.gain(), exact::floor_percent(self.row, self.column)) {
             (Some(_), Some(Gain { low, high, .. }), _) => {
@@ -88,7 +88,8 @@ impl Judgement<'_> {
         }
     }
 
-    /// The verdict, and below it what is needed to know more and which changes could have been seen.
+    /// Returns the cell with the verdict. Below it are the p-value, the smallest change that could have
+    /// been detected, and how many boots or seeds a decision needs.
     fn found(&self) -> Cell {
         let verdict = self.verdict();
         let said = verdict.map_or("not judged", Verdict::name).to_owned();
@@ -107,7 +108,8 @@ impl Judgement<'_> {
         verdicts::needed(&evidence, self.comparison).into_iter().chain([p + &seen]).collect()
     }
 
-    /// Why evidence is missing.
+    /// Returns why there is no evidence. In exact mode, returns what an undecided verdict lacks; `None` for
+    /// other verdicts.
     fn lack(&self) -> Option<String> {
         let &Self { comparison, row, column, .. } = self;
         if comparison.mode == Mode::Exact {
@@ -119,7 +121,8 @@ impl Judgement<'_> {
     }
 }
 
-/// A line for each judgement; none without any. The little plots reach from `-reach` to `reach`.
+/// Lays out a row for each judgement; `None` if there are no judgements. The little plots range from
+/// `-reach` to `reach` percent.
 pub fn table(judgements: &[Judgement<'_>], reach: f64) -> Option<Block> {
     let Judgement { comparison, point, .. } = judgements.first()?;
     let several = comparison.variants.len() > 2;

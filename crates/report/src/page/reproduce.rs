@@ -1,4 +1,4 @@
-//! How to repeat it: what was run, by which versions, on which kernels.
+//! How to repeat the run: what ran, by which versions, on which kernels.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub fn blocks(page: &Page<'_>) -> Vec<Block> {
     blocks
 }
 
-/// The variants' kernels, identified by their digests.
+/// Lists the variants' kernels with their digests.
 fn kernels(page: &Page<'_>) -> Block {
     let rows = page.results.variants.iter().map(|column| {
         let facts = facts(column);

@@ -48,7 +48,8 @@ pub fn figure(panel: &Panel, plots: &Plots, comparison: &Comparison) -> Markup {
     }
 }
 
-/// The unit, and whether it counts from the begin of the iteration.
+/// Returns the unit, and whether the series shows growth since the iteration began. `None` if there is
+/// nothing to say.
 pub fn unit(panel: &Panel) -> Option<String> {
     match (panel.unit, panel.growth) {
         ("", true) => Some("since the iteration began".to_owned()),

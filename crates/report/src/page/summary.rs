@@ -1,5 +1,5 @@
-//! What a maintainer reads first: for each workload and metric what changed, how sure that is, and what is
-//! needed to know more.
+//! The verdicts at the top of the page: for each workload and metric what changed, how sure that is, and
+//! how many boots or seeds a decision needs.
 
 use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
@@ -13,9 +13,10 @@ use crate::forest::reach;
 use crate::table::NOTHING;
 use crate::words::{short, times};
 
-/// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
-/// unchanged ones are folded first.
+/// At least this many judgements are not folded, if there are as many. Regressions and improvements come
+/// first, then undecided ones.
 const SHOWN: usize = 10;
+/// At most this many regressions and improvements are not folded.
 const MAX_SHOWN: usize = 40;
 /// Most sentences on functions that are not folded.
 const MAX_EXPLAINED: usize = 4;
@@ -53,7 +54,7 @@ pub fn blocks(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
     blocks
 }
 
-/// The headlines of `explain` for each change.
+/// Lists the headlines of `explain`, with the variant and the workload if there are several.
 fn functions(comparison: &Comparison, explained: &[Explained]) -> Option<Block> {
     let lines = explained.iter().flat_map(|it| {
         let variant = (comparison.variants.len() > 2).then(|| format!("{}, ", it.variant));
@@ -75,7 +76,7 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Option<Block> 
     })
 }
 
-/// Why there are no judgements.
+/// Returns a sentence on why there are no judgements.
 fn nothing(comparison: &Comparison) -> &'static str {
     match (comparison.tables.is_empty(), comparison.variants.len()) {
         (true, _) => NOTHING,
@@ -87,8 +88,8 @@ fn nothing(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The means with a direction that a variant and the baseline have; where verdicts were given, only those
-/// with one.
+/// Returns the rows to judge: means, and instructions at equal entries, that have a good direction. If
+/// there is any verdict, only rows with one are returned, otherwise those with a value on both sides.
 fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     let columns = 1..comparison.variants.len();
     let of_row = |table, row| {
@@ -105,7 +106,7 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     all.into_iter().filter(|it| if any { it.verdict().is_some() } else { it.is_known() }).collect()
 }
 
-/// How often each verdict was given on a variant.
+/// Writes how often each verdict was given on a variant.
 fn in_words(comparison: &Comparison, all: &[Judgement<'_>], column: usize) -> Markup {
     let verdicts = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
     let given = |verdict| {

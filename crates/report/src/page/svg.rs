@@ -1,18 +1,19 @@
-//! Drawing: scales, axes, paths and marks. Only shapes and classes; the style sheet decides how they look,
-//! so that one drawing serves for light, dark and print.
+//! Draws scales, axes, paths and marks. Drawings have only shapes and classes; the style sheet decides how
+//! they look. So one drawing serves for light and dark screens and for print.
 
 use std::fmt::Write;
 
 use maud::{Markup, html};
 
-/// Width of every plot: a phone shows it without shrinking.
+/// Width of every plot. A phone shows it without shrinking.
 pub const WIDTH: f64 = 360.0;
-/// Number of groups with different colours and shapes; further groups repeat them.
+/// Number of groups that differ in colour and shape. Further groups repeat them.
 pub const GROUPS: usize = 6;
-/// Larger values are drawn as this one, because differences between them could overflow.
+/// The largest value that is drawn. Larger values are drawn at this one, because differences between them
+/// could overflow.
 const HUGE: f64 = 1e300;
 
-/// A mapping from values to lengths.
+/// A linear mapping from values to coordinates.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     values: [f64; 2],
@@ -20,8 +21,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From the least and the most of `values`, with some room at both ends, to `lengths`. `None` without
-    /// any value.
+    /// Maps the range of `values`, with some room at both ends, to `lengths`. Values that are not finite
+    /// are ignored. `None` if there is no value.
     pub fn around(values: impl IntoIterator<Item = f64>, lengths: [f64; 2]) -> Option<Self> {
         let values = values.into_iter().filter(|value| value.is_finite());
         let values = values.map(|value| value.clamp(-HUGE, HUGE));
@@ -36,44 +37,45 @@ impl Scale {
         Some(Self { values: [least - room, most + room], lengths })
     }
 
-    /// From exactly the first and the second of `values`.
+    /// Maps exactly the range from the first to the second of `values` to `lengths`.
     pub fn between(values: [f64; 2], lengths: [f64; 2]) -> Self {
         let end = if values[1] > values[0] { values[1] } else { values[0] + 1.0 };
         Self { values: [values[0], end], lengths }
     }
 
-    /// The place of a value; never far outside.
+    /// Returns the coordinate of a value. A value outside the range is drawn at most one width of the range
+    /// outside.
     pub fn at(&self, value: f64) -> f64 {
         let ([first, last], [start, end]) = (self.values, self.lengths);
         let share = (value.clamp(-HUGE, HUGE) - first) / (last - first);
         start + share.clamp(-1.0, 2.0) * (end - start)
     }
 
-    /// The ends of the values.
+    /// Returns the first and the last value of the range.
     pub fn values(&self) -> [f64; 2] {
         self.values
     }
 
-    /// About `count` round values with their places and labels.
+    /// Returns about `count` round values, each with its coordinate and its label.
     pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         let [first, last] = self.values;
         let step = round_step((last - first) / count as f64);
         let begin = (first / step - 1e-9).ceil();
         let values = (0..=2 * count).map(|number| (begin + number as f64) * step);
-        // Rounding errors may put the first and the last slightly beyond the ends.
+        // Rounding errors may put the first and the last value slightly beyond the ends.
         let values = values.take_while(|&value| value <= last + 1e-9 * step);
         values.map(|value| (self.at(value), tick(value, step))).collect()
     }
 }
 
-/// The next of 1, 2 and 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let rounded = [1.0, 2.0, 5.0, 10.0].into_iter().find(|it| it * power >= 0.999 * step);
     rounded.unwrap_or(10.0) * power
 }
 
-/// A value on an axis, with the digits that its step needs.
+/// Formats a value on an axis with the digits that its step needs.
 fn tick(value: f64, step: f64) -> String {
     let value = if value.abs() < step / 2.0 { 0.0 } else { value };
     let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
@@ -92,13 +94,13 @@ fn tick(value: f64, step: f64) -> String {
     format!("{}{suffix}", text.replace('-', "\u{2212}"))
 }
 
-/// A coordinate: tenths are enough.
+/// Formats a coordinate with one decimal.
 pub fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A polyline on a grid of whole numbers, written as short as possible.
+/// A path of straight lines on a grid of whole numbers, written as short as possible.
 #[derive(Debug, Default)]
 pub struct Path {
     text: String,
@@ -107,7 +109,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Starts a new line at a point.
+    /// Starts a new line at `point`.
     pub fn move_to(&mut self, point: [f64; 2]) {
         self.last = point.map(|it| it.round() as i64);
         let [x, y] = self.last;
@@ -115,7 +117,7 @@ impl Path {
         self.drawing = false;
     }
 
-    /// Draws a straight line to a point.
+    /// Draws a straight line to `point`. A line within one grid point is left out.
     pub fn line_to(&mut self, point: [f64; 2]) {
         let to = point.map(|it| it.round() as i64);
         let [x, y] = [to[0] - self.last[0], to[1] - self.last[1]];
@@ -133,19 +135,19 @@ impl Path {
         self.drawing = true;
     }
 
-    /// A line of no length: with round ends it is a dot.
+    /// Draws a line of no length, which round ends turn into a dot.
     pub fn dot(&mut self) {
         self.text.push_str("h0");
         self.drawing = false;
     }
 
-    /// The value of the attribute `d`.
+    /// Returns the value of the attribute `d`.
     pub fn d(self) -> String {
         self.text
     }
 }
 
-/// Marks of one group at some points, in one path: each group has a shape of its own.
+/// Draws the marks of a group at `points` as one path. Each group has its own shape.
 pub fn marks(group: usize, points: impl IntoIterator<Item = [f64; 2]>, size: f64) -> Markup {
     let r = size;
     let [half, most] = [r * 0.9, r * 1.25].map(px);
@@ -170,7 +172,7 @@ fn top_of(y: &str, r: f64) -> f64 {
     y.parse::<f64>().unwrap_or(0.0) - 1.25 * r
 }
 
-/// The legend of a group: its line and its shape.
+/// Draws the entry of a group in a legend: its line and its shape.
 pub fn key(group: usize) -> Markup {
     html! {
         svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true" {
@@ -180,7 +182,7 @@ pub fn key(group: usize) -> Markup {
     }
 }
 
-/// The axis below a plot: a line up to `top` for each round value, and the values.
+/// Draws the axis below a plot: at each round value a line up to `top`, and the value.
 pub fn bottom_axis(scale: &Scale, top: f64, bottom: f64) -> Markup {
     let ticks = scale.ticks(5);
     html! {
@@ -195,7 +197,7 @@ pub fn bottom_axis(scale: &Scale, top: f64, bottom: f64) -> Markup {
     }
 }
 
-/// The axis to the left of a plot.
+/// Draws the axis to the left of a plot.
 pub fn left_axis(scale: &Scale, left: f64, right: f64) -> Markup {
     let ticks = scale.ticks(4);
     html! {

@@ -1,4 +1,4 @@
-//! The verdicts along a sweep: a chart and a table for each figure.
+//! The verdicts along a sweep, with a chart and a table for each figure.
 
 use compare::{Comparison, PointVerdicts, verdicts_by_point};
 use maud::{Markup, html};
@@ -11,18 +11,20 @@ use crate::document::{self, Block, Tone, note, part};
 use crate::forest::{Gain, gain_word, margin, reach};
 use crate::sweep;
 
-/// The ends of the points from left to right, and of the gains from bottom to top.
+/// The left and right ends of the chart's points.
 const ACROSS: [f64; 2] = [40.0, WIDTH - 8.0];
+/// The bottom and top ends of the chart's gains.
 const UPWARDS: [f64; 2] = [150.0, 6.0];
-/// About the width of a letter below the chart.
+/// Approximate width of a character below the chart.
 const LETTER: f64 = 5.6;
-/// Most letters of a point's name below the chart.
+/// Most characters of a point's name below the chart.
 const MAX_LETTERS: usize = 24;
-/// The distance between the marks of two variants at a point, and the size of marks.
+/// The distance between the marks of two variants at a point.
 const APART: f64 = 7.0;
+/// The size of a mark.
 const MARK: f64 = 3.2;
 
-/// The verdicts, and where they change.
+/// Lays out the changes of verdicts along the sweep, then a chart and a table for each figure.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let all = verdicts_by_point(&comparison.points);
     let mut figures: Vec<(&str, &str)> = Vec::new();
@@ -49,7 +51,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// What each point tells.
+/// Returns the judgement at each point; `None` where the point has no such figure.
 fn judgements<'a>(along: &PointVerdicts<'a>) -> Vec<Option<Judgement<'a>>> {
     let at = |place: &compare::PointFigure<'a>| {
         let (comparison, found) = (&place.point.comparison, place.found?);
@@ -59,7 +61,7 @@ fn judgements<'a>(along: &PointVerdicts<'a>) -> Vec<Option<Judgement<'a>>> {
     along.points.iter().map(at).collect()
 }
 
-/// A chart and a table, and the points that tell nothing.
+/// Lays out the chart and the table of a figure, and a sentence for each point without the figure.
 fn of_figure(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Vec<Block> {
     let lines: Vec<Judgement<'_>> = own.iter().flat_map(|it| judgements(it)).flatten().collect();
     let unknown = own.iter().flat_map(|along| {
@@ -71,7 +73,7 @@ fn of_figure(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) ->
     [chart].into_iter().chain(judgement::table(&lines, reach)).chain(unknown).collect()
 }
 
-/// The effect of each variant with its interval, or with its luck floor, from point to point.
+/// Draws the gain of each variant at each point, with its interval or its luck floor.
 fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Markup {
     let Some(first) = own.first() else { return html! {} };
     let gains: Vec<Vec<Option<Gain>>> = own
@@ -126,7 +128,7 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Mar
     }
 }
 
-/// A variant's line through its points, and the interval of each.
+/// Draws the line of a variant through its points, and the interval at each point.
 fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) -> f64) -> Markup {
     let [bottom, top] = UPWARDS;
     let y = |gain: f64| scale.at(gain).clamp(top, bottom);
@@ -151,18 +153,18 @@ fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) 
     }
 }
 
-/// The colour and the shape of a variant: those of its column.
+/// Returns the group of a variant, which determines its colour and shape. It is the variant's column.
 fn group(along: &PointVerdicts<'_>) -> usize {
     along.points.iter().find_map(|place| Some(place.found?.column)).unwrap_or(1)
 }
 
-/// What differs from point to point.
+/// Returns the key that differs from point to point, such as `memory`.
 fn key_of(point: &str) -> String {
     let (key, _) = point.split_once('=').unwrap_or((point, ""));
     excerpt(key.strip_prefix("no ").unwrap_or(key))
 }
 
-/// The value of a point, as it stands below the chart.
+/// Returns the value of a point as it is printed below the chart.
 fn label(point: &str) -> String {
     let value = point.split_once('=').map_or(point, |(_, value)| value);
     let value = excerpt(value);

@@ -1,4 +1,4 @@
-//! The tables of a comparison, with the rows, figures and marks of the text.
+//! The tables of a comparison, with the same rows, figures and marks as the text.
 
 use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
@@ -10,7 +10,8 @@ use crate::document::{self, figure};
 use crate::heading;
 use crate::table::{Cells, below, cells, moved, word};
 
-/// Rows that belong together: of one statistic, by whatever mean.
+/// Maps the statistic of a row to that of its block. Statistics that differ only in the kind of mean share
+/// a block.
 fn rank(row: &Row) -> Statistic {
     match row.statistic {
         Statistic::HStddev => Statistic::Stddev,
@@ -21,7 +22,7 @@ fn rank(row: &Row) -> Statistic {
     }
 }
 
-/// A table with the text above and below it, except oddities.
+/// Lays out a table with the text below it, except oddities.
 pub fn table(table: &Table, comparison: &Comparison) -> Markup {
     let (table, still) = &moved(table);
     html! {
@@ -31,7 +32,7 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
     }
 }
 
-/// The rows of a table.
+/// Lays out the rows of a table.
 pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
     let columns: Vec<Cells> = (0..comparison.variants.len())
         .map(|number| cells(table, number, Some(comparison)))
@@ -84,8 +85,8 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
     }
 }
 
-/// A value and its gain; a value with a mark on both sides if there is no gain. The baseline has no gain
-/// over itself.
+/// Lays out a value and its gain. If the table has no gains, the value has its marks on both sides. The
+/// baseline has no gain over itself.
 fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     let (value, beside) = (cells.values[place].trim(), cells.gains[place].trim());
     let spread = cells.spreads[place].trim();
@@ -108,7 +109,7 @@ fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     }
 }
 
-/// A gain without the padding of text columns.
+/// Removes the padding of a gain, and formats its number for a page.
 fn unpadded(gain: &str) -> String {
     let gain = gain.replace(' ', "");
     let inner = gain.trim_start_matches(['(', '[', '?']);

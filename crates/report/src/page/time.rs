@@ -1,4 +1,4 @@
-//! A plot over time: curves, phases shaded, and what the script needs to zoom into it.
+//! A plot over time, with curves and shaded phases. It has the data with which the script zooms into it.
 
 use compare::{Panel, PhaseTimes, Plots};
 use maud::{Markup, html};
@@ -11,26 +11,27 @@ const LEFT: f64 = 42.0;
 const RIGHT: f64 = WIDTH - 6.0;
 /// Height of the area of curves.
 const HEIGHT: f64 = 112.0;
-/// Height of the row with the names of phases, and of a variant's strip of phases.
+/// Height of the row with the names of phases.
 const NAMES: f64 = 11.0;
+/// Height of a variant's strip of phases.
 const STRIP: f64 = 4.0;
-/// Approximate width of a letter in a phase's name.
+/// Approximate width of a character in a phase's name.
 const LETTER: f64 = 4.9;
-/// Steps per unit of the grid on which curves lie.
+/// Grid steps for each unit of the drawing. The points of curves lie on this grid.
 const GRID: f64 = 10.0;
 
-/// The frame around the curves of some panels.
+/// The scales and phases around the curves of some panels.
 pub struct Surroundings<'a> {
     pub values: Scale,
     pub seconds: Scale,
-    /// The phases that are shaded and named.
+    /// The phases that are shaded behind the curves and named.
     pub shaded: &'a [PhaseTimes],
-    /// Phases of variants, as strips: the variant's place and its phases.
+    /// The phases of variants that are drawn as strips: the variant's column and its phases.
     pub strips: Vec<(usize, &'a [PhaseTimes])>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// For `panels`, which share their scales. None without a point.
+    /// Computes the scales that `panels` share. `None` if they have no point.
     pub fn of(
         panels: &[&Panel],
         plots: &'a Plots,
@@ -56,14 +57,15 @@ fn top(shaded: &[PhaseTimes], strips: usize) -> f64 {
     names + strips as f64 * (STRIP + 1.0)
 }
 
-/// The end of the longest curve of a workload, so that all its plots share a time axis.
+/// Returns the end of the longest curve of a workload in seconds. All plots of the workload share this time
+/// axis.
 fn end(plots: &Plots) -> f64 {
     let panels = plots.panels.iter().chain(plots.nodes.iter().flatten());
     let runs = panels.flat_map(|panel| &panel.curves).flat_map(|curve| &curve.runs);
     runs.filter_map(|run| run.last()).map(|point| point[0]).fold(0.0, f64::max)
 }
 
-/// The plot. `named` gives the name of a curve's group.
+/// Draws the plot. `named` returns the name of a curve's group.
 pub fn plot(
     panel: &Panel,
     around: &Surroundings<'_>,
@@ -104,7 +106,7 @@ pub fn plot(
     }
 }
 
-/// Phases: shaded behind the curves, and a strip per variant above them.
+/// Draws the phases: shaded behind the curves, and as a strip for each variant above them.
 fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
     let place = |second: f64| GRID * (around.seconds.at(second) - LEFT);
     let names = if around.shaded.is_empty() { 0.0 } else { NAMES };
@@ -127,7 +129,7 @@ fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
     }
 }
 
-/// Names of the shaded phases, as far as there is room.
+/// Writes the names of those shaded phases that are wide enough.
 fn names(around: &Surroundings<'_>) -> Markup {
     let fitting = around.shaded.iter().filter_map(|phase| {
         let [begin, end] = [phase.begin, phase.end].map(|second| around.seconds.at(second));
@@ -140,8 +142,8 @@ fn names(around: &Surroundings<'_>) -> Markup {
     }
 }
 
-/// Marks the end of each strong curve with the shape of its group, because colour alone does not distinguish
-/// them.
+/// Marks the end of each strong curve with the shape of its group, because not every reader can tell the
+/// colours apart.
 fn ends(panel: &Panel, around: &Surroundings<'_>) -> Markup {
     let chiefs = panel.curves.iter().filter(|curve| curve.chief);
     html! {
@@ -153,7 +155,7 @@ fn ends(panel: &Panel, around: &Surroundings<'_>) -> Markup {
     }
 }
 
-/// A curve on the grid of its area.
+/// Draws a curve on the grid of the plot area.
 fn line(runs: &[Vec<[f64; 2]>], around: &Surroundings<'_>) -> String {
     let mut path = Path::default();
     for run in runs {
@@ -162,7 +164,7 @@ fn line(runs: &[Vec<[f64; 2]>], around: &Surroundings<'_>) -> String {
         };
         let Some((first, rest)) = run.split_first() else { continue };
         path.move_to(place(first));
-        // A single point is a dot: a line of no length with round ends.
+        // A single point is drawn as a dot.
         if rest.is_empty() {
             path.dot();
         }

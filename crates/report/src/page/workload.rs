@@ -1,5 +1,5 @@
-//! One workload: its samples, the counters that moved most, its series and its nodes; then its tables,
-//! folded.
+//! The section of a workload: its samples, the counters that moved most, its series and its nodes. Its
+//! tables follow, folded.
 
 use compare::{Comparison, Kind, Plots, Row, Scatter, Table};
 use maud::{Markup, html};
@@ -60,7 +60,7 @@ fn kind(table: &Table) -> &'static str {
     }
 }
 
-/// The counters that moved most.
+/// Lays out the counters that moved most.
 fn counters(table: &Table, comparison: &Comparison) -> Markup {
     html! {
         @match moved_most(table, comparison) {
@@ -75,7 +75,7 @@ fn counters(table: &Table, comparison: &Comparison) -> Markup {
     }
 }
 
-/// Every sample; operations with a verdict come first, and the rest is folded then.
+/// Draws every sample. If some operations have a verdict, the samples of the others are folded.
 fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
     let mean_of = |scatter: &Scatter| mean_row(comparison, &plots.workload, &scatter.name);
     let is_judged = |scatter: &Scatter| mean_of(scatter).is_some_and(|row| row.is_judged());
@@ -116,7 +116,7 @@ fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
     }
 }
 
-/// Distributions, and figures over time.
+/// Draws distributions, and figures over time.
 fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
     html! {
         @if plots.scatters.iter().any(|scatter| !scatter.distributions.is_empty()) {
@@ -147,7 +147,7 @@ fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
     }
 }
 
-/// The row of means of an operation.
+/// Returns the row of means of an operation.
 fn mean_row<'a>(comparison: &'a Comparison, workload: &str, name: &str) -> Option<&'a Row> {
     let tables = comparison.tables.iter();
     let mut tables = tables.filter(|it| it.workload == workload && it.kind == Kind::Metrics);
@@ -156,7 +156,7 @@ fn mean_row<'a>(comparison: &'a Comparison, workload: &str, name: &str) -> Optio
     })
 }
 
-/// The colour and shape of each variant.
+/// Lays out the legend: the colour and shape of each variant.
 fn keys(comparison: &Comparison) -> Markup {
     html! {
         ul class="keys small" {

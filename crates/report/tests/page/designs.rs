@@ -6,7 +6,8 @@ use crate::common::{self, blocks};
 use crate::made_up::{Side, of, read};
 use crate::{checked, texts};
 
-/// The page of these variants with the boots of measured mode.
+/// Returns the page of these variants, with boots of measured mode. `scales` has the factor of each
+/// variant's times.
 fn drawn(name: &str, variants: Vec<Variant>, scales: &[f64], reading: &Reading) -> scraper::Html {
     let sides = variants
         .into_iter()
@@ -26,13 +27,14 @@ fn a_sweep_is_drawn_along_its_points() {
         texts(&document, "#verdicts > p, #verdicts h3, #verdicts tr").join("\n")
     );
     assert_eq!(texts(&document, ".ticks.across text"), ["512M", "1G", "2G", "4G"]);
-    // A mark for each point, an interval for each.
+    // Each point has a mark and an interval.
     let marks = document.select(&scraper::Selector::parse(".along .bar").unwrap()).next().unwrap();
     assert_eq!(marks.value().attr("d").unwrap().matches('V').count(), 4);
     assert!(texts(&document, "h2").iter().all(|heading| heading != "Every sample"));
 }
 
-/// Several variants with long names, several figures, many points with long names, one without boots.
+/// The sweep has several variants with long names, several figures, many points with long names, and a
+/// point without boots.
 #[test]
 fn a_large_sweep_is_drawn() {
     let long = "6.12+a-patch-with-a-rather-long-name vm.swappiness=200 thp=always";

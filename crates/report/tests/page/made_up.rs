@@ -19,7 +19,7 @@ pub struct Side {
     pub boots: Vec<Boot>,
 }
 
-/// Numbers between 0 and 1 that look like chance and are always the same (SplitMix64).
+/// Pseudo-random numbers from 0 to 1, the same in each run (SplitMix64).
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -30,13 +30,13 @@ impl Chance {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Near to normal around 0, with a standard deviation of 1.
+    /// Returns a roughly normal number with mean 0 and standard deviation 1.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }
 }
 
-/// Two variants: the second is slower in Elapsed, faster in System and has two modes in Rate.
+/// Returns two variants. The second is slower in Elapsed, faster in System and has two modes in Rate.
 pub fn sides(boots: u32) -> Vec<Side> {
     let mut chance = Chance(1);
     let names = ["6.12-vanilla", "6.12-slowscan-v2"];
@@ -85,7 +85,7 @@ fn measured(place: usize, number: u32, chance: &mut Chance) -> Boot {
     boot
 }
 
-/// What is recorded of an iteration that takes `length` minutes, twice a second.
+/// Returns the series of an iteration of `length` minutes, with two readings a second.
 fn recorded(iteration: u32, place: usize, length: f64, chance: &mut Chance) -> Vec<Chunk> {
     let begin = SECOND * (30 + 70 * u64::from(iteration));
     let slower = place as f64;
@@ -154,7 +154,7 @@ fn panicked() -> Boot {
     boot
 }
 
-/// The experiment of `sides`.
+/// Returns the experiment of `sides`.
 pub fn of(sides: &[Side], mode: Mode) -> Experiment {
     let boots = sides.iter().map(|side| side.boots.len()).min().unwrap_or(0) as u32;
     Experiment {
@@ -164,22 +164,22 @@ pub fn of(sides: &[Side], mode: Mode) -> Experiment {
     }
 }
 
-/// The page of a comparison of these variants.
+/// Returns the page of a comparison of these variants.
 pub fn page(sides: &[Side], experiment: &Experiment) -> String {
     judged(sides, experiment, |_| ())
 }
 
-/// Their page, read in this way.
+/// Returns their page under this reading.
 pub fn read(sides: &[Side], experiment: &Experiment, reading: &Reading) -> String {
     drawn(sides, (experiment, reading), |_| (), &[])
 }
 
-/// Their page, after `judge` has modified the comparison.
+/// Returns their page after `judge` has modified the comparison.
 pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Comparison)) -> String {
     drawn(sides, (experiment, Reading::USUAL), judge, &[])
 }
 
-/// Their page with the functions that hold changes.
+/// Returns their page with the functions in which the changes are.
 pub fn explained(sides: &[Side], experiment: &Experiment, explained: &[Explained]) -> String {
     drawn(sides, (experiment, Reading::USUAL), |_| (), explained)
 }

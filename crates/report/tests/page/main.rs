@@ -12,10 +12,10 @@ use made_up::{Chance, Side, judged, of, page, sides};
 use model::{Chunk, Column, Experiment, Mode, Outcome, Sample, WorkloadUse};
 use scraper::{Html, Selector};
 
-/// No page is larger.
+/// Most bytes of a page.
 const MAX_SIZE: usize = 5 << 20;
 
-/// The parsed page, after the checks that every page must pass. A copy stays in the build directory for
+/// Parses a page, after the checks that every page must pass. A copy stays in the build directory for
 /// viewing.
 fn checked(name: &str, page: &str) -> Html {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
@@ -57,14 +57,14 @@ fn checked(name: &str, page: &str) -> Html {
     document
 }
 
-/// The text of each element that a selector finds, its white space made even.
+/// Returns the text of each element that a selector finds, with single spaces between words.
 fn texts(document: &Html, selector: &str) -> Vec<String> {
     let selector = Selector::parse(selector).unwrap();
     let found = document.select(&selector);
     found.map(|it| common::words(&it.text().collect::<Vec<_>>().join(" "))).collect()
 }
 
-/// One verdict of each kind that a page has text for.
+/// Gives rows verdicts of each kind that a page has text for.
 fn verdicts(comparison: &mut Comparison) {
     let rows = comparison.tables.iter_mut().flat_map(|table| &mut table.rows);
     for row in rows.filter(|row| row.statistic.is_mean()) {
@@ -124,7 +124,7 @@ fn every_sample_and_every_series_is_drawn() {
     let of_boot = |boot: &str| {
         lanes.iter().filter(|it| it.starts_with(&format!("{boot}: 5 samples"))).count()
     };
-    // Four metrics; the fourth boot of the second variant, b10, failed.
+    // Each boot has samples of four metrics. The fourth boot of the second variant, b10, failed.
     assert_eq!([of_boot("b1"), of_boot("b9"), of_boot("b10")], [4, 4, 0]);
     let said = texts(&document, "text");
     for words in ["1 outlier \u{b7} n = 30", "2 peaks \u{b7} n = 30"] {
@@ -157,7 +157,7 @@ fn boots_that_failed_show_the_end_of_their_consoles() {
         summary,
         ["b10, 6.12-slowscan-v2: kernel panic: Kernel panic - not syncing: Fatal exception"]
     );
-    // On paper consoles alone stay folded.
+    // In print only consoles stay folded.
     assert_eq!(texts(&document, "details.on-screen summary"), summary);
     let console = &texts(&document, "#failed .console")[0];
     assert!(console.ends_with("Kernel panic - not syncing: Fatal exception"));
@@ -182,7 +182,7 @@ fn exact_mode_shows_floors_instead_of_intervals() {
     assert!(!document.select(&Selector::parse(".floor").unwrap()).collect::<Vec<_>>().is_empty());
     assert!(texts(&document, ".caution")[0].contains("Not modelled"));
     assert_eq!(texts(&document, "#verdicts td.gain"), ["10.00 % fewer"]);
-    // Of what has no verdict, samples are folded, as are all tables.
+    // Samples without a verdict are folded, and so are all tables.
     let samples = texts(&document, ".workload summary");
     assert!(samples[0].starts_with("Samples of "), "{samples:?}");
     assert!(texts(&document, "details[open]").is_empty());
@@ -247,7 +247,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
 const HOSTILE: &str =
     "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J&lt;";
 
-/// Everything that a guest, a file or a user names.
+/// Returns an experiment in which everything that a guest, a file or a user names is hostile.
 fn hostile() -> (Vec<Side>, Experiment) {
     let mut sides = sides(6);
     let long = format!("{HOSTILE}{}", "x".repeat(5000));
@@ -301,7 +301,8 @@ fn hostile_names_do_nothing() {
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
-/// 3 workloads, 2 variants, 30 boots, 10 iterations, 12,000 values of series in each.
+/// Returns an experiment with 3 workloads, 2 variants, 30 boots and 10 iterations. Each iteration has
+/// series of 12,000 values.
 fn large() -> (Vec<Side>, Experiment) {
     let mut sides = sides(1);
     let mut chance = Chance(7);
