@@ -1,4 +1,5 @@
-//! What a search for a commit or an option found: as text, mail, page and JSON, and as a log of `git bisect`.
+//! The findings of a search for a commit or an option, as text, mail, page and JSON, and as a log of
+//! `git bisect`.
 
 mod mail;
 mod page;
@@ -15,15 +16,15 @@ use crate::words::{Of, decimal, figure};
 pub use mail::{bisect_log, culprit_mail};
 pub use page::culprit_page;
 
-/// The commits of a set that are listed at most.
+/// Most commits that are listed of a set.
 const LISTED: usize = 20;
 
-/// The findings as plain text: ASCII, without trailing spaces.
+/// Returns the findings as plain text: ASCII, without trailing spaces.
 pub fn culprit(found: &Findings) -> String {
     sections(&blocks(found, Vec::new()), &TEXT)
 }
 
-/// The findings, and after the answer what pages alone have.
+/// Returns the findings in sections. `drawn` has the drawings of a page, which follow the answer.
 fn blocks(found: &Findings, drawn: Vec<Block>) -> Vec<Vec<Block>> {
     let answer = [answer(found), whole(found)].into_iter().chain(share(found)).map(lead).collect();
     let steps = steps(found).into_iter().collect();
@@ -41,12 +42,12 @@ fn blocks(found: &Findings, drawn: Vec<Block>) -> Vec<Vec<Block>> {
     [answer, drawn, steps].into_iter().chain(culprits).chain(others).collect()
 }
 
-/// The findings as JSON.
+/// Returns the findings as JSON.
 pub fn culprit_json(found: &Findings) -> String {
     serde_json::to_string_pretty(found).expect("findings are plain data") + "\n"
 }
 
-/// What was found, in a line.
+/// Returns the answer in one line.
 fn answer(found: &Findings) -> String {
     let (by, kind) = (by(found.exact), kind(found));
     match &found.ending {
@@ -77,7 +78,7 @@ fn answer(found: &Findings) -> String {
     }
 }
 
-/// The figure at both ends.
+/// Writes the figure at both ends, with the change and the floor.
 fn whole(found: &Findings) -> String {
     let Findings { names: [good, bad], signal, .. } = found;
     let whole = match found.levels() {
@@ -95,7 +96,7 @@ fn whole(found: &Findings) -> String {
     whole + &floor.unwrap_or_default()
 }
 
-/// What the range consists of.
+/// Returns the word for what the range consists of.
 fn kind(found: &Findings) -> &'static str {
     match (found.commits, found.options) {
         (_, 0) => "commit",
@@ -104,7 +105,7 @@ fn kind(found: &Findings) -> &'static str {
     }
 }
 
-/// What hides small differences.
+/// Returns the word for what hides small differences.
 fn by(exact: bool) -> &'static str {
     if exact { "luck" } else { "noise" }
 }
@@ -131,7 +132,8 @@ fn of_culprit(culprit: &Culprit, found: &Findings) -> Block {
     part(title, said)
 }
 
-/// Commits of which one is the culprit, a line each.
+/// Lists commits one of which is the culprit, each on a line. In measured mode each line has the
+/// probability.
 fn listed(commits: &[(Commit, f64)], exact: bool) -> Vec<Block> {
     let rows = commits.iter().take(LISTED).map(|(commit, share)| {
         let share = (!exact).then(|| of_hundred(*share));
@@ -144,14 +146,15 @@ fn listed(commits: &[(Commit, f64)], exact: bool) -> Vec<Block> {
     [table(columns, rows.collect())].into_iter().chain(more).collect()
 }
 
-/// What can be the culprit when the budget is used up.
+/// Lists the commits and options that can still be the culprit. `None` if there are none left.
 fn left(found: &Findings) -> Option<Block> {
     let (what, of) = (numbered(&found.left), probability(&found.left, found.exact));
     let title = format!("If there is one culprit, it is one of {what}{of}:");
     (!found.left.is_empty()).then(|| part(title, listed(&found.left, found.exact)))
 }
 
-/// Several steps by size, and what no step has: together the whole change. `None` if there is one step.
+/// Lays out several steps by size, and the rest of the change that is in no step. `None` if there are fewer
+/// than two steps.
 fn steps(found: &Findings) -> Option<Block> {
     let (rest, [good, bad]) = (found.rest()?, found.levels()?);
     if found.culprits.len() < 2 {
@@ -175,7 +178,8 @@ fn steps(found: &Findings) -> Option<Block> {
     Some(part("Steps by size:", [table(columns, rows.into_iter().map(row).collect())]))
 }
 
-/// What a single step lacks of the whole change.
+/// Writes the part of the change that is in no step. `None` unless there is exactly one step and the rest
+/// is beyond the floor and 5 % of the change.
 fn rest(found: &Findings) -> Option<String> {
     let (rest, [good, bad]) = (found.rest()?, found.levels()?);
     let floor = found.floor.unwrap_or(0.0).max(0.05 * (bad - good).abs());
@@ -186,7 +190,8 @@ fn rest(found: &Findings) -> Option<String> {
     Some(format!("In no step: {} ({share} of the whole change)", value(rest)))
 }
 
-/// How the change divides into code and options.
+/// Writes how the change divides into code and options. `None` if the code alone was not measured, or if
+/// the search found neither a step nor a drift.
 fn parts(found: &Findings) -> Option<String> {
     let (code, [good, bad]) = (found.code?, found.levels()?);
     if !matches!(found.ending, SearchEnding::Found | SearchEnding::Drift) {
@@ -206,7 +211,8 @@ fn parts(found: &Findings) -> Option<String> {
     ))
 }
 
-/// What the change of a function means for its phase.
+/// Writes the change of the phase, and the share of it that the searched function has. `None` if no
+/// function was searched.
 fn share(found: &Findings) -> Option<String> {
     let Phase { signal, change: whole } = found.phase.as_ref()?;
     let [before, after] = whole.levels.map(value);
@@ -224,7 +230,7 @@ fn share(found: &Findings) -> Option<String> {
     Some(format!("{signal}: {before} -> {after} ({change}{floor}); {meaning}"))
 }
 
-/// Kernels whose boots lie in groups, in measured mode.
+/// Lists the kernels whose boots lie in groups, in measured mode.
 fn groups(found: &Findings) -> Vec<Block> {
     let of_kernel = |tried: &&Tried| {
         let groups = tried.groups();
@@ -240,7 +246,7 @@ fn groups(found: &Findings) -> Vec<Block> {
     vec![part("Boots of one kernel lie in groups:", kernels), sentence(meaning)]
 }
 
-/// What the figures do not show.
+/// Returns what the figures do not show.
 fn limits(found: &Findings) -> Option<String> {
     match (found.exact, found.emulated) {
         (true, _) => Some(format!(
@@ -265,7 +271,7 @@ fn reference(found: &Findings) -> Option<String> {
     Some(format!("Reference {name}: {}, nearer to the {nearer} end: {meaning}", value(*level)))
 }
 
-/// What was searched, and what that took.
+/// Writes what was searched, and how many kernels and boots that took.
 fn effort(found: &Findings) -> [String; 2] {
     let [good, bad] = &found.names;
     let skipped = found.tried.iter().filter(|tried| tried.problem.is_some()).count();
@@ -306,7 +312,7 @@ fn effort(found: &Findings) -> [String; 2] {
     [range, took].map(|said| said + ".")
 }
 
-/// The commits that were tried, in the order of the history.
+/// Lays out a table of the commits that were tried, in the order of the history.
 fn tried(found: &Findings) -> Block {
     let rows = in_order(found).into_iter().map(|tried| {
         let level = tried.level().map_or("-".into(), |it| decimal(Some(it), digits(it)));
@@ -327,7 +333,7 @@ fn tried(found: &Findings) -> Block {
     table(columns, rows.collect())
 }
 
-/// What is said of each commit or option.
+/// Returns the name of the column with the subject of a commit or the change of an option.
 fn subjects(found: &Findings) -> &'static str {
     if found.commits == 0 { "change" } else { "subject" }
 }
@@ -338,12 +344,13 @@ fn in_order(found: &Findings) -> Vec<&Tried> {
     tried
 }
 
-/// The number of its boots; `None` if those of another commit count.
+/// Returns how often a commit was booted; `None` if it has the same kernel as another commit and uses its
+/// boots.
 fn booted(tried: &Tried) -> Option<usize> {
     tried.same_as.is_none().then_some(tried.figures.len())
 }
 
-/// Why a commit has no figure of its own.
+/// Returns why a commit has no figure of its own; empty if it has one.
 fn problem(tried: &Tried) -> String {
     match (&tried.problem, &tried.same_as) {
         (Some(problem), _) => format!("[{problem}]"),
@@ -352,7 +359,7 @@ fn problem(tried: &Tried) -> String {
     }
 }
 
-/// The culprit, or how many commits can be.
+/// Returns the name of the culprit, or the number of commits that can be it.
 fn name(culprit: &Culprit) -> String {
     match culprit.only() {
         Some(commit) => named(commit),
@@ -360,7 +367,7 @@ fn name(culprit: &Culprit) -> String {
     }
 }
 
-/// How many commits and options these are.
+/// Counts commits and options, in words.
 fn numbered(all: &[(Commit, f64)]) -> String {
     let options = all.iter().filter(|(commit, _)| commit.is_option()).count();
     let named = [(all.len() - options, "commit"), (options, "option")].into_iter();
@@ -368,13 +375,13 @@ fn numbered(all: &[(Commit, f64)]) -> String {
     named.collect::<Vec<_>>().join(" and ")
 }
 
-/// How likely it is in measured mode that the step is one of these commits.
+/// Writes how likely the step is one of these commits; empty in exact mode.
 fn probability(commits: &[(Commit, f64)], exact: bool) -> String {
     let sum: f64 = commits.iter().map(|(_, probability)| probability).sum();
     if exact { String::new() } else { format!(", probability {}", of_hundred(sum)) }
 }
 
-/// A probability in percent, which is never rounded to certainty.
+/// Formats a probability in percent; at most 99.9 %, so that none looks certain.
 fn of_hundred(probability: f64) -> String {
     format!("{:.1} %", (100.0 * probability).min(99.9))
 }
@@ -387,18 +394,18 @@ fn named(commit: &Commit) -> String {
     }
 }
 
-/// A part of the change between the two ends in percent.
+/// Formats a part of the change between the two ends, in percent.
 fn of_whole(part: f64, [good, bad]: [f64; 2]) -> String {
-    // A zero has no sign.
+    // Adding zero turns -0 into 0.
     format!("{} %", (100.0 * part / (bad - good)).round() + 0.0)
 }
 
-/// A figure in a sentence, with the digits that matter.
+/// Formats a figure in a sentence, with the decimals that matter.
 fn value(value: f64) -> String {
     figure(value, digits(value))
 }
 
-/// What luck or noise can cause, as a share of a level if that is not zero.
+/// Writes the floor in percent of a level; as a figure if the level is zero.
 fn floor(floor: f64, level: f64) -> String {
     match 100.0 * floor / level.abs() {
         share if share.is_finite() => format!("floor {share:.2} %"),
@@ -406,17 +413,18 @@ fn floor(floor: f64, level: f64) -> String {
     }
 }
 
-/// The decimals that matter of a figure, and of its differences.
+/// Returns how many decimals matter of a figure and of its differences.
 fn digits(figure: f64) -> usize {
     if figure.abs() < 1e5 { 2 } else { 0 }
 }
 
-/// What the searched figure measures: the unit of a row of measured mode is not known.
+/// Returns the kind of the searched figure. In measured mode the unit of the row is not known, so it counts
+/// as an amount.
 fn of(found: &Findings) -> Of {
     if found.exact { Of::Number } else { Of::Amount }
 }
 
-/// A change in words.
+/// Writes a change in words.
 fn change(of: Of, [before, after]: [f64; 2]) -> String {
     let change = after - before;
     of.change([before, after], 2).unwrap_or_else(|| of.directed(value(change.abs()), change))

@@ -1,5 +1,6 @@
-//! Attribution of a difference: as a screen of text, as JSON, and as a page of HTML with a differential flame graph.
-//! Of exact mode, with a waterfall of contributions, and of sampled profiles ([`mod@sampled`]).
+//! Explains a difference by the functions in which it is: as a screen of text, as JSON, and as a page of
+//! HTML with a differential flame graph. The difference is one of exact mode, which a page also draws as a
+//! waterfall, or one of sampled profiles ([`mod@sampled`]).
 
 mod cause;
 mod exact;
@@ -24,7 +25,7 @@ pub use sampled::{sampled, sampled_html, sampled_json};
 const STYLE: &str = include_str!("explain/page.css");
 const SCRIPT: &str = include_str!("explain/flame.js");
 
-/// A page with this title and these blocks.
+/// Returns a page with this title and these blocks.
 fn page(workload: &str, title: &str, blocks: &[Block]) -> String {
     let body = html! {
         header {

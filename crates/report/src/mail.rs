@@ -1,7 +1,7 @@
-//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, other differences, what the
-//! figures do not show, and how to run it again. Plain text in the style of the kernel's lists. Whatever
-//! names a guest or a file brings, each line is of printable ASCII, has at most 78 letters, and is not
-//! misread by a mailbox.
+//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, other differences, what
+//! the figures do not show, and how to repeat the run. It is plain text in the style of the kernel's lists.
+//! Whatever names a guest or a file has, each line is printable ASCII of at most 78 characters, and no
+//! mailbox misreads it.
 
 pub mod reproduce;
 mod subject;
@@ -22,16 +22,16 @@ use crate::{cross_check, exact, steps, sweep};
 pub use reproduce::Recipe;
 pub use subject::header;
 
-/// The mail: one header, the subject, then an empty line and the body. `results` is the input of the
-/// comparison, `explained` names the functions behind its verdicts, and `recipe` is what is needed to run it
-/// again.
+/// Returns the mail: one header, the subject, then an empty line and the body. `results` is the input of
+/// the comparison, `explained` names the functions behind its verdicts, and `recipe` has what is needed to
+/// repeat the run.
 pub fn mail(
     comparison: &Comparison,
     results: &Results<'_>,
     explained: &[Explained],
     recipe: &Recipe<'_>,
 ) -> String {
-    // The origin of kernels is printed with the commands that get them, if those are known.
+    // The origin of kernels is printed with the commands that get them. An import has no such commands.
     let is_told = |note: &Note| note.topic == ORIGIN && results.experiment.imported.is_none();
     let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
     let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
@@ -52,7 +52,7 @@ pub fn mail(
     format!("{}\n{}", header(&subject::words(comparison)), guarded(&sections(&all, &MAIL)))
 }
 
-/// The verdicts of a comparison, and the rows of its tables that have one.
+/// Lays out the verdicts of a comparison, and the rows of its tables that have a verdict.
 pub fn verdicts_and_rows(comparison: &Comparison) -> Vec<Vec<Block>> {
     let mut judged = comparison.clone();
     for table in &mut judged.tables {
@@ -63,17 +63,17 @@ pub fn verdicts_and_rows(comparison: &Comparison) -> Vec<Vec<Block>> {
     verdicts::sections(comparison).into_iter().chain(tables::sections(&judged)).collect()
 }
 
-/// What was compared: kernels, machine and workload.
+/// Lays out the kernels, the machine and the workload that were compared.
 pub fn compared(comparison: &Comparison) -> Block {
     let notes: Vec<Note> =
         notes::states(comparison).into_iter().chain(notes::all(comparison)).collect();
     note::block("What was compared:", &notes)
 }
 
-/// Most phases whose function is named.
+/// Most functions that are named, one for each phase.
 const MAX_FUNCTIONS: usize = 4;
 
-/// A sentence for each phase in which one function holds the change.
+/// Returns a sentence for each phase in which a function holds the change.
 fn functions(explained: &[Explained]) -> Vec<Block> {
     let named = explained.iter().flat_map(|it| {
         let first = match explained {
@@ -86,12 +86,12 @@ fn functions(explained: &[Explained]) -> Vec<Block> {
     named.take(MAX_FUNCTIONS).collect()
 }
 
-/// The limits of emulation.
+/// Printed about times that were measured under emulation.
 const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times say nothing of a \
                          real machine's instructions, caches, TLBs, memory latency and distances \
                          between nodes. The kernels' counters are valid.";
 
-/// What emulation and exact mode do not model.
+/// Returns what emulation or exact mode does not model. `None` in measured mode without emulation.
 fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
     match comparison.mode {
         Mode::Exact => Some(exact::limits().into()),
@@ -102,8 +102,8 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
     }
 }
 
-/// Puts a space before lines that a mailbox or a reader would misread: as the begin of a mail (`From `, the
-/// mbox format), or as quoted text.
+/// Puts a space before lines that a mailbox would take for the beginning of a mail (`From `, the mbox
+/// format), or that a reader would take for quoted text (`>`).
 pub fn guarded(body: &str) -> String {
     let guard = |line: &str| match line.starts_with("From ") || line.starts_with('>') {
         true => format!(" {line}\n"),
@@ -112,7 +112,7 @@ pub fn guarded(body: &str) -> String {
     body.lines().map(guard).collect()
 }
 
-/// A name as printed, cut if it is longer than `room`.
+/// Escapes a name, and cuts it if it is longer than `room`.
 fn clipped(name: &str, room: usize) -> String {
     let mut name = escape(name);
     if name.len() > room {

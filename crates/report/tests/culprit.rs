@@ -16,7 +16,7 @@ fn tried(place: usize, subject: &str, figures: &[f64], left: usize) -> Tried {
     Tried { commit, figures: figures.into(), reach, problem: None, left, same_as: None }
 }
 
-/// One culprit, proven, in a range of 64 commits.
+/// Returns findings with one proven culprit in a range of 64 commits.
 fn found() -> Findings {
     let [good, bad] = [commit(1, "Linux 6.1"), commit(64, "last")];
     let culprit = commit(40, "mm: add <b>work</b> to \u{1b}[31mthe fault path");
@@ -131,7 +131,7 @@ fn a_used_up_budget_leaves_the_likeliest_commits() {
     assert!(report::culprit_page(&found).contains("one of 3 commits, probability 93.0 %"));
 }
 
-/// One option after 63 commits.
+/// The range has one option after 63 commits.
 #[test]
 fn an_option_is_named_with_its_values() {
     let mut found = found();
@@ -192,7 +192,7 @@ fn a_page_escapes_what_commits_say() {
     assert_eq!(json["ending"]["ending"], "found");
 }
 
-/// A search in measured mode among 200 commits.
+/// Returns the findings of a search in measured mode among 200 commits.
 fn measured() -> Findings {
     let mut found = found();
     found.exact = false;

@@ -26,7 +26,8 @@ fn found(text: &str) -> Foreign {
     Foreign { tables: tables.into_iter().map(table).collect(), unread: unread.collect() }
 }
 
-/// What `compare` prints is read as it was printed: names, parts, and nothing left over.
+/// The tables that `compare` prints are read completely: names and parts are the same, and no line is left
+/// over.
 #[test]
 fn our_own_tables_are_read_whole() {
     let side = |scale: f64, seed: u64| {

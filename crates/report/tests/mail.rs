@@ -38,7 +38,7 @@ impl Case {
         }
     }
 
-    /// The mail and its comparison, which `change` may modify.
+    /// Returns the mail and its comparison, which `change` may modify.
     fn mail(&self, change: impl FnOnce(&mut Comparison)) -> (String, Comparison) {
         let boots: Vec<&[Boot]> = self.boots.iter().map(Vec::as_slice).collect();
         let columns = columns(&self.variants, &boots);
@@ -60,7 +60,8 @@ impl Case {
     }
 }
 
-/// Two variants that are booted in turn, and the second in another place of its block.
+/// Returns two variants with a boot in each of two blocks. The order of the variants alternates from block
+/// to block.
 fn two(mode: Mode, scale: f64) -> Case {
     let mut all = [boots(1.0), boots(scale)];
     for (side, boots) in all.iter_mut().enumerate() {
@@ -73,7 +74,8 @@ fn two(mode: Mode, scale: f64) -> Case {
     Case::new(mode, &[("6.1", old), ("6.12", new)])
 }
 
-/// RFC 5322: headers, an empty line, a body; and the rules of the mailing lists.
+/// Checks that the mail follows RFC 5322 (headers, an empty line, a body) and the rules of the mailing
+/// lists.
 fn assert_sendable(mail: &str) {
     let (header, body) = mail.split_once("\n\n").unwrap();
     for (number, line) in header.lines().enumerate() {
@@ -90,8 +92,8 @@ fn assert_sendable(mail: &str) {
     assert!(body.ends_with('\n') && !body.ends_with("\n\n"));
 }
 
-/// Every table of the comparison is found, with each of its columns and values, and each percentage
-/// follows from the values beside it.
+/// Checks that every table of the comparison is found in the mail with each of its columns and values, and
+/// that each percentage follows from the values beside it.
 fn assert_readable(mail: &str, comparison: &Comparison) {
     let found = read(mail.as_bytes());
     let mut parts = found.tables.iter().peekable();
@@ -136,7 +138,7 @@ fn assert_readable(mail: &str, comparison: &Comparison) {
     assert!(parts.next().is_none(), "{mail}");
 }
 
-/// Gives the rows of means of the workload's first metric verdicts of measured mode.
+/// Gives the means of the workload's first metric this verdict of measured mode.
 fn judge(comparison: &mut Comparison, verdict: Verdict, evidence: Evidence) {
     for row in &mut comparison.tables[0].rows {
         if row.statistic.is_mean() && row.metric.starts_with("System") {
@@ -466,8 +468,8 @@ fn little_makes_a_mail_too() {
 }
 
 proptest! {
-    /// A mail with any names can be sent. With values of any size, each printed percentage follows from
-    /// them.
+    /// A mail with any names can be sent. With values of any size, each printed percentage follows from the
+    /// values.
     #[test]
     fn any_name_can_be_sent(
         name in "From [a-z ]{0,40}|\\PC{1,200}|=\\?utf-8\\?q\\?evil\\?=|>{1,3} .{0,9}|.{1,90}",

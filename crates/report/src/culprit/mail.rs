@@ -9,9 +9,9 @@ use crate::document::{Block, MAIL, part, sections, sentence};
 use crate::mail::{compared, guarded, header, verdicts_and_rows};
 use crate::words::Of;
 
-/// The findings as a mail: subject, the answer, the commits tried, the verdicts on the proofs, and the lines that
-/// trackers read. `proofs` has the comparison of each culprit that was proven, in their order. `command` repeats the
-/// search.
+/// Returns the findings as a mail: the subject, the answer, the commits tried, the verdicts of the proofs,
+/// and the lines that trackers read. `proofs` has a comparison for each culprit that was proven, in the
+/// order of the culprits. `command` repeats the search.
 pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> String {
     let mut all = blocks(found, Vec::new());
     let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
@@ -23,21 +23,22 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
     all.extend(proofs.first().map(|comparison| vec![compared(comparison)]));
     all.push(vec![part("To reproduce:", [Block::Code(command.to_owned())])]);
     let mut text = format!("{}\n{}", header(&subject(found)), guarded(&sections(&all, &MAIL)));
-    // Steps to the other side offset a part of the change.
+    // A step in the direction opposite to the whole change is no cause of it.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);
     let is_shown_again = |step: &&Culprit| step.proof.as_ref().is_none_or(|proof| proof.confirms());
     let same = found.culprits.iter().filter(|step| step.change() * whole > 0.0);
     let same = same.filter(is_shown_again);
     for commit in same.filter_map(Culprit::only).filter(|commit| !commit.is_option()) {
         let (short, id) = (commit.short(), &commit.id);
-        // As git prints it: the line is to be copied into a commit.
+        // The subject is printed as git prints it, because the line is copied into a commit.
         let subject: String = commit.subject.chars().filter(|it| is_shown(*it)).collect();
         text += &format!("\nFixes: {short} (\"{subject}\")\n#regzbot introduced: {id}\n");
     }
     text
 }
 
-/// Whether a letter neither moves the cursor nor turns the direction of text (Unicode's bidirectional controls).
+/// Returns whether a character neither moves the cursor nor changes the direction of text (Unicode's
+/// bidirectional controls).
 fn is_shown(letter: char) -> bool {
     let turns = matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !letter.is_control() && !turns
@@ -65,8 +66,8 @@ fn subject(found: &Findings) -> String {
     }
 }
 
-/// The commits that were tried as a log that `git bisect replay` reads (git-bisect(1)). A commit nearer to the
-/// level of the good end is good, others are bad, and those without a figure are skipped.
+/// Returns the commits that were tried as a log that `git bisect replay` reads (git-bisect(1)). A commit is
+/// good if its level is nearer to that of the good end, skipped if it has no level, and bad otherwise.
 pub fn bisect_log(found: &Findings) -> String {
     let line = |word: &str, commit: &Commit| {
         let subject = escape(&commit.subject);
@@ -90,7 +91,8 @@ pub fn bisect_log(found: &Findings) -> String {
         text += &line(word, &tried.commit);
     }
     if let Some(commit) = step.only() {
-        // Commits that were ruled out without a reading are unknown to git.
+        // Git does not know which commits were ruled out without a reading, so the parents of the culprit
+        // are listed.
         text += &line("bad", commit);
         let is_told = |parent: &str| text.contains(&format!("\ngit bisect good {parent}\n"));
         let untold = step.parents.iter().filter(|parent| !is_told(parent));

@@ -1,4 +1,4 @@
-//! The findings as a page: the answer, the figure along the commits, the steps and the commits tried.
+//! The findings as a page: the answer, the figure of each commit, the steps and the commits tried.
 
 use culprit::{Culprit, Findings, Tried};
 use maud::{Markup, html};
@@ -11,21 +11,23 @@ use crate::page;
 use crate::page::svg::{Path, Scale, bottom_axis, left_axis, px};
 
 const STYLE: &str = include_str!("page.css");
-/// Size of the drawing, and where the plot lies in it.
+/// Width of a drawing.
 const WIDTH: f64 = 760.0;
+/// Left and right end of a plot.
 const ACROSS: [f64; 2] = [64.0, 748.0];
+/// Bottom and top of the plot of figures.
 const DOWN: [f64; 2] = [222.0, 12.0];
-/// Where the probabilities lie in theirs.
+/// Bottom and top of the plot of probabilities.
 const LIKELY: [f64; 2] = [92.0, 8.0];
-/// Room for the values of the axis below a plot.
+/// Height of the values of the axis below a plot.
 const BELOW: f64 = 18.0;
 
-/// The findings as an HTML page, which loads nothing.
+/// Returns the findings as an HTML page, which loads nothing.
 pub fn culprit_page(found: &Findings) -> String {
     let [good, bad] = found.names.each_ref().map(|name| escape(name));
     let title = format!("{}: {good} to {bad}", escape(&found.workload));
     let drawn = vec![Block::Drawing(drawing(found)), Block::Drawing(probabilities(found))];
-    // The first sentence is the heading.
+    // The first sentence is already the heading.
     let said = blocks(found, drawn).concat();
     let body = html! {
         header {
@@ -38,7 +40,7 @@ pub fn culprit_page(found: &Findings) -> String {
     frame(&title, &style, Policy::Nothing, &body.into_string())
 }
 
-/// The levels of the commits that were tried, in the order of the history.
+/// Draws the figures and the level of each commit that was tried, in the order of the history.
 fn drawing(found: &Findings) -> Markup {
     let tried = in_order(found);
     let figures = tried.iter().flat_map(|tried| tried.figures.iter().copied());
@@ -108,9 +110,10 @@ fn drawing(found: &Findings) -> Markup {
     }
 }
 
-/// The figure along the commits: the levels that were read, or the levels of the steps where those have noise.
+/// Returns the points of the line. In measured mode, where levels have noise, the line goes from step to
+/// step; otherwise it goes through the levels that were read.
 fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
-    // A step is drawn at its culprit, wherever it was noticed.
+    // A step is drawn at the first commit that can be its culprit.
     let steps = found.culprits.iter().filter_map(|culprit| {
         let place = culprit.commits.first()?.0.place as f64;
         Some(culprit.levels.map(|level| [place, level]))
@@ -125,23 +128,23 @@ fn line(found: &Findings, tried: &[&Tried]) -> Vec<[f64; 2]> {
             tried.iter().filter_map(|tried| Some([tried.commit.place as f64, tried.level()?])),
         ),
     }
-    // Stable: both levels of a step stay in their order.
+    // The sort is stable, so the two levels of a step stay in order.
     points.sort_by(|one, other| one[0].total_cmp(&other[0]));
     points
 }
 
-/// The places of the commits.
+/// Returns the scale of the places of commits.
 fn across(found: &Findings) -> Scale {
     Scale::between([0.0, found.changes() as f64], ACROSS)
 }
 
-/// The ends of the interval of a level.
+/// Returns the ends of the interval of a level; `None` if either is not known.
 fn interval(tried: &Tried) -> Option<[f64; 2]> {
     let (level, reach) = (tried.level()?, tried.reach?);
     Some([level - reach, level + reach])
 }
 
-/// How likely each commit is a step, in measured mode.
+/// Draws the probability of each commit to be a step, in measured mode.
 fn probabilities(found: &Findings) -> Markup {
     if found.posterior.is_empty() {
         return html! {};

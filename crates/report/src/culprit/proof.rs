@@ -1,4 +1,4 @@
-//! The proof of a culprit: what it changes against its parent, and what its revert changes.
+//! The proof of a culprit: how the figure changes from its parent to it, and what reverting it changes.
 
 use culprit::{Findings, LevelChange, Proof};
 use model::count;
@@ -8,10 +8,10 @@ use crate::ascii::excerpt;
 use crate::document::{Block, part, sentence};
 use crate::words::Of;
 
-/// The functions that a proof names at most.
+/// Most functions that a proof names.
 const FUNCTIONS: usize = 8;
 
-/// One part of a proof. `by` is what hides small changes of its figure.
+/// Writes one change of a proof. `what` names what was compared; `by` names what hides small changes.
 fn line(what: &str, change: &LevelChange, of: Of, by: &str) -> String {
     let beyond = match change.floor {
         None => "too few boots to judge".to_owned(),
@@ -24,7 +24,7 @@ fn line(what: &str, change: &LevelChange, of: Of, by: &str) -> String {
     format!("{what}: {before} -> {after} ({}; {beyond})", super::change(of, change.levels))
 }
 
-/// The proof of a culprit.
+/// Lays out the proof of a culprit.
 pub fn block(proof: &Proof, found: &Findings, is_option: bool) -> Block {
     let (by, of) = (by(found.exact), super::of(found));
     let [parent, reverted, reverting] = match is_option {
@@ -72,13 +72,13 @@ pub fn block(proof: &Proof, found: &Findings, is_option: bool) -> Block {
         }
     }
     said.push(functions(proof));
-    // In exact mode the seeds are those of the search.
+    // In exact mode the proof uses the seeds of the search.
     let how = if found.exact { "with all seeds" } else { "again" };
     let title = format!("Measured {how} (experiment {}):", proof.experiment);
     part(title, said.into_iter().map(sentence).collect::<Vec<_>>())
 }
 
-/// The functions whose code the culprit changes.
+/// Writes which functions have other code because of the culprit.
 fn functions(proof: &Proof) -> String {
     match &proof.functions {
         Err(why) => format!("which functions it changes is not known: {why}"),

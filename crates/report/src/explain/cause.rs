@@ -1,4 +1,5 @@
-//! Words for functions whose machine code differs: which ones can be causes, and a mark for each.
+//! Sentences and remarks on functions whose machine code differs, and which can therefore be causes of the
+//! change.
 
 use compare::{Calls, Code, Contribution, Only, Section};
 use model::{count, grouped};
@@ -7,14 +8,14 @@ use super::headline::within;
 use crate::ascii::{excerpt, few};
 use crate::words;
 
-/// Most functions named whose code differs.
+/// Most functions that are named because their code differs.
 const MAX_CAUSES: usize = 5;
 
-/// Which executed functions' code differs, by their part of the change: first those that differ beyond luck, where
-/// that is known. `None` where the code is not known.
+/// Returns a sentence on the executed functions whose code differs, with the change of each. Functions
+/// whose change is beyond luck come first. `None` if it is not known whose code differs.
 pub fn causes(section: &Section, unit: &str) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
-    // Contributions are in order of size.
+    // Contributions are sorted by size.
     let (sure, others): (Vec<_>, Vec<_>) =
         section.contributions.iter().filter(|it| it.is_cause()).partition(|it| is_beyond_luck(it));
     let causes: Vec<String> = sure.into_iter().chain(others).map(part).collect();
@@ -30,13 +31,13 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
     }
 }
 
-/// Whether its instructions, or those per entry, differ beyond luck.
+/// Returns whether the instructions of a function, or its instructions per entry, differ beyond luck.
 fn is_beyond_luck(it: &Contribution) -> bool {
     let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
     [Some(it.instructions), cost].into_iter().flatten().any(|it| it.beyond_luck() == Some(true))
 }
 
-/// A function whose code differs, its part of the change, and the change of an entry.
+/// Formats a function whose code differs: its name, its change, and the change per entry.
 fn part(it: &Contribution) -> String {
     let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
     let cost = cost.map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
@@ -46,8 +47,8 @@ fn part(it: &Contribution) -> String {
     format!("{}{inlined} {change}{cost}", excerpt(&it.subject.to_string()))
 }
 
-/// Remarks on a function: how its code differs, that one side did not execute it, that it was entered in
-/// parts.
+/// Returns the remarks on a function: how its code differs, that only one side executed it, or that it was
+/// entered in parts.
 pub fn remark(it: &Contribution) -> String {
     let executed = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => {

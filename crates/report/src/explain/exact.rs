@@ -1,4 +1,4 @@
-//! An explanation of exact mode: what happened, in words and on a page in graphs too, then the tables.
+//! Explains a difference of exact mode: first in sentences, on a page also in graphs, then in tables.
 
 use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 use maud::html;
@@ -11,16 +11,16 @@ use super::{page, sampled, view};
 use crate::ascii::excerpt;
 use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
 
-/// Rows of each ranking of a page.
+/// Most rows of each ranking on a page.
 const MAX_ROWS: usize = 30;
 /// Most phases that have a line of their own in text.
 const MAX_PHASES: usize = 8;
 
-/// Below a graph of functions.
+/// Printed below a flame graph without call paths.
 const WITHOUT_PATHS: &str = "Not all boots recorded call paths, so functions stand alone. With `stacks = true` boots \
                              record them, and the graph shows who calls whom.";
 
-/// The attribution of the difference as plain text: ASCII, at most 100 columns where the figures allow. It
+/// Explains the difference as plain text: ASCII, at most 100 columns where the figures allow. The text
 /// begins with a sentence for each measured phase. The rankings are those of the measured phases, or of
 /// `phase`, with `top` rows each.
 pub fn explain(
@@ -38,10 +38,10 @@ pub fn explain(
     }
 }
 
-/// The attribution of the difference as a page. For the measured phases or for `phase`: a waterfall of the
-/// contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. Then the
-/// rankings of everything else. Sampled profiles of the same variants stand below, with their own paths. Every name is
-/// escaped; nothing is loaded.
+/// Explains the difference as a page. For the measured phases, or for `phase`, the page has a waterfall of
+/// the contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. The
+/// rankings of the other phases follow, folded. `beside` is a comparison of sampled profiles of the same
+/// variants, with its own paths, which is added below. Every name is escaped; nothing is loaded.
 pub fn explain_html(
     explanation: &Explanation,
     headlines: &[Headline],
@@ -53,7 +53,7 @@ pub fn explain_html(
     let all = all.unwrap_or_else(|why| vec![vec![sentence(why)]]);
     let beside = beside.map(|(difference, paths)| {
         let blocks = sampled::blocks(difference, MAX_ROWS, Some(paths)).concat();
-        // Its own parts are on the same level.
+        // The blocks below have the same level as this title.
         let title = part(format!("Sampled: {}", sampled::title(difference)), []);
         [vec![title], blocks].concat()
     });
@@ -61,8 +61,8 @@ pub fn explain_html(
     page(&explanation.workload, &view::title(explanation), &all)
 }
 
-/// What is said, with `rows` in each ranking; with `paths` what pages have besides. An error says why there is
-/// nothing to say.
+/// Returns the blocks of an explanation, in sections, with at most `rows` rows in each ranking. With
+/// `paths` they are those of a page, which has graphs. An error says why there is nothing to explain.
 fn blocks(
     explanation: &Explanation,
     headlines: &[Headline],
@@ -103,7 +103,7 @@ fn blocks(
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }
 
-/// The tables of a section. Entries have no cost per entry.
+/// Returns the tables of a section. There is no ranking per entry if the cost is entries.
 fn rankings(
     explanation: &Explanation,
     section: &Section,
@@ -115,7 +115,7 @@ fn rankings(
     per_entry.into_iter().chain([contributions, view::counters(explanation, section, rows)])
 }
 
-/// The contributions of a section, drawn.
+/// Draws the contributions of a section as a waterfall.
 fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> {
     let [base, new] = names(explanation);
     let drawing = waterfall(explanation, section)?;
@@ -131,7 +131,7 @@ fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> 
     }))
 }
 
-/// What a section covers.
+/// Returns the name of what a section covers: a phase, the measured phases, or all phases.
 fn covered(explanation: &Explanation, section: &Section) -> String {
     match &section.phase {
         Some(phase) => format!("phase {}", headline::phase_name(phase)),
@@ -140,7 +140,7 @@ fn covered(explanation: &Explanation, section: &Section) -> String {
     }
 }
 
-/// The flame graphs of a section.
+/// Draws the flame graphs of a section.
 fn graphs(
     explanation: &Explanation,
     headlines: &[Headline],
@@ -165,7 +165,7 @@ fn graphs(
     flame::graphs(paths, &graphs)
 }
 
-/// The names of both sides, as they are printed.
+/// Returns the names of both sides, escaped.
 fn names(explanation: &Explanation) -> [String; 2] {
     [&explanation.base, &explanation.new].map(|side| excerpt(&side.name))
 }

@@ -1,15 +1,15 @@
-//! A differential flame graph: a frame is a function on one path of calls, as wide as the instructions
-//! executed in it and in what it calls.
+//! A differential flame graph. A frame is a function on one call path. Its width is the cost of the
+//! function and its callees on one side.
 //!
-//! Its colour is the change of these instructions, without what only moved. Three kinds of moves are
+//! Its colour is the change of this cost, without cost that only moved. Three kinds of moves are
 //! recognised:
-//! - The same function executes less on one path and more on another: only the change of all its paths
-//!   together counts.
-//! - A function itself executes less, and its callees more, or the reverse.
-//! - A callee that only one side has takes over from its caller's other callees, or the reverse.
+//! - A function costs less on one path and more on another: only the change of the sum over its paths
+//!   counts.
+//! - A function itself costs less, and its callees more, or the reverse.
+//! - A callee that only one side has replaces other callees of the same caller, or the reverse.
 //!
-//! What moved is subtracted from both sides of the move, so the colour of the outermost frame is the change
-//! of the total.
+//! Cost that moved is subtracted from both sides of the move, so the colour of the outermost frame is the
+//! change of the total.
 
 use std::collections::BTreeMap;
 
@@ -29,42 +29,43 @@ enum Widths {
     New,
 }
 
-/// Narrower frames are not drawn, in percent.
+/// Frames narrower than this are not drawn, in percent of the graph.
 const MIN_WIDTH: f64 = 0.1;
-/// Narrower frames have no label, in percent. The script labels them when they are zoomed into.
+/// Frames narrower than this have no label, in percent of the graph. The script labels a frame when it is
+/// zoomed into.
 const MIN_LABELLED: f64 = 2.0;
 /// Height of a frame, in CSS pixels.
 const HEIGHT: usize = 18;
-/// Shades of a colour.
+/// Number of shades of each colour.
 const SHADES: f64 = 8.0;
-/// Frames of deeper calls are not drawn.
+/// Most frames of a path. Deeper calls count as cost of the last frame.
 const MAX_DEPTH: usize = 200;
 
-/// Depth of the frames that say who executes.
+/// Depth of the frames that say who executes: the kernel, a process or the firmware.
 const WHO: usize = 1;
 
-/// A function on one path of calls.
+/// A function on one call path.
 struct Frame<'a> {
     name: &'a str,
     /// The index of its caller; its own index for the outermost frame.
     caller: usize,
     depth: usize,
-    /// Instructions of its own on both sides.
+    /// The frame's own cost on both sides.
     own: [f64; 2],
-    /// The cost of both sides, with that of its callees.
+    /// The cost on both sides, callees included.
     all: [f64; 2],
-    /// Its own change, without what moved to other paths of the same function.
+    /// The change of its own cost, without what moved to other paths of the same function.
     own_change: f64,
-    /// The same change including callees.
+    /// The sum of `own_change` over the frame and its callees.
     change: f64,
     /// Whether only one side executes the function, on any path.
     one_sided: bool,
-    /// The share of the change that did not move between callers and callees.
+    /// The share of `change` that did not move between callers and callees, from 0 to 1.
     kept: f64,
 }
 
 impl Frame<'_> {
-    /// The change that determines its colour.
+    /// Returns the change that determines the colour.
     fn shade(&self) -> f64 {
         self.kept * self.change
     }
@@ -78,17 +79,18 @@ pub struct Graphs<'a> {
     pub names: [String; 2],
     /// The unit of the cost that widths stand for.
     pub unit: &'a str,
-    /// Where what only moved went, in words.
+    /// Words on where moved cost can have gone, as a continuation of a sentence; may be empty.
     pub moved: &'static str,
-    /// The smallest change with the deepest colour, so that luck looks pale.
+    /// The deepest colour stands for at least this change, so that luck looks pale.
     pub least: f64,
-    /// Functions whose frames have a border.
+    /// Functions whose frames are marked by a border.
     pub marked: Vec<&'a str>,
-    /// Which functions these are, in words.
+    /// Words on which functions are marked.
     pub marks: &'static str,
 }
 
-/// The graph by the widths of the new side, and folded by those of the base.
+/// Draws the graph with the widths of the new side, and below it, folded, the graph with the widths of the
+/// baseline.
 pub fn graphs(paths: &Paths, graphs: &Graphs<'_>) -> Block {
     let Graphs { title, names: [base, new], unit, moved, least, marked, marks } = graphs;
     let graph = |widths, of: &str| {
@@ -117,8 +119,9 @@ pub fn graphs(paths: &Paths, graphs: &Graphs<'_>) -> Block {
     })
 }
 
-/// The graph. `least` is the smallest change with the deepest colour, so that luck looks pale. Frames of
-/// `marked` functions have a border. `None` if the side that determines the widths executes nothing.
+/// Draws one graph. The deepest colour stands for a change of at least `least`, so that luck looks pale.
+/// Frames of `marked` functions have a border. `None` if the side that determines the widths executes
+/// nothing.
 fn differential(
     paths: &Paths,
     widths: Widths,
@@ -153,7 +156,7 @@ fn differential(
     })
 }
 
-/// The frames of paths, callers before callees. The first one is of all paths.
+/// Builds the frames of all paths, callers before callees. The first frame is the caller of all others.
 fn frames(paths: &[Path]) -> Vec<Frame<'_>> {
     let mut paths: Vec<&Path> = paths.iter().collect();
     paths.sort_by(|one, other| one.frames.cmp(&other.frames));
@@ -201,17 +204,17 @@ fn frames(paths: &[Path]) -> Vec<Frame<'_>> {
     frames
 }
 
-/// Sets each frame's own change. Among the changes of a function's paths, those with another sign than their
-/// sum become 0, and the others shrink in proportion.
+/// Sets `own_change` of each frame. Among the changes of a function's paths, those with another sign than
+/// their sum become 0, and the others shrink in proportion, so that the sum stays.
 fn without_other_paths(frames: &mut [Frame<'_>]) {
-    /// The sums over the paths of a function.
+    /// Sums over the paths of a function.
     #[derive(Default)]
     struct Function {
         own: [f64; 2],
         more: f64,
         less: f64,
     }
-    // The frames of all processes are called alike.
+    // Several processes can have frames of the same name, so each is a function of its own.
     let mut executes = vec![0; frames.len()];
     for (place, frame) in frames.iter().enumerate() {
         executes[place] = if frame.depth > WHO { executes[frame.caller] } else { place };
@@ -237,10 +240,11 @@ fn without_other_paths(frames: &mut [Frame<'_>]) {
     }
 }
 
-/// Sets the share of each frame's change that did not move. A function's own change and its one-sided
-/// callees cancel out against opposite changes in the same function.
+/// Sets `kept` of each frame. Within a function, the change of its own cost and those of callees that only
+/// one side has are offset against changes of the other sign.
 fn without_moves(frames: &mut [Frame<'_>]) {
-    // Positive and negative changes: of what may have moved, and of callees that both sides have.
+    // Sums of changes in each function: by sign, and by whether the change may have moved or is that of a
+    // callee that both sides have.
     let mut parts = vec![[[0.0; 2]; 2]; frames.len()];
     let part = |frame: &Frame<'_>| (usize::from(frame.change < 0.0), usize::from(!frame.one_sided));
     for frame in &frames[1..] {
@@ -253,14 +257,15 @@ fn without_moves(frames: &mut [Frame<'_>]) {
     for place in 1..frames.len() {
         let (sign, both) = part(&frames[place]);
         let caller = frames[place].caller;
-        // The frames that say who executes call nothing: the functions below them are unrelated.
+        // Frames that say who executes call nothing: the functions below them are unrelated.
         let is_called = frames[caller].depth > WHO;
         let kept = if is_called { kept(parts[caller], sign, both) } else { 1.0 };
         frames[place].kept = frames[caller].kept * kept;
     }
 }
 
-/// The share that remains of a part of a function's change.
+/// Returns the share of a part of a function's change that did not move, from 0 to 1. `sign` and `both`
+/// select the part from the sums in `parts`.
 fn kept(parts: [[f64; 2]; 2], sign: usize, both: usize) -> f64 {
     let sums = parts.map(|[movable, fixed]| movable + fixed);
     let movable = parts[0][0] + parts[1][0];
@@ -271,7 +276,7 @@ fn kept(parts: [[f64; 2]; 2], sign: usize, both: usize) -> f64 {
     if part > 0.0 { ((part - moved) / part).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// Where frames begin, in instructions of a side: a caller's callees follow each other.
+/// Returns where each frame begins, as a cost on this side. Callees of one caller lie next to each other.
 fn begins(frames: &[Frame<'_>], side: usize) -> Vec<f64> {
     let mut begins = vec![0.0; frames.len()];
     let mut next = vec![0.0; frames.len()];
@@ -283,7 +288,8 @@ fn begins(frames: &[Frame<'_>], side: usize) -> Vec<f64> {
     begins
 }
 
-/// The class of a colour: `more1` to `more8`, `fewer1` to `fewer8`, or `same`.
+/// Returns the class of a colour: `more1` to `more8`, `fewer1` to `fewer8`, or `same`. `most` is the change
+/// with the deepest colour.
 fn shade(change: f64, most: f64) -> String {
     let level = if most > 0.0 { (SHADES * change.abs() / most).round() } else { 0.0 };
     match (level > 0.0, change > 0.0) {
@@ -292,7 +298,7 @@ fn shade(change: f64, most: f64) -> String {
     }
 }
 
-/// The text shown when a frame is pointed at.
+/// Writes the text that is shown when the pointer is on a frame.
 fn figures(frame: &Frame<'_>, percent: f64) -> String {
     let sides = |[base, new]: [f64; 2]| format!("{} to {}", figure(base, 0), figure(new, 0));
     let change = frame.all[1] - frame.all[0];
@@ -310,7 +316,7 @@ fn figures(frame: &Frame<'_>, percent: f64) -> String {
     )
 }
 
-/// A coordinate in percent: fine enough to zoom into.
+/// Formats a coordinate in percent, with enough decimals for zooming.
 fn coordinate(percent: f64) -> String {
     let text = format!("{percent:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -324,7 +330,7 @@ mod tests {
         Path { frames: frames.iter().map(|&frame| frame.to_owned()).collect(), base, new }
     }
 
-    /// The changes by which the frames are coloured, by name.
+    /// Returns the name of each frame with the change that determines its colour.
     fn shades(paths: &[Path]) -> Vec<(String, f64)> {
         let frames = frames(paths);
         frames.iter().map(|it| (it.name.to_owned(), it.shade().round())).collect()
@@ -417,7 +423,7 @@ mod tests {
         ];
         let of = |name| shade_of(&paths, name);
         assert_eq!([of("sys"), of("read"), of("write")], [0.0, 100.0, -100.0]);
-        // One that only the new side has may have taken over from another.
+        // A callee that only the new side has may have replaced another callee.
         let paths = [
             path(&["kernel", "sys", "lock"], 100.0, 40.0),
             path(&["kernel", "sys", "lock_slow"], 0.0, 70.0),

@@ -5,7 +5,8 @@ use compare::{FEWEST_FOR_LISTS, Headline, Holder, Section};
 use crate::ascii::excerpt;
 use crate::words::{self, Of};
 
-/// What happened in each measured phase, or in `phase` alone.
+/// Returns a headline for each measured phase, or for `phase` alone. If call paths would help to name a
+/// function, a sentence says how to record them.
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     let lacks_paths = |it: &Headline| {
@@ -18,10 +19,10 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     asked().map(|it| headline(it) + &parts(it)).chain(hint).collect()
 }
 
-/// Most functions that are named in a [`Holder`].
+/// Most functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
 
-/// The own cost of the functions in the one that holds the change, where callees have a part in it.
+/// Lists the functions in the holder of a change whose own cost differs. Empty if there are fewer than two.
 fn parts(it: &Headline) -> String {
     let Some(Holder { parts, entries, .. }) = &it.function else { return String::new() };
     if parts.len() < 2 {
@@ -44,7 +45,7 @@ fn parts(it: &Headline) -> String {
     format!(" Own {}{per_entry}: {}.", it.unit, all.join(", "))
 }
 
-/// What happened in a phase, and the function that holds the change.
+/// Writes the headline of a phase: its change, and the function that holds the change or why none is named.
 pub fn headline(it: &Headline) -> String {
     let (kernel, phase, unit) = (&it.kernel, phase_name(&it.phase), &it.unit);
     let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
@@ -82,8 +83,9 @@ pub fn headline(it: &Headline) -> String {
     format!("{change}, {share}in {}{calls}: {figures}.", excerpt(&holder.name))
 }
 
-/// The figures of the function that holds a change: its instructions, its entries, and the instructions of an
-/// entry, which alone are comparable at equal entries. Without entries those of a callee stand for them.
+/// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.
+/// At equal entries only the cost per entry is comparable and printed. A holder without entries has the
+/// figures of a callee.
 fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
     if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
@@ -91,7 +93,7 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     }
     let total = sides(holder.instructions.map(|it| words::figure(it, 0)), "");
     let entries = holder.entries.map(entered);
-    // One entry has all instructions.
+    // The cost of a single entry is the total.
     let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
     let callee = holder.callee.as_ref().map(|callee| {
         let figures = match callee.is_by_number() {
@@ -104,20 +106,20 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Instructions per entry on both sides, with as many decimals as they need.
+/// Formats a cost per entry on both sides. Small costs have decimals.
 fn cost_of(costs: [f64; 2], of: &str) -> String {
     let decimals = if costs[0].max(costs[1]) < 100_000.0 { 2 } else { 0 };
     sides(costs.map(|it| words::figure(it, decimals)), of)
 }
 
-/// Entries on both sides.
+/// Formats the number of entries on both sides.
 fn entered(entries: [f64; 2]) -> String {
     let entries = entries.map(|it| words::figure(it, 0));
     let noun = if entries[0] == "1" { " entry" } else { " entries" };
     sides(entries, noun)
 }
 
-/// A figure on both sides.
+/// Formats a figure on both sides; once if both sides are the same. `of` follows the figure.
 fn sides([base, new]: [String; 2], of: &str) -> String {
     match base == new {
         true => format!("{base}{of}"),
@@ -125,12 +127,12 @@ fn sides([base, new]: [String; 2], of: &str) -> String {
     }
 }
 
-/// A phase's name in print.
+/// Returns the printed name of a phase.
 pub fn phase_name(phase: &str) -> String {
     if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
 }
 
-/// The phase that a section is of.
+/// Returns ` in phase NAME` for the section of a phase; empty for other sections.
 pub fn within(section: &Section) -> String {
     let phase = section.phase.as_deref().map(phase_name);
     phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()

@@ -29,8 +29,8 @@ struct Document<'a> {
     sampled: Option<sampled::Document<'a>>,
 }
 
-/// How many figures were compared with luck, how many are beyond it, and how many of these are expected to
-/// be luck, at most.
+/// How many figures were compared with luck, how many of these are beyond it, and the most of the latter
+/// that are expected to be luck.
 #[derive(Serialize)]
 struct ComparedDocument {
     rows: usize,
@@ -45,7 +45,7 @@ struct AllComparedDocument {
     counters: ComparedDocument,
 }
 
-/// A section with the sums and the counts that follow from its rows.
+/// A section, with sums and counts that are computed from its rows.
 #[derive(Serialize)]
 struct SectionDocument<'a> {
     phase: Option<&'a str>,
@@ -60,10 +60,11 @@ struct SectionDocument<'a> {
     compared: AllComparedDocument,
 }
 
-/// The attribution of the difference as one JSON object: figures in full precision, every row of every
-/// phase, names as the guest gave them. `cost` is what is attributed; keys called
-/// `instructions` have it. Keys with `exact` hold a whole number over `denominator`;
-/// `per_entry` lists indices into `contributions`, and `sampled` has the sampled profiles of the same variants. No explanation causes an error.
+/// Returns the explanation as one JSON object: figures in full precision, every row of every phase, names
+/// as the guest gave them. `cost` is the cost that is explained; keys named `instructions` hold it. Keys
+/// with `exact` in their names hold a numerator over `denominator`; `per_entry` lists indices into
+/// `contributions`. `sampled` has the sampled profiles of the same variants. No explanation causes an
+/// error.
 pub fn explain_json(
     explanation: &Explanation,
     beside: Option<&SampledDifference>,

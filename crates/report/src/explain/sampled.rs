@@ -1,4 +1,4 @@
-//! Sampled profiles of two variants: as text, as a part of a page, and as JSON.
+//! Compares sampled profiles of two variants, as text, as a part of a page, and as JSON.
 
 use compare::{
     Evidence, Part, Paths, SampledDifference, SampledFigure, SampledRow, SampledSide, Subject,
@@ -14,24 +14,25 @@ use crate::ascii::excerpt;
 use crate::document::{Block, TEXT, lead, note, sections, sentence};
 use crate::words::{self, decimal};
 
-/// Rows of each ranking of the page.
+/// Most rows of each ranking on a page.
 const MAX_ROWS: usize = 30;
 
-/// The comparison of sampled profiles as plain text, with `top` rows in each ranking. `part` is the part of the phases
-/// that they cover, if warm-up limits it.
+/// Returns the comparison of sampled profiles as plain text, with `top` rows in each ranking.
 pub fn sampled(difference: &SampledDifference, top: usize) -> String {
     let title = vec![sentence(format!("{}:", title(difference)))];
     let all = [title].into_iter().chain(blocks(difference, top, None));
     sections(&all.collect::<Vec<_>>(), &TEXT)
 }
 
-/// The comparison of sampled profiles as a page, with a flame graph of `paths`, which must be of the same phases.
+/// Returns the comparison of sampled profiles as a page, with a flame graph of `paths`, which must be of
+/// the same phases.
 pub fn sampled_html(difference: &SampledDifference, paths: &Paths) -> String {
     let blocks = blocks(difference, MAX_ROWS, Some(paths)).concat();
     page(&difference.workload, &title(difference), &blocks)
 }
 
-/// What is said below the title, with `rows` in each ranking; with `paths` the graphs of a page besides.
+/// Returns the blocks below the title, in sections, with at most `rows` rows in each ranking. With `paths`
+/// they include the flame graphs of a page.
 pub fn blocks(
     difference: &SampledDifference,
     rows: usize,
@@ -45,7 +46,7 @@ pub fn blocks(
     [found, vec![totals]].into_iter().chain(drawn).chain(rankings).chain([notes]).collect()
 }
 
-/// The variants that are compared.
+/// Writes the title: the variants that are compared, with their numbers of boots.
 pub fn title(difference: &SampledDifference) -> String {
     let side =
         |side: &SampledSide| format!("{} ({})", excerpt(&side.name), count(side.boots, "boot"));
@@ -58,7 +59,7 @@ pub fn title(difference: &SampledDifference) -> String {
     )
 }
 
-/// What happened, in sentences: all samples, and the functions whose share changed most.
+/// Returns sentences on the change of all samples, and on the functions whose share changed most.
 fn headlines(difference: &SampledDifference) -> Vec<String> {
     let all = &difference.totals[0].samples;
     let change = match (relative(all), interval(all)) {
@@ -95,7 +96,7 @@ fn headlines(difference: &SampledDifference) -> Vec<String> {
     lines.into_iter().filter(|line| !line.is_empty()).collect()
 }
 
-/// The totals, the ranking by share, and the ranking by samples per iteration.
+/// Lays out three tables: the totals, the ranking by share, and the ranking by samples per iteration.
 fn tables(difference: &SampledDifference, top: usize) -> [Block; 3] {
     let names = ["all", "  kernel", "  user"];
     let totals = difference.totals.iter().zip(names);
@@ -127,7 +128,7 @@ fn tables(difference: &SampledDifference, top: usize) -> [Block; 3] {
     ]
 }
 
-/// The cells of a line. `print` prints both sides and the change.
+/// Returns the cells of a row. `print` formats both sides and the change; `of` is the subject.
 fn cells(it: &SampledFigure, print: fn(&SampledFigure) -> [String; 3], of: String) -> Vec<String> {
     let rate = it.evidence.filter(Evidence::moved);
     let rate = rate.map_or_else(|| "-".to_owned(), |it| format!("{:.3}", it.p));
@@ -150,16 +151,16 @@ fn percent(share: f64) -> String {
     format!("{} %", decimal(Some(100.0 * share), 2))
 }
 
-/// The change in percent of the baseline.
+/// Formats the change in percent of the baseline; `None` if the baseline is 0.
 fn relative(it: &SampledFigure) -> Option<String> {
     let percent = 100.0 * it.change() / it.base;
     percent.is_finite().then(|| format!("{}%", signed(percent, 1)))
 }
 
-/// The interval of this change.
+/// Formats the interval of the change, in percent of the baseline.
 fn interval(it: &SampledFigure) -> Option<String> {
     let Evidence { low, high, .. } = it.evidence?;
-    // An interval of differences can reach below nothing.
+    // The lower end of an interval of differences can be a negative ratio.
     let [low, high] = [low, high].map(|ratio| 100.0 * (ratio.max(0.0) - 1.0));
     (low.is_finite() && high.is_finite())
         .then(|| format!("{}% to {}%", signed(low, 1), signed(high, 1)))
@@ -169,7 +170,7 @@ fn name(row: &SampledRow) -> String {
     row.subject.as_ref().map_or(String::new(), |subject| excerpt(&subject.to_string()))
 }
 
-/// What was sampled, what is missing, and the words of the tables.
+/// Returns sentences on what was sampled and what is missing, and on the terms of the tables.
 fn notes(difference: &SampledDifference) -> Vec<String> {
     let side = |SampledSide { name, samples, lost, seconds, events, .. }: &SampledSide| {
         let lost = match *lost {
@@ -208,10 +209,10 @@ fn notes(difference: &SampledDifference) -> Vec<String> {
     ]
 }
 
-/// The flame graphs of the sampled call paths.
+/// Draws the flame graphs of the sampled call paths.
 fn graphs(difference: &SampledDifference, paths: &Paths) -> Block {
     let all = &difference.totals[0].samples;
-    // A change that is half as wide as the interval of the total can be luck.
+    // A change of half the width of the total's interval can be luck.
     let least = all.evidence.map_or(0.0, |it| all.base * (it.high - it.low) / 2.0);
     let differing =
         difference.rows.iter().filter(|row| row.share.differs(difference.rate) == Some(true));
@@ -267,7 +268,8 @@ struct FigureDocument {
     evidence: Option<Evidence>,
 }
 
-/// The comparison of sampled profiles as one JSON object, with all functions. No comparison causes an error.
+/// Returns the comparison of sampled profiles as one JSON object, with all functions. No comparison causes
+/// an error.
 pub fn sampled_json(difference: &SampledDifference) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&difference_document(difference))
 }

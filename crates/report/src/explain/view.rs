@@ -15,7 +15,8 @@ use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
 use crate::words::{decimal, listed};
 
-/// A table with a title: figures by `heads`, what they are of, and below it what was left out, or a sum.
+/// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
+/// figures. `foot` is printed below, such as the number of rows left out, or a sum.
 pub fn ranking(
     title: &str,
     heads: &[&'static str],
@@ -27,13 +28,13 @@ pub fn ranking(
         true => Column::subject(head),
         false => Column::figures(head),
     });
-    // Without rows the names of columns are of no use.
+    // A table without rows needs no names of columns.
     let rows = (!rows.is_empty()).then(|| table(columns.collect::<Vec<_>>(), rows));
     let below = rows.into_iter().chain(foot.into_iter().map(note));
     part(format!("{title}:"), below.collect::<Vec<_>>())
 }
 
-/// The variants that are compared.
+/// Writes the title: the variants that are compared, with their numbers of seeds.
 pub fn title(explanation: &Explanation) -> String {
     let side = |side: &Side| {
         let seeds = match side.complete {
@@ -51,7 +52,8 @@ pub fn title(explanation: &Explanation) -> String {
     )
 }
 
-/// Which phases the rankings of the measured phases leave out.
+/// Returns a note on the phases that the rankings leave out because they only prepare. `None` if no phase
+/// does, or if the rankings are those of `phase`.
 pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
     let names: Vec<_> = explanation.preparation.iter().map(|phase| phase_name(phase)).collect();
     let measured = explanation.measured.as_ref().filter(|_| phase.is_none());
@@ -63,7 +65,7 @@ pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String
     })
 }
 
-/// Why there is nothing to explain.
+/// Returns why there is nothing to explain.
 pub fn nothing(explanation: &Explanation) -> String {
     let sides = [&explanation.base, &explanation.new].into_iter().filter(|side| side.seeds == 0);
     let names: Vec<_> = sides.map(|side| excerpt(&side.name)).collect();
@@ -74,7 +76,7 @@ pub fn nothing(explanation: &Explanation) -> String {
     )
 }
 
-/// Why there is nothing to say of a phase.
+/// Returns that the workload has no such phase, and lists its phases.
 pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
     let phases = explanation.phases.iter().filter_map(|section| section.phase.as_deref());
     let phases: Vec<_> = phases.map(phase_name).collect();
@@ -86,7 +88,7 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
     )
 }
 
-/// Notes on luck, and on the words of the tables.
+/// Returns notes on luck, and on the terms of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
         format!(
@@ -137,14 +139,14 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 
-/// How many of the figures that are beyond luck are expected to be luck, at most. `None` where luck is
-/// unknown.
+/// Returns how many of `beyond` figures beyond luck are expected to be luck, at most. `None` if luck is not
+/// known.
 pub fn by_luck(explanation: &Explanation, beyond: usize) -> Option<f64> {
     explanation.knows_luck().then_some(RATE * beyond as f64)
 }
 
-/// Cautions about a section: how many rows were compared with luck, how many are beyond it, how many of
-/// these may be luck; and errors of its profile.
+/// Returns cautions about a section: how many rows were compared with luck, how many are beyond it, and how
+/// many of these may be luck; and errors in the profile.
 pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let Compared { per_entry, contributions, counters } = section.compared;
     let [cost, change, counter] = beyond(section);
@@ -171,12 +173,12 @@ pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     error(section, &explanation.cost.unit).into_iter().chain(compared).collect()
 }
 
-/// Whether the cost has a figure per entry. Entries have none.
+/// Returns whether the cost can be divided by entries. Entries themselves cannot.
 pub fn is_per_entry(explanation: &Explanation) -> bool {
     explanation.cost.name != ENTRIES
 }
 
-/// How many functions per entry, contributions and counters are beyond luck.
+/// Counts the figures beyond luck: costs per entry, contributions and counters.
 pub fn beyond(section: &Section) -> [usize; 3] {
     let is_beyond = |it: &&Difference| it.beyond_luck() == Some(true);
     let costs = section.contributions.iter().filter_map(|it| it.calls.as_ref()?.per_entry.as_ref());
@@ -189,7 +191,8 @@ pub fn beyond(section: &Section) -> [usize; 3] {
     ]
 }
 
-/// Errors in the profiles of a section.
+/// Returns the error in the profiles of a section: functions that do not add up to the kernel's total.
+/// `None` if they do.
 fn error(section: &Section, unit: &str) -> Option<String> {
     let number = section.in_no_function;
     let size = grouped(&number.unsigned_abs().to_string());
@@ -201,7 +204,8 @@ fn error(section: &Section, unit: &str) -> Option<String> {
     Some(format!("ERROR{}: the profile of a seed is wrong: {what}.", within(section)))
 }
 
-/// The totals: of the measured phases together by who executed, then of at most `limit` phases.
+/// Lays out the totals: those of the measured phases, by who executed, then those of at most `limit`
+/// phases.
 pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     let row = |name: String, it: &Difference| {
         let change = signed(it.change(), 0);
@@ -230,7 +234,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     ranking("Totals", &heads, rows, more.into_iter().collect())
 }
 
-/// The first `limit` functions by instructions per entry.
+/// Lays out the first `limit` functions of the ranking by cost per entry.
 pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
     let unit = explanation.denominator.max(1);
@@ -256,7 +260,7 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
     ranking(&title, &heads, rows, foot)
 }
 
-/// A function's cells in the ranking by instructions per entry.
+/// Returns the cells of a function in the ranking per entry.
 fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
     let calls = it.calls.as_ref()?;
     let cost = calls.per_entry?;
@@ -272,11 +276,12 @@ fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
     ])
 }
 
-/// The first `limit` contributions, and a check that all of them add up to the total.
+/// Lays out the first `limit` contributions, and a check that all contributions add up to the change of the
+/// total.
 pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let unit = explanation.denominator.max(1);
     let mut sum = 0;
-    // Figures are rounded such that the printed column adds up.
+    // Figures are rounded so that the printed column adds up.
     let mut rounded = |change: i128| {
         let before = whole(sum, unit);
         sum += change;
@@ -296,7 +301,7 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
     ranking(&title, &heads, rows, foot)
 }
 
-/// Number of contributions that are not 0; they come first.
+/// Returns the number of contributions that are not 0. They come first.
 pub fn changed(section: &Section) -> usize {
     section.contributions.partition_point(|it| it.change != 0)
 }
@@ -314,7 +319,7 @@ fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
     vec![format!("{change:+}"), by_cost, by_number, floor, luck, format!("{of}{}", remark(it))]
 }
 
-/// The sum of the contributions, and whether it is the change of the total, both exact.
+/// Writes the sum of the contributions, and whether it equals the change of the total. Both are exact.
 fn proof(section: &Section, sum: i128, unit: i128) -> String {
     let exactly = |numerator: i128| match unit {
         1 => format!("{numerator:+}"),
@@ -332,7 +337,7 @@ fn proof(section: &Section, sum: i128, unit: i128) -> String {
     format!("{:+} by all {}: {check}", whole(sum, unit), section.contributions.len())
 }
 
-/// The first `limit` counters.
+/// Lays out the first `limit` counters.
 pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> Block {
     let rows = section.counters.iter().take(limit).map(|it| {
         let growth = &it.growth;
@@ -361,12 +366,12 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> B
     ranking(&title, &["base", "new", "change", "floor", "luck", "counter"], rows, foot)
 }
 
-/// A number of instructions, without decimals.
+/// Formats a figure without decimals.
 pub fn figure(value: f64) -> String {
     decimal(Some(value), 0)
 }
 
-/// A figure with its sign, even if it rounds to 0.
+/// Formats a figure with its sign, even if it rounds to 0.
 pub fn signed(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { '-' } else { '+' };
     format!("{sign}{}", decimal(Some(value.abs()), decimals))
@@ -389,7 +394,7 @@ fn luck(it: &Difference) -> &'static str {
     }
 }
 
-/// A numerator as the nearest whole number of units, halves to even as [`decimal`] rounds them.
+/// Rounds a number of `1 / unit` to whole numbers; halves are rounded to even, as [`decimal`] does.
 fn whole(numerator: i128, unit: i128) -> i128 {
     let (below, rest) = (numerator.div_euclid(unit), numerator.rem_euclid(unit));
     match (2 * rest).cmp(&unit) {

@@ -1,5 +1,5 @@
-//! The change as a waterfall: the baseline's instructions, what the largest contributions add or take,
-//! and the other variant's instructions.
+//! The change as a waterfall: a bar for the baseline's cost, a bar for what each of the largest
+//! contributions adds or takes away, and a bar for the other variant's cost.
 
 use compare::{Calls, Contribution, Explanation, Only, Section};
 use maud::{Markup, html};
@@ -10,34 +10,36 @@ use crate::document::figure;
 use crate::page::svg::{Scale, bottom_axis, px};
 use crate::words;
 
-/// Most contributions with a bar of their own.
+/// Most contributions that have a bar of their own.
 const MOST: usize = 12;
-/// Contributions below this share of the largest have no bar.
+/// Contributions smaller than this share of the largest one have no bar of their own.
 const LEAST: f64 = 0.005;
-/// Size of the drawing: its width, where bars begin and end, and the height of a row.
+/// Width of the drawing.
 const WIDTH: f64 = 760.0;
+/// Left and right end of the bars.
 const BARS: [f64; 2] = [250.0, 650.0];
+/// Height of a row.
 const ROW: f64 = 19.0;
-/// Longer names are cut.
+/// Most characters of a name; longer names are cut.
 const LETTERS: usize = 33;
 /// The axis does not begin at 0 if every sum is at least this share of the largest one.
 const CUT: f64 = 0.6;
 
-/// The class of the bars of both sides.
+/// The class of the bars for the costs of the two sides.
 const TOTAL: &str = "total";
 
 /// A row of the drawing.
 struct Bar {
     name: String,
-    /// Its two ends, in instructions. A total begins at 0.
+    /// Its two ends, as costs. The bar of a total begins at 0.
     ends: [f64; 2],
     class: String,
     figure: String,
-    /// The text shown when it is pointed at.
+    /// The text that is shown when the pointer is on the bar.
     title: String,
 }
 
-/// The drawing of a section; none where nothing was executed.
+/// Draws the waterfall of a section; `None` if neither side executed anything.
 pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup> {
     let bars = bars(explanation, section);
     let sums = || bars.iter().map(|bar| bar.ends[1]);
@@ -61,7 +63,7 @@ pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup>
     })
 }
 
-/// The bars, from the baseline's total to that of the other variant.
+/// Returns the bars, from the baseline's total to the other variant's.
 fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
     let unit = &explanation.cost.unit;
     let total = |name: &str, value: f64| Bar {
@@ -108,7 +110,8 @@ fn sign(change: f64) -> &'static str {
     if change < 0.0 { "fewer" } else { "more" }
 }
 
-/// Hollow bars are executed by one side only; pale bars may be luck.
+/// Returns the class of a contribution's bar. It is hollow if only one side executes the function, and pale
+/// if the change may be luck.
 fn class(it: &Contribution) -> String {
     let hollow = if only(it).is_some() { " hollow" } else { "" };
     let pale = if it.instructions.beyond_luck() == Some(false) { " pale" } else { "" };
@@ -129,7 +132,7 @@ fn only(it: &Contribution) -> Option<Only> {
 
 fn row(bar: &Bar, top: f64, scale: &Scale) -> Markup {
     let [from, to] = bar.ends.map(|end| scale.at(end).max(BARS[0]));
-    // Where the bar above ends: a total is the sum of all above it.
+    // The link starts where the bar above ends. For the last total that is the total itself.
     let before = if bar.class == TOTAL { to } else { from };
     let middle = top + 0.5 * ROW;
     html! {
@@ -146,7 +149,7 @@ fn row(bar: &Bar, top: f64, scale: &Scale) -> Markup {
     }
 }
 
-/// A name, cut to the available room.
+/// Cuts a name to the available room.
 fn cut(name: &str) -> String {
     match name.char_indices().nth(LETTERS) {
         Some((end, _)) => format!("{}..", &name[..end - 2]),

@@ -6,8 +6,8 @@ use model::count;
 use super::{Foreign, ForeignTable, column, label};
 use crate::ascii::excerpt;
 
-/// A line for each table with percentages, below it the percentages that do not follow from the values, and
-/// a summary.
+/// Returns a line for each table with percentages, below it the percentages that do not follow from the
+/// values, and a summary.
 pub fn check(found: &Foreign) -> String {
     let checked = || found.tables.iter().filter_map(|table| Some((table, table.check.as_ref()?)));
     let mut text = String::new();
@@ -41,7 +41,7 @@ fn summary(check: &Check) -> String {
     summary
 }
 
-/// What is printed, and what follows from the values.
+/// Writes a printed percentage, and the one that follows from the values.
 pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
     let Finding { line, printed, follows: (low, high), .. } = finding;
     let follows = match (low.is_finite(), high.is_finite()) {

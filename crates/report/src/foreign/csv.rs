@@ -1,4 +1,4 @@
-//! The tables as CSV: one line per value, names of columns in the first line.
+//! The tables as CSV: a line for each value, with the names of the columns in the first line.
 
 use csv::{Error, Writer};
 use import::Figure;
@@ -9,8 +9,8 @@ use super::{Foreign, ForeignTable};
 const HEAD: &str = "file,first_line,last_line,author,title,kind,baseline,line,statistic,label,\
     better,column,value,gain,marked,section,spread";
 
-/// Every value of every table with its gain; missing ones are blank. Times are in seconds. Tables cause no
-/// error.
+/// Returns every value of every table with its gain. What is missing is blank. Times are in seconds. No
+/// table causes an error.
 pub fn csv(found: &Foreign) -> Result<String, Error> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(HEAD.split(','))?;

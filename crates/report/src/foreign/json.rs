@@ -1,5 +1,5 @@
-//! The tables as JSON. The format is stable: keys may be added without a new version. It has a table by columns, while
-//! an imported table has cells with all that was read of each; so the two are types of their own.
+//! The tables as JSON. The format is stable: keys may be added without a new version. JSON has a list for
+//! each kind of value in a row, while an imported table has cells, so it has types of its own.
 
 use import::{Cell, Check, Clue, Row, Signs};
 use model::Better;
@@ -34,10 +34,10 @@ struct TableDocument<'a> {
     title: Option<&'a str>,
     kind: &'a str,
     baseline: Option<&'a str>,
-    /// The heading over the labels.
+    /// The heading above the labels.
     heading: Option<&'a str>,
     columns: &'a [String],
-    /// Whether `gains` are gains, or changes: positive if more.
+    /// `gain` or `change`, which is positive if there is more; null without percentages.
     percentages: Option<&'static str>,
     note: Option<&'static str>,
     rows: Vec<RowDocument<'a>>,
@@ -48,7 +48,7 @@ struct TableDocument<'a> {
 #[derive(Serialize)]
 struct RowDocument<'a> {
     line: usize,
-    /// The heading of its part of the table.
+    /// The heading of the row's part of the table.
     section: Option<&'a str>,
     statistic: Option<&'a str>,
     label: &'a str,
@@ -56,7 +56,7 @@ struct RowDocument<'a> {
     values: Vec<Option<f64>>,
     gains: Vec<Option<f64>>,
     marked: Vec<bool>,
-    /// The printed spread of the values.
+    /// The spread of each value, as printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     spreads: Option<Vec<Option<&'a str>>>,
 }
@@ -79,7 +79,8 @@ struct FindingDocument<'a> {
     clue: Option<&'static str>,
 }
 
-/// Everything as one JSON object, figures in full precision, `null` for missing ones. Tables cause no error.
+/// Returns everything as one JSON object: figures in full precision, `null` for what is missing. No table
+/// causes an error.
 pub fn json(found: &Foreign) -> Result<String, serde_json::Error> {
     let unread = found.unread.iter().map(|it| UnreadDocument {
         file: &it.file,

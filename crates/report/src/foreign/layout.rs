@@ -1,5 +1,5 @@
-//! Imported tables in the layout of the kernel's lists: values as printed, gains in parentheses, or between
-//! stars where they were printed so.
+//! Imported tables in the layout of the kernel's lists. Values are as printed. Gains are in parentheses, or
+//! between stars if they were printed so.
 
 use import::{Cell, Figure, Signs, Table};
 use maud::html;
@@ -10,17 +10,17 @@ use crate::document::frame::{Policy, frame};
 use crate::document::{self, Block, Figures, Grid, TEXT, part, sections, sentence};
 use crate::header::Name;
 
-/// Least width of a value with the space before it.
+/// Least width of a value and the spaces before it.
 const MIN_WIDTH: usize = 11;
-/// Width of a percentage's number, unless a longer one needs more.
+/// Width of the number of a percentage; a longer number widens the column.
 const MIN_PERCENT_WIDTH: usize = 7;
 
-/// All tables, and what could not be read.
+/// Returns all tables, and what could not be read, as text.
 pub fn text(found: &Foreign) -> String {
     sections(&blocks(found), &TEXT)
 }
 
-/// The same as one self-contained page. Every text from a file is escaped; nothing is loaded.
+/// Returns the same as one self-contained page. Every text from a file is escaped; nothing is loaded.
 pub fn html(found: &Foreign) -> String {
     const STYLE: &str = include_str!("page.css");
     let body = html! {
@@ -45,7 +45,7 @@ fn blocks(found: &Foreign) -> Vec<Vec<Block>> {
     all
 }
 
-/// A table with its note, and what its percentages do not follow from.
+/// Lays out a table with its note, and the percentages that do not follow from the values.
 fn whole(found: &ForeignTable) -> Vec<Block> {
     let findings = found.check.iter().flat_map(|check| &check.findings);
     let findings = findings.map(|it| sentence(check::finding(found, it)));
@@ -92,8 +92,8 @@ fn column(table: &Table, number: usize) -> Figures {
     }
 }
 
-/// A name for a column of `room` letters. One that begins with a version is cut after it, others only if
-/// they are too long.
+/// Breaks a column's name into two lines for a column of `room` characters. A name that begins with a
+/// version is broken after it, other names only if they are too long.
 fn name(name: &str, room: usize) -> Name {
     let version = name.starts_with(|first: char| first.is_ascii_digit());
     match version || name.len() > room {
@@ -102,7 +102,7 @@ fn name(name: &str, room: usize) -> Name {
     }
 }
 
-/// The number of a percentage; in a table of changes with an explicit sign.
+/// Formats the number of a percentage. In a table of changes it has an explicit sign.
 fn number_of(percent: &Figure, plus: bool) -> String {
     let text = escape(percent.text.trim_start_matches('+'));
     if plus && percent.value >= 0.0 && !text.starts_with('-') { format!("+{text}") } else { text }

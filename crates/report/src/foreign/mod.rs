@@ -1,4 +1,4 @@
-//! Prints imported tables: as text in the usual layout of the kernel's lists, JSON, CSV and HTML.
+//! Prints imported tables as text in the layout of the kernel's lists, and as JSON, CSV and HTML.
 
 mod check;
 mod csv;
@@ -14,16 +14,16 @@ pub use csv::csv as foreign_csv;
 pub use json::json as foreign_json;
 pub use layout::{html as foreign_html, text as foreign};
 
-/// What was found in files.
+/// The tables that were found in files, and what could not be read.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
-    /// The tables, in the order of the text.
+    /// The tables, in the order in which they were found.
     pub tables: Vec<ForeignTable>,
     /// Lines that look like a table and could not be read.
     pub unread: Vec<ForeignUnread>,
 }
 
-/// A table with its source.
+/// A table, with the file that has it.
 #[derive(Clone, Debug)]
 pub struct ForeignTable {
     /// The file; `-` for standard input.
@@ -32,7 +32,7 @@ pub struct ForeignTable {
     pub table: Table,
     /// The result of checking its percentages, if requested.
     pub check: Option<Check>,
-    /// A note on it.
+    /// A note on the table, printed below it.
     pub note: Option<&'static str>,
 }
 
@@ -41,12 +41,12 @@ pub struct ForeignTable {
 pub struct ForeignUnread {
     /// The file; `-` for standard input.
     pub file: String,
-    /// The lines, and why.
+    /// The line numbers, and why the lines could not be read.
     pub unread: Unread,
 }
 
 impl ForeignTable {
-    /// Its place, author and kind, on one line.
+    /// Returns a line with the table's file and lines, its author, its title and its kind.
     fn heading(&self) -> String {
         let table = &self.table;
         let mut heading = format!("{}, {}", excerpt(&self.file), lines(table.lines));
@@ -74,7 +74,7 @@ fn lines(lines: import::Lines) -> String {
     }
 }
 
-/// The text to the left of a row.
+/// Returns the text to the left of a row.
 fn label(row: &Row) -> String {
     match row.statistic.is_empty() {
         true => row.label.clone(),
@@ -82,7 +82,7 @@ fn label(row: &Row) -> String {
     }
 }
 
-/// The name of a column without one.
+/// Returns the name of a column; its number, such as `#2`, if it has no name.
 fn column(table: &Table, column: usize) -> String {
     match table.columns[column].is_empty() {
         true => format!("#{}", column + 1),

@@ -1,4 +1,4 @@
-//! How the boots were done, and how to repeat them.
+//! How the boots were done, and how to repeat the run.
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Mode, Pinned, Variant};
@@ -7,23 +7,25 @@ use crate::ascii::{excerpt, shell_word};
 use crate::document::{Block, part, sentence};
 use crate::note::{self, Note};
 
-/// What is needed to run an experiment again.
+/// The version and the files that are needed to run an experiment again.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
-    /// The version of the program that ran it.
+    /// The version of Faultline that ran it.
     pub version: &'a str,
-    /// Names and texts of its files: the experiment's first, then those that it names. In printable ASCII.
+    /// The names and texts of its files, in printable ASCII. The experiment's file is the first; the files
+    /// that it names follow.
     pub files: &'a [(String, String)],
 }
 
-/// Prefix of the origin of a Debian package; its version follows, up to a comma.
+/// Prefix of the origin of a Debian package. The version follows, up to a comma.
 const DEBIAN: &str = "Debian ";
-/// Longer files are left out of a mail: locks of user space have some hundred lines.
+/// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
 const MOST_LINES: usize = 120;
 /// The letters by which a mail names the variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// The order in which the variants booted; `None` where it is unknown.
+/// Lists the order in which the variants booted. `None` for an import, with fewer than two variants, or
+/// with more variants than letters.
 pub fn boots(results: &Results<'_>) -> Option<Block> {
     let Results { experiment, variants, .. } = results;
     if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
@@ -59,7 +61,7 @@ pub fn boots(results: &Results<'_>) -> Option<Block> {
     Some(note::block("Boots:", &notes))
 }
 
-/// Kernels, files and commands.
+/// Lays out the kernels, files and commands that are needed to repeat the run.
 pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
     let Results { experiment, variants, .. } = results;
     if let Some(imported) = &experiment.imported {
@@ -79,7 +81,7 @@ pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
     [vec![part("How to reproduce:", how)]].into_iter().chain(files).collect()
 }
 
-/// The digests of what ran in the guest besides its kernel.
+/// Lists the digests of what ran in the guest besides its kernel.
 pub fn guest(results: &Results<'_>) -> Vec<Block> {
     let experiment = results.experiment;
     let mut guest = Vec::new();
@@ -98,13 +100,13 @@ pub fn guest(results: &Results<'_>) -> Vec<Block> {
     guest
 }
 
-/// The commands that run it again.
+/// Lists the commands that repeat the run.
 pub fn run(results: &Results<'_>, recipe: &Recipe<'_>) -> Block {
     let commands = Block::Code(commands(results, recipe).join("\n"));
     part(format!("By faultline {}:", recipe.version), [commands])
 }
 
-/// A file that they need.
+/// Lays out a file that the commands need.
 pub fn file(name: &str, text: &str) -> Block {
     part(format!("{name}:"), [Block::Code(text.to_owned())])
 }
@@ -113,7 +115,7 @@ fn digest(digest: &str) -> Block {
     sentence(format!("sha256 {digest}"))
 }
 
-/// The commands that run an experiment again: first those that get the kernels, then the one that runs it.
+/// Returns the commands that repeat the run: those that get the kernels, then those that run and compare.
 fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let Results { experiment, variants, .. } = results;
     let mut commands: Vec<String> = Vec::new();
@@ -130,8 +132,8 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     commands
 }
 
-/// The command that pins the packages of user space where boots were kept; `None` if the experiment pins
-/// them itself, or had none.
+/// Returns the command that pins the packages of user space, on the host that has the boots. `None` if the
+/// experiment pins them itself, or has none.
 fn lock_command(results: &Results<'_>) -> Option<String> {
     let experiment = results.experiment;
     if experiment.userspace_digest.is_empty() || experiment.userspace.is_some() {
@@ -142,14 +144,14 @@ fn lock_command(results: &Results<'_>) -> Option<String> {
     Some(format!("faultline userspace lock --boot {} -o userspace.lock", boot.id))
 }
 
-/// The facts of a variant's boots: of the first complete one, or else of the first.
+/// Returns the facts of a variant's first complete boot, or else of its first boot. `None` without boots.
 pub fn facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     let boots = || column.boots.iter().map(|kept| kept.boot);
     let any = boots().find(|boot| boot.outcome.counts()).or_else(|| boots().next());
     any.map(|boot| &boot.facts)
 }
 
-/// The name of a variant's kernel, and its digest if known.
+/// Returns the name of a variant's kernel and its digest, which is empty if it is not known.
 pub fn kernel_and_digest<'a>(
     variant: &'a Variant,
     facts: Option<&'a BootFacts>,
@@ -159,7 +161,7 @@ pub fn kernel_and_digest<'a>(
     (name, known.or(digest.as_deref()).unwrap_or_default())
 }
 
-/// Where a variant's kernel came from.
+/// Lays out the origin and the digest of a variant's kernel.
 fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
     let (kernel, known) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
@@ -168,7 +170,8 @@ fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
     part(format!("{}: {}", variant.name, excerpt(origin)), below)
 }
 
-/// The command that gets a variant's kernel.
+/// Returns the command that gets a variant's kernel. If it is no package of Debian, the command has
+/// placeholders.
 fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
     let (kernel, _) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);

@@ -1,4 +1,4 @@
-//! The subject: what was found, in one line.
+//! The subject of a mail: what a comparison found, in one line.
 
 use compare::{Comparison, Row, RowVerdict, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
@@ -9,12 +9,12 @@ use crate::document::{MAIL, Medium};
 use crate::exact;
 use crate::words::{decimal, times};
 
-/// Most letters of a name in a subject.
+/// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
-/// The most characters of a line of a mail's header (RFC 5322, section 2.1.1).
+/// Most characters of a line in a mail's header (RFC 5322, section 2.1.1).
 const WIDTH: usize = 78;
 
-/// A verdict with its row and column.
+/// A row with its verdict on a column.
 struct JudgedRow<'a> {
     column: usize,
     table: &'a Table,
@@ -22,14 +22,14 @@ struct JudgedRow<'a> {
     verdict: Verdict,
 }
 
-/// The header, folded as RFC 5322 allows where it is long.
+/// Returns the header with the subject. A long header is folded as RFC 5322 allows.
 pub fn header(words: &str) -> String {
-    // Text that looks like an encoded word would be decoded (RFC 2047).
+    // Text that looks like an encoded word would be decoded (RFC 2047), so it is escaped.
     let words = escape(words).replace("=?", "=\\u{3f}");
     Medium { width: WIDTH, ..MAIL }.wrapped("Subject: ", " ", &words)
 }
 
-/// What a comparison found, in a few words.
+/// Returns what a comparison found, in a few words.
 pub fn words(comparison: &Comparison) -> String {
     if !comparison.points.is_empty() {
         return of_sweep(comparison);
@@ -71,7 +71,7 @@ pub fn words(comparison: &Comparison) -> String {
         false => format!(", {}", others.join(", ")),
     };
     let metric = clipped(&change.row.metric, MAX_NAME);
-    // Where there are several workloads, the one it belongs to.
+    // With several workloads, the metric is preceded by its workload.
     let metric = match workloads.as_slice() {
         [own, _, ..] => format!("{} {metric}", clipped(own, MAX_NAME)),
         _ => metric,
@@ -79,18 +79,19 @@ pub fn words(comparison: &Comparison) -> String {
     format!("{tag} {names}: {metric} {}{others}", gain(change, comparison.mode))
 }
 
-/// The finding that represents all of its kind: the largest of the workload's first metric.
+/// Returns the finding that the subject names: the one with the largest gain on the first metric of the
+/// workload that has any. `None` if nothing was found.
 fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b JudgedRow<'a>>) -> Option<&'b JudgedRow<'a>> {
     let rank = |it: &JudgedRow<'_>| {
         let mut units = it.table.units.iter();
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
-    // Compared as printed: among equal ones the first.
+    // Sizes are compared as printed. Among equal sizes the first finding is taken.
     let size = |it: &JudgedRow<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
-/// A gain with its credibility; for instructions, the change of their number.
+/// Formats a gain with its interval. In exact mode, formats the change of instructions with the luck floor.
 fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>, mode: Mode) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
     if mode == Mode::Exact {
@@ -100,7 +101,7 @@ fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>, mode: Mode) -> String {
     }
     let better = row.better.unwrap_or(Better::Lower);
     let evidence = row.evidence(*column);
-    // Where there is evidence, the gain is over boots, as its interval is.
+    // With evidence, the gain is one of means over boots, as its interval is.
     let gain = match evidence.and_then(|it| it.gain(better)).or(row.gain(*column)) {
         Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
         Some(gain) => format!("{} %", one(gain)),
@@ -115,7 +116,7 @@ fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>, mode: Mode) -> String {
     }
 }
 
-/// The subject of a sweep: how often each verdict was given, and where one changes first.
+/// Returns the subject of a sweep: how often each verdict was given, and where a verdict first changes.
 fn of_sweep(comparison: &Comparison) -> String {
     let all = verdicts_by_point(&comparison.points);
     let verdicts = || all.iter().flat_map(|along| &along.points).filter_map(|place| place.found);
@@ -137,7 +138,7 @@ fn of_sweep(comparison: &Comparison) -> String {
     format!("[SWEEP] {names} at {}: {said}{turn}", count(points.len(), "point"))
 }
 
-/// The subject where no change was seen.
+/// Returns the subject if nothing changed.
 fn unchanged(comparison: &Comparison, found: &[JudgedRow<'_>], open: usize) -> String {
     let column = (comparison.variants.len() == 2).then_some(1);
     let names = names(comparison, column, &said(&workloads(comparison, None)));
@@ -155,7 +156,7 @@ fn unchanged(comparison: &Comparison, found: &[JudgedRow<'_>], open: usize) -> S
     format!("{names}: {seen}")
 }
 
-/// The workloads of the tables, beginning with `first`.
+/// Returns the workloads of the tables, `first` before the others.
 fn workloads<'a>(comparison: &'a Comparison, first: Option<&'a str>) -> Vec<&'a str> {
     let mut workloads: Vec<&str> = first.into_iter().collect();
     for table in &comparison.tables {
@@ -166,7 +167,7 @@ fn workloads<'a>(comparison: &'a Comparison, first: Option<&'a str>) -> Vec<&'a 
     workloads
 }
 
-/// The first workloads, and the number of others: `autonuma, truncate and 2 more`.
+/// Names at most two workloads, and counts the others: `autonuma, truncate and 2 more`.
 fn said(workloads: &[&str]) -> String {
     let name = |name: &str| clipped(name, MAX_NAME);
     match workloads {
@@ -179,7 +180,8 @@ fn said(workloads: &[&str]) -> String {
     }
 }
 
-/// The subject's beginning: `autonuma: 7.3 vs 6.1`.
+/// Returns the beginning of the subject: `autonuma: 7.3 vs 6.1`. Without a column, the variants are
+/// counted.
 fn names(comparison: &Comparison, column: Option<usize>, workloads: &str) -> String {
     let name = |column: usize| {
         let variant = comparison.variants.get(column);

@@ -1,4 +1,4 @@
-//! The tables. They can be parsed again: each percentage follows from the values beside it.
+//! The tables of a mail. A program can parse them: each percentage follows from the values beside it.
 
 use compare::{Comparison, Kind, Table};
 use model::{Mode, count};
@@ -8,14 +8,14 @@ use crate::exact::luck_list;
 use crate::table::{NOTHING, below, moved, plain, vanishes};
 use crate::verdicts;
 
-/// Significant digits of a baseline below 1.
+/// Least number of significant digits of a baseline below 1.
 const DIGITS: i32 = 2;
-/// Most digits of a value.
+/// Most digits of a printed value.
 const MAX_DIGITS: i32 = 14;
-/// Larger gains, in percent, are not printed.
+/// Larger gains are not printed, in percent.
 const MAX_GAIN: f64 = 1e6;
 
-/// All tables, or that there are none, and the sentences below them.
+/// Lays out all tables with the sentences below them, or a sentence that there is no table.
 pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
     match comparison.tables.is_empty() {
         true => vec![vec![sentence(NOTHING)]],
@@ -33,16 +33,16 @@ fn one(table: &Table, comparison: &Comparison) -> Vec<Block> {
     figures.chain(verdicts::beside(table, comparison, false)).collect()
 }
 
-/// The table in a form that can be parsed again. Rows without any value are left out. A baseline with fewer
-/// than two digits has more decimals, so that the percentages follow from what is printed; one that is printed
-/// as 0 has no percentages, as in the text. Where values lie too far apart for a percentage to be meaningful,
-/// there is none.
+/// Returns the table in a form that can be parsed again. Rows without any value are left out. A baseline of
+/// few digits gets more decimals, so that the percentages follow from what is printed. A baseline that is
+/// printed as 0 has no percentages, as in the text. A row has no percentages if its values are too far
+/// apart for enough digits.
 fn readable(table: &Table) -> Table {
     let mut table = table.clone();
     table.rows.retain(|row| row.values().any(|value| value.is_some()));
     for row in &mut table.rows {
         let values = || row.values().flatten().filter(|value| *value != 0.0);
-        // Digits before the point, less 1; for fractions minus the zeros after it, less 1.
+        // Digits before the point, less 1. For a fraction: the zeros after the point plus 1, negated.
         let places = |value: f64| value.abs().log10().floor() as i32;
         let base = row.value(0).filter(|base| *base != 0.0);
         let wanted = base.map_or(0, |base| DIGITS - 1 - places(base));
@@ -60,7 +60,7 @@ fn readable(table: &Table) -> Table {
     table
 }
 
-/// The figures of a table without verdicts that differ beyond luck, in exact mode.
+/// Lists the figures that differ beyond luck in a table without verdicts. `None` in measured mode.
 fn beyond_luck(table: &Table, comparison: &Comparison, column: usize) -> Option<String> {
     if comparison.mode != Mode::Exact || table.kind == Kind::Metrics {
         return None;

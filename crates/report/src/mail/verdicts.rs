@@ -1,11 +1,11 @@
-//! The verdicts, one per line.
+//! The verdicts of a mail, one on a line.
 
 use compare::{Comparison, Table};
 
 use crate::document::{Block, sentence};
 use crate::verdicts;
 
-/// The verdicts on each variant, regressions first.
+/// Lays out the verdicts on each variant, regressions first.
 pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
     match &comparison.variants[..] {
         [] => vec![vec![sentence("There is no variant.")]],
@@ -17,7 +17,7 @@ pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
     }
 }
 
-/// The verdicts, table by table.
+/// Lays out the verdicts, table by table.
 fn tables(comparison: &Comparison) -> Vec<Vec<Block>> {
     let several = comparison.has_several_workloads();
     let of_table = |table: &Table| {

@@ -12,11 +12,11 @@ use super::common::boot;
 pub const PLANTED: &str = "do_anonymous_page";
 /// The additional instructions per entry.
 pub const MORE: u64 = 40;
-/// Functions of a kernel, those that only one of the two has included.
+/// Number of functions of a kernel, including those that the other kernel lacks.
 const FUNCTIONS: usize = 200;
 
-/// Functions below their callers: entries of a phase, instructions per entry. Those without numbers are not
-/// counted.
+/// Functions, indented below their callers, with their entries in a phase and their instructions per entry.
+/// Functions without numbers are not counted.
 const TREE: &str = "\
 asm_exc_page_fault 160000 14
  exc_page_fault 160000 41
@@ -44,17 +44,17 @@ cpu_startup_entry
  do_idle 8000 160
 ";
 
-/// Five seeds of the old kernel.
+/// Returns boots of the old kernel with five seeds.
 pub fn old() -> Vec<Boot> {
     (0..5).map(|seed| seeded(seed, false)).collect()
 }
 
-/// Five seeds of the new kernel.
+/// Returns boots of the new kernel with five other seeds.
 pub fn new() -> Vec<Boot> {
     (5..10).map(|seed| seeded(seed, true)).collect()
 }
 
-/// The same boots without paths.
+/// Removes the call paths from boots.
 pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
     for profile in boots.iter_mut().flat_map(|boot| &mut boot.profiles) {
         let mut costs = CostTable::new(profile.costs.costs().to_vec());
@@ -66,7 +66,7 @@ pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
     boots
 }
 
-/// A function as one kernel has it.
+/// A function in one of the kernels.
 struct KernelFunction {
     path: Vec<String>,
     entries: u64,
@@ -87,7 +87,7 @@ fn seeded(seed: u32, new: bool) -> Boot {
     boot
 }
 
-/// The functions of a kernel: those of the tree, and helpers that they call.
+/// Returns the functions of a kernel: those of the tree, and helpers that they call.
 fn functions(new: bool) -> Vec<KernelFunction> {
     let mut functions = Vec::new();
     let mut path = Vec::new();
@@ -112,8 +112,8 @@ fn functions(new: bool) -> Vec<KernelFunction> {
     functions
 }
 
-/// A helper's name: some that the compilers split differently, one that was renamed, and one on each side
-/// that the other lacks.
+/// Returns the name of a helper. One was renamed, one has another suffix of the compiler, and each side has
+/// one that the other lacks.
 fn helper(number: usize, new: bool) -> String {
     let name = match (number, new) {
         (60, false) => "lru_cache_add",
@@ -124,7 +124,6 @@ fn helper(number: usize, new: bool) -> String {
         (62, true) => "charge_memcg.constprop.0",
         _ => return format!("mm_helper_{number:03}"),
     };
-    // What replaced a function is no copy of it.
     name.to_owned()
 }
 
@@ -138,11 +137,11 @@ fn profile(
     let mut costs = CostTable::new([INSTRUCTIONS, ENTRIES].map(Cost::new));
     let mut kernel = 0;
     for (number, KernelFunction { path, entries, cost }) in functions.iter().enumerate() {
-        // Helper 61 is another function in each kernel.
+        // Helper 61 is a different function in each kernel.
         let entries =
             if path.last().is_some_and(|it| it == "mas_wr_walk") { entries * 3 } else { *entries };
         let entries = luck.about(entries * length / 10, 200).max(1);
-        // Every tenth function has branches whose number luck decides.
+        // In every tenth function luck changes the number of branches.
         let cost_luck = if number % 10 == 9 { 60 } else { 0 };
         let instructions = luck.about(entries * cost, cost_luck);
         kernel += instructions;
@@ -195,8 +194,8 @@ fn chunk(iteration: u32, phase: &str, length: u64, new: bool, luck: &mut Luck) -
     }
 }
 
-/// Numbers that look random and are always the same (Steele, Lea, Flood: "Fast splittable
-/// pseudorandom number generators", OOPSLA 2014).
+/// Pseudo-random numbers, the same in each run (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014).
 struct Luck(u64);
 
 impl Luck {
@@ -208,7 +207,7 @@ impl Luck {
         (mixed ^ (mixed >> 31)) % limit.max(1)
     }
 
-    /// `value`, or up to one `part`th of it more; the value itself if there are no parts.
+    /// Returns `value`, increased by up to `value / part`; `value` itself if `part` is 0.
     fn about(&mut self, value: u64, part: u64) -> u64 {
         match part {
             0 => value,

@@ -1,4 +1,4 @@
-//! Prints the attribution of a difference.
+//! Tests of explanations of exact mode.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -15,12 +15,12 @@ use model::{
 
 const WORKLOAD: &str = "autonuma";
 
-/// Explains boots. The longer side has all wanted seeds.
+/// Explains the instructions of two kernels. The number of seeds asked for is that of the longer side.
 fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
     explained_cost(base, new, INSTRUCTIONS)
 }
 
-/// Explains a cost.
+/// Explains a cost of two kernels.
 fn explained_cost(base: &[Boot], new: &[Boot], cost: &str) -> (Explanation, Paths) {
     let wanted = base.len().max(new.len()) as u32;
     let variants = ["6.1", "6.12"].map(variant);
@@ -32,7 +32,7 @@ fn explained_cost(base: &[Boot], new: &[Boot], cost: &str) -> (Explanation, Path
     )
 }
 
-/// The text, after the checks that every text must pass.
+/// Returns the text of an explanation, after the checks that every text must pass.
 fn text(explanation: &Explanation, phase: Option<&str>) -> String {
     let text = report::explain(explanation, &[], phase, 10);
     common::assert_plain(&text);
@@ -40,7 +40,8 @@ fn text(explanation: &Explanation, phase: Option<&str>) -> String {
     text
 }
 
-/// The numbers of signed cells at the beginnings of the lines between two others.
+/// Returns the signed numbers at the beginnings of lines, from the line that begins with `from` to the line
+/// that contains `to`.
 fn column(text: &str, from: &str, to: &str) -> Vec<i128> {
     let lines = text.lines().skip_while(|line| !line.starts_with(from));
     let lines = lines.take_while(|line| !line.contains(to));
@@ -87,7 +88,7 @@ fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
     let paths = compare::paths(&columns[0], &columns[1], &used, (None, INSTRUCTIONS));
     let page = report::explain_html(&explanation, &[], &paths, None, None);
     assert!(page.contains(said) && page.contains("in the measured phases"));
-    // One phase is measured.
+    // Only one phase is measured.
     let [measured, fill] = [None, Some("fill")].map(|phase| explanation.section(phase).unwrap());
     assert_eq!(measured.contributions, fill.contributions);
     assert_eq!(
@@ -264,7 +265,7 @@ fn the_headline_comes_first() {
     );
 }
 
-/// A thread that runs since before the phase has no entries in it.
+/// The thread runs since before the phase, so its function has no entries in the phase.
 #[test]
 fn a_kernel_threads_function_has_totals() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
@@ -330,7 +331,7 @@ fn nothing_to_explain() {
     );
 }
 
-/// A boot in which every name is hostile.
+/// Returns a boot in which every name is hostile.
 fn hostile(more: u64) -> Boot {
     let names =
         ["<script>alert(1)</script>", "\"'&]]>", "a;b 7 8", "\x1b[2J\r\n\0", "\u{202e}x", ""];
@@ -365,7 +366,7 @@ fn hostile_names_reach_no_page() {
     let (mut explanation, paths) = explained(&[hostile(0)], &[hostile(40)]);
     explanation.base.name = "<script>\"'".into();
     let page = report::explain_html(&explanation, &[], &paths, None, None);
-    // Figures have narrow spaces and a true minus; nothing else is beyond ASCII.
+    // Figures have narrow spaces and a minus sign; everything else is ASCII.
     let is_ours = |letter| matches!(letter, ' '..='~' | '\n' | '\u{202f}' | '\u{2212}');
     assert!(page.chars().all(is_ours), "{page}");
     for harm in ["<script>a", "<img", "<b>", "</svg></g>", "alert(1)<", "--></svg>"] {
@@ -380,7 +381,7 @@ fn hostile_names_reach_no_page() {
     assert!(titles.into_iter().any(|it| it.starts_with("<script>alert(1)</script>, ")));
 }
 
-/// The page. A copy stays in the build directory for viewing.
+/// Returns the page. A copy stays in the build directory for viewing.
 fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
     let (explanation, paths) = explained(&boots[0], &boots[1]);
     let page = report::explain_html(&explanation, &[], &paths, None, None);
@@ -393,7 +394,7 @@ fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
 fn the_page_has_tables_and_graphs_and_loads_nothing() {
     let page = page("explain.html", [kernels::old(), kernels::new()]);
     assert_eq!(page.matches("<svg class=\"flame\"").count(), 2);
-    // That of the whole workload, and those of its phases.
+    // There is a waterfall of the whole workload, and one of each phase.
     assert_eq!(page.matches("class=\"waterfall\"").count(), 4);
     assert_eq!(page.matches("<details>").count(), 4);
     assert!(page.contains(kernels::PLANTED));
@@ -446,7 +447,7 @@ fn without_paths_the_graph_is_flat_and_says_so() {
 
 #[test]
 fn frames_of_one_path_stay_together() {
-    // As texts, `clone3;b` comes between `clone` and `clone;a`.
+    // As strings, `clone3;b` sorts between `clone` and `clone;a`.
     let with = |paths: &[(&[&str], u64)]| {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);
         for &(path, instructions) in paths {
@@ -493,7 +494,7 @@ fn the_json_document() {
     insta::assert_snapshot!(report::explain_json(&explanation, None).unwrap());
 }
 
-/// Four seeds in which `f` misses the cache for every entry, more often in the new kernel.
+/// Each entry of `f` misses the cache, more often in the new kernel. There are four seeds.
 #[test]
 fn any_cost_is_explained_in_its_own_words() {
     let seeds = |misses: u64| {
@@ -526,7 +527,7 @@ fn any_cost_is_explained_in_its_own_words() {
     insta::assert_snapshot!(report::explain(&explanation, &headlines, None, 10));
     let page = report::explain_html(&explanation, &headlines, &paths, None, None);
     assert!(page.contains("misses by function") && page.contains("more kernel misses"), "{page}");
-    // Entries have no cost an entry.
+    // Entries have no cost per entry.
     let (entries, _) = explained_cost(&base, &new, ENTRIES);
     let all = entries.all.as_ref().unwrap();
     assert_eq!(

@@ -6,12 +6,12 @@ use model::{Boot, Place};
 
 use super::{explained, kernels, text};
 
-/// The explanation of the two kernels, in which the code of these functions differs.
+/// Returns the explanation of the two kernels, in which the code of these functions differs.
 fn marked(causes: &[&str]) -> Explanation {
     marked_in(&kernels::new(), causes)
 }
 
-/// The same with other boots of the new kernel.
+/// Returns such an explanation with other boots of the new kernel.
 fn marked_in(new: &[Boot], causes: &[&str]) -> Explanation {
     let (explanation, _) = explained(&kernels::old(), new);
     let all = explanation.all.as_ref().unwrap().contributions.iter();
@@ -46,7 +46,7 @@ fn causes_are_named_first() {
     assert!(json.contains("\"code_unknown\": null"));
 }
 
-/// The new kernel enters a function more often, and an entry costs the same.
+/// The new kernel enters one function more often, at the same cost per entry.
 #[test]
 fn causes_are_ranked_by_their_part_of_the_change() {
     let mut new = kernels::new();

@@ -1,4 +1,4 @@
-//! Prints the comparison of sampled profiles.
+//! Tests of comparisons of sampled profiles.
 
 use compare::{Judging, Part, Paths, SampledDifference};
 use model::{Boot, Millis, Place, Profile, SAMPLES, Sampled, WorkloadUse};
@@ -7,7 +7,7 @@ use report::{sampled, sampled_html, sampled_json};
 use super::common::{self, boot, columns, variant, words};
 use super::{WORKLOAD, explained, kernels};
 
-/// A boot with a phase of 10 seconds.
+/// Returns a boot with a phase of 10 seconds.
 fn sampled_boot(number: u32, planted: u64, lost: u64) -> Boot {
     let luck = [0, 3, 1, 4][number as usize];
     let path = |functions: &[&str], samples| {
