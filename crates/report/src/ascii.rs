@@ -1,13 +1,14 @@
-//! Makes text from any source fit for a terminal and a mail: printable ASCII of bounded length.
+//! Makes text from any source fit for a terminal and a mail: printable ASCII of limited length.
 
 use model::grouped;
 
-/// The width that text keeps to.
+/// The width of lines of text, in columns. Long words may exceed it.
 pub const WIDTH: usize = 100;
-/// Most letters of a foreign text that are printed.
+/// Most characters that are printed of a text from a guest or a file.
 pub const MAX_TEXT: usize = 300;
 
-/// The first `most` of several names or sentences, and how many there are besides: `3 more`.
+/// Returns the first `most` of several names or sentences. If there are more, their number is the last
+/// element: `3 more`.
 pub fn few(most: usize, named: impl IntoIterator<Item: ToString>) -> Vec<String> {
     let mut named: Vec<String> = named.into_iter().map(|it| it.to_string()).collect();
     if let Some(more @ 1..) = named.len().checked_sub(most) {
@@ -17,8 +18,8 @@ pub fn few(most: usize, named: impl IntoIterator<Item: ToString>) -> Vec<String>
     named
 }
 
-/// `text` with everything but printable ASCII escaped, so that a guest or a file cannot move the cursor, end
-/// a line or imitate other letters.
+/// Escapes everything in `text` but printable ASCII, so that a guest or a file cannot move the cursor, end
+/// a line or imitate other characters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -30,12 +31,12 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// `text` escaped, and cut where it is too long.
+/// Escapes `text`, and cuts it if it is longer than `MAX_TEXT`.
 pub fn excerpt(text: &str) -> String {
     cut(text, MAX_TEXT)
 }
 
-/// `text` escaped, and cut after `most` letters.
+/// Escapes `text`, and cuts it to `most` characters. A cut text ends with `...` in addition.
 pub fn cut(text: &str, most: usize) -> String {
     let mut cut = escape(text);
     if cut.len() > most {
@@ -45,7 +46,7 @@ pub fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// A word quoted for a shell, in printable ASCII.
+/// Quotes a word for a shell, in printable ASCII.
 pub fn shell_word(word: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:+~/@".contains(byte);
     let as_is = || word.iter().copied().map(char::from).collect::<String>();

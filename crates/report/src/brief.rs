@@ -1,5 +1,5 @@
-//! The first screen: the rows with verdicts, then the counters that moved most. The rest is in the full
-//! tables. Plain text like that of [`crate::text`].
+//! The short form of a comparison, which fits on one screen: the rows with verdicts, then the counters that
+//! moved most. The full tables have the rest. It is plain text like that of [`crate::text`].
 
 use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::{INSTRUCTIONS, Mode};
@@ -11,14 +11,14 @@ use crate::note::{self, Note};
 use crate::verdicts::{self};
 use crate::{cross_check, exact, notes, oddities, steps, sweep, table};
 
-/// Most rows that are shown of a table without verdicts, and most counters of any table.
+/// Most rows that are shown of a table without verdicts, and most counters that are shown of any table.
 const MOST: usize = 8;
-/// Notes that are left out if the variants do not differ in them.
+/// Topics of notes that are left out if all variants are the same in them.
 const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "configuration"];
-/// Notes that only matter for repeating the boots.
+/// Topics of notes that matter only for repeating the boots.
 const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
-/// The comparison in short. `full` is the command that prints all of it.
+/// Returns the comparison in short. `full` is the command that prints all of it.
 pub fn brief(comparison: &Comparison, full: &str) -> String {
     let exact = (comparison.mode == Mode::Exact).then(|| {
         let notes: Vec<Note> =
@@ -50,7 +50,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     sections(&all, &TEXT)
 }
 
-/// The verdicts with their rows alone; empty if there are none.
+/// Returns the rows with verdicts, and the verdicts; empty if there are none.
 pub fn verdicts(comparison: &Comparison) -> String {
     let is_judged =
         |table: &&Table| table.kind == Kind::Metrics && table.rows.iter().any(Row::is_judged);
@@ -59,7 +59,8 @@ pub fn verdicts(comparison: &Comparison) -> String {
     document::text(&blocks, &TEXT)
 }
 
-/// Where the changes beyond luck are: a sentence for each measured phase; empty if there are none.
+/// Returns a sentence for each measured phase on the functions in which its change is; empty if there are
+/// none.
 pub fn headlines(explained: &[Explained]) -> String {
     let several = explained.len() > 1;
     let said = explained.iter().flat_map(|it| {
@@ -70,7 +71,7 @@ pub fn headlines(explained: &[Explained]) -> String {
     document::text(&said.collect::<Vec<_>>(), &TEXT)
 }
 
-/// The means of the workloads' own figures that have no verdict.
+/// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out.
 pub fn figures(comparison: &Comparison) -> String {
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let blocks = tables.flat_map(|table| {
@@ -85,17 +86,17 @@ pub fn figures(comparison: &Comparison) -> String {
     document::text(&blocks.collect::<Vec<_>>(), &TEXT)
 }
 
-/// A table with some of its rows, and their units.
+/// Returns a table with these rows of `whole`, and with the units of these rows alone.
 pub(crate) fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
     let is_of = |name: &str, row: &Row| {
         row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    // A metric can be called as the label of another one is: the longest name is the row's.
+    // One metric's name can begin with another's: the longest name that fits is the row's.
     let own = |row: &Row| {
         let named = whole.units.iter().filter(|(name, _)| is_of(name, row));
         named.max_by_key(|(name, _)| name.len())
     };
-    // Some of mmtests' names of rows are just a number.
+    // Some rows have only a number as their name in mmtests.
     let has =
         |row: &Row, unit: &(String, String)| own(row).map_or(row.unit == unit.1, |own| own == unit);
     let units = whole.units.iter().filter(|unit| rows.iter().any(|row| has(row, unit)));
@@ -103,7 +104,8 @@ pub(crate) fn with_rows(whole: &Table, rows: Vec<Row>) -> Table {
     Table { rows, units, ..whole.clone() }
 }
 
-/// The rows of a table of metrics that have verdicts, and the evidence for these.
+/// Lays out the rows of a table of metrics that have verdicts, and their evidence. Without verdicts, lays
+/// out the first means.
 fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     let has_verdict = Row::is_judged;
     let mut rows: Vec<Row> = whole.rows.iter().filter(|row| has_verdict(row)).cloned().collect();
@@ -113,7 +115,8 @@ fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
         rows = means().take(MOST).cloned().collect();
         more = means().count() - rows.len();
     }
-    // Gains are printed in the verdicts only: those are over boots, while a table's gains are pooled.
+    // Gains are printed with the verdicts only. Those are gains over boots, while a table has gains over
+    // pooled values.
     rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);
     let more = (more > 0).then(|| sentence(format!("{more} more rows.")));
     let unmet = verdicts::unmet(whole, comparison).map(sentence);
@@ -122,7 +125,7 @@ fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     rows.into_iter().chain(below).chain(oddities::blocks(whole, comparison)).collect()
 }
 
-/// The counters that moved most among those that differ for sure; nothing where that is unknown.
+/// Lays out the counters that moved most; nothing if it is not known which counters differ.
 fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     match moved_most(whole, comparison) {
         None => Vec::new(),
@@ -134,8 +137,9 @@ fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     }
 }
 
-/// The rows of counters that moved most among those that differ for sure, and the number of further ones; or
-/// a sentence, if none differs. `None` where that is unknown.
+/// Returns the counters that moved most among those that differ beyond luck or chance, and a sentence on
+/// the number of further ones. An error is a sentence that none differs. `None` if it is not known which
+/// counters differ.
 pub fn moved_most(
     whole: &Table,
     comparison: &Comparison,
@@ -175,21 +179,23 @@ pub fn moved_most(
     Some(Ok((Table { rows, ..whole.clone() }, more)))
 }
 
-/// By what factor the two sides differ, where that is neither luck nor chance.
+/// Returns the ratio of the larger to the smaller figure of the two sides. `None` if they do not differ
+/// beyond luck or chance.
 fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     let differs = table::differs(row, column, comparison)?;
     let (base, new) = (row.value(0)?.abs(), row.value(column)?.abs());
-    // A counter of 0 and one of 1 are not infinitely far apart.
+    // One is added to both figures, because a counter of 0 and one of 1 are not infinitely far apart.
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
 }
 
-/// Whether a note reports a difference, and is not a detail.
+/// Returns whether a note belongs in the short form: it reports a difference or another finding, and is no
+/// detail.
 pub fn tells(note: &Note) -> bool {
     let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
     !is_usual && !DETAILS.contains(&note.topic)
 }
 
-/// The notes except those that report no difference, and except details.
+/// Returns the notes that [`tells`] keeps, with long texts cut.
 fn few_notes(comparison: &Comparison) -> Vec<Note> {
     let short =
         |note: Note| match notes::CHANGED.contains(&note.topic) || note.topic == notes::PARTIAL {

@@ -1,4 +1,5 @@
-//! The functions whose machine code differs between two kernels, as text and as JSON.
+//! The functions whose machine code differs between two kernels, as text and as JSON. Listings show the
+//! code of a function side by side.
 
 use code::{Change, CodeDifference, Function, Listing};
 use model::count;
@@ -9,9 +10,9 @@ use crate::document::{Column, TEXT, note, part, sections, sentence, table, text}
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
-/// Rows of changed functions, and of new ones and of those that are gone, on the first screen.
+/// Most changed, new and gone functions that are listed without `full`.
 const ROWS: [usize; 3] = [16, 5, 5];
-/// The widest cell of a listing.
+/// Width of one side of a listing, in characters.
 const CELL: usize = (WIDTH - 3) / 2;
 
 const CHANGES: [(Change, &str); 3] = [
@@ -60,8 +61,8 @@ struct LineDocument<'a> {
     same: bool,
 }
 
-/// The difference as JSON. The format is stable: keys may be added without a new version. Its types cause no
-/// error.
+/// Returns the difference as JSON. The format is stable: keys may be added without a new version. No
+/// difference causes an error.
 pub fn code_json(
     [base, new]: [&str; 2],
     difference: &CodeDifference,
@@ -71,7 +72,7 @@ pub fn code_json(
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// A change in one word.
+/// Returns the word for a change.
 pub fn word(change: Change) -> &'static str {
     match change {
         Change::Changed => "changed",
@@ -80,7 +81,7 @@ pub fn word(change: Change) -> &'static str {
     }
 }
 
-/// The listings of one function as JSON, in a stable format as well. Its types cause no error.
+/// Returns the listings of one function as JSON. The format is stable. No listing causes an error.
 pub fn listings_json([base, new]: [&str; 2], listings: &[Listing]) -> serde_json::Result<String> {
     let pieces = listings.iter().map(piece).collect();
     let document = ListingsDocument { schema: SCHEMA, base, new, pieces };
@@ -97,7 +98,8 @@ fn piece(it: &Listing) -> PieceDocument<'_> {
     PieceDocument { base, new, lines: lines.collect() }
 }
 
-/// The difference as plain text: ASCII, at most 40 lines of at most 100 columns; with `full` all functions.
+/// Returns the difference as plain text: ASCII, at most 40 lines of at most 100 columns; with `full`, all
+/// functions.
 pub fn code(names: [&str; 2], difference: &CodeDifference, full: bool) -> String {
     let [base, new] = names.map(excerpt);
     let same = difference.same.len();
@@ -134,8 +136,9 @@ fn row(it: &Function) -> Vec<String> {
     figures.iter().map(ToString::to_string).chain([name]).collect()
 }
 
-/// The listings of one function as plain text, side by side. Between the sides, `|` marks an instruction that
-/// differs, `<` one that only the baseline has, `>` one that only the other kernel has. `#` begins a source line.
+/// Returns the listings of one function as plain text, side by side. Between the sides, `|` marks an
+/// instruction that differs, `<` one that only the baseline has, `>` one that only the other kernel has. A
+/// source line begins with `#`.
 pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
     let mut text = String::new();
     for listing in listings {
@@ -166,7 +169,8 @@ pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
     text
 }
 
-/// A source line as a comment. Of a long path the end is kept.
+/// Formats a source line as a comment. A long line is cut at its beginning, so that the end of the path
+/// stays.
 fn source(text: &str) -> String {
     let longest = CELL - 5;
     let letters = text.chars().count();

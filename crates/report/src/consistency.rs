@@ -1,4 +1,5 @@
-//! Notes on counters that contradict each other, and on what columns count differently.
+//! Notes on counters that contradict each other, and on rows that two kernels compute from different
+//! counters.
 
 use compare::{Counting, Finding, Relation, Severity};
 use kernelfiles::catalogue;
@@ -9,7 +10,7 @@ use crate::note::Note;
 /// Most boots that a finding names; the others are counted.
 const MAX_BOOTS: usize = 5;
 
-/// A note on a contradiction between counters.
+/// Returns a note on a contradiction between counters, or on another finding about them.
 pub fn finding(finding: &Finding) -> Note {
     let topic = match finding.severity {
         Severity::Contradiction => "does not add up",
@@ -30,7 +31,7 @@ fn boots(boots: &[BootId]) -> String {
     }
 }
 
-/// A note on rows that a column derives from other counters than the baseline.
+/// Returns a note on rows that a column computes from other counters than the baseline.
 pub fn counting(counting: &Counting, baseline: &str) -> Note {
     let Counting { variant, rows, relation, baseline: old, counters: new } = counting;
     let (rows, old_names, new_names) = (rows.join(", "), old.join(", "), new.join(", "));
@@ -56,7 +57,7 @@ pub fn counting(counting: &Counting, baseline: &str) -> Note {
     Note::on("counted otherwise", variant, text)
 }
 
-/// Whether the first were split from the second.
+/// Returns whether the first counter of `names` was split from one of `wholes`.
 fn is_part(names: &[&str], wholes: &[&str]) -> bool {
     let part = names.first().and_then(|name| catalogue::find(name));
     part.is_some_and(|part| part.split_from.iter().any(|whole| wholes.contains(&&**whole)))

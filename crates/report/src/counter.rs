@@ -6,8 +6,8 @@ use kernelfiles::derived::{self, Derived};
 
 use crate::document::{Column, TEXT, part, table, text};
 
-/// What the catalogue says about a counter or a derived row, by our name or mmtests'; `None` for an unknown
-/// name.
+/// Returns what the catalogue says about a counter or a derived row. `name` can be ours or that of mmtests.
+/// `None` if it is not known.
 pub fn counter(name: &str) -> Option<String> {
     let known = |name: &str| match catalogue::find(name) {
         Some(counter) => Some(of_counter(counter)),
@@ -60,7 +60,7 @@ fn of_row(row: &Derived) -> String {
     )
 }
 
-/// Whether a row is computed from a counter, or from one of its forms for zones.
+/// Returns whether a row is computed from a counter, or from the counter's form for a single zone.
 fn uses(row: &Derived, counter: &Counter) -> bool {
     let found = row.formula.expr.counters().into_iter().filter_map(|name| catalogue::find(&name));
     found.into_iter().any(|used| used.name == counter.name)
@@ -84,7 +84,7 @@ fn kernels(counter: &Counter) -> String {
     }
 }
 
-/// A title, and the facts below it by topic.
+/// Lays out a title, and below it the facts, each beside its topic. Empty facts are left out.
 fn lay_out(title: &str, topics: &[(&str, String)]) -> String {
     let known = topics.iter().filter(|(_, text)| !text.is_empty());
     let rows = known.map(|(topic, text)| vec![(*topic).to_owned(), text.clone()]).collect();

@@ -11,11 +11,11 @@ use crate::document::{Block, Column, TEXT, note, part, sections, sentence, table
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
-/// Most workloads and functions on the first screen.
+/// Most workloads, and most functions, that are listed without `full`.
 const ROWS: usize = 9;
-/// Most functions named that nothing enters.
+/// Most functions that are named because no workload enters them.
 const MAX_NAMES: usize = 8;
-/// Most workloads named beside a function.
+/// Most workloads that are named beside a function.
 const MAX_WORKLOADS: usize = 3;
 
 #[derive(Serialize)]
@@ -41,8 +41,8 @@ struct EnteredDocument<'a> {
     entries: u64,
 }
 
-/// The coverage as JSON. The format is stable: keys may be added without a new version. Its types cause no
-/// error.
+/// Returns the coverage as JSON. The format is stable: keys may be added without a new version. No coverage
+/// causes an error.
 pub fn cover_json([base, new]: [&str; 2], coverage: &Coverage) -> serde_json::Result<String> {
     let workloads = &coverage.workloads;
     let functions = coverage.functions.iter().map(function).collect();
@@ -58,7 +58,7 @@ fn function(it: &FunctionCoverage) -> FunctionDocument<'_> {
     FunctionDocument { name: &it.name, change: it.change, entered: entered.collect() }
 }
 
-/// The coverage as plain text: ASCII, at most 40 lines; with `full` all functions.
+/// Returns the coverage as plain text: ASCII, at most 40 lines; with `full`, all functions.
 pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
     let [base, new] = names.map(excerpt);
     let Coverage { boots, workloads, functions } = coverage;

@@ -1,4 +1,4 @@
-//! Measured time beside counted instructions.
+//! Compares the change of measured time with that of counted instructions.
 
 use compare::{Comparison, Conclusion, CrossCheck, Gain, Sources, Verdict};
 use model::count;
@@ -7,11 +7,11 @@ use crate::document::{Block, Column, sentence, table};
 use crate::table::{marks, signed};
 use crate::words::{decimal, short};
 
-/// Which instructions are meant. Verdicts of exact mode are on the kernel's alone.
+/// The instructions of this table. Verdicts of exact mode are on those of the kernel alone.
 const ALL: &str = "instructions of kernel and user together";
 
-/// The names of the experiments, a table for each workload and variant, and below them the meaning of the
-/// conclusions; nothing without such rows.
+/// Lays out the experiments that are compared, then a table for each workload and variant, then the meaning
+/// of the conclusions in the tables. Nothing if there is no cross-check.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let cross_checks = &comparison.cross_checks;
     if cross_checks.is_empty() {
@@ -32,7 +32,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     sources.into_iter().chain(tables).chain([meanings]).collect()
 }
 
-/// The conclusions of the rows, each once.
+/// Returns the conclusions of the rows, each once, sorted.
 fn conclusions(cross_checks: &[CrossCheck]) -> Vec<Conclusion> {
     let mut conclusions: Vec<Conclusion> = cross_checks.iter().map(|row| row.conclusion).collect();
     conclusions.sort_unstable();
@@ -40,13 +40,14 @@ fn conclusions(cross_checks: &[CrossCheck]) -> Vec<Conclusion> {
     conclusions
 }
 
-/// The widest floor in percent among the rows with this conclusion.
+/// Returns the largest change, in percent, that can be unseen in a row with this conclusion. `None` if no
+/// row has a limit.
 fn widest(cross_checks: &[CrossCheck], conclusion: Conclusion) -> Option<f64> {
     let rows = cross_checks.iter().filter(|row| row.conclusion == conclusion);
     rows.filter_map(|row| row.unseen).reduce(f64::max)
 }
 
-/// The rows of a workload and a variant, below what they are.
+/// Lays out the rows of a workload and a variant, below a heading.
 fn of_variant(rows: &[CrossCheck], baseline: &str) -> [Block; 2] {
     let CrossCheck { workload, variant, .. } = &rows[0];
     let least = rows.iter().map(|row| row.blocks).min().unwrap_or(0);
@@ -92,7 +93,7 @@ fn cells(row: &CrossCheck) -> Vec<String> {
     vec![row.metric.clone(), gain, interval, instructions, floor, conclusion]
 }
 
-/// What a conclusion means where floors are at most `unseen` percent wide.
+/// Returns the meaning of a conclusion. `unseen` is the largest change, in percent, that can be unseen.
 fn meaning(conclusion: Conclusion, unseen: Option<f64>) -> String {
     let above = unseen.map_or(String::new(), |unseen| format!(" above {unseen:.3} %"));
     match conclusion {

@@ -1,4 +1,4 @@
-//! The verdicts as CSV: a line for each figure of a variant, at each point of a sweep.
+//! The verdicts as CSV: a line for each figure of a variant; in a sweep, at each point.
 
 use ::csv::{Error, Writer};
 use compare::{Comparison, PointComparison, RowVerdict};
@@ -9,11 +9,11 @@ use crate::exact;
 const HEAD: &str = "point,workload,metric,unit,better,baseline,variant,base,new,change,low,high,\
     luck_floor,p,verdict";
 
-/// The verdicts as CSV, with the names of the columns in the first line. Changes, their intervals and luck floors
-/// are in percent of the baseline's figure; above 0 means more. What is not known is blank.
+/// Returns the verdicts as CSV, with the names of the columns in the first line. Changes, their intervals
+/// and luck floors are in percent of the baseline's figure; above 0 means more. What is not known is blank.
 ///
 /// # Errors
-/// None that a comparison can cause.
+/// No comparison causes an error.
 pub fn csv(comparison: &Comparison) -> Result<String, Error> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(HEAD.split(','))?;

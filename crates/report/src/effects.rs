@@ -1,4 +1,4 @@
-//! Effects of the axes of a matrix, below the verdicts on variants.
+//! Effects of the axes of a matrix. Their section is below the verdicts on variants.
 
 use compare::{Comparison, Effect, Effects, Table, Term, Verdict};
 use model::{Mode, count};
@@ -8,14 +8,14 @@ use crate::document::{Block, Cell, Column, Holds, bare, part, sentence};
 use crate::forest::{Gain, forest, gain_word, reach, ruler};
 use crate::words::{Of, decimal, probability, short};
 
-/// The column of verdicts.
+/// The column of verdicts in text.
 pub const VERDICT: Column = Column::words("").at_least("improvement".len());
-/// Most interactions of a row that are printed if figures are not seen to depend on them.
+/// Most interactions that are printed for a row although they change nothing.
 const MAX_OTHERS: usize = 6;
-/// Most rows without effects that are named.
+/// Most rows that are named because they have no effects.
 const MAX_NAMES: usize = 12;
 
-/// The effects on the rows of all tables; where there are several, below their workloads.
+/// Lays out the effects on the rows of all tables. With several workloads, each has a title.
 pub fn of_all(comparison: &Comparison) -> Vec<Block> {
     let all = comparison.tables.iter().flat_map(|table| {
         let blocks = blocks(table, comparison);
@@ -25,7 +25,7 @@ pub fn of_all(comparison: &Comparison) -> Vec<Block> {
     all.collect()
 }
 
-/// The effects on a table's rows; nothing if its variants are not a full cross.
+/// Lays out the effects on the rows of a table; nothing if its variants are not a complete matrix.
 pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let Some(effects) = &table.effects else { return Vec::new() };
     let mut blocks = Vec::new();
@@ -50,8 +50,8 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// The effects on one row. Most of the interactions that change nothing are left out in text, and folded on a
-/// page.
+/// Lays out the effects on one row. Text leaves out most of the interactions that change nothing; a page
+/// folds them.
 fn on_row(row: &[Effect], effects: &Effects, comparison: &Comparison, reach: f64) -> Vec<Block> {
     let is_other = |effect: &Effect| {
         let changes = matches!(effect.verdict, Verdict::Regression | Verdict::Improvement);
@@ -93,7 +93,7 @@ fn line(effect: &Effect, effects: &Effects, comparison: &Comparison, reach: f64)
     ]
 }
 
-/// The effect with its interval, or the change with its luck floor.
+/// Returns the effect with its interval; in exact mode, the change with its luck floor.
 fn gain(effect: &Effect) -> Option<Gain> {
     if let Some(evidence) = &effect.evidence {
         let [low, high] = evidence.gains(effect.better)?;
@@ -108,7 +108,7 @@ fn axes(effects: &Effects) -> String {
     effects.axes.iter().map(|axis| escape(&axis.name)).collect::<Vec<_>>().join(" x ")
 }
 
-/// What is compared, and how it is judged.
+/// Returns a sentence on what is compared, and how it is judged.
 fn heading(effects: &Effects, comparison: &Comparison) -> String {
     let base = effects.axes.iter().map(|axis| value(&axis.name, &axis.values[0]));
     let base = base.collect::<Vec<_>>().join(", ");
@@ -138,13 +138,14 @@ fn term(term: Term, effects: &Effects) -> String {
     value(&axis.name, &axis.values[term.value])
 }
 
-/// The values that it is of.
+/// Returns the values whose effect it is, such as `thp=never`. Those of an interaction are joined by
+/// `with`.
 fn name(effect: &Effect, effects: &Effects) -> String {
     let terms = effect.of.iter().map(|it| term(*it, effects));
     terms.collect::<Vec<_>>().join(" with ")
 }
 
-/// The verdict; on an interaction, whether the effects of its values depend on each other.
+/// Returns the verdict. For an interaction, returns whether the effect of one axis depends on the other.
 fn word(effect: &Effect) -> &'static str {
     match (effect.of.len(), effect.verdict) {
         (1, verdict) => verdict.name(),
@@ -154,11 +155,11 @@ fn word(effect: &Effect) -> &'static str {
     }
 }
 
-/// Its size, and how certain it is.
+/// Formats the size of an effect, with its interval and p-value or its luck floor.
 fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
     let change = |ratio: f64| match comparison.mode {
         Mode::Measured => format!("{} %", decimal(effect.gain(ratio), 2)),
-        // Exact mode judges instructions.
+        // Exact mode judges numbers of instructions.
         Mode::Exact => Of::Number.change([1.0, ratio], 2).unwrap_or_else(|| "-".to_owned()),
     };
     let mut said = change(effect.ratio);

@@ -1,4 +1,4 @@
-//! The text above and below the tables of exact mode: what it found, and what it cannot see.
+//! The text above and below the tables of exact mode: its results, and what it cannot show.
 
 use compare::{Comparison, Kind, LEVEL, RATE, RESOLUTION, Row, Statistic, Table, Verdict};
 use model::Mode;
@@ -8,20 +8,20 @@ use crate::document::Block;
 use crate::note::{Note, block};
 use crate::words::{Of, decimal, more_of, name, short, times};
 
-/// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
-/// 2^1.
+/// Nanoseconds by which the guest's clock advances for each instruction of any CPU. QEMU's option
+/// `-icount shift=1` sets 2^1.
 pub const NANOSECONDS: u32 = 2;
-/// What affects time on a real machine, but not in exact mode.
+/// What affects time on a real machine, but is not modelled in exact mode.
 pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
-/// Most operations that are named for a verdict; the others are counted.
+/// Most metrics that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
-/// The head of a report made in exact mode.
+/// Returns the block at the head of a report. `None` in measured mode.
 pub fn head(comparison: &Comparison) -> Option<Block> {
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes(comparison)))
 }
 
-/// The notes of exact mode before all tables.
+/// Returns the notes that are printed above all tables in exact mode.
 pub fn notes(comparison: &Comparison) -> Vec<Note> {
     let mut notes: Vec<Note> = seeds(comparison);
     notes.extend((1..comparison.variants.len()).filter_map(|column| verdicts(comparison, column)));
@@ -29,7 +29,7 @@ pub fn notes(comparison: &Comparison) -> Vec<Note> {
     notes
 }
 
-/// What exact mode does not see.
+/// Returns notes on what exact mode does not show.
 pub fn limits() -> [Note; 2] {
     let times = format!(
         "guest time, {NANOSECONDS} ns per instruction and no caches: not \
@@ -38,7 +38,7 @@ pub fn limits() -> [Note; 2] {
     [Note::on_all("times", times), Note::on_all("not modelled", NOT_MODELLED.join(", "))]
 }
 
-/// The number of seeds, and what it means for verdicts.
+/// Returns notes on the number of seeds, and on what it means for verdicts.
 pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     const TOPIC: &str = "seeds";
     let Comparison { boots: wanted, variants, .. } = comparison;
@@ -64,12 +64,13 @@ pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     notes
 }
 
-/// How often luck causes a verdict, before what it is a share of.
+/// Returns how often luck causes a verdict. The caller appends of what, such as ` of series`.
 pub fn level() -> String {
     format!("luck alone causes a verdict in at most {:.0} %", 100.0 * LEVEL)
 }
 
-/// How often each verdict was given on a column, and on what.
+/// Returns a note on how often each verdict was given on a column, and on which metrics. `None` if there is
+/// nothing to say.
 fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     let of = |verdict| {
         let given = comparison.verdicts(column).filter(|it| it.verdict == verdict);
@@ -106,7 +107,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
 }
 
-/// The change that a verdict is about, and its luck floor.
+/// Formats the change that a verdict is about, and its luck floor.
 pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     if let Some(lacking) = [0, column].into_iter().find(|side| row.value(*side).is_none()) {
         return format!("no value of {}", escape(&comparison.variants[lacking].name));
@@ -130,8 +131,8 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
     said
 }
 
-/// How many more seeds would lower the luck floor to the margin: the floor falls with the square root of the
-/// number of seeds.
+/// Returns how many more seeds would lower the luck floor to the margin. The floor falls with the square
+/// root of the number of seeds. `None` if the floor is not known.
 pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
     let margin = comparison.judging.margin.max(RESOLUTION);
     let times = floor_percent(row, column)? / (100.0 * margin);
@@ -141,29 +142,32 @@ pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String>
     Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
 }
 
-/// The change of a column's figure against the baseline's, in words: `139.97 % more`.
+/// Formats the change of a column's figure against the baseline's: `139.97 % more`. `None` without both
+/// figures.
 pub fn change(row: &Row, column: usize, decimals: usize) -> Option<String> {
     Of::unit(&row.unit).change([row.value(0)?, row.value(column)?], decimals)
 }
 
-/// The change of a column's figure in percent of the baseline's.
+/// Returns the change of a column's figure, in percent of the baseline's. `None` without both figures, or
+/// if the baseline's is 0.
 pub fn percent(row: &Row, column: usize) -> Option<f64> {
     let (base, new) = (row.value(0)?, row.value(column)?);
     Some(100.0 * (new - base) / base.abs()).filter(|percent| percent.is_finite())
 }
 
-/// The luck floor in percent of the baseline's figure.
+/// Returns the luck floor in percent of the baseline's figure. `None` if it is not known, or if the figure
+/// is 0.
 pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
     let percent = 100.0 * row.floor(column)? / row.value(0)?.abs();
     percent.is_finite().then_some(percent)
 }
 
-/// How many of the rows that are called beyond luck are expected to be luck.
+/// Returns how many of the rows beyond luck are expected to be luck.
 pub fn luck_list() -> String {
     format!("at most {:.0} % of these are expected to be luck", 100.0 * RATE)
 }
 
-/// The meaning of the marks in `table`.
+/// Returns sentences on the meaning of the marks in `table`; none without a second column.
 pub fn legend(table: &Table) -> Vec<String> {
     let list = luck_list();
     match (table.kind, table.pooled.len()) {

@@ -1,4 +1,4 @@
-//! Little plots of gains with their uncertainty.
+//! Little plots of gains with their intervals or luck floors, on a common scale (a forest plot).
 
 use compare::{Comparison, Row};
 use maud::{Markup, html};
@@ -8,14 +8,14 @@ use crate::exact;
 use crate::page::svg::{Scale, px};
 use crate::words::decimal;
 
-/// Size of the little plot of a gain.
+/// Width and height of a little plot.
 const FOREST: [f64; 2] = [200.0, 16.0];
-/// The range of the little plots, as a multiple of the median range, so that one huge change does not
-/// flatten the others.
+/// The plots reach to at most this multiple of the median extent of intervals, so that one huge change does
+/// not flatten the others.
 const REACH: f64 = 5.0;
 
-/// A gain in percent and its uncertainty, positive where better. In exact mode it is the change, positive
-/// where there is more.
+/// A gain in percent with its interval; positive is better. In exact mode it is the change with its luck
+/// floor; positive is more.
 #[derive(Clone, Copy)]
 pub struct Gain {
     pub gain: f64,
@@ -24,7 +24,8 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The gain of a column with its interval, or its change with the luck floor.
+    /// Returns the gain of a column with its interval, or its change with the luck floor. `None` if it is
+    /// not known.
     pub fn of(row: &Row, column: usize, mode: Mode) -> Option<Self> {
         if let Some((evidence, better)) = row.evidence(column).zip(row.better) {
             let (gain, [low, high]) = (evidence.gain(better)?, evidence.gains(better)?);
@@ -39,7 +40,7 @@ impl Gain {
     }
 }
 
-/// The range of the little plots to both sides, in percent.
+/// Returns how far the plots reach to both sides, in percent; at least 1.
 pub fn reach(gains: impl Iterator<Item = Gain>) -> f64 {
     let ends = gains.map(|it| it.low.abs().max(it.high.abs())).filter(|end| end.is_finite());
     let mut ends: Vec<f64> = ends.collect();
@@ -49,7 +50,7 @@ pub fn reach(gains: impl Iterator<Item = Gain>) -> f64 {
     most.min(REACH * middle).max(1.0)
 }
 
-/// The meaning of a column of figures: a gain is positive where better, a change where there is more.
+/// Returns the word for a column of these figures. A gain is positive if better, a change if there is more.
 pub fn gain_word(comparison: &Comparison) -> &'static str {
     match comparison.mode {
         Mode::Measured => "Gain",
@@ -57,7 +58,7 @@ pub fn gain_word(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The margin in percent; in exact mode luck decides instead.
+/// Returns the margin in percent. It is 0 in exact mode, where plots show the luck floor instead.
 pub fn margin(comparison: &Comparison) -> f64 {
     match comparison.mode {
         Mode::Measured => 100.0 * comparison.judging.margin,
@@ -65,7 +66,8 @@ pub fn margin(comparison: &Comparison) -> f64 {
     }
 }
 
-/// A gain and its interval on a line; its middle means no change.
+/// Draws a gain and its interval on a line from `-reach` to `reach`. The middle of the line means no
+/// change.
 pub fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> Markup {
     let (margin, word) = (margin(comparison), gain_word(comparison));
     let [width, height] = FOREST;
@@ -99,7 +101,7 @@ pub fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> M
     }
 }
 
-/// The legend of the little plots' line.
+/// Draws the scale above a column of plots.
 pub fn ruler(reach: f64, comparison: &Comparison) -> Markup {
     let right = match comparison.mode {
         Mode::Measured => "better",

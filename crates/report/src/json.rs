@@ -21,11 +21,11 @@ struct Document<'a> {
     tables: &'a [Table],
     mode: Mode,
     exact: Option<Exact>,
-    /// How measured differences are judged.
+    /// How verdicts of measured mode are judged.
     judging: Option<&'a Judging>,
     emulated: bool,
     boots: &'a [VariantOutcomes],
-    /// Chosen rows for verdicts that do not exist.
+    /// Rows that were chosen for verdicts, but do not exist.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unmet: &'a [Unmet],
     #[serde(rename = "beside")]
@@ -35,21 +35,22 @@ struct Document<'a> {
     /// The patches of a series.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<StepDocument<'a>>,
-    /// The points of a sweep, and how verdicts run along them.
+    /// The points of a sweep.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     points: Vec<PointDocument<'a>>,
+    /// The verdicts along a sweep, for each figure of a variant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     along: Vec<AlongDocument<'a>>,
     notes: &'a Notes,
     /// The user's own notes on the experiments.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     user_notes: &'a [UserNote],
-    /// Whose names the rows have, if not ours.
+    /// The version of mmtests whose names the rows have; left out if the names are ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<Month>,
 }
 
-/// A patch of a series. Its tables have two columns: the step before it, and the step.
+/// A patch of a series. Its tables have two columns: the step before the patch, and the step with it.
 #[derive(Serialize)]
 struct StepDocument<'a> {
     patch: &'a str,
@@ -57,7 +58,7 @@ struct StepDocument<'a> {
     tables: &'a [Table],
 }
 
-/// A point of a sweep, with the variants there.
+/// A point of a sweep, with the variants at that point.
 #[derive(Serialize)]
 struct PointDocument<'a> {
     point: &'a str,
@@ -68,7 +69,7 @@ struct PointDocument<'a> {
     tables: &'a [Table],
 }
 
-/// The verdicts on a figure of a variant, one for each point, and where they change.
+/// The verdicts on a figure of a variant at each point, and the points at which they change.
 #[derive(Serialize)]
 struct AlongDocument<'a> {
     workload: &'a str,
@@ -78,16 +79,16 @@ struct AlongDocument<'a> {
     turns: Vec<VerdictChange<'a>>,
 }
 
-/// Keys of exact mode only.
+/// Keys that only exact mode has.
 #[derive(Serialize)]
 struct Exact {
-    /// Seeds wanted of each variant.
+    /// The number of seeds that was asked for.
     seeds: u32,
-    /// How often each verdict was given, one entry per variant.
+    /// How often each verdict was given on each variant, the baseline included.
     verdicts: Vec<Tally>,
     /// Guest time per instruction, in nanoseconds.
     instruction_ns: u32,
-    /// What time does not depend on.
+    /// What affects time on a real machine, but is not modelled.
     not_modelled: [&'static str; 4],
 }
 
@@ -99,8 +100,8 @@ struct Tally {
     undecided: usize,
 }
 
-/// The comparison as one JSON object, figures in full precision. `baseline` is null only if there is no
-/// variant. No comparison causes an error.
+/// Returns the comparison as one JSON object, with figures in full precision. `baseline` is null only if
+/// there is no variant. No comparison causes an error.
 pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let variants = comparison.variants.iter();
     let document = Document {

@@ -1,6 +1,6 @@
-//! Prints compared results as text to paste into a mail, as a mail, and as JSON, CSV and HTML. Layout only:
-//! every figure comes from the comparison, and the caller decides where the output goes. Text from a guest
-//! or a file is escaped wherever it is printed ([`escape`]).
+//! Prints compared results as text to paste into a mail, as a mail, and as JSON, CSV and HTML. This crate
+//! does layout only: every figure comes from the comparison, and the caller decides where the output goes.
+//! Text from a guest or a file is escaped wherever it is printed ([`escape`]).
 
 mod ascii;
 mod brief;
@@ -55,7 +55,7 @@ pub use mail::{Recipe, mail};
 pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
 
-/// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
+/// Returns the comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
 pub fn text(comparison: &Comparison) -> String {
     let nothing = comparison.tables.is_empty() && comparison.points.is_empty();

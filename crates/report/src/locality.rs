@@ -1,10 +1,10 @@
-//! The true local-access share over time.
+//! The share of memory accesses to the CPU's own node, over time.
 
 use compare::Interval;
 
 use crate::document::{Column, TEXT, sentence, table, text};
 
-/// The intervals of a workload in one boot as a small table; empty without any.
+/// Lays out the intervals of a workload in one boot as a small table; empty if there are none.
 pub fn locality(workload: &str, intervals: &[Interval]) -> String {
     if intervals.is_empty() {
         return String::new();

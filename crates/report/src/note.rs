@@ -1,14 +1,14 @@
-//! Notes on variants: what one says, and how several are laid out.
+//! Notes on variants, and how they are laid out.
 
 use crate::document::{Block, Column, part, table};
 
-/// What is to be known of a variant, or of all.
+/// A note on one variant, or on all.
 pub struct Note {
-    /// What it is about.
+    /// What the note is about.
     pub topic: &'static str,
-    /// The name of its variant; `None` if it holds for all.
+    /// The name of the variant; `None` if the note is on all of them.
     pub variant: Option<String>,
-    /// The sentence of the note.
+    /// The text of the note.
     pub text: String,
 }
 
@@ -17,13 +17,13 @@ impl Note {
         Self { topic, variant: Some(variant.to_owned()), text }
     }
 
-    /// On all of them.
+    /// Creates a note on all variants.
     pub fn on_all(topic: &'static str, text: String) -> Self {
         Self { topic, variant: None, text }
     }
 }
 
-/// Notes with topics to the left, each printed once; then the variant; then the text.
+/// Lays out notes: the topic, which is printed once, then the variant, then the text.
 pub fn block(title: &str, notes: &[Note]) -> Block {
     let rows = notes.iter().map(|Note { topic, variant, text }| {
         let cells = [Some(&(*topic).to_owned()), variant.as_ref(), Some(text)];

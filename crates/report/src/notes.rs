@@ -1,4 +1,4 @@
-//! Notes on the columns below the tables, as a list of topics.
+//! Notes on the variants, which stand below the tables.
 
 use benchmarks::names::Month;
 use compare::{
@@ -14,36 +14,37 @@ use crate::note::{Note, block};
 
 /// Most complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
-/// Most notes of workloads on figures that they could not measure, and most boots of each, that are printed
-/// for a variant; the others are counted.
+/// Most notes of workloads on figures that they could not measure that are printed for a variant; the
+/// others are counted.
 const MAX_UNMEASURED: usize = 8;
+/// Most boots that are named in such a note.
 const MAX_BOOTS: usize = 10;
-/// Most options that are printed for a variant; the others are counted.
+/// Most kernel options that are printed for a variant; the others are counted.
 const MAX_OPTIONS: usize = 20;
-/// Most letters of a change. Settings and modules come from the experiment; a command line has at most 2048
-/// letters (`COMMAND_LINE_SIZE`), but a guest may claim more.
+/// Most characters of a setting, module or command line that a variant changes. A command line has at most
+/// 2048 characters (`COMMAND_LINE_SIZE`), but a guest can claim a longer one.
 const MAX_CHANGED: usize = 1 << 16;
-/// Topics of what variants change.
+/// Topics of notes on what a variant changes.
 pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
-/// The topic of boots in which workloads failed, and others did not.
+/// The topic of notes on boots in which some workloads failed.
 pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
 const COMPLAINTS: &str = "complaints";
-/// The topic of the origin of kernels.
+/// The topic of notes on the origin of kernels.
 pub const ORIGIN: &str = "origin";
 
-/// A note on each of the states in which the kernels of the variants differ, which are read before the verdicts.
+/// Returns notes on the states in which the variants' kernels differ. They are read before the verdicts.
 pub fn states(comparison: &Comparison) -> Vec<Note> {
     comparison.notes.states.iter().flat_map(|it| fact(it, &comparison.variants)).collect()
 }
 
-/// The same as a block; `None` if there are none.
+/// Lays out the notes on states; `None` if there are none.
 pub fn states_block(comparison: &Comparison) -> Option<Block> {
     let states = states(comparison);
     (!states.is_empty()).then(|| block("States that differ:", &states))
 }
 
-/// All notes but those on states.
+/// Returns all notes but those on states.
 pub fn all(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
     let baseline = variants.first().map_or("", |variant| &*variant.name);
@@ -65,7 +66,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all
 }
 
-/// The user's own note on an experiment.
+/// Returns the user's own note on an experiment.
 fn of_user(note: &UserNote) -> Note {
     const TOPIC: &str = "user's note";
     let text = note.text.clone();
@@ -75,7 +76,7 @@ fn of_user(note: &UserNote) -> Note {
     }
 }
 
-/// Whose names the rows have, if not ours.
+/// Returns a note on the version of mmtests whose names the rows have.
 fn names(at: Month) -> Note {
     let when = match at {
         Month::LATEST => "names them".to_owned(),
@@ -87,9 +88,10 @@ fn names(at: Month) -> Note {
     )
 }
 
-/// Printed once if it is the same for all, otherwise for each column.
+/// Returns a note on a fact. There is one note if all variants are the same, otherwise one for each
+/// variant.
 fn fact(fact: &Fact, variants: &[VariantOutcomes]) -> Vec<Note> {
-    // Changes of variants are printed in full.
+    // What a variant changes is printed in full.
     let most = if CHANGED.contains(&fact.name) { MAX_CHANGED } else { MAX_TEXT };
     let words = |value: &Option<String>| match value.as_deref() {
         None => "not known".to_owned(),
@@ -114,7 +116,8 @@ fn fact(fact: &Fact, variants: &[VariantOutcomes]) -> Vec<Note> {
     }
 }
 
-/// Printed once if it is the same for all, otherwise for each column but the baseline's.
+/// Returns notes on kernel configurations. There is one note if all are the same, otherwise one for each
+/// variant but the baseline.
 fn configs(differences: &[ConfigDifference], baseline: &str) -> Vec<Note> {
     let mut others = differences.iter();
     if !differences.is_empty() && others.all(|it| it.differing == Some(0)) {
@@ -140,8 +143,8 @@ fn config(difference: &ConfigDifference, baseline: &str) -> Note {
     Note::on(CONFIGURATION, &difference.variant, text)
 }
 
-/// The options that both kernels have and set differently, and the number that only one of them has: those
-/// came or went with the code.
+/// Lists the options that both kernels have with different values. Options that only one kernel has came or
+/// went with the code, and are counted.
 fn relevant(difference: &ConfigDifference) -> String {
     let changed: Vec<String> = difference.relevant.iter().filter_map(changed).collect();
     let one_sided = difference.relevant.len() - changed.len();
@@ -210,7 +213,7 @@ fn noted(topic: &'static str, all: &[Unmeasured]) -> Vec<Note> {
     notes
 }
 
-/// That no kernel complained, or that it is not known of some of the `columns`.
+/// Returns a note that no kernel complained, or notes on the variants of which that is not known.
 fn no_complaints(notes: &Notes, columns: usize) -> Vec<Note> {
     let unknown = || "- (no kernel log)".to_owned();
     match notes.without_log.len() {
@@ -239,7 +242,7 @@ fn complaints(complaints: &[Complaint]) -> Vec<Note> {
 }
 
 fn complaint(complaint: &Complaint) -> String {
-    // The entries of one boot follow each other.
+    // Entries of one boot are adjacent.
     let mut boots = complaint.boots.clone();
     boots.dedup();
     let boots: Vec<String> = boots.iter().map(BootId::to_string).collect();

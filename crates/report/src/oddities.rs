@@ -1,5 +1,5 @@
-//! Below a table of metrics: outliers, modes and other patterns that means hide, and what is left out of the
-//! means.
+//! The lines below a table of metrics on outliers, modes and other patterns that means hide, and on what is
+//! left out of the means.
 
 use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::{BootId, count};
@@ -13,18 +13,19 @@ const MAX_NAMES: usize = 8;
 /// Most boots of a mode that are named.
 const MAX_BOOTS: usize = 10;
 
-/// The column of topics below a table.
+/// The column of topics of these lines.
 pub const TOPIC: Column = Column::topics().at_least("Variation:".len());
-/// The sentence below a list of outliers.
+/// Printed below the lines on outliers, modes and warm-up.
 const ALL_COUNT: &str = "All of these are included in the figures. Iterations are numbered \
                              from 0.";
-/// Printed for rows that share a table with rows of which samples are left out.
+/// Printed for rows with one value per iteration, if warm-up samples of other rows in the table are left
+/// out.
 const WHOLE: &str = "rows with one value per iteration cover the whole iteration, warm-up \
                      included";
-/// How to include it.
+/// Names the option that includes warm-up.
 const INCLUDE: &str = "--warmup include counts it";
 
-/// The oddities of `table` by kind, one sentence each without its full stop. Kinds without any are
+/// Returns the oddities of `table` by kind, each a sentence without full stop. Kinds without oddities are
 /// left out.
 fn topics(
     table: &Table,
@@ -44,7 +45,7 @@ fn topics(
     named.into_iter().filter(|(_, named)| !named.is_empty())
 }
 
-/// What is left out of the figures of `table`, one sentence each without its full stop.
+/// Returns what is left out of the figures of `table`, each a sentence without full stop.
 pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     let left_out = table.warm_ups.iter().filter(|it| it.first > 0 && !it.counted);
     let mut named = few(MAX_NAMES, left_out.map(|it| first(it, table, comparison)));
@@ -57,7 +58,7 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     named
 }
 
-/// Both as blocks. Empty where there is nothing.
+/// Lays out the oddities and what is left out; nothing if there is neither.
 pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let rows = |rows: Vec<Vec<String>>| document::table([TOPIC, Column::sentences("")], rows);
     let row = |(topic, named): (&str, Vec<String>)| vec![topic.to_owned(), named.join("; ")];
@@ -73,9 +74,10 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// A warm-up that is sure: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5 of 6 boots
-/// of 6.1 (812.00 on average, then 1030.22)`, and so on. Where the experiment says how long it is, that
-/// is printed once, above the table: `txn-4: 812.00 on average, then 1030.22 in 6.1`.
+/// Describes a warm-up that is certain: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5
+/// of 6 boots of 6.1 (812.00 on average, then 1030.22)`, and so on for each variant. If the experiment sets
+/// its length, which is printed once above the table, the text is
+/// `txn-4: 812.00 on average, then 1030.22 in 6.1`.
 fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
     let WarmUp { metric, of, repeated, first, asked, .. } = warm_up;
     let figure = figures(metric, table);
@@ -107,7 +109,8 @@ fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
     format!("{metric}: {first_of} {each}, warm-up in {columns}")
 }
 
-/// Warm-up that counts: because that was requested, or because too few boots show it.
+/// Describes warm-up that is included in the figures: because the user asked for that, or because too few
+/// boots show it.
 fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<String> {
     let WarmUp { metric, of, repeated, first: sure, counted, .. } = warm_up;
     match (sure, counted, of) {
@@ -131,7 +134,7 @@ fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<St
     warm.collect()
 }
 
-/// Boots whose samples never become steady.
+/// Names the variants with boots whose samples never become steady.
 fn never(warm_up: &WarmUp, comparison: &Comparison) -> Vec<String> {
     let columns = comparison.variants.iter().zip(&warm_up.columns);
     let never = columns.filter(|(_, it)| it.never > 0 && warm_up.of == Repeated::Samples);
@@ -152,7 +155,7 @@ fn range([least, most]: [usize; 2]) -> String {
     if least == most { format!("{most}") } else { format!("{least} to {most}") }
 }
 
-/// How values of a metric are printed.
+/// Returns a function that formats values of a metric.
 fn figures(metric: &str, table: &Table) -> impl Fn(&f64) -> String {
     let decimals = table.rows.iter().find(|row| row.metric == metric && row.unit != "%");
     let decimals = decimals.map_or(2, |row| row.decimals);
@@ -200,7 +203,7 @@ fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
     }
 }
 
-/// A mode, with the boots that lie in it entirely.
+/// Describes a mode, with the boots all of whose values are in it.
 fn mode(peak: &Peak, figure: &dyn Fn(&f64) -> String) -> String {
     let named: Vec<String> = peak.boots.iter().take(MAX_BOOTS).map(BootId::to_string).collect();
     let more = if named.len() < peak.boots.len() { " ..." } else { "" };

@@ -1,4 +1,4 @@
-//! The resolution of a machine, as text and as JSON.
+//! The result of a self-test, which shows how small a change a machine can resolve, as text and as JSON.
 
 use compare::selftest::{Claims, Drift, Family, Resolution, SelfTest, Splits};
 use compare::{HostRange, Verdict};
@@ -9,7 +9,7 @@ use crate::document::{Block, Column, TEXT, note, part, sections, sentence, table
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
-/// A slope is called a drift if chance causes one as steep in fewer cases than this.
+/// A slope is called a drift if its p-value is below this.
 const DRIFT: f64 = 0.01;
 
 #[derive(Serialize)]
@@ -19,12 +19,12 @@ struct Document<'a> {
     selftest: &'a SelfTest,
 }
 
-/// The self-test as JSON. Its types cause no error.
+/// Returns the self-test as JSON. No self-test causes an error.
 pub fn json(selftest: &SelfTest) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&Document { schema: SCHEMA, selftest })? + "\n")
 }
 
-/// The self-test as plain text: ASCII, at most 100 columns where names allow.
+/// Returns the self-test as plain text: ASCII, at most 100 columns where the names allow.
 pub fn text(selftest: &SelfTest) -> String {
     let parts = [head(selftest), alarms(selftest), resolution(selftest), host(selftest)];
     sections(&parts, &TEXT)

@@ -1,10 +1,11 @@
-//! Profiles in the formats that flame graph tools read. Sampled ones have samples where exact ones have instructions.
+//! Profiles in the formats that flame graph tools read. Exact profiles have instructions, sampled ones have
+//! samples.
 //!
-//! Both formats say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose own
-//! functions are distinguished in samples alone. Names are reduced to letters without a meaning for these tools
-//! ([`frame`]), and symbols keep their compilers' suffixes. Where calls were not followed, a kernel path is
-//! a single function. What no function or process claims has a frame in brackets, so the counts add up to
-//! all instructions.
+//! In both formats the outermost frame says who executes: `kernel`, `firmware`, or a process. Only samples
+//! distinguish the functions of a process. [`frame`] replaces characters that have a meaning for these
+//! tools; symbols keep the suffixes that compilers add. If calls were not followed, a kernel path is a
+//! single function. Instructions of no function or process have a frame in brackets, so the counts add up
+//! to all instructions.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +14,24 @@ use model::{Name, Place, Profile, USER, program_frames};
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 const OTHER_PROCESSES: &str = "[other_processes]";
-/// With more samples in a phase than a guest can take in hours, equal ones are printed as one with a larger period.
+/// Most samples of a phase that are printed one by one; a guest takes hours for so many. With more, equal
+/// samples are printed as one sample with a larger period.
 const MOST_SAMPLES: u64 = 1 << 22;
-/// The clock that perf samples in nanoseconds.
+/// The event of perf whose period is a time, in nanoseconds.
 const CLOCK: &str = "cpu-clock";
-/// The same for a sampled profile.
+/// Printed at the end of a perf script of sampled profiles. Every reader skips comments there.
 const SAMPLED: &str = "\
 # Written by faultline from samples. Addresses, offsets and CPUs are made up. Times are those of the sampler's readings,
 # between which samples are spread evenly.
 ";
-/// Printed at the end of a perf script, where every reader skips comments.
+/// Printed at the end of a perf script of exact profiles.
 const MADE_UP: &str = "\
 # Written by faultline from counts of instructions: one sample a path, its period the instructions.
 # Addresses, offsets and CPUs are made up. Times are sums of instructions, one as a nanosecond.
 ";
 
-/// Instructions as Brendan Gregg's collapsed stacks: one line per path with its frames, the outermost first,
-/// separated by `;`, then a space and the count. Sums over `profiles`, in order.
+/// Returns instructions as Brendan Gregg's collapsed stacks. Each line is a path: its frames, the outermost
+/// first, separated by `;`, then a space and the count. Counts are sums over `profiles`; lines are sorted.
 pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
     let mut lines = BTreeMap::<String, u128>::new();
     for (sample, instructions) in samples(profiles) {
@@ -39,11 +41,11 @@ pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String 
     lines.iter().map(|(path, count)| format!("{path} {count}\n")).collect()
 }
 
-/// Instructions in the format in which `perf script` prints samples: one sample per path and process, with
-/// the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and inferno weigh
-/// samples by their period. Speedscope and the Firefox Profiler open the text, but count every sample as
-/// one; use [`collapsed`] for them, which keeps the weights. Sampled profiles are printed sample by sample, so that
-/// every tool weighs them right.
+/// Returns profiles as `perf script` prints samples. Exact profiles have a sample for each path and
+/// process, with the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and
+/// inferno weigh samples by their period. Speedscope and the Firefox Profiler open the text, but count
+/// every sample as one; [`collapsed`] keeps the weights for them. Sampled profiles are printed sample by
+/// sample, so that every tool weighs them correctly.
 pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
     let profiles: Vec<&Profile> = profiles.into_iter().collect();
     let mut text = String::new();
@@ -61,7 +63,7 @@ pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Strin
     text + MADE_UP
 }
 
-/// Every sample of a sampled profile, spread evenly over its slice.
+/// Prints the samples of a sampled profile. They are spread over the slice in which they were taken.
 fn print_samples(profile: &Profile, text: &mut String) {
     let Some(sampled) = &profile.sampled else { return };
     let event = frame(&sampled.event);
@@ -97,18 +99,18 @@ fn print_samples(profile: &Profile, text: &mut String) {
     }
 }
 
-/// A path and who executes it.
+/// A path, and who executes it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Sample {
     who: String,
-    /// The thread group's id; 0 for the kernel.
+    /// The process ID; 0 for the kernel.
     id: u32,
-    /// The outermost first, at least one.
+    /// The frames, the outermost first. There is at least one.
     frames: Vec<String>,
 }
 
 impl Sample {
-    /// Prints it as `perf script` does, at a time in nanoseconds.
+    /// Prints the sample as `perf script` does. `time` is in nanoseconds.
     fn print(&self, time: u128, period: u128, event: &str, text: &mut String) {
         let Self { who, id, frames } = self;
         let object = if who == KERNEL { "[kernel.kallsyms]" } else { who };
@@ -121,7 +123,7 @@ impl Sample {
     }
 }
 
-/// All paths of `profiles` with their instructions, none of them 0.
+/// Returns all paths of `profiles` with their instructions. Paths without instructions are left out.
 fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Sample, u128> {
     let mut samples = BTreeMap::new();
     let mut add = |who: &str, id, frames: Vec<String>, instructions: u128| {
@@ -151,7 +153,8 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
     samples
 }
 
-/// Paths in the kernel, the outermost function first; single functions where calls were not followed.
+/// Returns the paths in the kernel, the outermost function first. They are single functions if calls were
+/// not followed.
 fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u128)> {
     let cost = profile.costs.number(profile.main_cost());
     let has_paths = profile.costs.places().iter().any(|it| matches!(it, Place::Path(_)));
@@ -167,7 +170,7 @@ fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u128)> {
     paths.collect()
 }
 
-/// The outermost frame of a process. A program can be called `kernel`.
+/// Returns the outermost frame of a process. A program named `kernel` or `firmware` gets another name.
 fn process_frame(name: &str) -> String {
     match name {
         KERNEL | FIRMWARE => format!("{name}_"),
@@ -175,14 +178,15 @@ fn process_frame(name: &str) -> String {
     }
 }
 
-/// A path in user mode, the outermost function first.
+/// Returns a path in user mode, the outermost function first.
 fn user_path(functions: &[Name]) -> Vec<String> {
     program_frames(functions).map(frame).collect()
 }
 
-/// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, everything else as `_`, because tools use
-/// other signs to separate frames, counts, arguments, offsets and inlined functions. A kernel's symbols have
-/// no others. `[unknown]` would be replaced by the name of its object.
+/// Returns `name` as a frame. Letters, digits and `_.:@$/[]-` stay, everything else becomes `_`, because
+/// tools use other characters to separate frames, counts, arguments, offsets and inlined functions. Symbols
+/// of a kernel have only characters that stay. Tools replace `[unknown]` by the name of its object, so it
+/// is renamed.
 pub(crate) fn frame(name: &str) -> String {
     let plain = |letter: char| match letter {
         '_' | '.' | ':' | '@' | '$' | '/' | '[' | ']' | '-' => letter,
@@ -203,7 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// Paths, processes with ids, and functions; the totals exceed them by 3 a privilege.
+    /// Builds a profile of paths, processes with IDs, and functions. The totals of kernel and user are
+    /// larger by 3 each.
     fn profile(
         stacks: &[(&[&str], u64)],
         processes: &[(&str, u32, u64)],
@@ -233,9 +238,10 @@ mod tests {
         Profile { costs, ..Profile::default() }
     }
 
-    /// The collapsed stacks of a perf script, in order, read as its own collapsers read it: a sample is a
-    /// line with the command before `PID [CPU] TIME:` and the period after it, then a line a frame, the
-    /// innermost first, of which the name stands after the address and before the offset.
+    /// Returns the collapsed stacks of a perf script, sorted. They are read as the collapsers of FlameGraph
+    /// read them: a sample has a line with the command before `PID [CPU] TIME:` and the period after it,
+    /// then a line for each frame, the innermost first, in which the name is between the address and the
+    /// offset.
     fn collapsed_by_reading(script: &str) -> String {
         let mut sums = BTreeMap::<String, u128>::new();
         for sample in script.split("\n\n").filter(|it| !it.starts_with('#')) {
@@ -380,7 +386,7 @@ numa01    78 [000] 4.000000014:          6 instructions:
     }
 
     proptest! {
-        /// The weights survive the way through a perf script.
+        /// A perf script keeps the counts of collapsed stacks.
         #[test]
         fn a_perf_script_holds_what_is_collapsed(
             stacks in prop::collection::vec(

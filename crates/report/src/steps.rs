@@ -1,4 +1,4 @@
-//! Which patch of a series moved what: a line for each patch.
+//! The patches of a series: a line for each patch with what it changed.
 
 use compare::{Comparison, Row, RowVerdict, Step, Verdict};
 use model::{Mode, count};
@@ -10,11 +10,13 @@ use crate::forest::{Gain, forest, reach};
 use crate::verdicts;
 use crate::words::{name, times};
 
-/// Most rows that are named for a patch, and that a page draws; the others are counted.
+/// Most rows that are named for a patch; the others are counted.
 const MAX_ROWS: usize = 4;
+/// Most rows that a page draws for a patch; the others are counted.
 const MAX_PLOTS: usize = 8;
 
-/// The patches of a series, each against the step before it. `None` if the variants are no steps.
+/// Lays out the patches of a series, each against the step before it. `None` if the variants are no steps
+/// of a series.
 pub fn block(comparison: &Comparison) -> Option<Block> {
     let steps = &comparison.steps;
     let gains = steps.iter().flat_map(|step| {
@@ -38,7 +40,7 @@ pub fn block(comparison: &Comparison) -> Option<Block> {
     Some(part(title(comparison)? + ":", [bare(columns, rows.collect())]))
 }
 
-/// What a step changed, a sentence and a little plot each.
+/// Lays out a sentence and a little plot for each row that a step changed.
 fn drawn(comparison: &Comparison, reach: f64) -> Vec<Block> {
     let all = || changed(comparison);
     let blocks = all().take(MAX_PLOTS).flat_map(|ChangedRow { row, verdict, said }| {
@@ -51,7 +53,8 @@ fn drawn(comparison: &Comparison, reach: f64) -> Vec<Block> {
     blocks.chain(more).collect()
 }
 
-/// What is compared, and how it is judged. `None` if the variants are no steps.
+/// Returns a sentence on what is compared, and how it is judged. `None` if the variants are no steps of a
+/// series.
 fn title(comparison: &Comparison) -> Option<String> {
     let Step { comparison: first, .. } = comparison.steps.first()?;
     let settings = match first.mode {
@@ -61,7 +64,7 @@ fn title(comparison: &Comparison) -> Option<String> {
     Some(format!("By patch, each against the step before it ({settings})"))
 }
 
-/// Which variant has no complete boot, and why.
+/// Returns that a variant has no complete boot, and why. `None` if all have one.
 pub fn without_figures(comparison: &Comparison) -> Option<String> {
     let none = comparison.variants.iter().find(|variant| variant.complete == 0)?;
     let why = none.failed.first().map(|failed| format!(": {}", excerpt(&failed.outcome)));
@@ -76,7 +79,7 @@ struct ChangedRow<'a> {
     said: String,
 }
 
-/// The rows that the second of two columns changed, regressions first.
+/// Returns the rows that the second of two columns changed, regressions first, each with a sentence.
 fn changed(comparison: &Comparison) -> impl Iterator<Item = ChangedRow<'_>> {
     let of = move |wanted: Verdict| comparison.verdicts(1).filter(move |it| it.verdict == wanted);
     let changed = of(Verdict::Regression).chain(of(Verdict::Improvement));
@@ -87,7 +90,7 @@ fn changed(comparison: &Comparison) -> impl Iterator<Item = ChangedRow<'_>> {
     })
 }
 
-/// What the second of two columns moved.
+/// Describes in words what the second of two columns changed. Without a change, the verdicts are counted.
 fn moved(comparison: &Comparison) -> String {
     if let Some(why) = without_figures(comparison) {
         return format!("not known, {why}");

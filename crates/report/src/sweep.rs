@@ -1,4 +1,4 @@
-//! The points of a sweep: the verdicts at each, and where they change.
+//! The points of a sweep: the verdicts at each point, and where they change.
 
 use compare::{
     Comparison, PointComparison, PointFigure, PointVerdict, PointVerdicts, Statistic,
@@ -16,7 +16,7 @@ use crate::verdicts;
 /// Most changes of verdicts that are named; the others are counted.
 const MAX_TURNS: usize = 12;
 
-/// The verdicts by point; nothing if the experiment is not a sweep.
+/// Lays out the verdicts by point; nothing if the experiment is not a sweep.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let Some(PointComparison { comparison: first, .. }) = comparison.points.first() else {
         return Vec::new();
@@ -35,7 +35,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     [whole].into_iter().chain(unmet(comparison)).collect()
 }
 
-/// What is compared, and how it is judged.
+/// Returns a sentence on what is compared, and how it is judged; empty if the experiment is not a sweep.
 pub fn heading(comparison: &Comparison) -> String {
     let Some(PointComparison { comparison: first, .. }) = comparison.points.first() else {
         return String::new();
@@ -48,7 +48,7 @@ pub fn heading(comparison: &Comparison) -> String {
     format!("By point, each variant against {baseline} at the same point ({settings})")
 }
 
-/// The name of a figure: with its workload and its variant where there are several.
+/// Returns the name of a figure, with its workload and its variant if there are several.
 fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison) -> String {
     let mut name = escape(along.metric);
     if all.iter().any(|other| other.workload != along.workload) {
@@ -60,7 +60,7 @@ fn name(along: &PointVerdicts<'_>, all: &[PointVerdicts<'_>], first: &Comparison
     name
 }
 
-/// The evidence at a point.
+/// Returns the evidence at a point, or why there is none.
 pub fn said(place: &PointFigure<'_>) -> String {
     let comparison = &place.point.comparison;
     let Some(PointVerdict { row, column, verdict, .. }) = place.found else {
@@ -73,7 +73,8 @@ pub fn said(place: &PointFigure<'_>) -> String {
     }
 }
 
-/// A sentence for each change of a verdict from point to point.
+/// Returns a sentence for each change of a verdict from point to point, up to a limit; one sentence if no
+/// verdict changes.
 pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
     let several = all.len() > 1;
     let of = |along: &PointVerdicts<'_>| {
@@ -104,7 +105,7 @@ pub fn turns(all: &[PointVerdicts<'_>]) -> Vec<String> {
     }
 }
 
-/// Rows chosen for verdicts that a point lacks.
+/// Returns sentences on rows that were chosen for verdicts and that a point lacks.
 pub fn unmet(comparison: &Comparison) -> Vec<Block> {
     let of = |spot: &PointComparison| {
         let tables = spot.comparison.tables.iter();

@@ -1,5 +1,5 @@
-//! Below a table of measured mode: the verdicts with their evidence, other differences, the smallest change
-//! that could have been seen, the spread of boots, outliers and multiple peaks.
+//! The text below a table of measured mode: the verdicts with their evidence, other differences, the
+//! smallest change that could have been seen, the spread of boots, outliers and multiple peaks.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, VariantOutcomes, Verdict};
 use model::{Better, Mode, count};
@@ -13,24 +13,24 @@ use crate::oddities;
 use crate::table::signed;
 use crate::words::{Of, decimal, in_percent, more_of, probability, short};
 
-/// Most differences beside the verdicts that are named; the others are counted.
+/// Most differences without a verdict that are named; the others are counted.
 const MAX_NAMES: usize = 12;
-/// Printed before the change that was visible.
+/// Printed before the smallest change that could have been seen.
 const SEEN: &str = "smallest change that these boots detect";
-/// The same for a table with too few boots for that.
+/// Printed instead if the boots are too few for any change to be seen.
 const TOO_FEW: &str = "too few boots to find a difference among so many rows";
-/// With fewer boots per side nothing is decided.
+/// The fewest boots of each side that a verdict needs.
 const MIN_BOOTS: usize = 3;
 
-/// The evidence about `table`, all columns together, as below a table with marks; empty where there is none.
+/// Lays out the evidence about all columns of `table`, whose values have marks; empty if there is none.
 pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let unmet = unmet(table, comparison).map(sentence);
     let verdicts = on_columns(table, comparison).into_iter().chain(unmet);
     verdicts.chain(beside(table, comparison, true)).collect()
 }
 
-/// The rows that were chosen for verdicts and are not in `table`, and those that could be; `None` if all are
-/// there.
+/// Returns a sentence on the rows that were chosen for verdicts but are not in `table`, and on those that
+/// could be chosen. `None` if all are in it.
 pub fn unmet(table: &Table, comparison: &Comparison) -> Option<String> {
     let own = comparison.unmet.iter().filter(|unmet| unmet.workload == table.workload);
     let chosen: Vec<String> = own.map(|unmet| excerpt(&unmet.row)).collect();
@@ -54,15 +54,16 @@ pub fn unmet(table: &Table, comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The verdicts on all columns with their evidence, and the effects of axes; empty if there are none.
+/// Lays out the verdicts on all columns with their evidence, and the effects of axes; empty if there are
+/// none.
 pub fn on_columns(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let columns = 1..comparison.variants.len();
     let verdicts = columns.filter_map(|column| on_column(table, comparison, column));
     verdicts.chain(effects::blocks(table, comparison)).collect()
 }
 
-/// Other differences, and the spread of boots; in exact mode, only what is left out. `marks`: whether values that
-/// differ have marks in the table.
+/// Lays out differences without a verdict, the spread of boots, and oddities; in exact mode only oddities.
+/// `marks` says whether values that differ have marks in the table.
 pub fn beside(table: &Table, comparison: &Comparison, marks: bool) -> Vec<Block> {
     let odd = oddities::blocks(table, comparison);
     match comparison.mode {
@@ -74,12 +75,13 @@ pub fn beside(table: &Table, comparison: &Comparison, marks: bool) -> Vec<Block>
     }
 }
 
-/// Rows of means that have a verdict, or may have one.
+/// Returns the rows that have a verdict on a column, and the verdict.
 fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)> {
     table.rows.iter().filter_map(move |row| Some((row, row.verdict(column)?)))
 }
 
-/// The verdicts on a column, one per line, and the smallest change that could have been seen.
+/// Lays out the verdicts on a column, each on a line, and the smallest change that could have been seen.
+/// `None` if there are no verdicts.
 fn on_column(table: &Table, comparison: &Comparison, column: usize) -> Option<Block> {
     let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
     let mut lacking: Vec<Option<NoEvidence>> =
@@ -104,7 +106,7 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize) -> Option<Bl
     (!lacking.is_empty()).then(|| part(heading, blocks))
 }
 
-/// The change that a verdict is about, and how certain it is.
+/// Formats the change that a verdict is about, and how certain it is.
 pub fn evidence(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     match comparison.mode {
         Mode::Measured => reasons(row, verdict, comparison, column),
@@ -112,7 +114,7 @@ pub fn evidence(row: &Row, verdict: Verdict, comparison: &Comparison, column: us
     }
 }
 
-/// The settings of verdicts of measured mode.
+/// Returns the settings of measured mode: the margin, the confidence of intervals, and the look.
 pub fn level(comparison: &Comparison) -> String {
     let Judged { margin, confidence } = Judged::of(comparison);
     format!("margin {margin} %, {confidence} % intervals{}", look(comparison))
@@ -121,7 +123,7 @@ pub fn level(comparison: &Comparison) -> String {
 fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| &comparison.variants[column].name);
     let Judged { margin, confidence } = Judged::of(comparison);
-    // Exact mode has no verdicts on times.
+    // Exact mode gives no verdicts on times.
     let emulated = match comparison.emulated && comparison.mode == Mode::Measured {
         true => " (emulated times: not performance)",
         false => "",
@@ -147,7 +149,7 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     )
 }
 
-/// The current look, where boots may end early.
+/// Returns the current look of a run that may end early; empty for other runs.
 fn look(comparison: &Comparison) -> String {
     match comparison.judging.look {
         None => String::new(),
@@ -159,7 +161,7 @@ fn look(comparison: &Comparison) -> String {
     }
 }
 
-/// The settings of the judgement, in percent.
+/// The settings of verdicts, in percent.
 struct Judged {
     margin: String,
     confidence: String,
@@ -182,7 +184,8 @@ fn boots_of(evidence: &Evidence) -> String {
     if evidence.paired { format!("{boots} in blocks") } else { format!("{boots}, not in blocks") }
 }
 
-/// The gain with its interval, and its consequences.
+/// Formats the gain with its interval. `same` also has the worst gain that is still possible; other
+/// verdicts have the p-value, and `undecided` has what a decision needs.
 fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     let better = row.better.unwrap_or(Better::Lower);
     let Some(evidence) = row.evidence(column) else {
@@ -211,17 +214,17 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
     }
 }
 
-/// What is needed for a decision.
+/// Returns how many more boots a decision needs.
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
     needed(evidence, comparison).unwrap_or_else(|| match evidence.needed {
         None => format!("how many boots resolve {margin} % is unknown"),
-        // A decision was as likely as not, and the difference is near the margin.
+        // A decision was as likely as not with these boots, so the difference is near the margin.
         Some(_) => format!("a few more boots to resolve {margin} %"),
     })
 }
 
-/// How many more boots a decision needs; `None` if that is unknown, or no more are.
+/// Returns how many more boots a decision needs. `None` if that is not known, or if there are enough boots.
 pub fn needed(evidence: &Evidence, comparison: &Comparison) -> Option<String> {
     let least = evidence.boots.into_iter().min()?;
     let more = (evidence.needed? as usize).saturating_sub(least);
@@ -229,13 +232,13 @@ pub fn needed(evidence: &Evidence, comparison: &Comparison) -> Option<String> {
     (more > 0).then(|| format!("{} to resolve {margin} %", more_of(more, "boot")))
 }
 
-/// The first look, if it is still to come.
+/// Returns when the first look is. `None` if it is over, or if the run has no looks.
 fn first_look(comparison: &Comparison) -> Option<String> {
     let Look { next, .. } = comparison.judging.look.filter(|look| look.number == 0)?;
     Some(format!("the first look is at {} of each variant", count(next as usize, "boot")))
 }
 
-/// Why there is no evidence.
+/// Returns why there is no evidence.
 pub fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     match lack {
@@ -256,7 +259,8 @@ fn several_hosts() -> String {
     format!("the boots are of several hosts, and none has {MIN_BOOTS} boots of both")
 }
 
-/// Differences on rows without a verdict, the surest first, and the smallest visible change there.
+/// Returns a sentence on differences in rows without a verdict, the most certain first, and on the smallest
+/// change that could have been seen there. Without evidence, returns why there is none.
 fn others(table: &Table, comparison: &Comparison, marks: bool) -> Option<String> {
     let columns = 1..comparison.variants.len();
     let without = |column: usize| {
@@ -309,7 +313,7 @@ fn others(table: &Table, comparison: &Comparison, marks: bool) -> Option<String>
     Some(found + &seen)
 }
 
-/// A difference without a verdict: as a gain where there is a direction.
+/// Formats a difference without a verdict; as a gain if the row has a good direction.
 fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: usize) -> String {
     let name = match comparison.variants.len() {
         0..=2 => row.metric.clone(),
@@ -322,7 +326,8 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
     format!("{name} {}", change.as_deref().unwrap_or("from 0"))
 }
 
-/// The spread of each column's boots, on the rows with verdicts, or on all rows.
+/// Lays out the spread of each column's boots, over the rows with verdicts if there are any, otherwise over
+/// all rows. `None` if it is not known.
 fn variation(table: &Table, comparison: &Comparison) -> Option<Block> {
     let judged = |row: &&Row| row.is_judged();
     let primary = table.rows.iter().any(|row| judged(&row));
@@ -344,7 +349,8 @@ fn variation(table: &Table, comparison: &Comparison) -> Option<Block> {
     (!spreads.is_empty()).then(|| document::table(columns, spreads))
 }
 
-/// Shares in percent, least to most, with the row of the most: `1.8 %`, or `0.3 to 1.8 % (most: Elapsed-NUMA02)`.
+/// Formats the range of shares in percent, and names the row with the largest: `1.8 %`, or
+/// `0.3 to 1.8 % (most: Elapsed-NUMA02)`. `None` without shares.
 fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     let percent = |share: f64| in_percent(share, decimals);
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
@@ -356,10 +362,10 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     })
 }
 
-/// An upper bound in few digits. It is rounded up, because less would promise more than was shown, except
-/// for what may be an error of arithmetic.
+/// Formats an upper bound with two decimals. It is rounded up, because a smaller bound would promise more
+/// than was shown. A tiny excess is ignored, because it can be a rounding error of the arithmetic.
 fn bound(percent: f64) -> String {
-    // Zero has no sign.
+    // Adding zero turns -0 into 0.
     short((100.0 * percent - 1e-9).ceil() / 100.0 + 0.0)
 }
 

@@ -1,23 +1,23 @@
-//! Changes and figures as sentences have them. Tables have plain digits.
+//! Formats changes and figures for sentences. Tables have figures without groups of digits.
 
 use compare::{Comparison, Row, Table, Verdict};
 use model::{count, grouped};
 
 use crate::ascii::escape;
 
-/// From this ratio on a change is said as a ratio.
+/// Changes by at least this factor are printed as a factor.
 const TIMES: f64 = 10.0;
-/// Ratios below this one have a decimal.
+/// Factors below this have a decimal.
 const WHOLE_TIMES: f64 = 100.0;
-/// Figures from this one on are printed in powers of ten.
+/// Figures of at least this size are printed in powers of ten.
 const HUGE: f64 = 1e15;
-/// Units in which a metric can measure time.
+/// Units of time that a metric can have.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 
-/// What a figure measures, which decides the words for its change.
+/// The kind of a figure, which determines the words for its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// What can be counted, such as instructions, entries or faults.
+    /// A number of things, such as instructions, entries or faults.
     Number,
     /// A duration, such as seconds.
     Time,
@@ -26,7 +26,8 @@ pub enum Of {
 }
 
 impl Of {
-    /// By the unit of a row. A row without a unit is a number, and so are events per second (`/s`).
+    /// Returns the kind of figures with this unit. A row without a unit is a number, and so are events per
+    /// second (`/s`).
     pub fn unit(unit: &str) -> Self {
         let lower = unit.to_lowercase();
         let size = lower.strip_suffix('b').map(|it| it.strip_suffix('i').unwrap_or(it));
@@ -40,7 +41,7 @@ impl Of {
         }
     }
 
-    /// The size of a change with its direction. A size that is printed as zero has no direction.
+    /// Appends the direction of a change to its size. A size that is printed as zero has no direction.
     pub fn directed(self, size: String, change: f64) -> String {
         match (size.contains(|c: char| matches!(c, '1'..='9')), self) {
             (false, _) => size,
@@ -50,8 +51,9 @@ impl Of {
         }
     }
 
-    /// A change from the first figure to the second: `139.97 % more`, `0.52 % fewer`, from ten times on
-    /// `1,401 times as many`, and `0.00 %` of what rounds to none. `None` where it has no size, as that from 0.
+    /// Formats the change from `base` to `new`: `139.97 % more`, `0.52 % fewer`, from a factor of ten on
+    /// `1,401 times as many`, and `0.00 %` if it rounds to zero. `None` if the change has no size, such as
+    /// a change from 0.
     pub fn change(self, [base, new]: [f64; 2], decimals: usize) -> Option<String> {
         let ratio = new / base;
         if base > 0.0 && ratio >= TIMES && ratio.is_finite() {
@@ -69,7 +71,8 @@ impl Of {
     }
 }
 
-/// A figure with `decimals` decimals; a dash if there is none. Figures that round to zero have no sign.
+/// Formats a figure with `decimals` decimals; a dash if there is none. A figure that rounds to zero has no
+/// sign.
 pub fn decimal(value: Option<f64>, decimals: usize) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return "-".to_owned();
@@ -84,24 +87,26 @@ pub fn decimal(value: Option<f64>, decimals: usize) -> String {
     }
 }
 
-/// A figure with `decimals` decimals and its digits in groups: `2,369,712`; a dash if it is not a number.
+/// Formats a figure with `decimals` decimals and groups of digits: `2,369,712`; a dash if it is not a
+/// number.
 pub fn figure(value: f64, decimals: usize) -> String {
     grouped(&decimal(Some(value), decimals))
 }
 
-/// The same with its sign, even if it rounds to 0.
+/// Formats a figure with groups of digits and with its sign, even if it rounds to 0.
 pub fn signed(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { '-' } else { '+' };
     format!("{sign}{}", figure(value.abs(), decimals))
 }
 
-/// A number without needless zeros: `1`, `0.5`, `0.36`.
+/// Formats a number with at most two decimals, without trailing zeros: `1`, `0.5`, `0.36`.
 pub fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A share in percent; for a huge one without digits that would claim more than is known.
+/// Formats a share in percent, without the sign `%`. Above 1,000 percent, digits would claim more than is
+/// known, so there are none.
 pub fn in_percent(share: f64, decimals: usize) -> String {
     match share > 10.0 {
         true => "over 1,000".to_owned(),
@@ -109,7 +114,7 @@ pub fn in_percent(share: f64, decimals: usize) -> String {
     }
 }
 
-/// A p-value: `0.034`, or `< 0.001`.
+/// Formats a p-value: `0.034`, or `< 0.001`.
 pub fn probability(p: f64) -> String {
     match p {
         ..0.001 => "< 0.001".to_owned(),
@@ -117,7 +122,7 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// The name of a row, with its workload where the tables are of several.
+/// Returns the name of a row, with its workload if the tables are of several.
 pub fn name(comparison: &Comparison, table: &Table, row: &Row) -> String {
     let metric = escape(&row.metric);
     match comparison.has_several_workloads() {
@@ -126,7 +131,7 @@ pub fn name(comparison: &Comparison, table: &Table, row: &Row) -> String {
     }
 }
 
-/// How often a verdict was given: `2 regressions`, `1 undecided`.
+/// Formats how often a verdict was given: `2 regressions`, `1 undecided`.
 pub fn times(verdict: Verdict, times: usize) -> String {
     match verdict {
         Verdict::Regression | Verdict::Improvement => count(times, verdict.name()),
@@ -134,10 +139,10 @@ pub fn times(verdict: Verdict, times: usize) -> String {
     }
 }
 
-/// More boots or seeds than this for a verdict are not suggested.
+/// Most boots or seeds that a verdict is said to need; larger numbers are called impractical.
 const MOST: usize = 1000;
 
-/// So many more boots or seeds, in words. `unit` is "boot" or "seed".
+/// Writes how many more boots or seeds are needed. `unit` is `boot` or `seed`.
 pub fn more_of(number: usize, unit: &str) -> String {
     match rough(number) {
         number @ ..=MOST => format!("about {}", count(number, &format!("more {unit}"))),
@@ -147,7 +152,7 @@ pub fn more_of(number: usize, unit: &str) -> String {
     }
 }
 
-/// Rounded to two digits, because it rests on an estimate of spread.
+/// Rounds up to two digits, because the number rests on an estimate of spread.
 fn rough(number: usize) -> usize {
     let mut unit = 1;
     while number / unit >= 100 {
@@ -156,7 +161,7 @@ fn rough(number: usize) -> usize {
     number.div_ceil(unit) * unit
 }
 
-/// Words in a sentence: `a, b and c`.
+/// Joins words as in a sentence: `a, b and c`.
 pub fn listed(words: &[String]) -> String {
     match words {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -193,7 +198,7 @@ mod tests {
         assert_eq!([of(1.0, 9.999), of(1.0, 2.4)], ["899.90 % more", "140.00 % more"]);
         assert_eq!(Of::Time.change([1.0, 250.0], 2).unwrap(), "250 times as long");
         assert_eq!(Of::Amount.change([1.0, 250.0], 2).unwrap(), "250 times as much");
-        // Nothing and what is below nothing have no multiples.
+        // Neither 0 nor a negative figure has multiples.
         assert_eq!([number(0.0, 3.0), number(0.0, 0.0)], [None, None]);
         assert_eq!(of(-1.0, 10.0), "1100.00 % more");
         assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0)], ["0.00 %", "0.00 %"]);

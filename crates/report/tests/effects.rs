@@ -25,7 +25,7 @@ fn reading() -> Reading {
     common::crossed(&["patches", "thp"], variants().iter().zip(values))
 }
 
-/// Compares columns in measured mode.
+/// Compares variants in measured mode.
 fn compare_columns(reading: &Reading, variants: Vec<VariantBoots<'_>>) -> Comparison {
     let experiment = experiment(Mode::Measured, 2);
     compare(&Results { experiment: &experiment, reading, variants }, 0, &Judging::default())
@@ -40,7 +40,7 @@ fn measured(number: usize) -> Comparison {
     compare_columns(&reading(), columns(&variants(), &all))
 }
 
-/// The paragraph from the first line with effects on.
+/// Returns the paragraph with the effects.
 fn section(text: &str) -> &str {
     common::section(text, "Effects of ")
 }
@@ -95,12 +95,12 @@ fn effects_over_seeds() {
     let comparison = compare(&results, 0, &Judging::default());
     assert_mail_says_it(&comparison);
     insta::assert_snapshot!(section(&report::text(&comparison)));
-    // Another baseline, other first values.
+    // With another baseline, other values of the axes come first.
     let text = report::text(&compare(&results, 3, &Judging::default()));
     assert!(section(&text).contains("against patches=fix, thp=never, each"), "{text}");
 }
 
-/// Most interactions of many values are only counted.
+/// With many values, most interactions are only counted.
 #[test]
 fn many_interactions_are_counted() {
     let (mut variants, mut values) = (Vec::new(), Vec::new());

@@ -10,8 +10,8 @@ use report::Recipe;
 const SECOND: u64 = 1_000_000_000;
 const EVENTS: [&str; 3] = ["tlb:tlb_flush", "cycles", "LLC-loads"];
 
-/// Two iterations of 2 s with a reading each second. Flushes grow by `flushes` in the first and a bit more in
-/// the second; cycles are counted in three of four seconds.
+/// Returns a boot with two iterations of 2 s, and a reading each second. Flushes grow by `flushes` in the
+/// first second, and by a little more in the next; cycles are counted in three of four seconds.
 fn counting(number: u32, flushes: i64, has_cycles: bool) -> Boot {
     let chunk = |iteration: u32| {
         let grown = [0, flushes, 2 * flushes + 3 + i64::from(number)];

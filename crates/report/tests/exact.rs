@@ -13,11 +13,11 @@ use model::{
 };
 use serde_json::json;
 
-/// The luck of seeds 0 to 4, in parts of 10000 of a figure.
+/// The luck of seeds 0 to 4, in parts per 10,000 of a figure.
 const LUCK: [f64; 5] = [0.0, 9.0, -4.0, 14.0, 3.0];
 
-/// Boots of one variant, each with its seed: `scale` is how much longer the kernel takes in NUMA01, and how
-/// much more it scans.
+/// Returns boots of one variant with different seeds. `scale` is the factor of the kernel's time in NUMA01
+/// and of the pages that it scans.
 fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
     let boots = (0..seeds).map(|seed| {
         let luck = 1.0 + LUCK[seed as usize % LUCK.len()] / 1e4;
@@ -64,12 +64,12 @@ fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
     Profile { workload: "autonuma".into(), phase: phase.into(), costs, ..Profile::default() }
 }
 
-/// Compares columns in exact mode; `wanted` is the number of seeds wanted of each.
+/// Compares columns in exact mode. `wanted` is the number of seeds that each variant should have.
 fn compared(wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     compared_after(0, wanted, variants)
 }
 
-/// The same. The first `warmup` iterations of each boot are warm-up.
+/// Compares columns in exact mode. The first `warmup` iterations of each boot are warm-up.
 fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     let names: Vec<_> = variants.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = variants.iter().map(|(_, boots)| *boots).collect();
@@ -104,14 +104,14 @@ fn iterations_of_warm_up_are_left_out_and_reported() {
     assert!(text.contains("1 iteration after 1 of warm-up"), "{text}");
 }
 
-/// The text, which is 100 columns wide at most.
+/// Returns the text, after a check that it has at most 100 columns.
 fn printed(comparison: &Comparison) -> String {
     let text = common::carried::printed(comparison);
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     text
 }
 
-/// The part of a text before its notes.
+/// Returns the part of a text above its notes.
 fn above_notes(text: &str) -> &str {
     &text[..text.find("\nNotes:").unwrap()]
 }
@@ -160,7 +160,7 @@ fn changes_within_luck_are_undecided_and_say_how_many_seeds_are_needed() {
     };
     let comparison = compared(5, &[("6.1", &spread(1.0)), ("6.12", &spread(1.005))]);
     let words = words(&brief(&comparison));
-    // 5 x (3.99 / 1)^2 seeds in all.
+    // In all, 5 x (3.99 / 1)^2 seeds are needed.
     let said = "undecided instructions-kernel-NUMA01 0.50 % more, luck floor 3.99 %; about 75 more seeds \
                 to resolve 1 %";
     assert!(words.contains(said), "{words}");
@@ -237,7 +237,7 @@ fn a_regression_keeps_its_sign_however_small() {
     let mut comparison = compared(2, &[("a", &old), ("b", &new), ("c", &other)]);
     let row = |row: &&mut compare::Row| row.statistic == compare::Statistic::Amean;
     let row = comparison.tables[0].rows.iter_mut().find(row).unwrap();
-    // As with a margin of 0.
+    // The verdicts are those of a margin of 0.
     row.cells[1].verdict = Some(compare::Verdict::Regression);
     row.cells[2].verdict = Some(compare::Verdict::Improvement);
     let text = printed(&comparison);
@@ -272,8 +272,8 @@ fn json_says_what_exact_mode_found() {
     assert_eq!(faults["beyond_luck"], json!([null, true]));
 }
 
-/// Boots measured under KVM, one per block: `scale` is how much longer the kernel takes, and `first` where
-/// in the list of its luck a variant begins.
+/// Returns boots under KVM, one in each block. `scale` is the factor of the kernel's time; `first` is the
+/// place in [`LUCK`] at which the noise of the variant begins.
 fn blocks(scale: f64, first: u32, number: u32) -> Vec<Boot> {
     let boots = (0..number).map(|block| {
         let drift = 1.0 + f64::from(block) / 50.0;
@@ -289,7 +289,7 @@ fn blocks(scale: f64, first: u32, number: u32) -> Vec<Boot> {
     boots.collect()
 }
 
-/// The measured boots of two variants beside the exact ones.
+/// Compares the measured boots of two variants, with a cross-check by their exact ones.
 fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
     let variants = ["6.1", "6.12"].map(variant);
     let number = measured[0].len() as u32;

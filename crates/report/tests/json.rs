@@ -29,7 +29,8 @@ fn the_core_is_as_promised() {
             for key in ["metric", "unit", "statistic"] {
                 assert!(row[key].is_string(), "{key}");
             }
-            // Two boots a side decide nothing. `Elapsed` of the workload is not primary.
+            // Two boots of each variant are too few for a verdict. `Elapsed` of the workload is not
+            // primary.
             let metric = row["metric"].as_str().unwrap();
             let judged = metric.starts_with("System-") && row["statistic"] == "Amean";
             let verdict = if judged { json!("undecided") } else { Value::Null };
@@ -74,7 +75,7 @@ fn verdicts_come_with_their_intervals_and_evidence() {
     let worse = mean("System-NUMA01");
     assert_eq!(worse["verdicts"], json!([null, "regression"]));
     let [low, high] = [0, 1].map(|bound| worse["intervals"][1][bound].as_f64().unwrap());
-    // Less is better, so that the gain of 8 % more is negative, and so are its bounds.
+    // Less is better, so the gain of 8 % more is negative, and so are its bounds.
     assert!(-8.5 < low && low < high && high < -7.0, "{low} to {high}");
     let evidence = &worse["evidence"][1];
     let of = |key: &str| evidence[key].as_f64().unwrap();

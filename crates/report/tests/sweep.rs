@@ -11,7 +11,8 @@ use serde_json::json;
 
 const VALUES: [&str; 4] = ["512M", "1G", "2G", "4G"];
 
-/// Two kernels at four points: equal, slower, unknown, faster. Machines differ by the factor 1, 2, 3, 4.
+/// Compares two kernels at four points, where the second is equal, slower, unknown and faster. The machines
+/// of the points differ by the factors 1, 2, 3 and 4.
 fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
     let variants = common::sweep(&["6.1", "6.12"], &VALUES);
     let mut boots: Vec<Vec<Boot>> = Vec::new();
@@ -32,7 +33,7 @@ fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
     change(&compare(&results, 0, &Judging::default()), &results);
 }
 
-/// The paragraph with the points.
+/// Returns the paragraph with the points.
 fn section(text: &str) -> &str {
     common::section(text, "By point")
 }

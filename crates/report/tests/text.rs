@@ -10,7 +10,7 @@ use common::{
 use compare::{Comparison, Judging, Kind, Results, compare};
 use model::{Boot, Execution, Host, Mode, Outcome, Problem, ProblemKind, Setting};
 
-/// The text of a comparison.
+/// Returns the text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
     printed(&compared(variants))
 }
@@ -19,7 +19,7 @@ fn complain(boot: &mut Boot, kind: ProblemKind, text: &str) {
     boot.problems.push(Problem { kind, text: text.into() });
 }
 
-/// The table of counters.
+/// Returns the table of counters.
 fn counters(comparison: &mut Comparison) -> &mut compare::Table {
     comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters).unwrap()
 }
@@ -48,7 +48,7 @@ fn two_variants() {
     insta::assert_snapshot!(text);
 }
 
-/// However far apart, the times of two machines say nothing about two kernels.
+/// Times of two machines say nothing about two kernels, even if they are far apart.
 #[test]
 fn boots_of_two_hosts_give_no_verdict() {
     let on = |digit: &str, scale: f64| {
@@ -76,7 +76,7 @@ fn a_variant_that_did_not_boot_has_no_command_line() {
     assert!(!text.contains("command line") && !text.contains("nothing of its own"), "{text}");
 }
 
-/// The spread of 10 and 10.001 is not zero, but is printed as zero.
+/// The spread of 10 and 10.001 is not zero, but is printed as zero. So it has no gain.
 #[test]
 fn there_is_no_gain_over_what_is_printed_as_0() {
     let measured = |times: &[f64]| [measured(&[("Elapsed", "NUMA01", times)])];
@@ -89,7 +89,8 @@ fn there_is_no_gain_over_what_is_printed_as_0() {
     }
 }
 
-/// Verdicts, a table without any, and what moved most.
+/// The first screen has the rows with verdicts and the counters that moved most; with few boots, a table
+/// without verdicts.
 #[test]
 fn the_first_screen() {
     let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
@@ -170,7 +171,8 @@ fn odd_values_are_shown_and_count() {
     insta::assert_snapshot!(variation);
 }
 
-/// Boots of an iteration of 40 samples and one of few more: the second metric is warm in `warm` boots.
+/// Returns five boots of one iteration, with 40 to 44 samples of two metrics. The first metric has warm-up
+/// in all boots, the second in the first `warm` boots.
 fn warming(variant: u32, warm: u32) -> Vec<Boot> {
     let mut boots = blocks(5, 1.0, variant.into());
     for (boot, number) in boots.iter_mut().zip(0..) {
@@ -193,7 +195,7 @@ fn a_warm_up_is_left_out_and_reported() {
     let variation = section(&text, "Variation:");
     assert!(widest(variation) <= 100);
     insta::assert_snapshot!(variation);
-    // The largest value of the steady state, not of the start.
+    // This is the largest value of the steady state, not of the warm-up.
     let max = text.lines().find(|line| line.contains("Max") && line.contains("NUMA01")).unwrap();
     assert!(max.contains(" 60.00 "), "{max}");
 }
@@ -313,7 +315,7 @@ fn settings_and_boots_set_aside() {
     insta::assert_snapshot!(&text[text.find("Notes:").unwrap()..]);
 }
 
-/// A boot that reclaims, and counts as a kernel before or since 4.8 does.
+/// Returns a boot that reclaims. `by_zone` selects the counters of kernels before 4.8.
 fn reclaiming(by_zone: bool) -> Boot {
     let mut boot = boot(0);
     let names = match by_zone {
@@ -465,8 +467,8 @@ fn nothing_from_a_guest_reaches_the_terminal_raw() {
     insta::assert_snapshot!(text(&[("a\tb", &[hostile])]));
 }
 
-/// "mm: numa: Slow PTE scan rate if migration failures occur" (Mel Gorman, 7 March 2015): the
-/// table "Time", and of "xfsrepair" the rows that its two decimals determine.
+/// From "mm: numa: Slow PTE scan rate if migration failures occur" (Mel Gorman, 7 March 2015): the table
+/// "Time", and the rows of "xfsrepair" that its two decimals determine.
 const MAIL: &str = "\
 System-NUMA01                  602.44 (  0.00%)      209.42 ( 65.24%)      194.70 ( 67.68%)
 System-NUMA01_THEADLOCAL        78.10 (  0.00%)       92.70 (-18.69%)       98.52 (-26.15%)
@@ -507,7 +509,7 @@ fn a_mails_values_give_its_table() {
         ("4.0.0-rc1-slowscan-v2", &boots[1..2]),
         ("3.19.0-vanilla", &boots[2..]),
     ]);
-    // One boot a side decides nothing.
+    // One boot of each variant is too few for a verdict.
     let unspaced = |line: &str| line.replace(' ', "").replace("%?", "%)").replace('?', "(");
     let printed: Vec<String> =
         text.lines().filter_map(|line| line.strip_prefix("Amean ")).map(unspaced).collect();

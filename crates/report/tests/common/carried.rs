@@ -17,7 +17,7 @@ pub fn assert_mail_says_it(comparison: &Comparison) {
     }
 }
 
-/// The text, after the checks that every text must pass.
+/// Returns the text, after the checks that every text must pass.
 pub fn printed(comparison: &Comparison) -> String {
     let text = report::text(comparison);
     assert_mail_says_it(comparison);
@@ -25,12 +25,12 @@ pub fn printed(comparison: &Comparison) -> String {
     text
 }
 
-/// Lines are broken at other places, and long words at line ends.
+/// Removes all spaces. Text and mail break lines at different places, and a mail also breaks long words.
 fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The lines of the text that are not part of a grid of figures.
+/// Returns the lines of the text that are not part of a grid of figures.
 fn sentences(comparison: &Comparison) -> Vec<String> {
     let text = report::text(comparison);
     let parts: Vec<&str> = text.split("\n\n").collect();
@@ -53,7 +53,7 @@ fn sentences(comparison: &Comparison) -> Vec<String> {
     sentences
 }
 
-/// The lines below the last row of figures.
+/// Returns the lines below the last row of figures.
 fn below(table: &Table, part: &str) -> Vec<String> {
     let is_figure = |word: &str| {
         word.trim_start_matches(['-', '[', '?']).starts_with(|it: char| it.is_ascii_digit())
@@ -72,13 +72,13 @@ fn below(table: &Table, part: &str) -> Vec<String> {
     };
     let lines: Vec<&str> = part.lines().collect();
     let last = lines.iter().rposition(is_row).map_or(0, |last| last + 1);
-    // Marks mean figures of the text, where the mail has sentences.
+    // The text marks figures, while the mail has sentences instead.
     let lines = lines[last..].iter().filter(|line| !line.starts_with("[Brackets]: beyond"));
     lines.map(|line| line.replace("Rows in [brackets]", "These rows")).collect()
 }
 
-/// The texts of notes, without topics and names. Verdicts have lines of their own in the mail, and origins
-/// of kernels are printed with the commands that get them.
+/// Returns the texts of notes, without topics and names. Verdicts and origins of kernels are left out: the
+/// mail has lines for the verdicts, and prints origins with the commands that get the kernels.
 fn notes(part: &str) -> Vec<String> {
     let mut topic = "";
     let mut said = Vec::new();

@@ -13,7 +13,7 @@ use model::{
 };
 use serde_json::Value;
 
-/// The workload of all tests: times, a rate, and a figure without direction.
+/// Returns the workload of all tests. It has times, a rate, and a figure without direction.
 pub fn manifest() -> Manifest {
     let metric = |name: &str, unit: &str, better, mean| Metric {
         name: name.into(),
@@ -35,7 +35,7 @@ pub fn manifest() -> Manifest {
     }
 }
 
-/// A complete boot under KVM that measured nothing yet.
+/// Returns a complete boot under KVM without any measurement.
 pub fn boot(boot_index: u32) -> Boot {
     Boot {
         boot_index,
@@ -69,7 +69,7 @@ pub fn boot(boot_index: u32) -> Boot {
     }
 }
 
-/// Adds values of a metric, one an iteration.
+/// Adds values of a metric, one for each iteration.
 pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
     for (iteration, &value) in values.iter().enumerate() {
         boot.samples.push(Sample {
@@ -80,7 +80,7 @@ pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
     }
 }
 
-/// A boot with these values of metrics and labels.
+/// Returns a boot with these values of metrics and labels.
 pub fn measured(values: &[(&str, &str, &[f64])]) -> Boot {
     let mut boot = boot(0);
     for (metric, label, values) in values {
@@ -115,7 +115,8 @@ pub fn count(boot: &mut Boot, iteration: u32, grown: &[(&str, i64)]) {
     });
 }
 
-/// Two boots as of a real run: `scale` says how much slower, and how much less is scanned.
+/// Returns two boots like those of a real run. `scale` is the factor by which they are slower and scan
+/// less.
 pub fn boots(scale: f64) -> Vec<Boot> {
     let boots = (0..2).map(|boot_index| {
         let mut boot = boot(boot_index);
@@ -142,9 +143,9 @@ pub fn boots(scale: f64) -> Vec<Boot> {
     boots.collect()
 }
 
-/// Boots of a run in blocks, with the times of three operations of two iterations each. All times drift from
-/// block to block; those of NUMA01 change by `scale`, those of NUMA02 scatter too much to tell, and those of
-/// NUMA03 do not change.
+/// Returns boots in blocks, with the times of three operations and two iterations in each. All times drift
+/// from block to block. Those of NUMA01 change by `scale`, those of NUMA02 scatter too much for a verdict,
+/// and those of NUMA03 do not change.
 pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
     let mut state = seed;
     let mut luck = |spread: f64| {
@@ -175,12 +176,12 @@ pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
     (0..boots).map(&mut boot).collect()
 }
 
-/// A variant that changes nothing.
+/// Returns a variant without any settings.
 pub fn variant(name: &str) -> Variant {
     Variant { name: name.into(), ..Variant::default() }
 }
 
-/// The steps of a series of patches with these subjects.
+/// Returns the variants of a series of patches with these subjects, and the reading that makes them steps.
 pub fn series(patches: &[&str]) -> (Vec<Variant>, Reading) {
     let name = |step: usize| if step == 0 { "v6.12".to_owned() } else { format!("v6.12+{step}") };
     let variants = (0..=patches.len()).map(|step| variant(&name(step)));
@@ -191,7 +192,7 @@ pub fn series(patches: &[&str]) -> (Vec<Variant>, Reading) {
     (variants.collect(), Reading { variants: steps.collect(), ..Reading::default() })
 }
 
-/// The reading of a cross: the values of each variant on these axes.
+/// Returns the reading of a matrix, with the value of each variant on each axis.
 pub fn crossed<'a>(
     axes: &[&str],
     cells: impl Iterator<Item = (&'a Variant, Vec<String>)>,
@@ -203,14 +204,14 @@ pub fn crossed<'a>(
     Reading { variants: own.collect(), ..Reading::default() }
 }
 
-/// The reading in which verdicts rest on these rows.
+/// Returns the reading in which verdicts rest on these rows.
 pub fn on_rows(primary: &[&str]) -> Reading {
     let primary = primary.iter().map(|row| (*row).to_owned()).collect();
     let own = WorkloadReading { primary, left_out: None };
     Reading { workloads: [(manifest().name, own)].into(), ..Reading::default() }
 }
 
-/// Variants of these names at points with these values.
+/// Returns variants of these names at points with these values.
 pub fn sweep(names: &[&str], values: &[&str]) -> Vec<Variant> {
     let at = |value: &&str| {
         let point = |name: &&str| Point {
@@ -228,23 +229,23 @@ pub fn sweep(names: &[&str], values: &[&str]) -> Vec<Variant> {
     values.iter().flat_map(at).collect()
 }
 
-/// The part of a text from these words to the next empty line.
+/// Returns the part of a text from `begin` to the next empty line.
 pub fn section<'a>(text: &'a str, begin: &str) -> &'a str {
     let section = &text[text.find(begin).unwrap_or_else(|| panic!("{text}"))..];
     section.split("\n\n").next().unwrap()
 }
 
-/// The section on the patches of a series.
+/// Returns the section on the patches of a series.
 pub fn by_patch(text: &str) -> &str {
     section(text, "By patch")
 }
 
-/// The words of a text, between single spaces.
+/// Returns the words of a text, with single spaces between them.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Checks what every text must be: printable ASCII, without spaces at the ends of lines.
+/// Checks that a text is printable ASCII without spaces at the ends of lines.
 pub fn assert_plain(text: &str) {
     for line in text.lines() {
         assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
@@ -252,17 +253,17 @@ pub fn assert_plain(text: &str) {
     }
 }
 
-/// The first screen of a comparison.
+/// Returns the short form of a comparison.
 pub fn brief(comparison: &Comparison) -> String {
     report::brief(comparison, "faultline compare 1 --full")
 }
 
-/// A comparison as JSON.
+/// Returns a comparison as JSON.
 pub fn document(comparison: &Comparison) -> Value {
     serde_json::from_str(&report::json(comparison).unwrap()).unwrap()
 }
 
-/// A column for each variant, its boots named in one row: `b1`, `b2` and so on.
+/// Returns a column for each variant. The boots are numbered over all columns: `b1`, `b2` and so on.
 pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<VariantBoots<'a>> {
     let mut numbers = (1..).map(BootId);
     let mut kept = |boot| KeptBoot { id: numbers.next().unwrap(), superseded: false, boot };
@@ -275,7 +276,7 @@ pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<Variant
         .collect()
 }
 
-/// An experiment with the workload of all tests on four CPUs and two nodes.
+/// Returns an experiment with the workload of all tests on four CPUs and two nodes.
 pub fn experiment(mode: Mode, boots: u32) -> Experiment {
     let used = WorkloadUse::new(manifest(), 1, Millis(1000));
     Experiment {
@@ -288,24 +289,24 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
     }
 }
 
-/// Compares columns in measured mode; the first is the baseline.
+/// Compares columns in measured mode. The first column is the baseline.
 pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
     compare_after(0, columns)
 }
 
-/// The same. The first `warmup` iterations of each boot are warm-up.
+/// Compares columns in measured mode. The first `warmup` iterations of each boot are warm-up.
 pub fn compare_after(warmup: u32, columns: Vec<VariantBoots<'_>>) -> Comparison {
     let mut experiment = experiment(Mode::Measured, 2);
     experiment.workloads[0].warmup = warmup;
     judged(&experiment, columns)
 }
 
-/// Compares columns; the first is the baseline.
+/// Compares columns of an experiment. The first column is the baseline.
 pub fn judged(experiment: &Experiment, variants: Vec<VariantBoots<'_>>) -> Comparison {
     compare(&Results { experiment, reading: Reading::USUAL, variants }, 0, &Judging::default())
 }
 
-/// Compares variants by the workload of all tests; the first is the baseline.
+/// Compares variants by the workload of all tests. The first variant is the baseline.
 pub fn compared(columns: &[(&str, &[Boot])]) -> Comparison {
     let variants: Vec<_> = columns.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = columns.iter().map(|(_, boots)| *boots).collect();
