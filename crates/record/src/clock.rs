@@ -9,13 +9,16 @@ use kernelfiles::klog;
 /// within 1 % of the first one.
 const FASTER: f64 = 1.02;
 
-/// The times of a recording may be later than the kernel's own by this many seconds. Their clocks start at different
-/// moments of the kernel's boot.
+/// The largest lead of the recording's times over the kernel's own, in seconds. The two clocks
+/// start at different moments of the kernel's boot.
 const LATER: f64 = 1.0;
 
-/// Why the times of a recording are not the guest's: they are too late, and the kernel's own message that it powers the
-/// machine off is not. So somebody else wrote them. `None` if there is no evidence of that, as without that message.
-/// In exact mode there is no `wall`, and the two clocks are one.
+/// Checks that the times of a recording are the guest's own. Returns an error message if `lived` is
+/// too late although the kernel's power-off message has a plausible time: a workload then wrote
+/// times into the recording. `None` if there is no evidence of that, or the console has no
+/// power-off message. `lived` is the recording's last time in nanoseconds. `wall` is the host's
+/// time from the start of the machine to its end. Exact mode has no `wall`; its recording and its
+/// kernel use the same clock.
 pub fn contradiction(
     console: &str,
     lived: u64,
@@ -37,9 +40,10 @@ pub fn contradiction(
     })
 }
 
-/// Why the times of a boot are wrong; `None` if there is no evidence that they are. `log` is the kernel's
-/// log. `lived` is the guest's last time in nanoseconds. `wall` is the host's time from the start of the
-/// machine to its end, so it should be the longer one; it is `None` if the end was not observed.
+/// Checks the guest's clock. Returns the reason why the times of a boot are wrong; `None` if there
+/// is no evidence of that. `log` is the kernel's log. `lived` is the guest's last time in
+/// nanoseconds. `wall` is the host's time from the start of the machine to its end, so it should be
+/// longer than `lived`; `None` if the end was not observed.
 pub fn fault(log: &str, lived: u64, wall: Option<Duration>) -> Option<String> {
     let lived = Duration::from_nanos(lived).as_secs_f64();
     if let Some(wall) = wall.map(|wall| wall.as_secs_f64())
@@ -82,7 +86,7 @@ mod tests {
             "is 960.0 s after the start of the guest, but the kernel powered off after 6.4 s"
         ));
         assert_eq!(told(960, None, true), Some(why));
-        // The kernel's clock was as fast: the host was busy.
+        // The kernel's clock was too fast as well, so the host was busy.
         assert_eq!(told(960, Some(5), false), None);
         assert_eq!(told(960, None, false), None);
         assert_eq!((told(7, None, true), told(11, Some(10), false)), (None, None));

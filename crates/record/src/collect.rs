@@ -1,8 +1,9 @@
 //! Turns a boot's recording into samples, usage and series.
 //!
-//! A recording is untrusted: each frame was validated, but its contents may be anything. Work and memory are
-//! limited. Series over the limit are dropped, with a note. Anything else over its limit makes the boot fail, and so
-//! does a frame that the agent would not have written there ([`crate::order`]).
+//! A recording is untrusted: the checksum of each frame was checked, but its contents may be
+//! anything. Work and memory are limited. Series over their limit are dropped, and kernel messages
+//! over theirs are cut; the boot reports both. The boot fails if anything else exceeds its limit,
+//! or if a frame is not one that the agent would write at that place ([`crate::order`]).
 
 use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
@@ -24,7 +25,7 @@ const MAX_LOG: usize = 8 << 20;
 
 /// The longest note on what a workload left, in bytes.
 const MAX_LEFT: usize = 1024;
-/// The largest number of such notes for each workload.
+/// The largest number of notes on what workloads left, per workload of the job.
 const MOST_LEFT: usize = 16;
 
 /// The largest size of a kernel's symbols, in bytes.
@@ -33,39 +34,39 @@ pub const MAX_SYMBOLS: usize = 64 << 20;
 /// The contents of a recording.
 #[derive(Debug, Default)]
 pub struct Recording {
-    /// The last time in it, in nanoseconds since the guest started.
+    /// The latest time of a frame, in nanoseconds since the guest started.
     pub lived: u64,
-    /// The guest's own facts; `None` if the agent never started.
+    /// What the agent reported about the guest; `None` if the agent never started.
     pub hello: Option<Hello>,
     /// The samples of all workloads, in the order in which they were recorded.
     pub samples: Vec<Sample>,
     /// The times of each completed iteration.
     pub usage: Vec<Usage>,
-    /// Series cut by phase.
+    /// The series, one chunk for each source and phase.
     pub chunks: Vec<Chunk>,
     /// The spans between cuts, including the one before the first cut.
     pub spans: Vec<Span>,
-    /// The samples of the profile, if there are any.
+    /// The samples of the profile; `None` if the guest was not profiled.
     pub sampling: Option<Sampling>,
-    /// The kernel's symbols, if they were recorded.
+    /// The lines of the guest's `/proc/kallsyms`; empty if they were not recorded.
     pub symbols: String,
-    /// Notes on the states that workloads found.
+    /// Notes on the states that each workload found when it started.
     pub found: Vec<Note>,
-    /// Notes on what workloads left.
+    /// Notes on what workloads left behind, such as a mount.
     pub left: Vec<Note>,
-    /// Notes of the workloads.
+    /// Notes that the workloads reported.
     pub notes: Vec<Note>,
     /// The kernel's log as the agent read it.
     pub log: String,
-    /// Whether the log was truncated.
+    /// Whether the end of the log is missing, because it was too long.
     pub log_cut: bool,
     /// The workloads that failed, each with the reason.
     pub failures: Vec<(String, String)>,
     /// Why the job ended early; `None` if it did not.
     pub failed: Option<String>,
-    /// Why nothing in it counts: it is damaged or contradicts itself.
+    /// Why the recording cannot be used: it is damaged or contradicts itself. `None` if it can.
     pub unsound: Option<String>,
-    /// The kernel's taint flags; `None` if the agent did not finish.
+    /// The kernel's taint flags at the end; `None` if the agent did not finish.
     pub bye: Option<u64>,
     /// Whether series are missing because the recorder was full or the recording exceeded a limit.
     pub series_dropped: bool,
@@ -248,7 +249,7 @@ impl Collector<'_> {
         self.begin(None, time);
     }
 
-    /// Begins another span after a cut.
+    /// Ends the current span at `time` and begins the next one.
     fn begin(&mut self, phase: Option<PhaseId>, time: u64) {
         let room = self.recording.spans.len() < MAX_CUTS;
         if self.accept(room, "the number of cuts") {
@@ -258,7 +259,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Checks something that every agent's recording satisfies. If it is false, the boot fails.
+    /// Checks a condition that every recording of the agent satisfies, and returns it. If it is
+    /// false, the recording is unsound and the boot fails.
     fn accept(&mut self, sound: bool, what: &str) -> bool {
         if !sound {
             let reason =
@@ -268,8 +270,8 @@ impl Collector<'_> {
         sound
     }
 
-    /// Ends the series of the phase. The last sample also begins the next phase: both contain the instant of
-    /// the cut, so that differences of phases add up.
+    /// Ends the series of the current phase. Their last sample also begins the next phase: both
+    /// phases contain the instant of the cut, so that differences of phases add up.
     fn cut(&mut self) {
         let PhaseId { workload, iteration, phase } = &self.current;
         let chunks = self.series.cut().into_iter().map(|cut| Chunk {
@@ -294,7 +296,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Writes a recording like the agent.
+    /// Writes a recording in the agent's format.
     pub struct Writer {
         pub log: Vec<u8>,
         cursor: Cursor,
@@ -327,7 +329,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The workloads of the job whose recording is [`recorded`].
+    /// Returns the workloads of the job whose recording [`recorded`] returns.
     pub fn job() -> [(String, u32); 1] {
         [("autonuma".to_owned(), 2)]
     }

@@ -24,30 +24,30 @@ use crate::{metrics, profile};
 /// boot can be identified.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The name of its experiment.
+    /// The name of the boot's experiment.
     pub experiment: String,
-    /// The name of its variant.
+    /// The name of the boot's variant.
     pub variant: String,
-    /// The number of this boot of the variant.
+    /// The boot index: the number of the boot of its variant, from 0.
     #[serde(rename = "replicate")]
     pub boot_index: u32,
-    /// The block of the schedule.
+    /// The boot's block in the schedule.
     pub block: u32,
-    /// Its start, in seconds since 1970.
+    /// The start of the boot, in seconds since 1970.
     pub started: u64,
     /// The names of the job's workloads, each with its number of iterations.
     pub workloads: Vec<(String, u32)>,
     /// Whether the only modules that taint the kernel are our own out-of-tree modules.
     #[serde(default)]
     pub own_modules: bool,
-    /// How its figures are compared.
+    /// How the boot's figures are compared.
     #[serde(default, skip_serializing_if = "Mode::is_measured")]
     pub mode: Mode,
-    /// Facts of the kernel; those of the guest are added from its recording.
+    /// Facts of the kernel. Facts of the guest are added from the recording.
     pub facts: BootFacts,
 }
 
-/// The description as it is in its file.
+/// The contents of the file `boot.json`.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     /// SHA-256 of the description as JSON without white space, in hexadecimal.
@@ -55,16 +55,17 @@ struct Sealed {
     head: Head,
 }
 
-/// Why there are no profiles.
+/// The outcome of a boot whose counts do not fit its recording.
 const OTHER_CUTS: &str = "the plugin counted other cuts than the agent recorded: a program executed the agent's marks, \
                           or wrote into its recording";
-/// The largest part of a console that is stored, in bytes: its start and its end.
+/// The largest size of a console that is stored in full, in bytes. Of a longer one, only its start
+/// and its end are stored.
 const MAX_CONSOLE: usize = 4 << 20;
-/// Most characters of a line of the console in an outcome.
+/// The largest number of characters of a console's line in an outcome.
 const MAX_LINE: usize = 200;
 
 impl Head {
-    /// The path of the description in a boot's directory.
+    /// Returns the path of the description in a boot's directory.
     pub fn path(directory: &Path) -> PathBuf {
         directory.join("boot.json")
     }
@@ -93,22 +94,24 @@ impl Head {
     }
 }
 
-/// The load of a host that was not observed.
+/// Returns a load without values, for a host that was not observed.
 pub fn unknown_load() -> HostLoad {
     HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall: f64::NAN }
 }
 
-/// The facts that are needed to interpret the plugin's counts.
+/// What is needed to assign the plugin's counts to functions and nodes.
 #[derive(Clone, Copy)]
 pub struct Counting<'a> {
     /// The kernel's functions, without modules.
     pub symbols: &'a Symbols,
-    /// The node of each CPU.
+    /// The CPUs and nodes of the machine.
     pub topology: &'a Topology,
 }
 
-/// Turns a recording into a boot. `ending` is `None` if nobody observed the end of the machine. `counting` is
-/// `None` if instructions were not counted. Fails when the recording or the console cannot be read.
+/// Turns a recording into a boot. `ending` is `None` if the end of the machine was not observed.
+/// `counting` is `None` if instructions were not counted, or their counts cannot be read. Fails
+/// when the recording or the console cannot be read. If there should be counts but they are missing
+/// or damaged, the outcome is `Failed`.
 pub fn conclude(
     head: Head,
     directory: &Path,
@@ -131,7 +134,7 @@ pub fn conclude(
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Invalid(why),
-            // The time limits of workloads use the same clock, so the failure may be a consequence.
+            // Workloads' time limits use the same clock, so its fault may have caused the failure.
             (Some(why), Outcome::Partial(how) | Outcome::Failed(how)) => {
                 Outcome::Invalid(format!("{why}; the boot itself failed: {how}"))
             }
@@ -185,8 +188,9 @@ fn forget(boot: &mut Boot, workload: &str) {
     boot.profiles.retain(|it| it.workload != workload);
 }
 
-/// The profile of each phase. Its instructions also become samples. The error says why there is no profile.
-/// The boot then counts as failed.
+/// Returns the profile of each phase, and adds its instructions to the samples of the recording,
+/// and its memory accesses to the series. The error says why there is no profile; the boot then
+/// counts as failed.
 fn profiles(
     directory: &Path,
     recording: &mut Recording,
@@ -213,7 +217,7 @@ fn profiles(
     Ok(profiles)
 }
 
-/// The sampled profile of each phase.
+/// Returns the sampled profile of each phase; empty if the guest was not profiled.
 fn sampled(recording: &Recording) -> Vec<Profile> {
     let Some(sampling) = &recording.sampling else { return Vec::new() };
     sampling.profiles(&recording.spans, &Symbols::parse(&recording.symbols))
@@ -237,8 +241,8 @@ fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {
     }
 }
 
-/// The outcome of a boot: from the agent's report if there is one, else from the kernel's console, else from
-/// how the machine ended.
+/// Returns the outcome of a boot: from the agent's report if there is one, else from a panic of the
+/// kernel, else from how the machine ended.
 fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&Ending>) -> Outcome {
     if let Some(reason) = recording.unsound.as_ref().or(recording.failed.as_ref()) {
         return Outcome::Failed(reason.clone());
@@ -261,7 +265,8 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     }
 }
 
-/// Which limit expired, and where the boot hung: the last line that its kernel printed.
+/// Says which limit expired. If the agent did not start, or all CPUs halted, adds the last line of
+/// the console, which shows where the boot hung.
 fn timed_out(how: &How, console: &str) -> String {
     let last = console.lines().map(str::trim_end).rfind(|line| !line.is_empty());
     match (how, last) {
@@ -274,7 +279,7 @@ fn timed_out(how: &How, console: &str) -> String {
     }
 }
 
-/// The outcome of a complete job, by the number of workloads that failed.
+/// Returns the outcome of a complete job, by the number of workloads that failed.
 fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     let reasons: Vec<&str> = recording.failures.iter().map(|(_, why)| &**why).collect();
     let reasons = reasons.join("; ");
@@ -286,7 +291,7 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     }
 }
 
-/// The notes of the agent, of the workloads and of the machine.
+/// Collects the notes of the agent, of the workloads and of the machine.
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<Note> {
     let Recording { found, left, notes, .. } = recording;
     let mut notes = [&**found, left, notes].concat();
@@ -298,8 +303,9 @@ fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<Note> {
     notes
 }
 
-/// The kernel's warnings from its log, and later ones from the console, which the agent could no longer
-/// record. Taint flags in `expected` are ignored.
+/// Returns the kernel's warnings from its log, and later ones from the console, which the agent
+/// could no longer record. Also lists the kernel's taint, without the flags in `expected`, and
+/// dropped series.
 fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem> {
     let log = format!("{}{}", recording.log, after(console, &recording.log));
     let mut problems = klog::problems(&log);
@@ -313,7 +319,8 @@ fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem>
     problems
 }
 
-/// The part of the console that is later than the log; the entire console if the log is empty.
+/// Returns the part of the console that is later than the log; the entire console if the log is
+/// empty.
 fn after<'a>(console: &'a str, log: &str) -> &'a str {
     let Some(last) = log.lines().filter_map(klog::stamp).next_back() else {
         return console;
@@ -328,7 +335,8 @@ fn after<'a>(console: &'a str, log: &str) -> &'a str {
     ""
 }
 
-/// The console as text. Of a very long console, only the start and the end.
+/// Reads the console as text; empty if there is no file. If it exceeds [`MAX_CONSOLE`], only the
+/// start and the end are returned.
 fn read_console(path: &Path) -> io::Result<String> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -354,7 +362,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::collect::tests::{Writer, job, recorded};
 
-    /// The description of a boot with the job of [`recorded`].
+    /// Returns the description of a boot with the job of [`recorded`].
     pub fn head() -> Head {
         Head {
             experiment: "e".into(),
@@ -370,7 +378,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// A description is read as it was written, or not at all.
+        /// A damaged description is refused, unless it still has the same meaning.
         #[test]
         fn changed_descriptions_are_refused(
             changes in prop::collection::vec((0..3, any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -395,7 +403,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The boot of the job of [`recorded`] in measured mode, from this recording.
+    /// Concludes a boot of measured mode with the job of [`recorded`] from this recording.
     fn concluded(log: &[u8]) -> Boot {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(machine::RECORDER_FILE), log).unwrap();

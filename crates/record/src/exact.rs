@@ -8,10 +8,10 @@ use flight::difference::compare_logs;
 use flight::profile as counted;
 use machine::{CONSOLE_FILE, PROFILE_FILE};
 
-/// Why there are no counts.
+/// Why the counts of a boot cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CountsError {
-    /// The plugin's file cannot be read.
+    /// The plugin's file does not exist or cannot be read.
     #[error("{PROFILE_FILE}: {0}")]
     File(#[from] io::Error),
     /// The plugin's file is damaged.
@@ -19,18 +19,19 @@ pub enum CountsError {
     Profile(#[from] counted::ProfileError),
 }
 
-/// Reads the counts that the plugin wrote into a machine's directory. Fails when the file is missing or
-/// damaged.
+/// Reads the counts that the plugin wrote into a machine's directory. Fails when the file is
+/// missing or damaged.
 pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
     let file = File::open(directory.join(PROFILE_FILE))?;
     let mut bytes = Vec::new();
-    // One byte more, to detect a file over the limit.
+    // Reads one byte more than the limit, to detect a file over the limit.
     file.take(counted::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(counted::read(&bytes)?)
 }
 
-/// The first difference between the files of two boots: recordings, consoles or counts. `None` if they are
-/// the same. Fails when a file cannot be read.
+/// Returns the first difference between two boots, whose files are in the directories `one` and
+/// `other`: in their recordings, consoles or counts. `None` if these are the same. Counts that are
+/// missing or damaged are a difference. Fails when a recording or a console cannot be read.
 pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     let logs = (machine::read_log(one)?, machine::read_log(other)?);
     if let Some(difference) = compare_logs(&logs.0, &logs.1) {
@@ -50,7 +51,7 @@ pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// The output of a machine's console; empty if there is no file.
+/// Reads the output of a machine's console; empty if there is no file.
 fn console(directory: &Path) -> io::Result<Vec<u8>> {
     match fs::read(directory.join(CONSOLE_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -62,7 +63,8 @@ fn is_newline(byte: &u8) -> bool {
     *byte == b'\n'
 }
 
-/// The first difference between the counts of two boots, except the part that is not exact.
+/// Returns the first difference between the counts of two boots. Counts after the last mark are not
+/// exact, so they are not compared.
 fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     let slices = one.marked().iter().zip(other.marked());
     if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
@@ -71,7 +73,7 @@ fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     if one.marked().len() != other.marked().len() {
         return Some("one boot has more cuts than the other".to_owned());
     }
-    // The counts after the last mark are not exact, and may have additional paths.
+    // The inexact counts after the last mark may have additional paths.
     let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
     let paths = counted.filter_map(|it| it.node).max().map_or(0, |last| last as usize + 1);
     let same = one.nodes.get(..paths) == other.nodes.get(..paths);

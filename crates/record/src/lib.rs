@@ -1,4 +1,5 @@
-//! Turns what a boot left behind into a boot that can be stored: frames, series, profiles, console.
+//! Turns what a boot left behind (frames, series, profiles, console) into a boot that can be
+//! stored.
 
 pub mod clock;
 pub mod collect;

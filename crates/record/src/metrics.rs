@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Boot, Experiment, INSTRUCTIONS, Sample};
 
-/// A sentence for each workload whose samples have metrics that its manifest does not declare, and for each
-/// that reported no declared metric.
+/// Compares the metrics that a boot reported with the manifests of its workloads. Returns one
+/// sentence for each workload with undeclared metrics, and one for each that reported none of its
+/// declared metrics. Workloads without samples are left out.
 pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
     let mut found = Vec::new();
     for used in &experiment.workloads {
@@ -36,8 +37,8 @@ pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
     found
 }
 
-/// The workloads with two metrics whose rows would have one name, each with a sentence about them. A row is
-/// called by its metric and its label.
+/// Finds workloads that reported two metrics whose rows would have the same name. A row is named by
+/// its metric and its label. Returns the name of each workload with an error message.
 pub fn ambiguous(samples: &[Sample]) -> Vec<(String, String)> {
     let mut rows = BTreeMap::new();
     let mut found = BTreeMap::new();

@@ -1,41 +1,43 @@
-//! Checks that the frames of a recording follow each other as the agent writes them. Workloads run as root in the
-//! guest, so one of them can write into the recorder's memory.
+//! Checks that the frames of a recording follow each other as the agent writes them. Workloads run
+//! as root in the guest, so they can write into the recorder's memory.
 
 use flight::Event;
 use flight::event::Usage;
 
-/// The part of the job that the agent was doing.
+/// What the agent was doing at a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// It has not started.
+    /// The agent has not started.
     #[default]
     Before,
-    /// It runs no workload.
+    /// The agent runs no workload.
     Idle,
-    /// It runs an iteration that began at this time.
+    /// The agent runs an iteration that began at this time, in nanoseconds.
     Iteration(u64),
-    /// It failed and is about to end.
+    /// The agent failed and is about to end.
     Failed,
-    /// The agent has said that it is done.
+    /// The agent has reported its end.
     Ended,
 }
 
-/// The place in the job that the frames so far lead to.
+/// The state of the agent after the frames so far.
 #[derive(Clone, Debug)]
 pub struct Order<'a> {
     /// The names of the job's workloads, each with its number of iterations.
     workloads: &'a [(String, u32)],
     stage: Stage,
-    /// The workload and the iteration that comes next, or runs; beyond the workloads at the end.
+    /// The index of the workload, and the iteration, that runs or comes next. After the last
+    /// iteration, the index is the number of workloads.
     due: (usize, u32),
-    /// Whether the list of files was recorded.
+    /// Whether the list of sampled files was recorded.
     has_files: bool,
-    /// The time of the last frame.
+    /// The latest time of a frame so far, in nanoseconds.
     time: u64,
 }
 
 impl<'a> Order<'a> {
-    /// The begin of a recording of a job with these workloads and their iterations.
+    /// Begins the check of a recording. `workloads` are the names of the job's workloads, each with
+    /// its number of iterations.
     pub fn new(workloads: &'a [(String, u32)]) -> Self {
         let mut order =
             Self { workloads, stage: Stage::default(), due: (0, 0), has_files: false, time: 0 };
@@ -43,10 +45,11 @@ impl<'a> Order<'a> {
         order
     }
 
-    /// Takes the next frame, without an event if it is one of a series. Fails when the agent would not have written it
-    /// here: the error says why.
+    /// Checks the next frame. `event` is `None` for a sampled file. Fails when the agent would not
+    /// write this frame here; the error gives the reason.
     pub fn take(&mut self, time: u64, event: Option<&Event>) -> Result<(), String> {
-        // The agent's panic takes its time before it waits for the recorder.
+        // A panicking agent takes the time, then waits for the recorder. Another thread can record
+        // a later frame meanwhile.
         let last_words = self.stage == Stage::Failed || matches!(event, Some(Event::Failed(_)));
         if time < self.time && !last_words {
             let (before, now) = (seconds(self.time), seconds(time));
@@ -109,22 +112,23 @@ impl<'a> Order<'a> {
         self.skip();
     }
 
-    /// Goes on to a workload that has iterations left.
+    /// Skips workloads that have no iterations left.
     fn skip(&mut self) {
         while self.workloads.get(self.due.0).is_some_and(|(_, most)| self.due.1 >= *most) {
             self.due = (self.due.0 + 1, 0);
         }
     }
 
-    /// Whether no iteration is left.
+    /// Returns whether all iterations have ended.
     fn is_done(&self) -> bool {
         self.due.0 >= self.workloads.len()
     }
 }
 
-/// Checks the times of an iteration that took `nanoseconds` by its frames.
+/// Checks the times of an iteration whose frames are `nanoseconds` apart. Its elapsed time must not
+/// be longer.
 fn check(usage: &Usage, nanoseconds: u64) -> Result<(), String> {
-    // Frames and the elapsed time are of clocks with the same rate, rounded to nanoseconds.
+    // Frames and the elapsed time come from clocks with the same rate, rounded to nanoseconds.
     let most = nanoseconds as f64 / 1e9 + 1e-6;
     let Usage { user, system, elapsed } = *usage;
     let sound = [user, system, elapsed].iter().all(|time| time.is_finite() && *time >= 0.0);
@@ -141,7 +145,7 @@ fn seconds(nanoseconds: u64) -> String {
     format!("{:.3} s", nanoseconds as f64 / 1e9)
 }
 
-/// A frame, in words.
+/// Describes a frame for an error message.
 fn what(event: Option<&Event>) -> String {
     match event {
         None => "a sampled file".to_owned(),
@@ -183,7 +187,7 @@ mod tests {
 
     const USAGE: Usage = Usage { user: 0.0, system: 0.0, elapsed: 5e-9 };
 
-    /// The frames of [`job`], ten nanoseconds apart.
+    /// Returns the frames of [`job`], without their times.
     fn written() -> Vec<Event> {
         let iteration = |workload, iteration| {
             let sample =
@@ -206,7 +210,7 @@ mod tests {
         events
     }
 
-    /// Takes these frames; true if the job is complete.
+    /// Checks these frames, ten nanoseconds apart. Returns whether the job is complete.
     fn take(events: &[Event]) -> Result<bool, String> {
         let job = job();
         let mut order = Order::new(&job);
@@ -216,7 +220,8 @@ mod tests {
         Ok(order.stage == Stage::Ended)
     }
 
-    /// Whether a frame changes what counts, beside samples, whose number and order are free.
+    /// Returns whether the number and the order of such frames are fixed. They are not for samples,
+    /// for example.
     fn is_structure(event: &Event) -> bool {
         !matches!(
             event,
@@ -267,7 +272,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens to the frames, a job is complete only if it is the same job.
+        /// If frames are removed, repeated or moved, the job is complete only if its structure is
+        /// the same.
         #[test]
         fn no_other_order_is_complete(
             changes in prop::collection::vec((0..4, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
@@ -290,7 +296,7 @@ mod tests {
             }
         }
 
-        /// The times of frames never go back.
+        /// A frame with an earlier time than the one before it is refused.
         #[test]
         fn no_time_goes_back(times in prop::collection::vec(0..50_u64, 2..10)) {
             let mut order = Order::new(&[]);

@@ -1,5 +1,5 @@
-//! Turns the plugin's counts into the profile of each phase. Slices of counts are assigned to phases,
-//! addresses to functions.
+//! Turns the plugin's counts into the profile of each phase: assigns slices of counts to phases,
+//! and addresses to functions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
@@ -13,18 +13,21 @@ use model::{
 
 use crate::span::{PhaseId, Span};
 
-/// The function name for kernel instructions that no symbol covers.
+/// The function name for kernel instructions whose address has no symbol.
 pub const UNKNOWN: &str = "[unknown]";
-/// The function name for kernel instructions that the plugin had no room to count by address.
+/// The function name for kernel instructions that the plugin counted without their address, because
+/// its table was full.
 const OTHER: &str = "[other]";
 
-/// The path name for instructions that the plugin had no room to count by path.
+/// The path name for instructions whose call path is not known: the plugin or this module had no
+/// room for it.
 const BEYOND: &str = "[beyond]";
-/// The largest number of functions in all paths of a boot. Half a million is usual.
+/// The largest number of functions in all paths of a boot, which limits memory. Half a million is
+/// usual.
 const MAX_PATHS: usize = 1 << 22;
 
-/// The profile of each phase of each iteration. `None` if the plugin counted other cuts than the agent
-/// recorded: counts cannot be assigned to phases then.
+/// Returns the profile of each phase of each iteration. `None` if the plugin counted other cuts
+/// than the agent recorded: counts cannot be assigned to phases then.
 pub fn profiles(
     counted: &counted::Profile,
     spans: &[Span],
@@ -43,8 +46,9 @@ pub fn profiles(
     Some(phases.collect())
 }
 
-/// Memory accesses over time by phase: those served by each CPU's own node, and those served by other nodes.
-/// `home` is the node of each CPU.
+/// Returns memory accesses over time for each phase: those that the CPU's own node served, and
+/// those that other nodes served. Empty if accesses were not counted. `home` is the node of each
+/// CPU. `None` if the plugin counted other cuts than the agent recorded.
 pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Option<Vec<Chunk>> {
     let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
         let id = span.phase.as_ref().filter(|_| counted.scope.nodes > 0)?;
@@ -53,8 +57,8 @@ pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Optio
     Some(phases.collect())
 }
 
-/// The spans, each with the exact part of its counts. `None` if the plugin counted other cuts than the agent
-/// recorded.
+/// Returns each span with its counts. A span has no counts if they are not exact. `None` if the
+/// plugin counted other cuts than the agent recorded.
 fn phases<'a>(
     counted: &'a counted::Profile,
     spans: &'a [Span],
@@ -64,7 +68,8 @@ fn phases<'a>(
     (counted.cuts() + 1 == spans.len()).then_some(phases)
 }
 
-/// The series of one phase: 0 at its begin, the ticks, the total at its end.
+/// Returns the series of one phase, which lasted from `ends.0` to `ends.1`: zeros at the start, the
+/// counts at each tick, and the totals at the end.
 fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
     let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
     let ticks = phase.ticks.iter();
@@ -88,7 +93,8 @@ fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -
     }
 }
 
-/// Loads and stores, in the order of [`ACCESSES_COLUMNS`].
+/// Sums loads and stores by privilege and by local or remote node, in the order of
+/// [`ACCESSES_COLUMNS`]. `home` is the node of each CPU.
 fn local_and_remote<'a>(
     cpus: impl Iterator<Item = &'a [counted::Accesses]>,
     home: &[u16],
@@ -111,7 +117,8 @@ fn local_and_remote<'a>(
     sums
 }
 
-/// The instructions of each phase as samples of a metric.
+/// Returns the instructions of each phase as samples of the metric [`INSTRUCTIONS`]: all, user and
+/// kernel.
 pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     let samples = profiles.iter().flat_map(|profile| {
         let sum = profile.totals();
@@ -127,7 +134,7 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     samples.collect()
 }
 
-/// The costs of a phase.
+/// Makes the table of a phase's costs, by memory, call path, process, function and privilege.
 fn costs(
     phase: &counted::Phase,
     has_accesses: bool,
@@ -158,7 +165,7 @@ fn costs(
     table
 }
 
-/// The counts of each CPU, with its number.
+/// Returns the counts of each CPU, with the number of the CPU.
 fn by_cpu(phase: &counted::Phase) -> impl Iterator<Item = (u16, &counted::Cpu)> {
     (0..).zip(&phase.cpus)
 }
@@ -178,7 +185,7 @@ fn memory(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
     memory
 }
 
-/// Functions by name and module.
+/// Sums the instructions and entries of each function, by its name and module.
 fn functions<'a>(
     phase: &'a counted::Phase,
     symbols: &'a Symbols,
@@ -218,13 +225,13 @@ fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Vec<Cell>> {
     processes
 }
 
-/// The name of a process, which may have any characters.
+/// Returns the name of a process. It may contain any characters, so escape it before it is printed.
 pub fn name_of_process(process: &counted::Process) -> String {
     let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Translates the paths of counts into paths of functions.
+/// Translates call paths of addresses into paths of functions.
 struct Paths<'a> {
     sites: &'a [counted::CallSite],
     symbols: &'a Symbols,
@@ -237,7 +244,8 @@ impl<'a> Paths<'a> {
         Self { sites: &counted.nodes, symbols, room: MAX_PATHS }
     }
 
-    /// The instructions of a phase by call path, sorted by path.
+    /// Returns the instructions of a phase by call path, sorted by path. Paths over the limit of
+    /// [`MAX_PATHS`] are merged into one.
     fn paths(&mut self, phase: &counted::Phase) -> BTreeMap<Vec<Name>, u64> {
         let mut sums: HashMap<Vec<&str>, u64> = HashMap::new();
         for counted::PathCount { node, address, count } in &phase.stacks {
@@ -257,7 +265,8 @@ impl<'a> Paths<'a> {
         sums.map(|(path, sum)| (path.into_iter().map(&mut name).collect(), sum)).collect()
     }
 
-    /// The functions of a path, outermost first: the callers, then the function that contains the address.
+    /// Returns the functions of a path, outermost first: the callers, then the function that
+    /// contains the address.
     fn path(&self, node: Option<u32>, address: u64) -> Vec<&'a str> {
         let site = |node: u32| self.sites.get(node as usize);
         let callers = iter::successors(node.and_then(site), |from| from.parent.and_then(site));

@@ -1,5 +1,6 @@
-//! Handles the directories that an interrupted run left, each with the recording of a boot. They are stored
-//! as boots, or renamed if their experiment is unknown or does not fit. No recording is deleted before it is stored.
+//! Handles the directories that an interrupted run left, each with the recording of a boot. A
+//! recording is stored as a boot. If its experiment is unknown or does not fit, its directory is
+//! renamed. No recording is deleted before it is stored.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -10,9 +11,10 @@ use store::{Archive, Detail, ExperimentId, Standing};
 
 use crate::conclude::{Head, conclude, unknown_load};
 
-/// Prefixes of directories whose boots repeat others or read symbols. They are removed.
+/// Prefixes of directories of boots that repeat a stored boot or only read symbols. Such
+/// directories are removed.
 const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];
-/// Prefix of a directory whose boot cannot be stored.
+/// The prefix that a directory gets if its boot cannot be stored.
 const ASIDE: &str = "unkept-";
 
 /// Why a directory could not be handled.
@@ -31,7 +33,9 @@ pub enum SalvageError {
     Store(#[from] store::Error),
 }
 
-/// Handles every directory in `scratch`. The caller holds the lock on it.
+/// Stores the boots that an interrupted run left in `scratch`, and removes or renames their
+/// directories. The caller holds the lock on `scratch`. Passes a message for each stored or renamed
+/// boot to `say`. Fails when a directory or the store cannot be read or written.
 pub fn salvage(
     store: &mut dyn Archive,
     scratch: &Path,
@@ -45,7 +49,7 @@ pub fn salvage(
             remove(&directory)?;
             continue;
         }
-        // Others were renamed before, or are from a KVM probe.
+        // Other directories were renamed before, or are from a KVM probe.
         let of_boot = name.starts_with(|first: char| first.is_ascii_digit());
         if directory.is_dir() && of_boot {
             leftover(store, &directory, &name, say)?;
@@ -60,7 +64,8 @@ fn leftover(
     name: &str,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), SalvageError> {
-    // QEMU creates this file before the guest records anything.
+    // QEMU creates this file before the guest records anything. Without it there is nothing to
+    // store.
     if !directory.join(machine::RECORDER_FILE).exists() {
         return remove(directory);
     }
@@ -75,7 +80,8 @@ fn leftover(
     let (variant, of, mode) = (head.variant.clone(), head.experiment.clone(), head.mode);
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
-            // Counts cannot be read without the kernel's symbols.
+            // Exact counts need the kernel's symbols, which are not available here. So the boot is
+            // repeated.
             if mode == Mode::Exact {
                 boot.outcome = Outcome::Interrupted;
             }
@@ -93,7 +99,8 @@ fn leftover(
     }
 }
 
-/// The experiment and the description of the boot in this directory, or why they are unknown.
+/// Finds the experiment and the description of the boot in this directory. The error says why they
+/// are unknown or do not fit.
 fn owner(
     store: &dyn Archive,
     directory: &Path,
@@ -115,8 +122,9 @@ fn owner(
     }
 }
 
-/// What in the description of a boot does not belong to its experiment. `is_place` tells whether the boot in a slot
-/// would be in this directory.
+/// Checks that the description of a boot fits its experiment. Returns what does not fit, as the
+/// start of a message; `None` if everything does. `is_place` tells whether the boot in a slot would
+/// be in this directory.
 fn misfit(
     experiment: &Experiment,
     head: &Head,
@@ -134,7 +142,7 @@ fn misfit(
     let workloads = &experiment.workloads;
     let is_same = workloads.len() == head.workloads.len()
         && workloads.iter().zip(&head.workloads).all(|(used, (name, iterations))| {
-            // A workload that the kernel does not support has none.
+            // A workload that the kernel does not support has 0 iterations.
             used.manifest.name == *name && [0, used.repetitions()].contains(iterations)
         });
     if !is_same {
@@ -150,7 +158,8 @@ fn misfit(
     None
 }
 
-/// Whether the store has this boot, or a complete one in its place.
+/// Returns whether the store already has this boot, or another boot in its place that need not be
+/// repeated.
 fn is_kept(store: &dyn Archive, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
     let of = (head.variant.clone(), head.boot_index);
     if store.done(id)?.contains(&of) {
@@ -186,7 +195,8 @@ fn set_aside(
     Ok(())
 }
 
-/// Removes the directory of a boot that is stored or never ran. A boot whose kernel cannot be built has none.
+/// Removes the directory of a boot that is stored or never ran. The directory need not exist: a
+/// boot whose kernel cannot be built has none.
 pub fn remove(directory: &Path) -> Result<(), SalvageError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -204,7 +214,7 @@ mod tests {
     use crate::collect::tests::{job, recorded};
     use crate::conclude::tests::head;
 
-    /// The experiment of [`head`].
+    /// Returns the experiment of [`head`].
     fn experiment() -> Experiment {
         let kernel = Pinned::from("6.1").with_digest("5bd1");
         let [(name, iterations)] = job();

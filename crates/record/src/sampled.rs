@@ -1,5 +1,5 @@
-//! Turns recorded samples into the profile of each phase. What the guest recorded is untrusted: numbers of paths and
-//! processes that it did not list are ignored.
+//! Turns recorded samples into the sampled profile of each phase. What the guest recorded is
+//! untrusted: samples that refer to an unlisted path or process are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -11,17 +11,18 @@ use model::{Name, Place, Profile, Sampled, Slice};
 use crate::profile::UNKNOWN;
 use crate::span::Span;
 
-/// The largest number of counts of a boot.
+/// The largest number of counts of a boot. A count is the number of samples of one path in one
+/// slice.
 const MAX_COUNTS: usize = 16 << 20;
 
-/// The largest number of functions and processes in the profiles of all phases of a boot.
+/// The largest number of names of functions and processes in all profiles of a boot.
 const MAX_NAMES: usize = 1 << 22;
 /// The longest name of a process, in characters; the kernel's `TASK_COMM_LEN` is 16.
 const MAX_NAME: usize = 64;
 /// The longest name of a function in a program, in characters.
 const MAX_FUNCTION: usize = 256;
 
-/// The samples of a boot.
+/// All samples of a boot, as the guest recorded them.
 #[derive(Debug, Default)]
 pub struct Sampling {
     event: String,
@@ -32,17 +33,20 @@ pub struct Sampling {
     processes: Vec<UserPath>,
     user_frames: usize,
     counts: usize,
-    /// By the place of the span in which they were taken.
+    /// Samples by the index of their span. Each slice has the time at which it ended, in
+    /// nanoseconds.
     spans: BTreeMap<usize, Vec<(u64, Samples)>>,
 }
 
 impl Sampling {
-    /// Samples that this event triggers.
+    /// Starts without samples. `event` triggers them; `frequency` is in samples per second for each
+    /// CPU.
     pub fn new(event: String, frequency: u32) -> Self {
         Self { event, frequency, ..Self::default() }
     }
 
-    /// Takes the samples of a slice that ended at `time` in the span with this place. False if they are over a limit.
+    /// Adds the samples of a slice that ended at `time`. `span` is the index of the span in which
+    /// they were taken. False if the boot now exceeds a limit.
     pub fn add(&mut self, span: usize, time: u64, mut samples: Samples) -> bool {
         let paths = std::mem::take(&mut samples.paths);
         self.frames += paths.iter().map(Vec::len).sum::<usize>();
@@ -65,7 +69,7 @@ impl Sampling {
             && self.counts <= MAX_COUNTS
     }
 
-    /// The profile of each phase of each iteration.
+    /// Returns the sampled profile of each phase of each iteration.
     pub fn profiles(&self, spans: &[Span], symbols: &Symbols) -> Vec<Profile> {
         let name = |begin: &u64| symbols.find(*begin).map_or(UNKNOWN, |symbol| &symbol.name);
         let paths: Vec<Vec<&str>> =
@@ -93,7 +97,7 @@ impl Sampling {
         let places = |counts: fn(&Samples) -> &[(u32, u32)]| {
             taken.iter().flat_map(move |(_, samples)| counts(samples))
         };
-        // Paths of functions with several names can be the same.
+        // Different addresses can have the same function name, so different paths can become equal.
         let mut kernel: BTreeMap<&[&str], u64> = BTreeMap::new();
         let mut beyond: u64 = 0;
         for (number, samples) in places(|it| &it.kernel) {
@@ -170,15 +174,17 @@ impl Sampling {
     }
 }
 
-/// The beginning of a function's name: as its programmer wrote it, if it is one of Rust.
+/// Returns the first [`MAX_FUNCTION`] characters of a function's name, demangled if it is a Rust
+/// name.
 fn demangled(name: &str) -> String {
     let mut short = Short(String::new());
-    // Without the crate's hash. The error is that there is no more room.
+    // `{:#}` leaves out the hash. An error means that the name was cut.
     let _ = write!(short, "{:#}", rustc_demangle::demangle(name));
     short.0
 }
 
-/// A text of [`MAX_FUNCTION`] characters at most. A short name can stand for a very long one.
+/// A text of at most [`MAX_FUNCTION`] characters. A short mangled name can stand for a very long
+/// one.
 struct Short(String);
 
 impl fmt::Write for Short {
@@ -189,7 +195,7 @@ impl fmt::Write for Short {
     }
 }
 
-/// Reserves room for so many names; false if there is not enough.
+/// Reserves room for `names` names; false if there is not enough. `room` does not change then.
 fn reserve(room: &mut usize, names: usize) -> bool {
     let left = room.checked_sub(names);
     *room = left.unwrap_or(*room);
@@ -304,7 +310,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the guest says, counts agree with each other.
+        /// Profiles are consistent, whatever the guest recorded.
         #[test]
         fn hostile_samples_are_survived(
             paths in prop::collection::vec(prop::collection::vec(any::<i64>(), 0..4), 0..4),

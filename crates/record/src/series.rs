@@ -1,4 +1,4 @@
-//! Builds series: applies recorded differences to the texts of files, and parses them.
+//! Builds series: restores the texts of sampled files from recorded differences, and parses them.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,14 @@ use model::{Column, Source, WORKLOAD_SOURCE};
 
 use crate::table::{Budget, SeriesTable};
 
-/// The factor that makes millionths, as which values of workloads are kept.
+/// Values of workloads are stored as millionths; this is the factor.
 const MILLION: f64 = 1e6;
-/// The most text that is parsed for one boot, in bytes: hours of sampling every 10 ms.
+/// The largest amount of text that is parsed for one boot, in bytes. It is enough for hours of
+/// sampling every 10 ms.
 const MAX_PARSED: usize = 8 << 30;
 
-/// The largest number of values of one boot: 10 minutes of all default sources every 10 ms.
+/// The largest number of values of one boot. It is enough for 10 minutes of all default sources
+/// every 10 ms.
 const MAX_VALUES: usize = 64 << 20;
 
 /// The series of one source during one phase.
@@ -21,13 +23,13 @@ const MAX_VALUES: usize = 64 << 20;
 pub struct Cut {
     /// The name of the source in the store.
     pub source: String,
-    /// Guest times in nanoseconds.
+    /// The times of the rows, in nanoseconds since the guest started.
     pub times: Vec<u64>,
     /// A column for each counter of the source.
     pub columns: Vec<Column>,
 }
 
-/// All series of a boot; the current phase is still growing.
+/// All series of a boot since the last cut.
 #[derive(Debug)]
 pub struct Series {
     files: Vec<Watched>,
@@ -54,14 +56,14 @@ impl Default for Series {
 /// A sampled file and its text as last recorded.
 #[derive(Debug)]
 struct Watched {
-    /// `None` for a source that this version does not know.
+    /// `None` if this version does not know the source; its records are ignored.
     source: Option<Source>,
     part: String,
     text: Option<Vec<u8>>,
 }
 
 impl Series {
-    /// Takes the list of files. Records refer to files by index.
+    /// Sets the list of sampled files. Records refer to files by their index in it.
     pub fn files(&mut self, files: Vec<File>) {
         let watched = files.into_iter().map(|file| Watched {
             source: Source::of_name(&file.source),
@@ -71,7 +73,7 @@ impl Series {
         self.files = watched.collect();
     }
 
-    /// Takes one record of the sampler. Damaged records are ignored.
+    /// Adds one record of the sampler. Damaged records are ignored.
     pub fn record(&mut self, payload: &[u8], time: u64) {
         let Ok(Record { file, content }) = postcard::from_bytes::<Record>(payload) else {
             return;
@@ -100,14 +102,14 @@ impl Series {
         self.overflowed |= !table.sampled(file, counters, time, &mut self.budget);
     }
 
-    /// Takes one point of a workload's series.
+    /// Adds one point of a workload's series.
     pub fn point(&mut self, name: &str, value: f64, time: u64) {
         let millionths = (value * MILLION).round() as i64;
         self.overflowed |= !self.points.point(name, millionths, time, &mut self.budget);
     }
 
-    /// Ends the current phase and returns its samples. The last sample also begins the next phase. Series
-    /// with a single sample are dropped.
+    /// Ends the current phase and returns its series. The last sample of a kernel source also
+    /// begins the next phase. Kernel sources with a single sample are left out.
     pub fn cut(&mut self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for (source, table) in &mut self.tables {
@@ -129,7 +131,7 @@ impl Series {
         cuts
     }
 
-    /// Whether something was dropped because it exceeded a limit.
+    /// Returns whether values were dropped because they exceeded a limit.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }

@@ -1,6 +1,6 @@
 //! The spans of time into which cuts divide a recording.
 
-/// A phase of the job.
+/// A phase of an iteration of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseId {
     /// The name of the workload.
@@ -14,10 +14,11 @@ pub struct PhaseId {
 /// The time between two cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The phase; `None` outside iterations.
+    /// The phase in which the span lies; `None` outside iterations.
     pub phase: Option<PhaseId>,
-    /// Its begin in guest nanoseconds: the time of a cut, or 0.
+    /// The begin of the span in nanoseconds of the guest's clock: the time of a cut, or 0.
     pub begun: u64,
-    /// Its end: the time of the next cut. The last span ends where it begins.
+    /// The end of the span in nanoseconds of the guest's clock: the time of the next cut. After the
+    /// last cut it is equal to `begun`.
     pub ended: u64,
 }

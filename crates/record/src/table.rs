@@ -1,28 +1,29 @@
-//! Builds a table: the counters of one source as columns, one row per sample.
+//! Builds the table of one source: its counters are the columns, its samples are the rows.
 
 use std::collections::HashMap;
 
 use model::Column;
 
-/// The cost of a column at each cut besides its values: its name is stored again.
+/// What a column takes from the budget at each cut, in values, because its name is stored again.
 const COLUMN_COST: usize = 8;
 /// The largest number of counters of one source.
 const MAX_COLUMNS: usize = 65_536;
 
-/// How many more values may be stored for a boot. A guest controls how many counters it prints and how often
-/// phases are cut; it must not control the host's memory.
+/// The number of values that may still be stored for a boot. A guest controls how many counters it
+/// prints and how often phases are cut; it must not control the host's memory.
 #[derive(Debug)]
 pub struct Budget {
     left: usize,
 }
 
 impl Budget {
-    /// A budget of `values` numbers, all unused.
+    /// Creates a budget of `values` values.
     pub fn new(values: usize) -> Self {
         Self { left: values }
     }
 
-    /// Takes room for `values`. After a failure there is no room for any more.
+    /// Reserves space for `values` values; false if the limit is reached. After a failure no space
+    /// is left.
     fn take(&mut self, values: usize) -> bool {
         let fits = values <= self.left;
         self.left = if fits { self.left - values } else { 0 };
@@ -30,19 +31,20 @@ impl Budget {
     }
 }
 
-/// Rows and columns of one source since the last cut.
+/// The rows and columns of one source since the last cut.
 #[derive(Debug, Default)]
 pub struct SeriesTable {
     times: Vec<u64>,
     columns: Vec<Column>,
     index: HashMap<String, usize>,
-    /// The file of the source that each column comes from.
+    /// The index of the file that each column comes from.
     owners: Vec<usize>,
 }
 
 impl SeriesTable {
-    /// Takes the counters of one file as sampled at `time`. Files of one source sampled at the same time
-    /// share a row; a file that did not change keeps its values. False if there was no room.
+    /// Adds the counters of one file, sampled at `time`. Files of one source sampled at the same
+    /// time share a row; a file that did not change keeps its values. False if the limit is
+    /// reached.
     pub fn sampled(
         &mut self,
         file: usize,
@@ -62,8 +64,9 @@ impl SeriesTable {
             .fold(true, |fits, (name, value)| self.set(file, name, value, budget) && fits)
     }
 
-    /// Takes one point of a series at `time`. It goes into the previous row if that has no point of this
-    /// series, because figures reported together belong together.
+    /// Adds one point of a series at `time`. It goes into the previous row if that row has no point
+    /// of this series, because figures reported together belong together. False if the limit is
+    /// reached.
     pub fn point(&mut self, name: &str, value: i64, time: u64, budget: &mut Budget) -> bool {
         let filled = match self.index.get(name) {
             Some(&column) => self.columns[column].values.last().is_none_or(Option::is_some),
@@ -73,8 +76,8 @@ impl SeriesTable {
             && self.set(0, name.to_owned(), value, budget)
     }
 
-    /// Takes all rows. With `carry` the last row also begins the next phase. `None` if there was no room; the
-    /// rows are lost then.
+    /// Removes and returns all rows: their times and their columns. With `carry` the last row also
+    /// begins the next phase. `None` if the limit is reached; the rows are lost then.
     pub fn cut(&mut self, carry: bool, budget: &mut Budget) -> Option<(Vec<u64>, Vec<Column>)> {
         if !budget.take(COLUMN_COST * self.columns.len()) {
             *self = Self::default();
