@@ -1,4 +1,4 @@
-//! Reads the machine code of kernels, with the symbols that name its functions.
+//! Reads the machine code of kernels and the symbols that name its functions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::guest::{Guest, Libraries, NoGuest};
 use crate::job::image;
 use crate::symbols::{SymbolReader, cached};
 
-/// A `vmlinux` that was read.
+/// The code and symbols of one kernel.
 pub struct Vmlinux {
     /// The name of the kernel.
     pub name: String,
@@ -28,13 +28,14 @@ pub enum CodeError {
     /// The kernel is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
-    /// Its symbols cannot be read by booting.
+    /// The kernel's symbols cannot be read by booting it.
     #[error(transparent)]
     Boot(#[from] BootError),
-    /// The programs to boot it with are missing.
+    /// The programs that run in the guest are missing or damaged. They are needed to read symbols
+    /// by booting.
     #[error(transparent)]
     Guest(#[from] NoGuest),
-    /// The file is no kernel.
+    /// The file is not a kernel image.
     #[error("{path}: {problem}")]
     Image {
         /// The file that is no kernel image.
@@ -42,7 +43,7 @@ pub enum CodeError {
         /// What is wrong with its bytes.
         problem: arch::image::Error,
     },
-    /// Its functions are not known.
+    /// The kernel's functions are not known.
     #[error("{name}: {problem}{hint}")]
     Code {
         /// The name of the kernel.
@@ -55,7 +56,8 @@ pub enum CodeError {
 }
 
 impl CodeError {
-    /// Whether the user named something that is not there or is not a kernel.
+    /// Returns whether the cause is what the user named: it does not exist, is not a kernel, or its
+    /// functions are not known.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Kernel(error) => error.is_the_users(),
@@ -65,14 +67,15 @@ impl CodeError {
     }
 }
 
-/// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted. The
-/// error says why that is not known, in words, such as that the cache no longer has a kernel.
+/// Finds the functions whose code differs between the kernels of two variants. Uses only kernels in
+/// the cache: nothing is fetched or booted. The error is a message that says why the functions
+/// cannot be compared, for example that the cache no longer has a kernel.
 pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDifference, String> {
     let [base, new] = kernels;
     if base.digest.is_some() && base.digest == new.digest {
         return Err("both variants have the same kernel".into());
     }
-    // A name such as `debian:6.12` may mean another kernel by now.
+    // Compare digests, because a name such as `debian:6.12` may refer to another kernel by now.
     let cached = cache.list(&|_| ()).map_err(|error| error.to_string())?;
     let read = |kernel: &Pinned| {
         let found = cached.iter().find(|cached| kernel.digest.as_ref() == Some(&cached.digest));
@@ -85,9 +88,10 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDiffe
 }
 
 impl Vmlinux {
-    /// The kernel that `spec` names: one in the cache or to be fetched, or the path of a `vmlinux` or
-    /// `bzImage`. A kernel without a symbol table is booted once to read its symbols, in the directory
-    /// `scratch`. Fails when it is not available, or its symbols are not.
+    /// Reads the kernel that `spec` names: a kernel that is in the cache or can be fetched, or the
+    /// path of a `vmlinux` or `bzImage`. A kernel of the cache that has no symbol table is booted
+    /// once in the directory `scratch` to read its symbols. Fails when the kernel or its symbols
+    /// cannot be read.
     pub fn read(
         cache: &Cache,
         spec: &str,
@@ -132,7 +136,8 @@ impl Vmlinux {
         Ok(Self { name: path.display().to_string(), bytes, symbols })
     }
 
-    /// Its code and data. Fails when the file is damaged or its functions are not known.
+    /// Returns the kernel's code and data. Fails when the file is damaged or its functions are not
+    /// known.
     pub fn image(&self) -> Result<Image<'_>, CodeError> {
         Image::read(&self.bytes, &self.symbols).map_err(|problem| CodeError::Code {
             name: self.name.clone(),

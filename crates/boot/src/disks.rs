@@ -1,5 +1,5 @@
-//! Makes the images of a machine's disks: sparse files, formatted for each boot. Also describes the disks for
-//! the guest. The machine crate attaches them.
+//! Makes the images of a machine's disks: sparse files, formatted for each boot. Also describes the
+//! disks for the agent. The crate `machine` attaches them.
 
 mod image;
 pub mod mkfs;
@@ -15,7 +15,8 @@ use model::{Bytes, Disk, DiskKind, Format, Mode};
 use image::Extents;
 pub use mkfs::MkfsError;
 
-/// The largest initial contents of a RAM disk. The guest holds them in memory twice for a while.
+/// The largest size of a RAM disk's initial contents. The guest holds them in memory twice for a
+/// while.
 const RAM_CONTENTS: Bytes = Bytes::mib(64);
 
 /// Why a disk cannot be made.
@@ -46,7 +47,7 @@ pub enum DiskError {
         /// The number of the disk, from 0.
         number: usize,
     },
-    /// The file system in exact mode is not the same as the first one.
+    /// In exact mode, a file system differs from the one that was made before the first boot.
     #[error(
         "{tool} made a different file system on disk {number} than the first time, so boots would \
          not be exact. Check whether it was updated meanwhile or is linked statically"
@@ -60,7 +61,7 @@ pub enum DiskError {
 }
 
 impl DiskError {
-    /// Whether the cause is the experiment and not the host.
+    /// Returns whether the cause is the experiment and not the host.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Mkfs { error, .. } => matches!(error, MkfsError::Tool { .. }),
@@ -75,13 +76,14 @@ impl DiskError {
 pub struct Contents {
     /// The directory in the guest's initramfs.
     pub directory: String,
-    /// All blocks that are not zero.
+    /// All blocks of the disk that are not zero.
     pub extents: Extents,
 }
 
-/// Makes the images of all disks in `directory`. RAM disks have no image: their contents are returned and go
-/// into the initramfs. `library` makes the file systems the same each time. Fails when there is not enough
-/// space, a file system cannot be made, or its contents are not the expected ones.
+/// Makes the images of all disks in `directory`. RAM disks keep no image: their contents are
+/// returned and go into the initramfs. `library` makes mkfs give the same result each time. Fails
+/// when an image cannot be written, a file system cannot be made, a RAM disk's contents are too
+/// large, or a file system's digest is not the one of the experiment.
 pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Contents>, DiskError> {
     let mut contents = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
@@ -101,9 +103,9 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     Ok(contents)
 }
 
-/// Makes all file systems once below `scratch`, so that errors are reported before anything boots. In exact mode the
-/// disks get digests of their initial contents, because another version of mkfs may write other contents, which makes
-/// another experiment. Fails as [`make`] does.
+/// Makes all file systems once below `scratch`, so that errors are reported before anything boots.
+/// In exact mode, stores the digest of each file system in `disks`: another version of mkfs may
+/// write other contents, which makes another experiment. Fails when a file system cannot be made.
 pub fn try_all(
     disks: &mut [Disk],
     mode: Mode,
@@ -123,7 +125,8 @@ pub fn try_all(
     Ok(())
 }
 
-/// Notes about the disks in `directory`.
+/// Returns a note for each disk whose I/O went through the host's page cache. `directory` has the
+/// images.
 pub fn notes(disks: &[Disk], directory: &Path) -> Vec<String> {
     let through_cache = |(number, disk): &(usize, &Disk)| {
         disk.kind.is_asynchronous() && !is_direct(&directory.join(image_file(*number)))
@@ -139,7 +142,7 @@ pub fn notes(disks: &[Disk], directory: &Path) -> Vec<String> {
     through_cache.map(|(number, _)| note(number)).collect()
 }
 
-/// The modules that drive these disks and their file systems.
+/// Returns the modules that drive these disks and their file systems.
 pub fn modules(disks: &[Disk]) -> Vec<&'static str> {
     let of = |disk: &Disk| {
         let filesystem = disk.format.as_ref().map(|format| format.filesystem.name());
@@ -148,13 +151,14 @@ pub fn modules(disks: &[Disk]) -> Vec<&'static str> {
     disks.iter().flat_map(of).collect()
 }
 
-/// The parameters of a module for these disks.
+/// Returns the parameters that a module needs for these disks. Only `brd` (RAM disks) has
+/// parameters; the result is empty for others.
 pub fn parameters(module: &str, disks: &[Disk]) -> String {
     let brd = (module == "brd").then(|| of_brd(disks)).flatten();
     brd.map_or(String::new(), |parameters| parameters.join(" "))
 }
 
-/// The disks as described to the agent. The kernel numbers RAM disks in order.
+/// Describes the disks for the agent. The guest names RAM disks `ram0`, `ram1` and so on.
 pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
     let ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let disk = |(number, disk): (usize, &Disk)| job::Disk {
@@ -178,12 +182,12 @@ pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
     disks.iter().enumerate().map(disk).collect()
 }
 
-/// The modules that drive disks of a kind.
+/// Returns the modules that drive disks of a kind.
 pub fn drivers(kind: DiskKind) -> Vec<String> {
     kind.modules().iter().map(|module| (*module).to_owned()).collect()
 }
 
-/// The path of a RAM disk's contents in the guest.
+/// Returns the path of a RAM disk's contents in the guest.
 fn contents_path(number: usize) -> String {
     format!("{IMAGES_PATH}/{number}")
 }
@@ -198,14 +202,14 @@ fn make_one(
     let file = File::create(&image).map_err(at(&image))?;
     file.set_len(disk.size.0).map_err(at(&image))?;
     if let Some(format) = &disk.format {
-        // Two file systems of one machine must not have the same identifier.
+        // Two file systems of one machine must not have the same UUID, so each gets its own seed.
         let made = mkfs::make(format, number + 1, &image, library);
         made.map_err(|error| DiskError::Mkfs { number, error })?;
     }
     Ok(image)
 }
 
-/// For `map_err`: adds the path of the file.
+/// Returns a function for `map_err` that adds the path of the file.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
     let path = path.to_owned();
     |error| DiskError::File { path, error }

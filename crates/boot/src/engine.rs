@@ -12,8 +12,10 @@ use crate::error::{BootError, in_file};
 use crate::guest::Guest;
 use crate::job::{self, image};
 
-/// The engine for `accel`. If it must be determined, `kernel` is booted under KVM with an empty job in
-/// `directory`; the cache keeps the result.
+/// Returns the engine for `accel`. If the cache does not know whether KVM works on this host,
+/// `kernel` is booted under KVM with an empty job in `directory`, and the cache keeps the result.
+/// `say` gets a line if emulation is used instead. Fails when KVM was requested by name and does
+/// not work, or the files of the probe cannot be used.
 pub fn choose(
     accel: Accel,
     emulator: &Emulator,

@@ -1,4 +1,4 @@
-//! Errors of the host during a boot.
+//! The errors of the host during a boot.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub enum BootError {
     /// A disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Our own libraries cannot be used.
+    /// Our own programs or libraries are missing or damaged.
     #[error(transparent)]
     Own(#[from] NoGuest),
     /// The cached files of the kernel cannot be read.
@@ -45,7 +45,7 @@ pub enum BootError {
     Kernel(#[from] kernels::Error),
 }
 
-/// For `map_err`: adds the path of the file.
+/// Returns a function for `map_err` that adds the path of the file.
 pub fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BootError {
     let path = path.to_owned();
     |error| BootError::File { path, error }

@@ -1,4 +1,4 @@
-//! Exact mode: what one boot needs besides the kernel and the initramfs.
+//! Exact mode: what a boot needs besides the kernel and the initramfs.
 
 use machine::{Exact, Plugin};
 use model::Profiling;
@@ -7,7 +7,7 @@ use plan::schedule::Slot;
 use crate::guest::Libraries;
 use crate::symbols::KernelCode;
 
-/// The inputs that make one boot exact. Its seed is its boot index.
+/// Returns the inputs that make one boot exact. The seed is the boot index.
 pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),

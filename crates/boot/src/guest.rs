@@ -1,5 +1,5 @@
-//! Finds our own binaries that a machine needs: the guest's static programs, and the libraries that QEMU
-//! loads in exact mode.
+//! Finds our own binaries that a machine needs: the guest's static programs, and the libraries that
+//! QEMU loads in exact mode.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use kernels::{Damaged, check_files, digest};
 /// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
 
-/// The environment variable that names the directory of the libraries.
+/// The environment variable that names the directory of the libraries for QEMU.
 const LIBRARIES_VARIABLE: &str = "FAULTLINE_LIBRARIES";
 
 const CLOCK: &str = "libstillclock.so";
@@ -22,12 +22,12 @@ pub struct Guest {
     pub agent: PathBuf,
     /// The program that has the built-in workloads.
     pub workloads: PathBuf,
-    /// The library that makes the file systems of disks the same each time. It is used on the host, and only
-    /// for disks.
+    /// The library that makes the file systems of disks the same each time. It is preloaded into
+    /// mkfs on the host.
     pub mkfs: PathBuf,
 }
 
-/// Our own binaries cannot be used.
+/// Why our own binaries cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NoGuest {
     /// The guest's binaries are missing.
@@ -52,7 +52,7 @@ impl Guest {
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
     }
 
-    /// SHA-256 of the programs, in hexadecimal; empty if they cannot be read.
+    /// Returns the SHA-256 of the two programs, in hexadecimal; empty if they cannot be read.
     pub fn digest(&self) -> String {
         let programs = [&self.agent, &self.workloads].map(fs::read);
         let programs: Result<Vec<_>, _> = programs.into_iter().collect();
@@ -76,32 +76,33 @@ impl Guest {
 /// The libraries that QEMU loads in exact mode.
 #[derive(Clone, Debug)]
 pub struct Libraries {
-    /// Makes the host's wall clock stand still for QEMU.
+    /// The library that makes the host's wall clock stand still for QEMU.
     pub clock: PathBuf,
     /// The plugin that counts instructions.
     pub plugin: PathBuf,
 }
 
 impl Libraries {
-    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, otherwise beside the program's files.
+    /// Locates the libraries in the directory that `FAULTLINE_LIBRARIES` names, otherwise beside
+    /// the program's files. Does not check that they exist.
     pub fn find() -> Self {
         let named = std::env::var_os(LIBRARIES_VARIABLE).map(PathBuf::from);
         let directory = named.unwrap_or_else(own_files);
         Self { clock: directory.join(CLOCK), plugin: directory.join(PLUGIN) }
     }
 
-    /// Checks that they are those that the list of digests beside them has.
+    /// Checks the libraries against the list of digests beside them.
     ///
     /// # Errors
-    /// When one is missing or has changed, or the list is missing.
+    /// When a library is missing or has changed, or the list is missing.
     pub fn check(&self) -> Result<(), NoGuest> {
         let directory = self.plugin.parent().unwrap_or(Path::new("."));
         Ok(check_files(directory, &[CLOCK, PLUGIN])?)
     }
 }
 
-/// The directory of the running program's files: `lib/faultline` below its installation prefix, or the
-/// directory in which it was built.
+/// Returns the directory of the running program's files: `lib/faultline` below its installation
+/// prefix, otherwise the directory of the executable, in which it was built.
 fn own_files() -> PathBuf {
     let program = std::env::current_exe().ok();
     let directory = program.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! Boots one kernel to inspect it, without a workload. Nothing is stored.
+//! Boots a kernel without a workload, to inspect it. Nothing is stored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Inspection {
     pub directory: PathBuf,
 }
 
-/// Why the kernel could not be inspected.
+/// Why a kernel could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectionError {
     /// The machine wants more memory than the host has.
@@ -45,7 +45,7 @@ pub enum InspectionError {
     Boot(#[from] BootError),
 }
 
-/// What a machine needs before it boots.
+/// What an inspection obtains before it boots.
 struct Prepared {
     kernel: Kernel,
     emulator: Emulator,
@@ -53,8 +53,8 @@ struct Prepared {
 }
 
 impl Inspection {
-    /// Boots until the agent has reported its facts, and returns them. Fails when the host fails; a panic of
-    /// the kernel is the boot's outcome.
+    /// Boots without a workload. The boot has the facts that the agent reported. Fails when the
+    /// host fails. If the kernel panics, the outcome of the boot says so.
     pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
         let Prepared { kernel, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
@@ -80,8 +80,8 @@ impl Inspection {
         Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
     }
 
-    /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host fails, or
-    /// there is no shell.
+    /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host
+    /// fails or the shell cannot be obtained.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
         let Prepared { kernel, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
@@ -126,7 +126,7 @@ impl Inspection {
         Ok(Prepared { kernel, emulator, engine })
     }
 
-    /// The experiment for this boot: one variant, no workload.
+    /// Returns the experiment for this boot: one variant, no workload.
     fn experiment(&self) -> Experiment {
         Experiment {
             name: "inspection".into(),

@@ -1,4 +1,4 @@
-//! Composes the input of a guest: the job, and the initramfs that contains it.
+//! Composes the input of a guest: the job, and the initramfs that has the job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use crate::guest::Guest;
 use crate::out_of_tree::OutOfTree;
 use crate::{swap, userspace};
 
-/// Space for one boot's recording. The file is sparse, so only what is written takes space.
+/// The size of the recorder, which holds the recording of one boot. Its file is sparse, so only
+/// what is written takes space.
 pub const RECORDER: Bytes = Bytes::mib(256);
 
 /// Why a variant cannot be booted.
@@ -37,8 +38,9 @@ pub enum JobError {
     },
 }
 
-/// The job of one variant, and the modules that it loads. A workload that the kernel does not support has no
-/// iterations.
+/// Returns the job of a variant and the modules that the job loads. A workload that the kernel does
+/// not support gets 0 iterations. Fails when the kernel lacks a module or a workload's command
+/// cannot be composed.
 pub fn job(
     experiment: &Experiment,
     variant: &Variant,
@@ -51,8 +53,8 @@ pub fn job(
     wanted.extend(variant.modules.iter().map(String::as_str));
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
-        // If a kernel has no modules, its drivers must be built in. Otherwise its boots report what is
-        // missing.
+        // A kernel without modules must have these drivers built in. If it lacks one, its boots
+        // report that.
         wanted.extend(disks::modules(disks));
         if userspace.is_some() {
             wanted.extend(userspace::modules(experiment.mode));
@@ -89,12 +91,13 @@ pub fn job(
     Ok((job, modules))
 }
 
-/// The iterations of a workload on a kernel; 0 if the kernel does not support the workload.
+/// Returns the number of iterations of a workload on a kernel; 0 if the kernel does not support the
+/// workload.
 pub fn iterations(workload: &WorkloadUse, out_of_tree: &OutOfTree) -> u32 {
     out_of_tree.missing(workload).map_or(workload.repetitions(), |_| 0)
 }
 
-/// A module as described to the agent.
+/// Describes a module for the agent.
 fn loaded(module: &Module, disks: &[Disk]) -> job::Module {
     job::Module {
         path: module_path(module),
@@ -103,16 +106,16 @@ fn loaded(module: &Module, disks: &[Disk]) -> job::Module {
     }
 }
 
-/// The path of a module in the guest.
+/// Returns the path of a module in the guest.
 fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The largest padding before the programs in the initramfs of exact mode, in bytes.
+/// The largest padding in the initramfs of exact mode, in bytes.
 const MOST_PADDING: usize = 1 << 20;
 
-/// Composes the initramfs: agent, workloads, modules, programs, contents of RAM disks, and the job. The same
-/// inputs give the same bytes.
+/// Composes the initramfs: agent, workloads, modules, users' programs, contents of RAM disks, and
+/// the job. The same inputs give the same bytes. Fails when a file cannot be read.
 pub fn initramfs(
     guest: &Guest,
     job: &Job,
@@ -127,7 +130,7 @@ pub fn initramfs(
     }
     archive.console();
     if let Some(seed) = job.seed {
-        // Moves everything that follows to other pages.
+        // The padding moves everything after it to other pages, depending on the seed.
         let mut rng = fastrand::Rng::with_seed(seed.into());
         archive.file("/faultline/padding", &vec![0; rng.usize(..MOST_PADDING)]);
     }
@@ -154,7 +157,7 @@ pub fn initramfs(
     let job = serde_json::to_vec_pretty(job).expect("a job has only plain data");
     archive.file(job::JOB_PATH, &job);
     let mut bytes = archive.finish();
-    // The kernel unpacks archives that follow each other.
+    // The kernel unpacks archives that follow each other, so the user's archive is appended.
     for own in workloads.iter().filter_map(|used| used.archive.as_ref()) {
         bytes.extend(read(own.path())?);
     }
@@ -164,7 +167,8 @@ pub fn initramfs(
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::Read { path: path.to_owned(), error })
 }
-/// The image that is booted: `vmlinux` by PVH if there is one, because the guest need not decompress it.
+/// Returns the image that is booted: `vmlinux` if there is one, because the guest need not
+/// decompress it (PVH), otherwise the kernel's own image.
 pub fn image(kernel: &Kernel) -> &Path {
     kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
 }

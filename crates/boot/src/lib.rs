@@ -1,4 +1,5 @@
-//! Does one boot: makes the initramfs, runs and watches the machine, evaluates the recording.
+//! Does one boot: makes the initramfs, runs and watches the machine, and turns what it left into a
+//! boot.
 
 mod code;
 pub mod disks;
@@ -41,7 +42,7 @@ pub use inspect::{Inspection, InspectionError};
 pub use job::JobError;
 pub use memory::{TooLarge, check_memory};
 
-/// The inputs that all boots of one variant share.
+/// What all boots of one variant share.
 pub struct Bootable<'a> {
     /// The experiment that the boot is for.
     pub experiment: &'a Experiment,
@@ -49,28 +50,28 @@ pub struct Bootable<'a> {
     pub variant: &'a Variant,
     /// The kernel of the variant.
     pub kernel: &'a Kernel,
-    /// Why it cannot be built from its source.
+    /// Why the kernel cannot be built from its source; `None` if it can.
     pub unbuilt: Option<&'a Unbuilt>,
-    /// The out-of-tree modules built for it.
+    /// The modules that workloads want, for this kernel.
     pub out_of_tree: &'a OutOfTree,
     /// The programs that run in the guest.
     pub guest: &'a Guest,
-    /// The user space for its workloads, if they need one.
+    /// The user space for the workloads; `None` if they need none.
     pub userspace: Option<&'a Userspace>,
     /// How the machine executes: KVM, emulation or exact mode.
     pub engine: Engine<'a>,
-    /// The QEMU that runs it.
+    /// The QEMU that runs the machine.
     pub emulator: &'a Emulator,
-    /// What the boot says of where and by what it was made.
+    /// Where and by what the boot is made, as the boot will say.
     pub provenance: &'a Provenance,
-    /// The kernel's functions; empty if instructions are not counted.
+    /// The kernel's functions; `None` if instructions are not counted.
     pub symbols: Option<&'a Symbols>,
 }
 
 impl Bootable<'_> {
-    /// Boots once in `directory`, which holds the recording until it is stored. `doing` receives short
-    /// descriptions of what the boot does. Fails when the host fails. Failures of the variant or the guest
-    /// are outcomes of the boot.
+    /// Boots once in `directory`, which holds the recording until the boot is stored. `doing`
+    /// receives short descriptions of what the boot does. If the variant or the guest fails, the
+    /// outcome of the boot says so. Fails when the host fails.
     pub fn boot(
         &self,
         slot: Slot,
@@ -87,8 +88,8 @@ impl Bootable<'_> {
         }
     }
 
-    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`. Fails when the host
-    /// fails.
+    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`. Fails when the
+    /// host fails.
     pub fn start(
         &self,
         slot: Slot,
@@ -134,16 +135,16 @@ impl Bootable<'_> {
         Ok(boot)
     }
 
-    /// Makes `directory` and the images of the disks in it. Returns the initramfs, or the reason why this
-    /// variant can have none. Fails when the host fails.
+    /// Makes `directory` and the images of the disks in it. Returns the initramfs, or the reason
+    /// why this variant cannot have one. Fails when the host fails.
     pub fn prepare(&self, directory: &Path) -> Result<Result<Vec<u8>, JobError>, BootError> {
         fs::create_dir_all(directory).map_err(in_file(directory))?;
         let contents = disks::make(&self.experiment.machine.disks, directory, &self.guest.mkfs)?;
         Ok(self.initramfs(&contents))
     }
 
-    /// Makes the initramfs. If modules are loaded, the agent records the kernel's symbols, because modules
-    /// change them.
+    /// Makes the initramfs. If instructions are counted and modules are loaded, the agent records
+    /// the kernel's symbols, because modules add symbols.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
             job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
@@ -155,7 +156,7 @@ impl Bootable<'_> {
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }
 
-    /// A problem for each workload that the kernel does not support.
+    /// Returns a problem for each workload that the kernel does not support.
     fn unsupported(&self) -> impl Iterator<Item = Problem> {
         let kernel = &self.kernel.name;
         self.experiment.workloads.iter().filter_map(move |workload| {
@@ -195,7 +196,7 @@ impl Bootable<'_> {
     }
 }
 
-/// The boot of a variant that could not be started; its outcome gives the reason.
+/// Returns a boot of a variant that could not be started. Its outcome is `Failed` with this reason.
 fn never_booted(head: Head, why: &str) -> Boot {
     Boot {
         variant: head.variant,
@@ -209,7 +210,7 @@ fn never_booted(head: Head, why: &str) -> Boot {
     }
 }
 
-/// Describes what a boot does, from the events that it records.
+/// Describes what a boot does now, from the events that it records.
 struct Narrator<'a> {
     workloads: &'a [(String, u32)],
     now: String,
@@ -221,7 +222,8 @@ impl<'a> Narrator<'a> {
         Self { workloads, now: String::new(), doing: String::new() }
     }
 
-    /// The new description after this event; `None` if it did not change.
+    /// Updates the description after an event, and returns it; `None` if the event does not change
+    /// it.
     fn hear(&mut self, event: &Event) -> Option<&str> {
         self.doing = match event {
             Event::Hello(_) => "setting up".to_owned(),

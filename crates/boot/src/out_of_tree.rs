@@ -1,5 +1,5 @@
-//! The kernel modules that workloads name. Our own modules are built for the kernels of an experiment before
-//! the first boot. The kernel's modules are used if they exist.
+//! Handles the kernel modules that workloads name. Our own modules are built for the kernels of an
+//! experiment before the first boot. Modules of the kernel are used if they exist.
 
 use std::iter;
 
@@ -15,12 +15,12 @@ const SOURCES: [Source; 2] = [
     Source { name: "timevmalloc", text: include_str!("../../../workloads/vmalloc/timevmalloc.c") },
 ];
 
-/// The source of our own module; `None` for the kernel's modules.
+/// Returns the source of one of our own modules; `None` for modules of the kernel.
 pub fn source(module: &str) -> Option<Source> {
     SOURCES.into_iter().find(|source| source.name == module)
 }
 
-/// The sources of our own modules that an experiment's workloads want.
+/// Returns the sources of our own modules that an experiment's workloads name, each once.
 pub fn sources(experiment: &Experiment) -> Vec<Source> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
     let mut sources: Vec<Source> = wanted.filter_map(|module| source(module)).collect();
@@ -29,7 +29,9 @@ pub fn sources(experiment: &Experiment) -> Vec<Source> {
     sources
 }
 
-/// The digest of `guest`, our programs in the guest, and of the sources that an experiment wants.
+/// Combines `guest`, the digest of our programs in the guest, with the sources of our own modules
+/// that the experiment's workloads name. Returns their common digest; without such modules, `guest`
+/// itself.
 pub fn pinned(guest: String, experiment: &Experiment) -> String {
     let sources = sources(experiment);
     if sources.is_empty() {
@@ -39,19 +41,19 @@ pub fn pinned(guest: String, experiment: &Experiment) -> String {
     digest(iter::once(guest.as_str()).chain(texts).collect::<String>().as_bytes())
 }
 
-/// The modules that workloads want, as far as they are available for one kernel.
+/// The modules that workloads name, as far as they are available for one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct OutOfTree {
-    /// The modules that were built for the kernel, or why they could not be built.
+    /// Our own modules, built for the kernel, or why they could not be built.
     built: Vec<(Source, Result<Module, String>)>,
-    /// Modules that the kernel should have and does not.
+    /// The modules of the kernel that workloads name and the kernel lacks.
     lacking: Vec<String>,
 }
 
 impl OutOfTree {
-    /// Builds the modules that the experiment's workloads want, and finds those that the kernel lacks. Fails
-    /// when the host lacks the tools, the archive cannot be reached, or the kernel's lists of modules cannot
-    /// be read.
+    /// Builds our own modules that the experiment's workloads name, and finds the modules that the
+    /// kernel lacks. Fails when the host lacks the tools, the package archive cannot be reached, or
+    /// the kernel's lists of modules cannot be read. A module that does not compile is no error.
     pub fn build(
         cache: &Cache,
         kernel: &Kernel,
@@ -66,12 +68,13 @@ impl OutOfTree {
         Ok(Self { built, lacking: lacking.into_iter().map(String::from).collect() })
     }
 
-    /// The modules that were built.
+    /// Returns the modules that were built.
     pub fn modules(&self) -> impl Iterator<Item = &Module> {
         self.built.iter().filter_map(|(_, built)| built.as_ref().ok())
     }
 
-    /// The kernel's modules that a workload wants; empty if the workload cannot run on this kernel.
+    /// Returns the modules of the kernel that a workload names; empty if the workload cannot run on
+    /// this kernel.
     pub fn of_kernel<'a>(&self, workload: &'a WorkloadUse) -> Vec<&'a str> {
         match self.missing(workload) {
             None => of_kernel(workload).collect(),
@@ -79,7 +82,8 @@ impl OutOfTree {
         }
     }
 
-    /// Why a workload cannot run on this kernel, as a predicate after the kernel's name; `None` if it can.
+    /// Returns why a workload cannot run on this kernel, as a predicate that follows the kernel's
+    /// name; `None` if it can run.
     pub fn missing(&self, workload: &WorkloadUse) -> Option<String> {
         let modules = &workload.manifest.modules;
         let lacking = self.lacking.iter().find(|module| modules.contains(module));
@@ -93,14 +97,14 @@ impl OutOfTree {
     }
 }
 
-/// Whether the variant itself loads modules that were built outside of its kernel's tree. If modules are
-/// missing, its boots fail and report the reason.
+/// Returns whether the variant itself loads modules that were built outside of its kernel's tree.
+/// If modules are missing it returns false; the boots then fail and report the reason.
 pub fn has_foreign(kernel: &Kernel, variant: &Variant) -> bool {
     let modules = modules::choose(kernel, &variant.modules).unwrap_or_default();
     modules.iter().any(|module| module.is_in_tree().is_ok_and(|in_tree| !in_tree))
 }
 
-/// The kernel's modules that a workload wants.
+/// Returns the modules of the kernel that a workload names.
 pub fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
     let modules = workload.manifest.modules.iter().map(String::as_str);
     modules.filter(|module| source(module).is_none())
@@ -122,7 +126,7 @@ mod tests {
         WorkloadUse::new(manifest, 3, model::Millis(1))
     }
 
-    /// A kernel with these modules as files and with xfs built in.
+    /// Returns a kernel with these modules as files and with xfs built in.
     fn kernel(directory: &Path, files: &[&str]) -> Kernel {
         let list: String = files.iter().map(|file| format!("kernel/{file}.ko:\n")).collect();
         fs::write(directory.join("modules.dep"), list).unwrap();
@@ -135,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Two workloads on a machine with an xfs disk.
+    /// Returns an experiment with two workloads on a machine with an xfs disk.
     fn experiment() -> Experiment {
         let text = r#"
             name = "x"
@@ -196,7 +200,7 @@ mod tests {
         assert_eq!(why.as_deref(), Some("has no module loop"));
         assert_eq!(left, [0, runs.0[1]]);
 
-        // Modules for the disk or of the variant itself must exist.
+        // Modules for the disk or for the variant itself must exist.
         let error = iterations(&kernel(directory.path(), &["loop"]), &experiment).unwrap_err();
         assert!(error.to_string().contains("no module virtio_pci"), "{error}");
         experiment.variants[0].modules = vec!["loop".into()];

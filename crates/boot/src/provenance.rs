@@ -1,4 +1,4 @@
-//! What a boot says of where and by what it was made.
+//! Determines where and by what boots are made.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use model::{CountedBy, Experiment, Host, Mode, Programs, Provenance};
 use crate::error::{BootError, in_file};
 use crate::guest::{Guest, Libraries};
 
-/// What all boots of an experiment on this host say. Fails when one of our programs or libraries cannot be read, or is
-/// not the one that was built.
+/// Returns the provenance of all boots of an experiment on this host. Fails when one of our own
+/// programs or libraries cannot be read or, in exact mode, a library is not the one that was built.
 pub fn provenance(
     experiment: &Experiment,
     host: &Host,
@@ -39,7 +39,8 @@ pub fn provenance(
     })
 }
 
-/// What counts instructions on this host. Fails when QEMU cannot be used, or a library is not the one that was built.
+/// Returns the versions of what counts instructions on this host: the emulator and the libraries.
+/// Fails when QEMU cannot be used, or a library is not the one that was built.
 pub fn counted_by(libraries: &Libraries) -> Result<CountedBy, BootError> {
     libraries.check()?;
     Ok(CountedBy {

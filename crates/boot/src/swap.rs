@@ -1,4 +1,4 @@
-//! Describes the swap space of a machine for the guest.
+//! Describes the swap space of a machine for the agent.
 
 use flight::job;
 use kernels::modules;
@@ -9,8 +9,9 @@ const USUAL_ALGORITHM: &str = "lzo-rle";
 /// The name of the swap file on its disk.
 const FILE: &str = "swapfile";
 
-/// The modules that it needs. In some kernels compression algorithms are modules, which the guest cannot find
-/// by itself. Fails when the kernel's lists of modules cannot be read.
+/// Returns the modules that the swap space needs. If the compression algorithm of zram is a module
+/// in this kernel, it is included, because the guest cannot find it by itself. Fails when the
+/// kernel's lists of modules cannot be read.
 pub fn modules<'a>(
     swap: Option<&'a Swap>,
     kernel: &Kernel,
@@ -29,7 +30,7 @@ pub fn modules<'a>(
     Ok(wanted)
 }
 
-/// The swap space as described to the agent.
+/// Describes the swap space for the agent; `None` if the machine has none.
 pub fn of_job(machine: &Machine) -> Option<job::Swap> {
     Some(match machine.swap.as_ref()? {
         Swap::File { disk, size } => job::Swap::File {

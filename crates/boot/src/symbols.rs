@@ -1,5 +1,5 @@
-//! Reads a kernel's symbols in a short boot and caches them. Without address randomisation they are the same
-//! in each boot, except those of modules.
+//! Reads a kernel's symbols in a short boot and caches them. Without address randomisation they are
+//! the same in each boot, except those of modules.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,19 +18,20 @@ use crate::error::{BootError, in_file};
 use crate::guest::{Guest, Libraries};
 use crate::job::{self, RECORDER, image};
 
-/// The memory of the machine that reads them.
+/// The memory of the machine that boots to read symbols.
 const MEMORY: Bytes = Bytes::mib(512);
 
-/// The host's knowledge of a kernel's code.
+/// What the host knows of a kernel's code.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCode {
-    /// Its functions; empty if they could not be read.
+    /// The kernel's functions; empty if they could not be read.
     pub symbols: Symbols,
-    /// How to distinguish processes; `None` if neither its symbols nor its BTF tell.
+    /// Where the plugin sees switches between processes; `None` if the kernel's symbols lack that
+    /// function, or the layout of its tasks is not known.
     pub switch: Option<Switch>,
 }
 
-/// Reads symbols by booting.
+/// Reads symbols by booting a kernel.
 pub struct SymbolReader<'a> {
     /// The cache for the symbols.
     pub cache: &'a Cache,
@@ -38,16 +39,16 @@ pub struct SymbolReader<'a> {
     pub guest: &'a Guest,
     /// The libraries that QEMU loads.
     pub libraries: &'a Libraries,
-    /// The QEMU that boots.
+    /// The QEMU that runs the machine.
     pub emulator: &'a Emulator,
     /// The directory for the boot's files.
     pub scratch: &'a Path,
 }
 
 impl SymbolReader<'_> {
-    /// The code of `kernel`, read by booting if the cache does not have it. A kernel that does not boot has
-    /// no symbols; its boots will report why. The libraries are checked, because the boots that need the symbols
-    /// load them. Fails when the host fails.
+    /// Reads the code of `kernel`: from the cache, otherwise by booting. A kernel that does not
+    /// boot gets the symbols of its `System.map`, or none; its later boots report why. Also checks
+    /// the libraries, because the boots that need the symbols load them. Fails when the host fails.
     pub fn read(
         &self,
         kernel: &Kernel,
@@ -73,8 +74,9 @@ impl SymbolReader<'_> {
         Ok(KernelCode { symbols, switch })
     }
 
-    /// The symbols of a kernel that does not list them itself, from its `System.map` if it has one. The
-    /// kernel's own list is preferred, because the two name some addresses differently.
+    /// Reads the symbols of a kernel that does not list them itself from its `System.map`; empty if
+    /// it has none. The kernel's own list is preferred, because some addresses have different names
+    /// in the two.
     fn mapped(kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<String, BootError> {
         let map = kernels::text(kernel, "map")?;
         say(&match map {
@@ -84,7 +86,8 @@ impl SymbolReader<'_> {
         Ok(map.unwrap_or_default())
     }
 
-    /// Boots with a job that only reads `/proc/kallsyms`, and returns its text.
+    /// Boots with a job that only reads `/proc/kallsyms`, and returns its text; empty if the boot
+    /// did not complete. Fails when the host fails.
     fn boot(&self, kernel: &Kernel) -> Result<String, BootError> {
         let directory = self.scratch.join("symbols");
         fs::create_dir_all(&directory).map_err(in_file(&directory))?;
@@ -119,7 +122,8 @@ impl SymbolReader<'_> {
     }
 }
 
-/// The symbols of the kernel with this digest, if the cache has them. Fails when the cache cannot be read.
+/// Reads the symbols of the kernel with this digest from the cache; `None` if the cache does not
+/// have them. Fails when the cache cannot be read.
 pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError> {
     let path = place(cache, digest);
     let text = read(&path).map_err(in_file(&path))?;
@@ -139,7 +143,7 @@ fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
     Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
 }
 
-/// The text in the file `path`; `None` if the file is missing or damaged.
+/// Reads and unpacks the text in the file `path`; `None` if the file is missing or damaged.
 fn read(path: &PathBuf) -> io::Result<Option<String>> {
     let packed = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

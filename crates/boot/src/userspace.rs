@@ -1,4 +1,4 @@
-//! Makes the user space of guests whose workloads want packages: one image for an experiment.
+//! Makes the user space of guests whose workloads want packages: one image for each experiment.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
 
 use crate::disks::{self, mkfs};
 
-/// The device's name in the guest. The kernel's name for it varies.
+/// The device's name in the guest. The kernel's own name for the device varies.
 const DEVICE: &str = "/dev/userspace";
-/// Options for its file system. It is never written to, so it needs no journal. They do not depend on the
-/// host's mke2fs.conf(5). Inode tables are holes; they take a sixteenth of the image
-/// (`kernels::Cache::userspace`).
+/// Options for the image's file system. It is never written to, so it needs no journal. The options
+/// replace the defaults of the host's mke2fs.conf(5). Inode tables take a sixteenth of the image,
+/// but they are holes (`kernels::Cache::userspace`).
 const MKFS: &[&str] = &[
     "-b",
     "4096",
@@ -28,14 +28,14 @@ const MKFS: &[&str] = &[
     "-E",
     "lazy_itable_init=1,nodiscard",
 ];
-/// A seed that no disk of a machine has.
+/// The seed of the image's file system. No disk of a machine has this seed.
 const SEED: usize = MAX_DISKS + 1;
 
-/// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. If the
-/// cache still has the experiment's earlier image, that is used; otherwise the packages of the experiment's
-/// lock; otherwise the packages that the names resolve to. `library` makes the file system the same each
-/// time. The image is checked, because it will be used. Fails when the packages are not available, or the image
-/// cannot be made or is damaged.
+/// Returns the image of the packages that an experiment's workloads want, and checks it; `None` if
+/// they want none. Uses the image that the experiment had before if the cache still has it.
+/// Otherwise makes an image: of the packages in the experiment's lock, or without a lock of the
+/// packages that the names now resolve to. `library` makes mkfs give the same result each time.
+/// Fails when the packages are not available, or the image cannot be made or is damaged.
 pub fn obtain(
     experiment: &Experiment,
     cache: &Cache,
@@ -61,12 +61,12 @@ pub fn obtain(
     Ok(Some(image))
 }
 
-/// A function that makes the file system of an image with this library.
+/// Returns a function that makes the file system of an image, with this library.
 pub fn mkfs_with(library: &Path) -> impl Fn(&Path, &Path) -> Result<(), String> {
     move |tree, image| make(tree, image, library)
 }
 
-/// Makes the file system in an image.
+/// Makes a file system with the files below `tree` in an image. The error is a message.
 fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
     let tree = tree.to_str().ok_or("the path of its directory is not UTF-8")?;
     let words = MKFS.iter().copied().chain(["-d", tree]).map(str::to_owned);
@@ -80,13 +80,13 @@ fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
     mkfs::make(&format, SEED, image, library).map_err(|error| error.to_string())
 }
 
-/// The image as described to the machine.
+/// Describes the image for the machine.
 pub(crate) fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
     ReadOnly { image: &userspace.image, size: userspace.size }
 }
 
-/// The image as described to the agent: after the other memory devices in exact mode, otherwise found by its
-/// serial number.
+/// Describes the image for the agent. In exact mode it is the memory device after those of the
+/// disks; otherwise the guest finds it by its serial number.
 pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
     job::Disk {
         identity: match experiment.mode {
@@ -105,7 +105,7 @@ pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Dis
     }
 }
 
-/// The modules that it needs.
+/// Returns the modules that drive the image's device and its file system.
 pub fn modules(mode: Mode) -> Vec<&'static str> {
     [kind(mode).modules(), &[FileSystem::Ext4.name()]].concat()
 }
@@ -149,7 +149,7 @@ mod tests {
     #[ignore = "fetches 20 MB from deb.debian.org: `make check-long` runs it"]
     fn a_lock_makes_the_same_image_in_any_cache() {
         let library = Guest::find().expect("`make check-long` builds and names it").mkfs;
-        // On file systems that list directories in different orders.
+        // These two file systems list directories in different orders.
         let directories = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
         let [one, other] = directories.each_ref().map(|it| Cache::at(it.as_ref().unwrap().path()));
         let (mkfs, say) = (mkfs_with(&library), |line: &str| eprintln!("{line}"));

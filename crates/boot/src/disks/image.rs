@@ -1,4 +1,5 @@
-//! Reads the contents of an image, which is a sparse file. Only blocks that are not zero count.
+//! Reads the contents of an image, which is a sparse file. Blocks of zeros are skipped, whether or
+//! not they are holes.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,14 +10,14 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-/// The size of the blocks in which contents are examined.
+/// The size of the blocks in which images are read, in bytes.
 const BLOCK: usize = 4096;
 
-/// Extents of an image, each with its offset.
+/// The extents of an image, each with its offset in bytes.
 pub type Extents = Vec<(u64, Vec<u8>)>;
 
-/// The SHA-256 of an image in hexadecimal: of its length, and of the offset and contents of each block that
-/// is not zero. Fails when it cannot be read.
+/// Returns the SHA-256 of an image in hexadecimal. It covers the image's length, and the offset and
+/// contents of each block that is not zero. Fails when the image cannot be read.
 pub fn digest(image: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     hash.update(fs::metadata(image)?.len().to_le_bytes());
@@ -27,8 +28,8 @@ pub fn digest(image: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// All blocks of an image that are not zero. `None` if they exceed `limit` bytes. Fails when it cannot be
-/// read.
+/// Reads all blocks of an image that are not zero. `None` if they exceed `limit` bytes. Fails when
+/// the image cannot be read.
 pub fn extents(image: &Path, limit: u64) -> io::Result<Option<Extents>> {
     let mut extents = Extents::new();
     let mut length = 0;
@@ -45,7 +46,7 @@ pub fn extents(image: &Path, limit: u64) -> io::Result<Option<Extents>> {
     Ok((length <= limit).then_some(extents))
 }
 
-/// Passes each block of a file that is not zero to `sink`, with its offset. Holes are skipped (lseek(2),
+/// Passes each block of a file that is not zero to `sink`, with its offset. Skips holes (lseek(2),
 /// `SEEK_DATA`).
 fn each_block(path: &Path, mut sink: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let file = File::open(path)?;

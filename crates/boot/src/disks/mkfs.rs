@@ -1,4 +1,4 @@
-//! Makes a file system in an image with the usual mkfs program.
+//! Makes a file system in an image with the file system's mkfs program.
 
 use std::env;
 use std::io;
@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 
 use model::{FileSystem, Format};
 
-/// The largest number of lines of a program's error output in a message.
+/// The largest number of lines of a program's output that a message quotes.
 const LINES: usize = 3;
-/// The loader's message about a library that it cannot load; the program then runs without it (`ld.so(8)`).
+/// A part of the dynamic loader's warning about a library that it cannot preload. The program then
+/// runs without the library (`ld.so(8)`).
 const NOT_LOADED: &str = "cannot be preloaded";
 
 /// Why a file system cannot be made.
@@ -31,10 +32,10 @@ pub enum MkfsError {
         /// What it wrote to standard error.
         problem: String,
     },
-    /// Our library is missing.
+    /// The library that makes file systems the same each time does not exist.
     #[error("{0} does not exist: build it with `make`")]
     NoLibrary(PathBuf),
-    /// The program runs without our library.
+    /// The program ran without the library.
     #[error(
         "{library} cannot be loaded into {tool}. Its path must not have a colon or a space, and \
          {tool} must be built for the same architecture"
@@ -47,13 +48,14 @@ pub enum MkfsError {
     },
 }
 
-/// The program that makes a file system.
+/// Returns the name of the program that makes a file system.
 pub fn program(filesystem: FileSystem) -> String {
     format!("mkfs.{}", filesystem.name())
 }
 
-/// Makes a file system in the file `image`. With `library` the result depends on `seed` only. Fails when the
-/// program is missing or fails, or the library does not work.
+/// Makes a file system in the file `image`. `library` is preloaded into the program, so the result
+/// depends only on the format and on `seed`. Fails when the program or the library is missing, the
+/// program fails, or the library cannot be loaded.
 pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Result<(), MkfsError> {
     if !library.is_file() {
         return Err(MkfsError::NoLibrary(library.to_owned()));
@@ -63,7 +65,7 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         |error: io::Error| MkfsError::Tool { tool: tool.clone(), problem: error.to_string() };
     let image = image.canonicalize().map_err(failed)?;
     let library = &library.canonicalize().map_err(failed)?;
-    // Users other than root often lack the directories of such programs in PATH.
+    // The PATH of users other than root often lacks the directories of such programs.
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     let output = Command::new(&tool)
@@ -75,7 +77,7 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         .env("LD_PRELOAD", library)
         .env("STILLMKFS_SEED", seed.to_string())
         .stdin(Stdio::null())
-        // Options with relative paths must not refer to the user's files.
+        // Relative paths in options must not refer to the user's files.
         .current_dir(image.parent().unwrap_or(Path::new("/")))
         .output();
     let output = match output {
@@ -99,8 +101,8 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
     Err(MkfsError::Tool { tool, problem })
 }
 
-/// The relevant part of a program's output: mkfs.btrfs marks its errors between other messages, mkfs.xfs
-/// prints its long usage.
+/// Returns the lines of a program's error output that say what went wrong. mkfs.btrfs marks them
+/// with `ERROR: ` between other messages; mkfs.xfs prints its long usage after them.
 fn complaint(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines.clone().filter(|line| line.starts_with("ERROR: ")).collect();
@@ -112,7 +114,7 @@ fn complaint(said: &str) -> String {
     told[..told.len().min(LINES)].join("; ")
 }
 
-/// The package of the program in Debian. Most other distributions use the same name.
+/// Returns the Debian package of the program. Most other distributions use the same name.
 const fn package(filesystem: FileSystem) -> &'static str {
     match filesystem {
         FileSystem::Ext4 => "e2fsprogs",
@@ -137,7 +139,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// A library that loads and changes nothing: libc, which is loaded anyway.
+    /// Returns the path of a library whose preloading changes nothing: libc, which is loaded
+    /// anyway.
     pub fn any_library() -> PathBuf {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let mut paths = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));
