@@ -1,5 +1,5 @@
-//! Does the boots of a run. In measured mode boots run one at a time. In exact mode several run in parallel,
-//! because counts do not depend on the host's load.
+//! Does the boots of a run. In measured mode one boot runs at a time. In exact mode several run in
+//! parallel, because counts do not depend on the host's load.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::resume_unwind;
@@ -24,10 +24,10 @@ use crate::watch::{Progress, Watch};
 use crate::worker::{Report, work};
 use crate::{Lab, RunEnding, RunError, RunOptions, RunSummary};
 
-/// How often an invalid boot is repeated.
+/// The number of times that an invalid boot is repeated.
 const REPEATS: usize = 2;
 
-/// A boot to do, and how often it was repeated.
+/// A boot to do, and how often it was repeated so far.
 #[derive(Clone, Copy)]
 struct Attempt {
     due: Due,
@@ -41,7 +41,7 @@ struct Ended {
     verified: Option<Verified>,
 }
 
-/// The data that the threads share.
+/// The data that all threads of a run share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     context: &'a RunContext<'a>,
@@ -53,12 +53,12 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// The directory of a boot's files until it is kept.
+    /// Returns the directory of a boot's files until the boot is stored.
     fn directory(&self, due: Due) -> PathBuf {
         self.scratch.join(files_of(self.id, due.slot))
     }
 
-    /// Boots, and repeats the boot if it is to be verified. Runs in its own thread.
+    /// Does one boot, and with `verify` repeats and compares it. Runs in its own thread.
     fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
         let start = Instant::now();
         let inputs = self.context.exact_inputs(self.libraries, due.slot);
@@ -74,9 +74,10 @@ impl Shared<'_> {
 }
 
 impl Lab {
-    /// Does the due boots, block by block, until there are enough. Each is stored when it ends. After an
-    /// error no further boot begins; running boots are completed and stored. After a failure in exact mode no further
-    /// boot of this variant begins, unless the options say so.
+    /// Does the due boots in order, until all are done or a look ends the run. Stores each boot
+    /// when it ends. After an error no further boot begins; running boots are completed and stored.
+    /// If a boot fails in exact mode, no further boot of its variant begins, unless the option
+    /// `keep_going` is set.
     pub(super) fn boot_all(
         &mut self,
         due: &[Due],

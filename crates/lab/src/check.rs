@@ -1,4 +1,5 @@
-//! Checks an experiment for requirements that cannot be met, before anything boots.
+//! Checks, before anything boots, that the host, the machine and the kernels meet an experiment's
+//! requirements.
 
 use boot::check_memory;
 use boot::out_of_tree::OutOfTree;
@@ -8,12 +9,12 @@ use plan::form::near;
 use crate::RunError;
 use crate::obtain::Obtained;
 
-/// The word of the command line that makes a kernel divide its memory into emulated nodes
+/// The parameter of the command line that makes a kernel divide its memory into emulated nodes
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 const FAKE_NODES: &str = "numa=fake";
 
-/// Checks for requirements that this host or the machine cannot meet. Fails when the machine needs more
-/// memory than the host has, or a workload more NUMA nodes than the machine.
+/// Checks what is known before kernels are fetched. Fails when a machine needs more memory than the
+/// host has, or a workload needs more NUMA nodes than a machine has.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     let manifests = experiment.workloads.iter().map(|used| &used.manifest);
     let most = manifests.max_by_key(|manifest| manifest.nodes);
@@ -30,7 +31,8 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks that each workload is supported by at least one kernel. Fails when no kernel supports a workload.
+/// Checks that at least one kernel supports each workload. Fails when no kernel supports a
+/// workload.
 pub fn check_support(
     experiment: &Experiment,
     kernels: &[Obtained],
@@ -53,8 +55,8 @@ pub fn check_support(
     Ok(())
 }
 
-/// Checks the tracepoints of an experiment against its kernels. Fails when none of the kernels can have one of
-/// them.
+/// Checks that at least one kernel can have each tracepoint of the experiment. Fails when no kernel
+/// can have one of them.
 pub fn check_tracepoints(experiment: &Experiment, kernels: &[Obtained]) -> Result<(), RunError> {
     let mut known: Vec<(&Kernel, Vec<String>)> = Vec::new();
     for kernel in kernels.iter().filter(|it| it.unbuilt.is_none()).map(|it| &it.kernel) {
@@ -82,8 +84,9 @@ pub fn check_tracepoints(experiment: &Experiment, kernels: &[Obtained]) -> Resul
     }
 }
 
-/// Whether a kernel with these tracepoints can have this one, itself or in a module. One without any tracepoint,
-/// or whose tracepoints are not known, reports that in its boots.
+/// Returns whether a kernel with the tracepoints `names` can have the tracepoint `event`, built in
+/// or in a module. True if `names` is empty: the kernel has none or they are not known, and its
+/// boots report what is missing.
 fn may_have(kernel: &Kernel, names: &[String], event: &String, system: &str) -> bool {
     let is_of_system = |name: &String| name.split_once(':').is_some_and(|(it, _)| it == system);
     names.is_empty()

@@ -1,4 +1,4 @@
-//! The inputs that the boots of a run share: kernels, emulator, and how a machine executes.
+//! What the boots of a run share: kernels, emulator, and the engine that executes machines.
 
 use boot::out_of_tree::OutOfTree;
 use boot::provenance::provenance;
@@ -28,23 +28,23 @@ pub struct RunInputs<'a> {
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
     pub reading: &'a Reading,
-    /// The same as each variant runs it.
+    /// The experiment as each variant runs it.
     seen: Vec<Experiment>,
     kernels: &'a [Obtained],
-    /// The modules built for each of them.
+    /// The modules that workloads want, for the kernel of each variant.
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     emulator: Emulator,
     provenance: Provenance,
-    /// What executes measured boots.
+    /// The engine of measured boots.
     engine: Engine<'static>,
-    /// In exact mode the code of each variant's kernel.
+    /// The code of each variant's kernel; `None` in measured mode.
     codes: Option<Vec<KernelCode>>,
 }
 
 impl<'a> RunContext<'a> {
-    /// Determines how the boots are executed: in measured mode by booting the kernel of variant `first`, in
-    /// exact mode by reading the kernels' symbols.
+    /// Determines what all boots share. In measured mode, chooses the engine, which may boot the
+    /// kernel of variant `first`. In exact mode, reads the symbols of the kernels.
     pub fn new(
         lab: &Lab,
         inputs: RunInputs<'a>,
@@ -83,13 +83,14 @@ impl<'a> RunContext<'a> {
         })
     }
 
-    /// The inputs that make the boot in `slot` exact; `None` in measured mode.
+    /// Returns the inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
         let code = self.kernel_code(slot)?;
         Some(exact::inputs(libraries, self.experiment.profile, code, slot))
     }
 
-    /// The boot in `slot`, with the inputs that make it exact.
+    /// Returns what the boot in `slot` needs. `inputs` are those that make it exact; `None` in
+    /// measured mode.
     pub fn bootable<'b>(
         &'b self,
         guest: &'b Guest,
@@ -116,7 +117,7 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// The code of each kernel.
+/// Reads the code of each kernel. A kernel that could not be built has none.
 fn codes(
     lab: &Lab,
     kernels: &[Obtained],

@@ -1,4 +1,4 @@
-//! Divides a schedule into done and due boots.
+//! Finds the boots of a schedule that are not done.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use plan::schedule::{Slot, schedule};
 
 use crate::failures::{Failed, GivenUp};
 
-/// The boots of an experiment that are due.
+/// The boots of an experiment that are still to be done.
 pub struct Plan {
     /// The number of boots in the schedule, done or not.
     pub boots: usize,
@@ -18,14 +18,15 @@ pub struct Plan {
 /// A boot that is in the schedule and not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Its number in the schedule, from 1.
+    /// The boot's number in the schedule, from 1.
     pub number: usize,
-    /// Its place in the schedule.
+    /// The boot's variant, boot index and block.
     pub slot: Slot,
 }
 
 impl Plan {
-    /// The rest of the schedule without the boots in `done`, each given as variant and boot index.
+    /// Makes the schedule of an experiment, without the boots in `done`, each given as variant and
+    /// boot index.
     pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
         let slots = schedule(experiment.variants.len(), experiment.boots);
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
@@ -38,7 +39,8 @@ impl Plan {
         Self { boots, due: due.map(|(number, slot)| Due { number, slot }).collect() }
     }
 
-    /// Leaves out the boots of variants that had a failed boot. Returns the variants that lost boots this way.
+    /// Leaves out the boots of variants that had a failed boot. Returns the variants for which
+    /// boots were left out.
     pub fn give_up(&mut self, failed: Vec<Failed>) -> Vec<GivenUp> {
         let given_up = failed.into_iter().filter_map(|failed| {
             let all = self.due.len();

@@ -7,7 +7,7 @@ use boot::{BootError, TooLarge};
 use model::BootId;
 use record::salvage::SalvageError;
 
-/// Why a run ended early. Boots that were reported as stored remain stored.
+/// Why a run ended early. Boots that were stored before remain stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another run is under way on this store.
@@ -26,9 +26,9 @@ pub enum RunError {
         workload: String,
         /// The name of the variant.
         variant: String,
-        /// How many it needs.
+        /// The number of nodes that the workload needs.
         wants: u32,
-        /// How many there are.
+        /// The number of nodes that the variant's machine has.
         has: usize,
     },
     /// None of the kernels supports a workload.
@@ -39,7 +39,7 @@ pub enum RunError {
         /// The reason for each kernel.
         why: String,
     },
-    /// None of the kernels has a tracepoint.
+    /// None of the kernels has a tracepoint of the experiment.
     #[error(
         "no event {event} in {kernels}; nothing was booted{}; `faultline event list KERNEL` lists all",
         if near.is_empty() { String::new() } else { format!("; near names: {near}") }
@@ -49,7 +49,7 @@ pub enum RunError {
         event: String,
         /// The names of the kernels, separated by commas.
         kernels: String,
-        /// Events that may have been meant; may be empty.
+        /// Similar names of events, separated by commas; may be empty.
         near: String,
     },
     /// The scratch directory cannot be used.
@@ -68,12 +68,12 @@ pub enum RunError {
         /// What the system reported.
         error: io::Error,
     },
-    /// The figure of a search is in no table.
+    /// The search names a row that the good end does not have.
     #[error("no row is called `{name}`; there are: {known}")]
     NoRow {
-        /// The name that was asked for.
+        /// The name of the row that was asked for.
         name: String,
-        /// The names of the rows that there are.
+        /// The names of the rows that exist, separated by commas.
         known: String,
     },
     /// The boots of a search do not have the cost that was asked for.
@@ -143,7 +143,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the cause is the experiment and not the host.
+    /// Returns whether the cause is what the user asked for and not the host.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Program { .. }

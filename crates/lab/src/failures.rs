@@ -1,5 +1,5 @@
-//! Gives up variants in exact mode. A boot there depends only on its inputs, and seeds differ in little. If one boot
-//! of a variant fails, the others mostly fail in the same way.
+//! Gives up variants in exact mode. There, two boots of a variant differ only by their seed, which
+//! changes little. If one fails, most others would fail in the same way.
 
 use model::{Experiment, Mode, Outcome, count};
 use plan::schedule::Slot;
@@ -8,21 +8,21 @@ use store::{Archive, Detail, ExperimentId};
 use crate::RunOptions;
 use crate::watch::{Progress, Watch};
 
-/// A variant whose boots were left out, because one had failed.
+/// A variant whose further boots were left out, because one boot had failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenUp {
     /// The name of the variant.
     pub variant: String,
     /// The seed of the failed boot.
     pub seed: u32,
-    /// How the boot that failed ended.
+    /// The outcome of the failed boot.
     pub outcome: Outcome,
     /// The number of boots that were left out.
     pub boots: usize,
 }
 
 impl GivenUp {
-    /// Says what is left out.
+    /// Reports the boots that are left out.
     pub fn announce(&self, watch: &mut Watch<'_>) {
         let boots = count(self.boots, "further boot");
         let text = format!("{}: {boots} left out, because seed {} failed", self.variant, self.seed);
@@ -30,7 +30,7 @@ impl GivenUp {
     }
 }
 
-/// A boot that failed.
+/// A failed boot because of which its variant is given up.
 pub struct Failed {
     /// Index of its variant.
     pub variant: usize,
@@ -38,8 +38,10 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// A boot that ended so, if further seeds of its variant would mostly end in the same way: its job failed, and
-    /// not because of the host. If only some workloads failed, the others have results with each seed.
+    /// Returns the failure of a boot with this outcome, if other seeds of its variant would mostly
+    /// fail in the same way: in exact mode, and if the whole job failed. `None` if the host caused
+    /// the outcome, or if only some workloads failed, because the others have results for each
+    /// seed.
     pub fn of(experiment: &Experiment, slot: Slot, outcome: &Outcome) -> Option<Self> {
         let is_repeated = match outcome {
             Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut(_) | Outcome::Died(_) => {
@@ -56,13 +58,16 @@ impl Failed {
         is_repeated.then_some(Self { variant: slot.variant, given_up })
     }
 
-    /// The variant without this number of boots; `None` if none was to come.
+    /// Returns the variant as given up, with the number of boots that are left out; `None` if there
+    /// are none.
     pub fn without(self, boots: usize) -> Option<GivenUp> {
         (boots > 0).then_some(GivenUp { boots, ..self.given_up })
     }
 }
 
-/// The first failed boot of each variant that a run gives up at once, because of boots of earlier runs.
+/// Finds the variants that a run gives up before it boots anything, and the first failed boot of
+/// each. These are boots of earlier runs. Empty in measured mode, or if the options ask for more
+/// boots of such variants. Fails when the store cannot be read.
 pub fn before(
     experiment: &Experiment,
     options: RunOptions,

@@ -1,5 +1,5 @@
-//! Measured boots of other hosts. Only boots of one host form pairs, so a block that another host began is not completed
-//! here.
+//! Leaves out measured boots that could not be compared in pairs. Only boots of one host form
+//! pairs, so a block that another host began is not completed on this host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ pub struct LeftOut {
     pub why: Option<String>,
 }
 
-/// Removes the due boots of blocks in which another host has done boots, by the boots that the store has of the
-/// experiment. Boots of exact mode count on any host.
+/// Does what [`leave_out`] does, with the stored boots of an experiment. In exact mode nothing is
+/// left out, because boots of all hosts are comparable. Fails when the store cannot be read.
 pub fn leave_out_kept(
     plan: &mut Plan,
     host: &Host,
@@ -31,7 +31,7 @@ pub fn leave_out_kept(
     Ok(leave_out(plan, host, &store.boots(id, Detail::Summary)?, done))
 }
 
-/// Removes the due boots of blocks in which another host has done boots that are kept. `done` are the boots that are not
+/// Removes due boots whose block has a done boot of another host. `done` are the boots that are not
 /// repeated, as variant and boot index.
 fn leave_out(plan: &mut Plan, host: &Host, kept: &[Kept], done: &[(String, u32)]) -> LeftOut {
     let done: BTreeSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
@@ -68,8 +68,8 @@ mod tests {
         Host { id: digit.repeat(64), cpu: "EPYC".into(), ..Host::default() }
     }
 
-    /// The blocks of the boots that are due on this host, and what is said. Host 1 did two blocks and a half of five, host
-    /// 2 half of the fourth.
+    /// Returns the blocks of the boots that are due on this host, and the message. Of the five
+    /// blocks, host 1 did the first two and half of the third; host 2 did half of the fourth.
     fn due(here: &Host) -> (Vec<u32>, Option<String>) {
         let variants = ["a", "b"].map(|name| Variant { name: name.into(), ..Variant::default() });
         let experiment =

@@ -6,12 +6,14 @@ use model::{Bytes, Experiment, Mode};
 
 use crate::RunOptions;
 
-/// Memory of a machine besides the guest's: QEMU with its translated code, and the recording.
+/// The memory that a machine needs besides the guest's: for QEMU, its translated code, and the
+/// recording.
 const BESIDE_GUEST: Bytes = Bytes::mib(512);
 
 impl RunOptions {
-    /// How many boots of an experiment run in parallel: one in measured mode; in exact mode the requested
-    /// number, or as many as the host has CPUs and free memory for.
+    /// Returns how many boots of an experiment run in parallel. In measured mode it is one. In
+    /// exact mode it is the requested number, otherwise as many as the host has CPUs and free
+    /// memory for.
     pub fn side_by_side(self, experiment: &Experiment) -> usize {
         match (experiment.mode, self.jobs) {
             (Mode::Measured, _) => 1,
@@ -27,7 +29,8 @@ impl RunOptions {
     }
 }
 
-/// At least one, and at most the number of CPUs and the number that fits into memory.
+/// Returns the smaller of the number of CPUs and the number that fits into memory, but at least
+/// one. `room` is `None` if the free memory is not known.
 fn fitting(cpus: usize, room: Option<u64>) -> usize {
     let room = room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
     cpus.min(room).max(1)

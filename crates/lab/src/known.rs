@@ -1,4 +1,5 @@
-//! Which boots of an experiment the store has, how long such boots take, and the digests of its inputs.
+//! Finds out which boots of an experiment the store has and how long such boots take, and
+//! determines the digests of the experiment's inputs.
 
 use std::time::Duration;
 use std::{fs, io};
@@ -14,23 +15,25 @@ use crate::failures::{self, GivenUp};
 use crate::hosts::{self, LeftOut};
 use crate::{RunError, RunOptions};
 
-/// What a run of an experiment would not boot.
+/// The boots of an experiment that a run would not do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The number of boots that are done.
     pub done: usize,
-    /// The boots that would be left out because another host began their blocks.
+    /// The boots that would be left out, because another host began their blocks.
     pub of_other_hosts: LeftOut,
-    /// The variants whose boots would be left out, because one failed.
+    /// The variants whose boots would be left out, because one boot failed.
     pub given_up: Vec<GivenUp>,
 }
 
-/// The guest's programs, and what counts instructions.
+/// The guest's programs, and the versions of what counts instructions.
 pub type Own<'a> = (&'a Guest, CountedBy);
 
-/// What a run of this experiment would not boot, before anything is fetched. Kernels, packages and file systems that
-/// only a run fetches or makes are taken to be those of the kept experiment, and so is what counts instructions without
-/// `own`. Fails when the store, the cache or a program of the user's cannot be read.
+/// Finds the boots that a run of this experiment would not do, before anything is fetched. The
+/// store may have the same experiment. To find it, unknown digests are taken from the stored
+/// experiment: of kernels, packages and file systems that only a run fetches or makes, and without
+/// `own` also of the programs in the guest and of what counts instructions. Fails when the store,
+/// the cache or a user's program cannot be read.
 pub fn known(
     experiment: &Experiment,
     store: &dyn Archive,
@@ -56,7 +59,8 @@ pub fn known(
     Ok(Known::default())
 }
 
-/// The experiment with digests. Those that are unknown are the kept experiment's.
+/// Returns the experiment with all digests. Unknown ones are taken from the stored experiment
+/// `kept`.
 fn assumed(
     experiment: &Experiment,
     kept: &Experiment,
@@ -90,12 +94,14 @@ fn assumed(
     Ok(assumed)
 }
 
-/// Names the kernel that a variant boots, with its digest.
+/// Sets the name and the digest of the kernel that a variant boots.
 pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
     variant.kernel = Pinned::from(&*kernel.name).with_digest(&*kernel.digest);
 }
 
-/// Adds the digests of the user's own files.
+/// Sets the digests of the user's own files: programs and archives of workloads. Fails when a file
+/// cannot be read, is not a cpio archive where one is wanted, or is a program that lacks something
+/// it needs in the guest.
 pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
     for used in &mut experiment.workloads {
         let Manifest { packages, command, .. } = &used.manifest;
@@ -118,13 +124,14 @@ pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> 
     Ok(())
 }
 
-/// The begin of a cpio archive as the kernel unpacks it
+/// The first bytes of a cpio archive that the kernel can unpack
 /// (`Documentation/driver-api/early-userspace/buffer-format.rst`).
 const ARCHIVE: &[u8] = b"070701";
-/// What is wrong with another file, and the remedy.
+/// The error for a file that is not such an archive.
 const NO_ARCHIVE: &str = "it is not an archive of cpio: make one with `cpio -o -H newc`";
 
-/// The boots of a kept experiment, as variant and boot index; if failed ones are repeated, without these.
+/// Returns the boots of a stored experiment that need no repetition, as variant and boot index.
+/// With the option `retry_failed`, failed boots are not among them.
 pub(super) fn done(
     store: &dyn Archive,
     id: ExperimentId,
@@ -138,9 +145,10 @@ pub(super) fn done(
     Ok(done)
 }
 
-/// Why an experiment of exact mode is not the latest one of its name, if that has the same variants, workloads and
-/// machine, and only other programs that decide counts: in one line, for the user. `None` otherwise, and if the store
-/// has the experiment.
+/// Explains to the user why an exact experiment is not continued. Returns one line if the latest
+/// stored experiment of the same name differs only in the programs that determine counts. `None` if
+/// it differs in something else, if the store has this very experiment, or in measured mode. Fails
+/// when the store cannot be read.
 pub(super) fn recounted(
     pinned: &Experiment,
     store: &dyn Archive,
@@ -161,7 +169,8 @@ pub(super) fn recounted(
     }))
 }
 
-/// The programs that decide counts and differ between two experiments; `None` if anything else differs.
+/// Lists the programs that determine counts and differ between two experiments; `None` if anything
+/// else differs.
 fn changes(pinned: &Experiment, kept: &Experiment) -> Option<String> {
     let (guest_digest, counted_by) = (kept.guest_digest.clone(), kept.counted_by.clone());
     let otherwise = Experiment { guest_digest, counted_by, ..pinned.clone() };
@@ -176,7 +185,8 @@ fn changes(pinned: &Experiment, kept: &Experiment) -> Option<String> {
     store::runs_the_same(&otherwise, kept).then(|| all.collect::<Vec<_>>().join("; "))
 }
 
-/// The first digits of a digest, and any other text whole.
+/// Returns the first 12 digits of a digest, `unknown` for an empty text, and any other text
+/// unchanged.
 fn short(text: &str) -> &str {
     match text {
         "" => "unknown",
@@ -185,7 +195,8 @@ fn short(text: &str) -> &str {
     }
 }
 
-/// Whether two experiments do the same work on the same machine, with whatever kernels and settings.
+/// Returns whether two experiments have the same mode, topology, points and profile, and run the
+/// same workloads with the same numbers of iterations. Kernels and settings may differ.
 pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
     let work = |it: &Experiment| -> Vec<_> {
         it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
@@ -197,7 +208,8 @@ pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
         && work(one) == work(other)
 }
 
-/// The mean time of the store's complete boots with the same workloads on the same machine; `None` if there are none.
+/// Returns the mean wall time of the store's boots of experiments that are alike ([`are_alike`]),
+/// if their figures count; `None` if there are none. Fails when the store cannot be read.
 pub fn usual_wall(
     experiment: &Experiment,
     store: &dyn Archive,
@@ -249,7 +261,7 @@ mod tests {
                     emulator was QEMU 10.0.2, is QEMU 10.0.3; plugin was abababababab, is 121212121212";
         assert_eq!(recounted(&other, &*store).unwrap().as_deref(), Some(said));
         assert_ne!(store.keep_experiment(&other, Reading::USUAL).unwrap(), id);
-        // The earlier programs are back.
+        // The programs are those of the stored experiment again.
         assert_eq!(recounted(&kept, &*store).unwrap(), None);
         let work = Experiment { userspace_digest: "34".into(), ..other };
         assert_eq!(recounted(&work, &*store).unwrap(), None);

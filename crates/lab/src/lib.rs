@@ -1,4 +1,5 @@
-//! Runs an experiment: does every boot of the schedule that is not done yet, and stores each when it ends.
+//! Runs an experiment: does every boot of the schedule that is not done yet, and stores each boot
+//! when it ends.
 
 mod boots;
 mod check;
@@ -47,7 +48,7 @@ pub use remarks::remarks;
 pub use replay::ReplayError;
 pub use watch::{Progress, Replayed, Watch};
 
-/// The surroundings of an experiment: the store, the kernels, the guest's programs.
+/// What is needed to run experiments: the store, the cache of kernels, the guest's programs.
 pub struct Lab {
     /// The cache of kernels.
     pub cache: Cache,
@@ -72,26 +73,27 @@ pub struct RunOptions {
     pub keep_going: bool,
     /// In exact mode: repeat every boot and compare both.
     pub verify: bool,
-    /// In exact mode: how many boots run in parallel; `None` for as many as the host has room for.
+    /// In exact mode: the number of boots that run in parallel; `None` for as many as the host has
+    /// room for.
     pub jobs: Option<u32>,
 }
 
-/// The result of a run.
+/// The result of a run that did not end with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The experiment in the store.
     pub experiment: ExperimentId,
-    /// The number of boots in this run.
+    /// The number of boots that this run stored, without invalid ones that it repeated.
     pub boots: usize,
-    /// How many of them failed or were partial.
+    /// The number of these boots that are not complete: failed, partial or invalid.
     pub failed: usize,
-    /// How many of them were partial: some workloads failed, the others count.
+    /// The number of these boots that are partial: some workloads failed, the others count.
     pub partial: usize,
-    /// Boots that failed in an earlier run and were not repeated.
+    /// The number of boots that failed in an earlier run and were not repeated.
     pub failed_before: usize,
-    /// Boots of this or an earlier run that were repeated with the same result.
+    /// The number of boots, of this and of earlier runs, that were repeated with the same result.
     pub verified: usize,
-    /// The variants whose boots were left out, because one had failed.
+    /// The variants whose further boots were left out, because one boot had failed.
     pub given_up: Vec<GivenUp>,
     /// The number of boots that were left out, because another host began their blocks.
     pub of_other_hosts: usize,
@@ -99,7 +101,7 @@ pub struct RunSummary {
     pub ending: RunEnding,
 }
 
-/// Why a run ended, unless the host failed.
+/// Why a run ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnding {
     /// Every boot of the schedule is done.
@@ -114,8 +116,9 @@ pub enum RunEnding {
     Unjudged,
 }
 
-/// Takes the lock on a scratch directory. Only one run at a time may use the store beside it. Fails when
-/// another run holds the lock, or the directory cannot be written.
+/// Takes the lock on a scratch directory and returns the locked file. Only one run at a time may
+/// use the store that the directory belongs to. Fails when another run holds the lock, or the
+/// directory cannot be written.
 pub fn lock(scratch: &Path) -> Result<File, RunError> {
     let path = scratch.join("lock");
     let failed = |error| RunError::Scratch { path: path.clone(), error };
@@ -136,7 +139,7 @@ impl Lab {
         self.run_locked(request, options, watch)
     }
 
-    /// The same. The caller holds the lock on the scratch directory.
+    /// Does the same as [`Lab::run`]. The caller holds the lock on the scratch directory.
     pub fn run_locked(
         &mut self,
         request: &Request,
@@ -215,7 +218,7 @@ impl Lab {
         Ok(summary)
     }
 
-    /// The functions of a kernel, and how to distinguish its processes.
+    /// Reads the functions of a kernel, and how the plugin sees switches between its processes.
     pub(crate) fn kernel_code(
         &self,
         kernel: &Kernel,
@@ -232,8 +235,10 @@ impl Lab {
         Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
     }
 
-    /// Whether measured boots would run under KVM. A guest is booted to find out, with the kernel of the first variant
-    /// unless that is yet to be built; the cache keeps the result. Fails when the host fails.
+    /// Returns whether measured boots would run under KVM; false if the device cannot be opened. If
+    /// the cache does not know, a guest is booted: with the kernel of the first variant, or with
+    /// the newest kernel if that one has to be built. Fails when the kernel cannot be obtained, or
+    /// the host fails.
     pub fn has_kvm(&self, request: &Request, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         if File::options().read(true).write(true).open(machine::KVM).is_err() {
             return Ok(false);
@@ -247,7 +252,7 @@ impl Lab {
         Ok(chosen == Engine::Kvm)
     }
 
-    /// The out-of-tree modules that an experiment's workloads want, for one kernel.
+    /// Builds the out-of-tree modules that an experiment's workloads want, for one kernel.
     pub(crate) fn out_of_tree(
         &self,
         kernel: &Kernel,
@@ -259,7 +264,8 @@ impl Lab {
         Ok(OutOfTree::build(&self.cache, kernel, experiment, &say)?)
     }
 
-    /// The user space that an experiment's workloads want, made if necessary.
+    /// Returns the user space that an experiment's workloads want; makes it if necessary. `None` if
+    /// they want none.
     pub(crate) fn userspace(
         &self,
         experiment: &Experiment,
@@ -270,9 +276,10 @@ impl Lab {
         Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
     }
 
-    /// The experiment with digests of the kernels' images, the user space and the user's programs, so that
-    /// other images or programs make another experiment. In exact mode our own programs in the guest and what
-    /// counts instructions are included.
+    /// Returns the experiment with the digests of the kernels' images, the user space and the
+    /// user's programs, so that it is another experiment if one of them changes. In exact mode it
+    /// also has the digests of our programs in the guest and the versions of what counts
+    /// instructions.
     fn pinned(
         &self,
         experiment: &Experiment,

@@ -1,6 +1,6 @@
-//! Decides whether there are enough boots with `boots = "auto"`. Looks are at numbers of blocks that are
-//! fixed in advance. A look depends only on the stored boots, so a resumed run continues as if it had not
-//! been killed.
+//! Decides whether there are enough boots with `boots = "auto"`. The numbers of blocks at which
+//! looks take place are fixed in advance. A look depends only on the stored boots, so a run that
+//! was killed and resumed decides the same.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use store::{Archive, Detail, ExperimentId};
 use crate::watch::{Progress, Watch};
 use crate::{RunEnding, RunError};
 
-/// The looks of one run.
+/// The looks of one run, and the state between them.
 pub struct Looks<'a> {
     experiment: &'a Experiment,
     reading: &'a Reading,
     id: ExperimentId,
     begun: Instant,
-    /// The block whose boots are running.
+    /// The last block for which [`Looks::before`] was called; `None` before the first.
     block: Option<u32>,
-    /// The number of the last look.
+    /// The number of the last look; 0 before the first.
     looked: u32,
 }
 
 impl<'a> Looks<'a> {
-    /// The looks of a run that began at `begun`.
+    /// Starts without a look. `begun` is the start of the run, from which its time budget counts.
     pub fn new(
         (experiment, reading): (&'a Experiment, &'a Reading),
         id: ExperimentId,
@@ -34,7 +34,8 @@ impl<'a> Looks<'a> {
         Self { experiment, reading, id, begun, block: None, looked: 0 }
     }
 
-    /// Reports the looks, if there are any.
+    /// Reports at which numbers of boots looks take place. Reports nothing if the number of boots
+    /// is fixed.
     pub fn announce(&self, watch: &mut Watch<'_>) {
         if self.may_end() {
             let looks = looks().map(|look| look.units);
@@ -47,12 +48,13 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// Whether a look may end the run, so that its duration is unknown.
+    /// Returns whether a look may end the run. Its duration is then not known.
     pub fn may_end(&self) -> bool {
         self.experiment.sequential.is_some()
     }
 
-    /// Why no boot of this block is needed; `None` if one is. All boots of earlier blocks are done.
+    /// Returns why no boot of this block is needed; `None` if the block must be booted. All boots
+    /// of earlier blocks are done.
     pub fn before(
         &mut self,
         block: u32,
@@ -68,7 +70,8 @@ impl<'a> Looks<'a> {
         Ok(decided.or(spent.then_some(RunEnding::Budget)))
     }
 
-    /// Judges the stored boots if a look is due. Returns why no more are needed; `None` if more are.
+    /// Judges the stored boots if a look is due. Returns why no more boots are needed; `None` if
+    /// more are needed or no look is due. Fails when the store cannot be read.
     pub fn look(
         &mut self,
         store: &dyn Archive,
@@ -92,7 +95,7 @@ impl<'a> Looks<'a> {
         if points.is_empty() {
             points.push((String::new(), comparison));
         }
-        // A point is left out if it has no verdicts on a variant.
+        // A point of a sweep is left out if a variant has no complete boot there.
         points.retain(|(point, comparison)| {
             let fruitless = comparison.variants.iter().find(|variant| variant.complete == 0);
             if let Some(variant) = fruitless {
@@ -124,12 +127,12 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// A verdict and the row that it is about.
+/// A verdict with the row that it judges.
 struct Judged {
-    /// Variant, point of a sweep, workload and metric.
+    /// The variant, the point of a sweep, the workload and the metric, in one text.
     name: String,
     verdict: Verdict,
-    /// In percent, over the boots of the look.
+    /// The gain in percent, over the boots of the look; `None` if it is not known.
     gain: Option<f64>,
 }
 
@@ -145,7 +148,7 @@ fn verdicts((point, comparison): &(String, Comparison)) -> Vec<Judged> {
     judged.collect()
 }
 
-/// The result of a look as text: the decided and the undecided verdicts.
+/// Describes the result of a look: one line of totals, then one line for each verdict.
 fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
     let open = verdicts.iter().filter(|judged| judged.verdict == Verdict::Undecided).count();
     let level = 100.0 * judging.alpha();
@@ -180,7 +183,7 @@ mod tests {
                         [[variant]]\nname = \"b\"\nkernel = \"6.1\"\n\
                         [[workload]]\nname = \"autonuma\"\n";
 
-    /// An experiment with synthetic boots.
+    /// An experiment with synthetic boots in a store.
     struct Bench {
         _directory: TempDir,
         store: Box<dyn Archive>,
@@ -203,7 +206,7 @@ mod tests {
             Self { _directory: directory, store, experiment, reading, id }
         }
 
-        /// Stores a block of boots. `None` is a failed boot.
+        /// Stores a block of boots, one for each variant. `None` is a failed boot.
         fn keep<const N: usize>(&mut self, block: u32, figures: [Option<f64>; N]) {
             let sample = |value| sample("autonuma", "Elapsed", "NUMA01", value);
             self.keep_samples(block, figures.map(|figure| Some(vec![sample(figure?)])));
@@ -232,7 +235,7 @@ mod tests {
             Looks::new((&self.experiment, &self.reading), self.id, Instant::now())
         }
 
-        /// Why no boot of this block is needed, and the printed remarks.
+        /// Returns why no boot of this block is needed, and the printed messages.
         fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<RunEnding>, String) {
             let mut said = String::new();
             let ending = looks.before(block, &*self.store, &mut |progress| {
@@ -248,7 +251,7 @@ mod tests {
         Sample { label: label.into(), ..Sample::new(workload, metric, value) }
     }
 
-    /// Figures that scatter by a few percent, as if at random.
+    /// Returns figures that scatter by a few percent above `about`.
     fn scattered(block: u32, about: f64) -> Option<f64> {
         Some(about * (1.0 + f64::from(block * 7 % 5) / 100.0))
     }
@@ -267,7 +270,8 @@ mod tests {
         assert!(said.contains("b: autonuma Elapsed-NUMA01: regression (-"), "{said}");
     }
 
-    /// The variants run at two points; the second has boots where `has` says so.
+    /// Runs looks on a sweep with two points. `has[point]` is false if the second variant has no
+    /// boots at the point. Returns the looks that printed something.
     fn swept(has: [bool; 2]) -> Vec<(Option<RunEnding>, String)> {
         let text = FILE.replace("memory = \"1G\"\n", "") + "[sweep]\nmemory = [\"1G\", \"2G\"]\n";
         let mut bench = Bench::of(&text);
@@ -284,7 +288,7 @@ mod tests {
     fn a_sweep_ends_when_all_points_are_decided() {
         let [(first, said), _, (last, decided)] = &swept([true, true])[..] else { panic!() };
         assert_eq!((first, last), (&None, &Some(RunEnding::Verdicts)));
-        // The two points share the level of the look.
+        // The two points share the error level of the look.
         let head = "look 1 of 3, at 4 boots of each variant, level 0.25 %: 1 of 2 verdicts decided";
         assert!(said.starts_with(head), "{said}");
         assert!(said.contains("\n  b memory=1G: autonuma Elapsed-NUMA01: regression (-"), "{said}");
@@ -300,7 +304,7 @@ mod tests {
         assert_eq!(none.0, Some(RunEnding::Fruitless));
     }
 
-    /// From -3 to 3, as if at random (SplitMix64).
+    /// Returns a pseudo-random number from -3 to 3 (SplitMix64).
     fn noise(place: [u32; 3]) -> f64 {
         let seed = place.iter().fold(0, |seed, &number| seed * 100 + u64::from(number) + 1);
         let mut mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -309,7 +313,7 @@ mod tests {
         6.0 * ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64 - 3.0
     }
 
-    /// Like the rows of `pagealloc`: many, any of which may be decided last.
+    /// Many rows, as in `pagealloc`. Any of them may be decided last.
     #[test]
     fn boots_end_when_the_chosen_rows_are_decided() {
         let ending = |primary: &str| {

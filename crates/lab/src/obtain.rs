@@ -10,18 +10,18 @@ use plan::Request;
 use crate::watch::{Progress, Watch};
 use crate::{Lab, RunError};
 
-/// The kernel of a variant.
+/// The kernel of a variant, or why it cannot be built.
 #[derive(Clone)]
 pub struct Obtained {
-    /// The kernel. If it cannot be built it has only a name and a digest.
+    /// The kernel. If it cannot be built, it has only a name and a digest.
     pub kernel: Kernel,
-    /// Why it cannot be built.
+    /// Why the kernel cannot be built; `None` if it was obtained.
     pub unbuilt: Option<Unbuilt>,
 }
 
 impl Lab {
-    /// The kernels of the variants, in order. Fails when one is not available, or the host fails.
-    /// A kernel that cannot be built is no error.
+    /// Obtains the kernels of the variants, in order. A kernel that cannot be built from source is
+    /// no error. Fails when a kernel is not available, or the host fails.
     pub(super) fn kernels(
         &self,
         request: &Request,
@@ -31,7 +31,8 @@ impl Lab {
         let mut kernels: Vec<Obtained> = Vec::new();
         for variant in &experiment.variants {
             let build = request.build(variant);
-            // Obtaining a kernel reads all its files.
+            // Variants with the same kernel share it, because obtaining a kernel reads all its
+            // files.
             let is_same = |it: &&Variant| {
                 let same = it.kernel.name == variant.kernel.name && request.build(it) == build;
                 same && (build.is_none() || it.modules == variant.modules)
@@ -50,13 +51,14 @@ impl Lab {
         Ok(kernels)
     }
 
-    /// The requested kernel, fetched if necessary.
+    /// Returns the kernel that `spec` names; fetches it if necessary.
     pub fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
         let watch = RefCell::new(watch);
         Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Message(line)))?)
     }
 
-    /// Builds the kernel of a variant.
+    /// Builds the kernel of a variant from source. If that is impossible, the result says why.
+    /// Fails when the source cannot be read or the host fails.
     pub fn built(
         &self,
         experiment: &Experiment,
@@ -81,7 +83,8 @@ impl Lab {
     }
 }
 
-/// How the kernel of a variant is built, with what the experiment needs.
+/// Returns how the kernel of a variant is built, with the modules and headers that the experiment
+/// needs.
 pub fn complete(experiment: &Experiment, variant: &Variant, build: &Build) -> Build {
     Build {
         modules: needs(experiment, variant),
@@ -90,8 +93,8 @@ pub fn complete(experiment: &Experiment, variant: &Variant, build: &Build) -> Bu
     }
 }
 
-/// The modules of the kernel that an experiment needs: for disks, file systems, swap, workloads, events and
-/// the variant itself.
+/// Returns the modules of the kernel that an experiment needs: for disks, file systems, swap,
+/// workloads, events and the variant itself.
 fn needs(experiment: &Experiment, variant: &Variant) -> Vec<String> {
     let machine = &experiment.machine;
     let workloads = experiment.workloads.iter();

@@ -1,22 +1,23 @@
-//! What an option of the machine changes in the kernel without being asked to.
+//! Finds settings that the kernel changes by itself because of the experiment's machine.
 
 use std::fs;
 
 use model::{Bytes, Experiment, MEMORY_BLOCK, Variant};
 
-/// If the kernel has less memory when it initializes transparent huge pages, it turns them off (`mm/huge_memory.c`,
-/// `hugepage_init`).
+/// The kernel turns transparent huge pages off if it has fewer bytes when it initializes them
+/// (`hugepage_init` in `mm/huge_memory.c`).
 const LEAST_FOR_THP: u64 = 512 << 20;
-/// What is taken before that: 42 MiB of 512 by Linux 6.1, 45 MiB of 640, and our own part of the initramfs, which is freed
-/// later, of 7 MiB and modules.
+/// The memory that is in use at that moment, at most, in bytes. Linux 6.1 uses 42 MiB of 512 MiB
+/// and 45 MiB of 640 MiB. Our part of the initramfs uses 7 MiB plus modules; it is freed later.
 const TAKEN: u64 = 64 << 20;
-/// The file in which a variant can turn them on again.
+/// The file through which a variant can turn transparent huge pages on again.
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Remarks on an experiment, which are printed before it runs.
+/// Returns messages about an experiment, which are printed before it runs. At present they are
+/// about machines that are too small for transparent huge pages.
 pub fn remarks(experiment: &Experiment) -> Vec<String> {
     let files = experiment.workloads.iter().flat_map(|used| used.files());
-    // A missing file is an error of the run.
+    // A missing file is ignored here. The run reports it.
     let sizes = files.filter_map(|file| Some(fs::metadata(file.path()).ok()?.len()));
     let initramfs: u64 = sizes.sum();
     let wanted = LEAST_FOR_THP + TAKEN + initramfs;

@@ -1,5 +1,5 @@
-//! Repeats a boot of exact mode with the same inputs. The new boot must be the same as the stored one, bit
-//! for bit.
+//! Repeats a boot of exact mode with the same inputs. The new boot must be identical to the stored
+//! one.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -22,28 +22,28 @@ use crate::{Lab, RunError, RunOptions, lock};
 /// Why a boot cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It is not a boot of exact mode.
+    /// The boot is not of exact mode.
     #[error("{0} is of measured mode: only boots of exact mode can be replayed")]
     Measured(BootId),
-    /// The host influenced how it ended.
+    /// The host influenced how the boot ended.
     #[error("{0} cannot be replayed: the host influenced how it ended ({1})")]
     Ended(BootId, String),
-    /// Its experiment does not have its variant.
+    /// The experiment of the boot does not have the boot's variant.
     #[error("{0} is of variant `{1}`, which its experiment does not have")]
     NoVariant(BootId, String),
-    /// An input has changed.
+    /// An input has changed since the boot was stored.
     #[error("{boot} cannot be replayed: its {what} was {was} and is now {is}")]
     Input {
         /// The number of the stored boot.
         boot: BootId,
-        /// The input that has changed.
+        /// The name of the input.
         what: &'static str,
         /// Its value in the stored boot.
         was: String,
-        /// What it is now.
+        /// The value that it has now.
         is: String,
     },
-    /// The host invalidated the new boot.
+    /// The new boot is invalid because of the host.
     #[error("there is nothing to compare, because the new boot is invalid: {0}")]
     Invalid(String),
     /// The host failed while the boot was repeated.
@@ -63,7 +63,7 @@ impl From<store::Error> for ReplayError {
     }
 }
 
-/// All inputs of a stored boot.
+/// All inputs of a stored boot, and the stored boot.
 struct Replay {
     id: BootId,
     kept: Boot,
@@ -76,14 +76,15 @@ struct Replay {
     code: KernelCode,
     inputs: Exact,
     directory: PathBuf,
-    /// Whether the directory is kept.
+    /// Whether the directory remains after the replay.
     keep: bool,
 }
 
 impl Lab {
-    /// Replays stored boots of exact mode in parallel, and compares each with what is stored. With `keep`,
-    /// which is for a single boot, recording, console and counts remain in that directory. After an error no
-    /// further boot begins. Fails when a boot is not of exact mode, an input has changed, or the host fails.
+    /// Replays stored boots of exact mode in parallel, and compares each with the stored one. With
+    /// `keep`, which is only for a single boot, the recording, console and counts remain in that
+    /// directory. After an error no further boot begins. Fails when a boot is not of exact mode, an
+    /// input has changed, or the host fails. A difference is not an error.
     pub fn replay(
         &self,
         ids: &[BootId],
@@ -98,7 +99,7 @@ impl Lab {
         self.replay_all(ids, keep, options, watch)
     }
 
-    /// Like [`Lab::replay`], with the lock held and boots known to be of exact mode.
+    /// Does the same as [`Lab::replay`]. The caller holds the lock on the scratch directory.
     pub(crate) fn replay_all(
         &self,
         ids: &[BootId],
@@ -156,7 +157,8 @@ impl Lab {
         failed.map_or(Ok(replayed), Err)
     }
 
-    /// A boot and its experiment, unless the host influenced how the boot ended.
+    /// Reads a boot and its experiment. Fails when the boot is not of exact mode, or when the host
+    /// may have influenced how it ended.
     fn replayable(&self, id: BootId) -> Result<(Experiment, Boot), ReplayError> {
         let (experiment, Kept { boot, .. }) = self.store.boot(id)?;
         let experiment = self.store.experiment(experiment)?.unpinned();
@@ -172,7 +174,7 @@ impl Lab {
         }
     }
 
-    /// Finds all inputs of the boot, and checks that none has changed.
+    /// Collects all inputs of a boot. Fails when one has changed.
     fn prepare_replay(
         &self,
         id: BootId,
@@ -217,8 +219,9 @@ impl Lab {
 }
 
 impl Replay {
-    /// Boots, and returns the first difference to the stored boot; `None` if there is none. Runs in its own
-    /// thread.
+    /// Does the boot again and returns the first difference to the stored boot; `None` if there is
+    /// none. Fails when an input has changed, the new boot is invalid, or the host fails. Runs in
+    /// its own thread.
     fn boot(
         &self,
         guest: &Guest,
@@ -251,7 +254,7 @@ impl Replay {
     }
 }
 
-/// Fails when an input has changed.
+/// Fails when an input has another value than in the stored boot.
 fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), ReplayError> {
     match was == is {
         true => Ok(()),
@@ -259,7 +262,8 @@ fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), Rep
     }
 }
 
-/// The first difference between two boots.
+/// Returns the first difference between the stored boot and the new one; `None` if they are the
+/// same.
 fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
     if kept.outcome != boot.outcome {
         return Some(format!(

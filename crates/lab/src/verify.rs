@@ -1,4 +1,4 @@
-//! Verifies exact mode by doing each boot twice.
+//! Verifies exact mode: does each boot twice and compares the two.
 
 use std::path::Path;
 use std::{fs, io};
@@ -14,19 +14,19 @@ use store::{Detail, ExperimentId};
 use crate::watch::{Replayed, Watch};
 use crate::{Lab, RunError, RunOptions};
 
-/// Prefix of the directories with the files of two boots that differ and should not.
+/// The prefix of the two directories that keep the files of boots that differ but should not.
 const EVIDENCE: &str = "differs-";
 
 /// The result of repeating a boot.
 pub enum Verified {
     /// Both boots left the same files.
     Same,
-    /// They were not compared, for this reason.
+    /// The boots were not compared, for this reason.
     Not(String),
 }
 
-/// Repeats a boot and compares both. If they differ, their files are moved aside. Fails when they differ, or
-/// the host fails.
+/// Repeats the boot in `slot` and compares both. If they differ, both directories are renamed for
+/// inspection. Fails when they differ, or the host fails.
 pub fn verify(
     scratch: &Path,
     id: ExperimentId,
@@ -57,8 +57,9 @@ pub fn verify(
 }
 
 impl Lab {
-    /// Replays the complete stored boots of an experiment, and returns their number. Fails when one differs
-    /// from the stored boot or cannot be repeated, or the host fails.
+    /// Replays the stored boots of an experiment that count (complete or partial), and returns
+    /// their number. Fails when one differs from the stored boot or cannot be repeated, or the host
+    /// fails.
     pub(crate) fn verify_kept(
         &self,
         id: ExperimentId,
@@ -79,7 +80,7 @@ impl Lab {
     }
 }
 
-/// Moves a directory, replacing an existing one.
+/// Moves a directory to `to`. An existing directory there is removed.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     match fs::remove_dir_all(to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! Progress of an experiment while it runs.
+//! The progress of an experiment while it runs.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use model::{BootId, Outcome};
 pub enum Progress<'a> {
     /// A message, such as what is fetched.
     Message(&'a str),
-    /// How many boots there are, and how many were done before.
+    /// The schedule of the run.
     Plan {
-        /// All boots of the experiment.
+        /// The number of boots in the schedule.
         boots: usize,
-        /// Boots that an earlier run did.
+        /// The number of boots that need not be done, because they are done already.
         done: usize,
     },
     /// A boot of the schedule begins.
     Boot {
-        /// Its number among all boots, from 1.
+        /// The boot's number in the schedule, from 1.
         number: usize,
         /// The name of its variant.
         variant: &'a str,
     },
     /// What a boot does now: `booting`, or workload, iteration and phase.
     Doing {
-        /// Its number among all boots, from 1.
+        /// The boot's number in the schedule, from 1.
         number: usize,
         /// What the boot does now.
         what: &'a str,
@@ -39,17 +39,18 @@ pub enum Progress<'a> {
     },
     /// A boot was replayed.
     Replayed(&'a Replayed),
-    /// The boot is stored.
+    /// A boot was stored.
     Kept {
-        /// Its number among all boots, from 1.
+        /// The boot's number in the schedule, from 1.
         number: usize,
         /// The name of its variant.
         variant: &'a str,
         /// The outcome of the boot.
         outcome: &'a Outcome,
-        /// How long it took.
+        /// The time from the start of the boot to its end, with its verification.
         wall: Duration,
-        /// How long the rest will take at this pace; `None` before the first boot.
+        /// The estimated time until the schedule is done; `None` if nothing is left, or a look may
+        /// end the run.
         left: Option<Duration>,
     },
 }

@@ -1,24 +1,25 @@
-//! Does work in its own thread, which reports to the main thread.
+//! Does work in a thread that reports to the main thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-/// A report from a thread.
+/// A report from a working thread.
 pub enum Report<T> {
-    /// What it does now.
+    /// What the thread does now.
     Doing(String),
-    /// Its result. The error is a panic.
+    /// The result of the work. The error is a panic.
     Ended(Box<thread::Result<T>>),
 }
 
-/// Does the work for `key`, and reports its progress and its result to `sender`.
+/// Does the work for `key`, and sends its progress and its result to `sender`. A panic of the work
+/// becomes part of the result.
 pub fn work<K: Copy, T>(
     key: K,
     sender: &Sender<(K, Report<T>)>,
     work: impl FnOnce(&mut dyn FnMut(&str)) -> T,
 ) {
-    // The receiver is gone only after a panic.
+    // Sending fails only if the receiver is gone, after a panic of the main thread.
     let report = |it| drop(sender.send((key, it)));
     let mut doing = |what: &str| report(Report::Doing(what.to_owned()));
     let ended = catch_unwind(AssertUnwindSafe(|| work(&mut doing)));
