@@ -7,24 +7,24 @@ use store::ExperimentId;
 
 use crate::differences::{COUNTED_BY, differences};
 
-/// The distance between the blocks of different experiments. No schedule has more blocks.
+/// The distance between the block numbers of different experiments. No schedule has more blocks.
 const BLOCKS: u32 = 1 << 24;
 
-/// What a store has of an experiment.
+/// What the store has of an experiment: the experiment, its reading and its boots.
 pub struct Stored {
     pub experiment: Experiment,
     pub reading: Reading,
     pub kept: Vec<Kept>,
 }
 
-/// The number of an experiment, and the experiment.
+/// An experiment with its number.
 pub type Of = (ExperimentId, Stored);
 
-/// Combines the variants and boots of several experiments that ran the same workloads on the same machine.
-/// Variants with the same name in several experiments are renamed `NAME@1`, with the experiment's number. All
-/// variants are, if a variant is already called like that.
-/// Boots of different experiments never share a block, because they did not alternate. The error has a line
-/// for each difference that prevents the comparison.
+/// Combines the variants and boots of several experiments that ran the same workloads on the same
+/// machine. A variant whose name is in several experiments is renamed to `NAME@1`, with the number
+/// of its experiment. If any name already contains `@`, all variants are renamed. Boots of
+/// different measured experiments never share a block, because the experiments did not alternate.
+/// The error has a line for each difference that prevents the comparison.
 pub fn across(all: &[Of]) -> Result<Stored, Vec<String>> {
     let Some(((first, Stored { experiment: base, reading, .. }), others)) = all.split_first()
     else {
@@ -38,8 +38,9 @@ pub fn across(all: &[Of]) -> Result<Stored, Vec<String>> {
             continue;
         }
         let differences = differences((base, reading), (other, own)).into_iter();
-        // Measured experiments may differ in the number of boots. Exact ones must have the same seeds. Their boots say
-        // what counted them: the emulator must be the same, and the notes of a comparison list the libraries.
+        // Measured experiments may differ in the number of boots. Exact ones must have the same
+        // seeds. What counted the instructions is checked below, from the boots: the emulator must
+        // be the same; the notes of a comparison list other libraries.
         let is_free =
             |key: &str| key.starts_with("variant.") || key == "boots" || COUNTED_BY.contains(&key);
         let differences = differences.filter(|it| !is_free(&it.key));
@@ -90,7 +91,7 @@ pub fn across(all: &[Of]) -> Result<Stored, Vec<String>> {
     Ok(Stored { experiment: whole, reading, kept: boots })
 }
 
-/// Reasons why the experiment cannot be compared with any other.
+/// Returns the reasons why the experiment cannot be compared with any other.
 fn alone((id, Stored { experiment, .. }): &Of) -> Vec<String> {
     let mut wrong = Vec::new();
     if experiment.imported.is_some() {
@@ -105,7 +106,8 @@ fn alone((id, Stored { experiment, .. }): &Of) -> Vec<String> {
     wrong
 }
 
-/// Describes a fact that differs between boots. Boots without the fact are ignored.
+/// Returns a line about a fact that differs between boots; `None` if it is the same in all. Boots
+/// without the fact are ignored.
 fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
     let mut known: BTreeMap<&str, ExperimentId> = BTreeMap::new();
     for (id, own) in all {

@@ -1,4 +1,4 @@
-//! Compares stored variants. Text, mail, page and JSON are made from the result.
+//! Compares stored variants. Text, mail, page and JSON are made from the result ([`Analysis`]).
 
 use benchmarks::names::Month;
 use compare::{
@@ -11,27 +11,28 @@ use store::{Archive, Detail, ExperimentId, ExperimentRow};
 use crate::across::{Of, Stored, across};
 use crate::names::{rename_samples, use_mmtests_names};
 
-/// The sources whose counters are compared.
+/// The sources whose counters tables compare.
 const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-/// The same with CPU times and events. These change with each sample, so they show when the sampler ran.
+/// These sources, CPU times and events. CPU times and events change with each sample, so they show
+/// when the sampler ran.
 const SAMPLED: [&str; 5] =
     [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name(), Source::Events.name()];
 
-/// How experiments are to be compared.
+/// What the user asks of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
-    /// The variant in the first column; `None` for the first one.
+    /// The name of the variant in the first column; `None` for the experiment's first variant.
     pub baseline: Option<String>,
-    /// The point of a sweep to compare alone, by its name or value; `None` for all points.
+    /// The point of a sweep that is compared alone, by its name or value; `None` for all points.
     pub point: Option<String>,
-    /// Phases that tables of counters cover; if empty, the measured phases.
+    /// The phases that tables of counters cover; if empty, the measured phases.
     pub phases: Vec<String>,
-    /// A margin that replaces the experiment's.
+    /// The margin; `None` for the experiment's margin.
     pub margin: Option<f64>,
-    /// Whether warm-up counts; `None` to use the experiment's setting.
+    /// Whether warm-up counts; `None` for the experiment's setting.
     pub warm_up_counts: Option<bool>,
-    /// The month whose mmtests names the rows get.
+    /// The rows get the names that mmtests used in this month; `None` for our own names.
     pub names: Option<Month>,
 }
 
@@ -46,7 +47,7 @@ pub enum AnalysisError {
         /// The names that there are.
         known: Vec<String>,
     },
-    /// The experiment has no such point.
+    /// The experiment has no point with the requested name or value.
     #[error("there is no point `{asked}`{}", match &**known {
         [] => ": the experiment is not a sweep".to_owned(),
         known => format!("; there are: {}", known.join(", ")),
@@ -70,7 +71,7 @@ pub enum AnalysisError {
         /// The phases that there are.
         known: Vec<String>,
     },
-    /// No workload has the requested name, or none of several is named.
+    /// No workload has the requested name, or none was requested and there are several.
     #[error("{}{}", match asked {
         Some(asked) => format!("there is no workload `{asked}`; there are: "),
         None => "name one of the workloads with --workload: ".to_owned(),
@@ -87,7 +88,7 @@ pub enum AnalysisError {
          point", .0[0], .0[1]
     )]
     OtherPoint([String; 2]),
-    /// The experiment has no profiles.
+    /// The experiment is not of exact mode, so it has no counted profiles.
     #[error(
         "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
     )]
@@ -104,7 +105,7 @@ pub enum AnalysisError {
         /// The number of the experiment.
         experiment: ExperimentId,
     },
-    /// A variant has no boot with a profile of the workload.
+    /// A variant has no boot with a counted profile of the workload.
     #[error(
         "`{variant}` has no complete boot with a profile of {workload}: `faultline show {experiment}` shows \
          why, `faultline run` continues the experiment"
@@ -133,7 +134,8 @@ pub enum AnalysisError {
     Store(#[from] store::Error),
 }
 
-/// The phases that there are, after the name of one that is not.
+/// Returns the end of a message about an unknown phase: the list of the phases that exist. `whose`,
+/// such as `it has`, is used if there are none.
 fn phases(whose: &str, known: &[String]) -> String {
     match known {
         [] => format!(": {whose} no phases"),
@@ -143,24 +145,26 @@ fn phases(whose: &str, known: &[String]) -> String {
 
 /// The result of comparing experiments.
 pub struct Analysis {
-    /// The experiment as it ran; several as one.
+    /// The experiment that was compared; several experiments are combined into one.
     pub experiment: Experiment,
-    /// How its figures are read, with the phases that were asked for.
+    /// How the figures of the experiment are read, with the requested phases.
     pub reading: Reading,
     /// The compared boots: tables, verdicts and notes.
     pub comparison: Comparison,
-    /// The store's rows of the experiments, in the order of the question.
+    /// The store's rows of the experiments, in the order in which they were named.
     pub rows: Vec<ExperimentRow>,
-    /// The point of a sweep, if only one is compared.
+    /// The point of a sweep, if only one was compared.
     point: Option<String>,
     baseline: usize,
-    /// The experiment with the iterations that count.
+    /// The experiment, without warm-up iterations if the question makes them count.
     counted: Experiment,
     kept: Vec<Kept>,
 }
 
 impl Analysis {
-    /// Compares the variants of one experiment, or of several that ran the same.
+    /// Compares the variants of one experiment, or of several that ran the same workloads on the
+    /// same machine. Fails when they cannot be compared, when a name in the question does not
+    /// exist, or when the store cannot be read.
     pub fn of(
         store: &dyn Archive,
         ids: &[ExperimentId],
@@ -210,18 +214,18 @@ impl Analysis {
         Ok(Self { experiment, reading, comparison, rows, point, baseline, counted, kept })
     }
 
-    /// The results of the comparison.
+    /// Returns the boots that were compared, as the crate `compare` reads them.
     pub fn results(&self) -> Results<'_> {
         Results::of(&self.counted, &self.reading, &self.kept)
     }
 
-    /// The functions that cause the changes, in exact mode.
+    /// Finds the functions that cause the changes. Empty in measured mode.
     pub fn explained(&self) -> Vec<Explained> {
         explained(&self.comparison, &self.results())
     }
 
-    /// The data for the plots of each workload; none for all points of a sweep. Fails when the store fails, or an
-    /// experiment has been removed.
+    /// Makes the data for the plots of each workload. Empty if all points of a sweep were compared.
+    /// Fails when the store cannot be read, or an experiment has been removed.
     pub fn plots(&self, store: &dyn Archive) -> Result<Vec<Plots>, AnalysisError> {
         let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
         if !self.comparison.points.is_empty() {
@@ -238,7 +242,8 @@ impl Analysis {
         Ok(plots)
     }
 
-    /// The consoles of the first `most` failed boots. Fails when the store fails.
+    /// Reads the consoles of the first `most` failed boots, each with the number of its boot. Fails
+    /// when the store cannot be read.
     pub fn consoles(
         &self,
         store: &dyn Archive,
@@ -253,7 +258,8 @@ impl Analysis {
     }
 }
 
-/// Reads experiments as one, with the given detail of their boots.
+/// Reads experiments from the store and combines several into one. `detail` says which parts of
+/// their boots are read. Fails when they cannot be combined, or the store cannot be read.
 pub(super) fn read(
     store: &dyn Archive,
     ids: &[ExperimentId],
@@ -273,7 +279,8 @@ pub(super) fn read(
     }
 }
 
-/// The point of this name or value.
+/// Finds the point with this name, such as `memory=1G`, or value, such as `1G`. Fails when there is
+/// none.
 fn point_of<'a>(points: &'a [String], asked: &str) -> Result<&'a String, AnalysisError> {
     let is_it = |point: &&String| {
         *point == asked || point.split_once('=').is_some_and(|(_, value)| value == asked)
@@ -284,8 +291,8 @@ fn point_of<'a>(points: &'a [String], asked: &str) -> Result<&'a String, Analysi
         .ok_or_else(|| AnalysisError::NoPoint { asked: asked.to_owned(), known: points.to_vec() })
 }
 
-/// The part of an experiment and its boots at a point, with the short names of the variants; all of it without
-/// a point.
+/// Returns the experiment at one point of its sweep, with the variants' names without the point,
+/// and keeps only the boots of the point. Without a point nothing changes.
 fn at_point(whole: Experiment, kept: &mut Vec<Kept>, point: Option<&String>) -> Experiment {
     let Some(part) = point.and_then(|point| whole.at_point(point)) else { return whole };
     kept.retain_mut(|kept| {
@@ -305,7 +312,7 @@ fn numbers(ids: &[ExperimentId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The parts of boots that the tables use.
+/// Returns which parts of boots the tables need.
 fn detail(experiment: &Experiment) -> Detail<'static> {
     match (experiment.mode, &*experiment.sampler.events) {
         (Mode::Measured, []) => Detail::Ends(&COUNTED),
@@ -315,7 +322,7 @@ fn detail(experiment: &Experiment) -> Detail<'static> {
     }
 }
 
-/// The index of the variant with this name. Fails when no variant has this name.
+/// Returns the index of the variant with this name. Fails when there is none.
 pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisError> {
     let mut names = experiment.variants.iter().map(|variant| &variant.name);
     names.position(|name| name == asked).ok_or_else(|| AnalysisError::NoVariant {
@@ -339,14 +346,15 @@ fn judging(results: &Results<'_>, question: &Question) -> Judging {
     }
 }
 
-/// The user's notes on experiments.
+/// Returns the user's notes on the experiments. A note has the number of its experiment if there
+/// are several.
 fn user_notes(rows: &[ExperimentRow]) -> Vec<UserNote> {
     let noted = rows.iter().filter(|row| !row.note.is_empty());
     let number = |row: &ExperimentRow| (rows.len() > 1).then_some(row.id.0);
     noted.map(|row| UserNote { experiment: number(row), text: row.note.clone() }).collect()
 }
 
-/// Adds the same variants in the other mode, if they ran there.
+/// Adds cross-checks with the other mode, if the same variants ran in it.
 fn cross_checked(
     store: &dyn Archive,
     (id, own): (ExperimentId, &Results<'_>),
@@ -360,7 +368,7 @@ fn cross_checked(
         return Ok(());
     };
     count_warm_up(&mut other, question);
-    // A cross-check has all rows.
+    // All rows are cross-checked, so the usual reading is used.
     let other = Results::of(&other, Reading::USUAL, &kept);
     let [own_name, other_name] = [(id, own), (other_id, &other)]
         .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
@@ -381,8 +389,8 @@ struct Counterpart {
     kept: Vec<Kept>,
 }
 
-/// The latest experiment of the other mode that has the same variants, at least two of them with complete
-/// boots.
+/// Finds the latest experiment of the other mode that has the same variants, at least two of them
+/// with complete boots; `None` if there is none.
 fn counterpart(
     store: &dyn Archive,
     experiment: &Experiment,
@@ -417,7 +425,7 @@ mod tests {
                          variant = [{ kernel = \"6.1\" }, { kernel = \"6.12\" }]\n\
                          workload = [{ name = \"mprotect\" }]\nsweep = { memory = [\"1G\", \"2G\"] }\n";
 
-    /// A store with the sweep, each variant booted once at each point.
+    /// Returns a store with the sweep, in which each variant was booted once at each point.
     fn swept(directory: &Path) -> (Box<dyn Archive>, ExperimentId) {
         let mut store = store::open(&directory.join("store.db")).unwrap();
         let experiment = file::parse(Path::new("x.toml"), SWEEP, None).unwrap().experiment;
@@ -453,7 +461,7 @@ mod tests {
             assert_eq!(point.experiment.machine.topology.memory().to_string(), "2G");
             let boots: Vec<_> = point.kept.iter().map(|kept| &*kept.boot.variant).collect();
             assert_eq!(boots, ["6.1", "6.12"]);
-            // As strict as among all points.
+            // The error level is the same as in a comparison of all points.
             let judging = whole.comparison.points[1].comparison.judging;
             assert_eq!(point.comparison.judging, judging);
         }

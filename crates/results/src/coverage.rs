@@ -7,8 +7,8 @@ use compare::{Coverage, CoverageBuilder};
 use model::Mode;
 use store::{Archive, Detail};
 
-/// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
-/// Fails when the store fails.
+/// Finds which of these functions are entered according to the profiles of all exact experiments in
+/// the store, whatever kernels they ran. Fails when the store cannot be read.
 pub fn coverage(
     store: &dyn Archive,
     difference: &CodeDifference,

@@ -6,22 +6,23 @@ use model::{Experiment, Reading};
 use plan::file;
 use toml::{Table, Value};
 
-/// What counts instructions in exact mode, besides the programs in the guest.
+/// The keys of what counts instructions in exact mode, besides the programs in the guest.
 pub const COUNTED_BY: [&str; 3] = ["emulator", "plugin", "clock library"];
 
-/// A key of the experiment file whose value differs between two experiments.
+/// A key of the experiment file with different values in two experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyDifference {
-    /// The key with its tables, such as `machine.memory`. An element of a list appears by its name.
+    /// The key with the names of its tables, such as `machine.memory`. An element of a list appears
+    /// by its name.
     pub key: String,
-    /// The value in the first experiment; `None` if it is absent or the default.
+    /// The value in the first experiment; `None` if it is not set or is the default.
     pub first: Option<String>,
-    /// The value in the second experiment.
+    /// The value in the second experiment; `None` if it is not set or is the default.
     pub second: Option<String>,
 }
 
-/// The keys in which two experiments differ, except names. Kernels are compared by the stored digests of
-/// their images.
+/// Lists the keys in which two experiments differ, except the name of the experiment. Kernels are
+/// compared by the stored digests of their images.
 pub fn differences(
     first: (&Experiment, &Reading),
     second: (&Experiment, &Reading),
@@ -36,7 +37,8 @@ pub fn differences(
     both.filter(|difference| difference.first != difference.second).collect()
 }
 
-/// All keys of an experiment's file, and inputs that the file does not contain.
+/// Collects all keys of an experiment's file with their values, and inputs that the file does not
+/// contain, such as digests.
 fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     let text = file::write(experiment, reading).text;

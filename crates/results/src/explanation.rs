@@ -1,5 +1,5 @@
-//! Explains the difference between two stored variants of exact mode. Text, page and JSON are made from the
-//! result.
+//! Explains the difference between two stored variants of exact mode. Text, page and JSON are made
+//! from the result ([`Explained`]).
 
 use boot::code_difference;
 use compare::{Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths};
@@ -10,25 +10,25 @@ use store::{Archive, Detail, ExperimentId};
 use crate::across::Stored;
 use crate::analysis::{AnalysisError, place_of, read};
 
-/// The sources whose counters are attributed.
+/// The sources whose counters are assigned to functions.
 const COUNTED: [&str; 1] = [Source::Vmstat.name()];
 
-/// Which difference is to be explained.
+/// Asks which functions a difference between two variants belongs to.
 #[derive(Clone, Debug)]
 pub struct ExplanationQuestion {
     /// The number of the experiment.
     pub experiment: ExperimentId,
     /// The names of the baseline and of the other variant.
     pub variants: [String; 2],
-    /// The workload; `None` for the only one.
+    /// The name of the workload. It can be `None` if the experiment has only one.
     pub workload: Option<String>,
-    /// The phase; `None` for the measured phases together.
+    /// The name of the phase; `None` for the measured phases together.
     pub phase: Option<String>,
     /// The name of the cost; `None` for instructions.
     pub cost: Option<String>,
 }
 
-/// The explanation of a difference, and the boots that it is of.
+/// The explanation of a difference, and the boots that it explains.
 pub struct Explained {
     /// Which functions the change belongs to.
     pub explanation: Explanation,
@@ -40,7 +40,9 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Explains a difference. Functions are marked by their code if the cache has both kernels.
+    /// Explains a difference. If the cache has both kernels, functions whose code differs are
+    /// marked. Fails when the experiment is not of exact mode, a name in the question does not
+    /// exist, a variant has no profile, or the store cannot be read.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
         let phase = asked.phase.clone();
@@ -60,12 +62,13 @@ impl Explained {
         Ok(Self { explanation, phase, used, experiment, places, kept })
     }
 
-    /// Where the instructions of each measured phase went.
+    /// Returns one headline for each measured phase: the change of the kernel's cost, and the
+    /// function that holds it.
     pub fn headlines(&self) -> Vec<Headline> {
         headlines(&self.explanation, &self.used, |phase| self.of_phase(Some(phase)))
     }
 
-    /// The call paths of the phase that was asked for.
+    /// Returns the call paths of the phase that was asked for.
     pub fn paths(&self) -> Paths {
         self.of_phase(self.phase.as_deref())
     }
@@ -76,16 +79,17 @@ impl Explained {
     }
 }
 
-/// The two variants that a question compares, with their boots.
+/// The two variants that a question compares, the workload, and the boots of the experiment.
 pub(super) struct Compared {
     pub experiment: Experiment,
     pub kept: Vec<Kept>,
-    /// The places of both variants.
+    /// The indexes of the two variants in the experiment.
     pub places: [usize; 2],
     pub used: WorkloadUse,
 }
 
-/// Finds variants and workload, and reads their boots.
+/// Finds the variants and the workload, and reads the experiment's boots. Fails when a name does
+/// not exist, the variants ran at different points of a sweep, or the store cannot be read.
 pub(super) fn find(
     store: &dyn Archive,
     asked: ExplanationQuestion,
@@ -125,7 +129,7 @@ fn used<'a>(
     })
 }
 
-/// The profiles of a workload.
+/// Returns the profiles of a workload in all boots.
 pub(super) fn profiles_of<'a>(
     used: &'a WorkloadUse,
     kept: &'a [Kept],
@@ -134,7 +138,7 @@ pub(super) fn profiles_of<'a>(
     profiles.filter(|profile| profile.workload == used.manifest.name)
 }
 
-/// Checks that there is something to show.
+/// Checks that both variants have profiles and that the phase exists.
 fn check(
     explanation: &Explanation,
     experiment: ExperimentId,

@@ -1,4 +1,5 @@
-//! Reads results from the store for a comparison, of one experiment or of several.
+//! Reads what a question needs from the store, and has the crate `compare` answer it. A question is
+//! about one experiment or several.
 
 mod across;
 mod analysis;

@@ -1,10 +1,11 @@
-//! Gives compared results the names that mmtests has for their rows.
+//! Renames the rows of compared results to the names that mmtests has for them.
 
 use benchmarks::names::{Month, counter, theirs};
 use compare::{Comparison, Kind, Plots};
 use model::{Experiment, Manifest};
 
-/// Gives rows the names that mmtests gave them in that month.
+/// Gives rows, counters and steps' rows the names that mmtests had for them in the month `at`. Rows
+/// that it does not have keep their names.
 pub fn use_mmtests_names(comparison: &mut Comparison, experiment: &Experiment, at: Month) {
     let of = |workload: &str| manifest(experiment, workload);
     for table in &mut comparison.tables {
@@ -35,7 +36,7 @@ pub fn use_mmtests_names(comparison: &mut Comparison, experiment: &Experiment, a
     comparison.names = Some(at);
 }
 
-/// Renames samples as [`use_mmtests_names`] renames rows.
+/// Renames the plotted samples of a workload as [`use_mmtests_names`] renames rows.
 pub fn rename_samples(plots: &mut Plots, experiment: &Experiment, at: Month) {
     if let Some(manifest) = manifest(experiment, &plots.workload) {
         for scatter in &mut plots.scatters {

@@ -1,4 +1,5 @@
-//! Compares the sampled profiles of two stored variants. Text, page and JSON are made from the result.
+//! Compares the sampled profiles of two stored variants. Text, page and JSON are made from the
+//! result ([`SampledProfiles`]).
 
 use compare::{
     Judging, Paths, Results, SampledDifference, VariantBoots, check_cost, paths, sampled,
@@ -10,7 +11,7 @@ use store::Archive;
 use crate::analysis::AnalysisError;
 use crate::explanation::{Compared, ExplanationQuestion, find, profiles_of, sides};
 
-/// The sampled profiles of two variants.
+/// The compared sampled profiles of two variants.
 pub struct SampledProfiles {
     /// The difference between both variants' sampled profiles.
     pub difference: SampledDifference,
@@ -21,7 +22,8 @@ pub struct SampledProfiles {
 }
 
 impl SampledProfiles {
-    /// Compares two variants of an experiment of measured mode.
+    /// Compares the sampled profiles of two variants. Warm-up is left out. Fails when a name in the
+    /// question does not exist, a variant has no samples, or the store cannot be read.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let (id, phase, cost) = (asked.experiment, asked.phase.clone(), asked.cost.clone());
         let Compared { experiment, mut kept, places, used } = find(store, asked)?;
@@ -47,7 +49,7 @@ impl SampledProfiles {
         Ok(Self { difference, used, experiment, places, kept })
     }
 
-    /// The call paths of the phase that was asked for, with the samples of a boot.
+    /// Returns the call paths of the phase that was asked for, with their samples.
     pub fn paths(&self) -> Paths {
         let [base, new]: [VariantBoots<'_>; 2] = sides(&self.experiment, self.places, &self.kept);
         paths(&base, &new, &self.used, (self.difference.phase.as_deref(), SAMPLES))
