@@ -5,27 +5,30 @@ use model::{Experiment, Host, Kept, Mode, Outcome, Source};
 use plan::Request;
 use store::Detail;
 
-/// Whether QEMU ended by a fault of its own. A commit at which it does so each time has no reading.
+/// Returns whether QEMU crashed by itself, according to a description of its end. A commit at which
+/// it crashes in each boot has no figure.
 fn is_crash(how: &str) -> bool {
     ["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"]
         .iter()
         .any(|it| how.contains(it))
 }
 
-/// What a run of an experiment left in the store.
+/// An experiment that was run, with its boots from the store.
 pub struct Booted {
-    /// What the run did.
+    /// The result of the run.
     pub summary: RunSummary,
-    /// The experiment as it ran.
+    /// The experiment as it ran, with digests.
     pub experiment: Experiment,
-    /// Its boots with what figures need, in order of their boot index.
+    /// The experiment's boots with the parts that figures need, by boot index.
     pub kept: Vec<Kept>,
 }
 
-/// Runs an experiment, and reads it as it ran and its boots with what figures need. A boot that the host spoilt each
-/// time ends the search: it says nothing about the kernel, and the next search repeats it.
+/// Runs an experiment and reads its boots from the store. Fails when the host fails. It also fails
+/// when a boot is invalid in each repetition: such a boot says nothing about the kernel, so the
+/// search ends, and the next search repeats the boot. Crashes of QEMU are excepted.
 pub fn booted(lab: &mut Lab, request: &Request, watch: &mut Watch<'_>) -> Result<Booted, RunError> {
-    // A seed that fails alone must not leave a commit without a reading. The search itself counts failures.
+    // All seeds are booted, even if one fails: a seed that fails alone must not leave a commit
+    // without a figure. The search itself counts failures.
     let options = RunOptions { keep_going: true, ..RunOptions::default() };
     let summary = lab.run_locked(request, options, watch)?;
     let stored = lab.store.experiment(summary.experiment)?;
@@ -36,7 +39,7 @@ pub fn booted(lab: &mut Lab, request: &Request, watch: &mut Watch<'_>) -> Result
     };
     let mut kept = lab.store.boots(summary.experiment, detail)?;
     kept.retain(|kept| !kept.superseded && kept.boot.boot_index < request.experiment.boots);
-    // Boots in parallel are stored as they end.
+    // Parallel boots are stored in the order in which they end.
     kept.sort_by_key(|kept| kept.boot.boot_index);
     for Kept { boot, .. } in &kept {
         if let Outcome::Invalid(how) = &boot.outcome
@@ -48,8 +51,8 @@ pub fn booted(lab: &mut Lab, request: &Request, watch: &mut Watch<'_>) -> Result
     Ok(Booted { summary, experiment: stored, kept })
 }
 
-/// The boots whose figures can be compared with those of this host, and the number of the others: measured boots of other
-/// hosts.
+/// Keeps the boots whose figures can be compared with boots of this host, and returns them with the
+/// number of the others. In measured mode boots of other hosts are left out; in exact mode none.
 pub fn of_host(mut kept: Vec<Kept>, mode: Mode, host: &Host) -> (Vec<Kept>, u32) {
     let all = kept.len();
     let is_own = |kept: &Kept| kept.boot.facts.provenance.host.number() == host.number();

@@ -1,4 +1,5 @@
-//! Estimates what a search costs, from what earlier boots and builds took.
+//! Estimates the boots and the time that a search takes, from the durations of earlier boots and
+//! builds.
 
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use store::Archive;
 use crate::proof::FEWEST;
 use crate::range::Range;
 
-/// About how many boots a search of one step in this range takes, and how long. Kernels and boots that are kept from
-/// an earlier search take no time.
+/// Returns a line that estimates how many boots a search of one step in this range needs, and how
+/// long it takes. Kernels and boots that are kept from an earlier search take no time, which the
+/// estimate ignores.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -26,16 +28,18 @@ pub fn cost(
     let boot = store.map(|store| usual_wall(&search.experiment, store)).transpose()?.flatten();
     let build = match range.options() {
         0 => cache.usual_build().ok_or("how long a build takes is not known yet"),
-        // Another option can change every file, so the last build says little.
+        // A change of an option can affect every file, so the duration of the last build says
+        // little.
         _ => Err("a build with another option can take as long as a first one"),
     };
     Ok(text(boots(search, kernels), kernels, boot, build))
 }
 
-/// Boots, and what is to be said before their number. Measured mode needs as many as the noise makes necessary.
+/// Returns the number of boots, and the words before it. In measured mode the number is a minimum,
+/// because noise can make more necessary.
 fn boots(search: &Search, kernels: u32) -> (&'static str, u32) {
     let Experiment { mode, boots, .. } = search.experiment;
-    // One boot of each kernel but the ends and the revert, and the proof with four kernels.
+    // `boots` boots of each end and one boot of each other kernel. The proof boots four kernels.
     let sought = 2 * boots + kernels.saturating_sub(2 + u32::from(search.prove));
     let proof = |fewest: u32| if search.prove { 4 * boots.max(fewest) } else { 0 };
     match mode {
@@ -67,7 +71,7 @@ fn text(
     }
 }
 
-/// A duration in minutes, or in hours if it is long.
+/// Formats a duration in minutes, or in hours if it is two hours or longer.
 fn span(duration: Duration) -> String {
     match duration.as_secs().div_ceil(60) {
         minutes @ ..120 => format!("{minutes} min"),

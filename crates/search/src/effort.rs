@@ -1,4 +1,5 @@
-//! What a search found kept when it began, and what it has cost since.
+//! Measures the effort of a search: what the cache and the store had when it began, and what it has
+//! cost since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,22 +8,23 @@ use lab::{Lab, RunError, are_alike};
 use model::{Experiment, Kernel, count};
 use store::Archive;
 
-/// The effort of a search.
+/// The effort of a search so far.
 pub struct Effort {
-    /// Names of the kernels in the cache when it began.
+    /// The names of the kernels that were in the cache when the search began.
     cached: BTreeSet<String>,
-    /// The first experiment of each commit that the store had boots of by then, by the short name.
+    /// The commits that the store had complete boots of when the search began, by short hash, each
+    /// with its first experiment.
     kept: BTreeMap<String, i64>,
-    /// Boots since then, without those of the proof.
+    /// The number of boots since then, without those of the proof and of the reference.
     pub booted: usize,
-    /// How long builds and boots took.
+    /// The time of builds and boots since then.
     pub spent: Duration,
     /// The number of kernels that were built.
     built: u32,
 }
 
 impl Effort {
-    /// A search of an experiment's workload that begins now.
+    /// Starts to measure a search of an experiment's workload.
     ///
     /// # Errors
     /// When the cache or the store cannot be read.
@@ -36,31 +38,34 @@ impl Effort {
         })
     }
 
-    /// The first experiment that booted a commit, by its short name, if the store had it.
+    /// Returns the number of the first experiment that booted a commit, given by its short hash;
+    /// `None` if the store had none when the search began.
     pub fn kept(&self, commit: &str) -> Option<i64> {
         self.kept.get(commit).copied()
     }
 
-    /// Whether a kernel was in the cache.
+    /// Returns whether a kernel was in the cache when the search began.
     pub fn is_cached(&self, kernel: &Kernel) -> bool {
         self.cached.contains(&kernel.name)
     }
 
-    /// Adds the time of builds and boots of a kernel.
+    /// Adds the time that the build and boots of a kernel took. `is_built` is false if the kernel
+    /// came from the cache.
     pub fn add(&mut self, spent: Duration, is_built: bool) {
         self.spent += spent;
         self.built += u32::from(is_built);
     }
 
-    /// Minutes until one of `left` commits is left, if each kernel halves them and takes as long as those that were
-    /// built so far; `None` if none was, since a kernel from the cache tells nothing about a build.
+    /// Estimates the minutes until one of `left` commits remains. It assumes that each kernel
+    /// halves the number of commits and takes as long as the kernels that were built so far. `None`
+    /// if none was built, because a kernel from the cache says nothing about builds.
     pub fn time_left(&self, left: usize) -> Option<u64> {
         let halvings = left.max(2).next_power_of_two().ilog2();
         let each = self.spent.checked_div(self.built)?;
         Some((each * halvings).as_secs().div_ceil(60))
     }
 
-    /// How much of a search's kernels was there: `3 of 7 kernels in the cache; 9 new boots`.
+    /// Describes the effort, such as `3 of 7 kernels in the cache; 9 new boots`.
     pub fn text<'a>(&self, kernels: impl Iterator<Item = &'a Kernel>) -> String {
         let is_cached: Vec<bool> = kernels.map(|kernel| self.is_cached(kernel)).collect();
         let cached = is_cached.iter().filter(|is_cached| **is_cached).count();
@@ -69,8 +74,9 @@ impl Effort {
     }
 }
 
-/// The commits that the store has boots of, by the short name, each with its first experiment. The boots are of this
-/// workload on this machine. Their configuration can be another, but often their kernels or boots serve again.
+/// Finds the commits that the store has complete boots of, by short hash, each with its first
+/// experiment. Experiments count if they ran the same workload on a machine with the same topology.
+/// The configuration of their kernels can differ, but often their kernels or boots serve again.
 fn kept(store: &dyn Archive, experiment: &Experiment) -> Result<BTreeMap<String, i64>, RunError> {
     let prefix = format!("{}-", experiment.name);
     let mut kept = BTreeMap::new();

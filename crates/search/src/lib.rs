@@ -1,6 +1,6 @@
-//! Searches the commit or the option at which a figure changed. The search has no state of its own: each decision
-//! follows from the history and the figures so far, and kernels and boots are kept. So the same command continues
-//! an interrupted search.
+//! Searches for the commit or the option at which a figure changed. The search has no state of its
+//! own: each decision follows from the history and the figures so far, and kernels and boots are
+//! kept. So the same command continues an interrupted search.
 
 mod boots;
 mod cost;
@@ -25,13 +25,15 @@ use trial::Trials;
 pub use cost::cost;
 pub use range::Range;
 
-/// Culprits that are proven, the largest first.
+/// The largest number of culprits that are proven. Those with the largest changes are chosen.
 const PROVEN: usize = 3;
 
-/// Searches the commit or the option in the range from the good to the bad end.
+/// Searches for the commits or options between the good end and the bad end at which the figure
+/// changes.
 ///
 /// # Errors
-/// When the host fails. A kernel that does not build or boot is no error.
+/// When the host fails, or the search asks for a figure that the ends do not have. A kernel that
+/// does not build or boot is not an error.
 pub fn find(
     lab: &mut Lab,
     search: &Search,
@@ -100,7 +102,7 @@ pub fn find(
         commits: range.commits,
         options: range.options(),
         code,
-        // Without a step it is no commit's.
+        // Without a step, the probabilities have no meaning.
         posterior: match ending {
             SearchEnding::Found | SearchEnding::Budget => posterior,
             _ => Vec::new(),
@@ -117,7 +119,7 @@ pub fn find(
     })
 }
 
-/// Commits by their places.
+/// Returns commits by their places, with their probabilities.
 fn named(trials: &Trials<'_>, places: Vec<(usize, f64)>) -> Vec<(Commit, f64)> {
     places.into_iter().map(|(place, share)| (trials.commit(place), share)).collect()
 }

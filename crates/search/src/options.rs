@@ -1,31 +1,33 @@
-//! The options in which two configurations of one source differ, and the way from one to the other.
+//! Finds the options in which two configurations of one source differ, and orders them as a
+//! sequence of changes from one configuration to the other.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use kernelfiles::config::{self, Config};
 
-/// Beginnings of options that only name a kernel, who built it or how it is signed; and of the option that puts the
-/// configuration into the image.
+/// The beginnings of the names of options that are ignored: they only name a kernel, say who built
+/// it or how it is signed, or put the configuration into the image.
 const LEFT_OUT: [&str; 9] = [
     "LOCALVERSION", "VERSION_SIGNATURE", "BUILD_SALT", "CC_VERSION_TEXT", "DEFAULT_HOSTNAME",
     "MODULE_SIG_KEY", "SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS", "IKCONFIG",
 ];
 const NOT_SET: &str = "n";
-/// The option that allows modules.
+/// The option that enables modules.
 const MODULES: &str = "CONFIG_MODULES";
 
-/// An option that has another value in the bad configuration.
+/// An option with different values in the good and the bad configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// Its name, with `CONFIG_`.
+    /// The name of the option, with `CONFIG_`.
     pub option: String,
-    /// Its values before and after.
+    /// The values of the option in the good and in the bad configuration; `n` if it is not set.
     pub values: [String; 2],
 }
 
 impl Changed {
-    /// Whether it is a number or a text that is listed only where another option is on.
+    /// Returns whether this is a number or a text that only one configuration lists, because it
+    /// depends on another option.
     fn is_of_another(&self) -> bool {
         let [before, after] = self.values.each_ref().map(|it| &**it);
         (before == NOT_SET && !is_state(after)) || (after == NOT_SET && !is_state(before))
@@ -39,25 +41,28 @@ impl fmt::Display for Changed {
     }
 }
 
-/// Two finished configurations of one source.
+/// Two finished configurations of one source, and the changes between them.
 #[derive(Clone, Debug)]
 pub struct Options {
     good: String,
     bad: String,
-    /// All options of both, in the order of the menus.
+    /// The names of all options of both, in the order of Kconfig's menus.
     all: Vec<String>,
-    /// The changes, in their order.
+    /// The changes from good to bad, in the order in which they are made.
     pub changes: Vec<Changed>,
 }
 
 impl Options {
-    /// The way from the good to the bad configuration. First come the options that are turned on or get another
-    /// value, in the order of the menus, in which an option stands before those that depend on it. Then those
-    /// that are turned off, in the opposite order. So an option that is turned on finds what it depends on, and of
-    /// a choice there is always an option that one of the configurations has. Modules are allowed before anything
-    /// becomes a module, and until nothing is one: without them Kconfig builds modules in.
+    /// Orders the changes from the good to the bad configuration. First come options that are
+    /// turned on or get another value, in the order of the menus, in which an option precedes those
+    /// that depend on it. Then come options that are turned off, in the opposite order. So an
+    /// option that is turned on finds its dependencies, and each choice always has an option that
+    /// is on in one of the configurations. Modules are enabled before anything becomes a module,
+    /// and disabled when nothing is one any more: without them Kconfig would build modules into the
+    /// kernel.
     ///
-    /// A number or a text that only one configuration lists changes with the option that it belongs to.
+    /// A number or a text that only one configuration lists is not a change of its own. It changes
+    /// with the option that it depends on.
     pub fn between(good: String, bad: String) -> Self {
         let all = in_order(&good, &bad);
         let mut changes = changed(&good, &bad);
@@ -76,12 +81,14 @@ impl Options {
         Self { good, bad, all, changes }
     }
 
-    /// The configuration with the first changes, which the source's Kconfig finishes.
+    /// Returns the configuration after the first `number` changes. The source's Kconfig still has
+    /// to finish it.
     pub fn first(&self, number: usize) -> String {
         self.with(self.changes.iter().take(number))
     }
 
-    /// The configuration with all changes but those of some options.
+    /// Returns the configuration after all changes, except those of the options in `set_back`. The
+    /// source's Kconfig still has to finish it.
     pub fn without(&self, set_back: &[Changed]) -> String {
         let is_kept = |change: &&Changed| !set_back.iter().any(|it| it.option == change.option);
         self.with(self.changes.iter().filter(is_kept))
@@ -95,7 +102,8 @@ impl Options {
             let is_changed = changed.contains(option.as_str());
             let (own, other) = if is_changed { (&bad, &good) } else { (&good, &bad) };
             let value = match (own.get(name).copied(), other.get(name).copied()) {
-                // Its default would be a value that neither end has.
+                // If a number or a text were missing, Kconfig would choose its default, which
+                // neither end has.
                 (None, Some(value)) if !is_state(value) => value,
                 (own, _) => own.unwrap_or(NOT_SET),
             };
@@ -108,12 +116,12 @@ impl Options {
     }
 }
 
-/// Whether a value is that of an option which is on, off or a module.
+/// Returns whether a value is that of a switch: `y`, `m` or `n`.
 fn is_state(value: &str) -> bool {
     matches!(value, "y" | "m" | NOT_SET)
 }
 
-/// What differs between two finished configurations.
+/// Lists the options that differ between two finished configurations.
 pub fn changed(before: &str, after: &str) -> Vec<Changed> {
     let (before, after) = (config::parse(before), config::parse(after));
     let all = config::differences(&before, &after).into_iter();
@@ -124,7 +132,8 @@ pub fn changed(before: &str, after: &str) -> Vec<Changed> {
     .collect()
 }
 
-/// The value of an option in a finished configuration.
+/// Returns the value of an option in a finished configuration; `n` if it is not set. The name can
+/// have `CONFIG_`.
 pub fn value(finished: &str, option: &str) -> String {
     of(&config::parse(finished), option.trim_start_matches("CONFIG_"))
 }
@@ -133,7 +142,8 @@ fn of(config: &Config<'_>, name: &str) -> String {
     config.get(name).copied().unwrap_or(NOT_SET).to_owned()
 }
 
-/// The options of both configurations. Their lines are in the order of the menus.
+/// Returns the names of the options of both configurations, in the order of the menus, as in the
+/// files.
 fn in_order(good: &str, bad: &str) -> Vec<String> {
     let mut all: Vec<String> = names(good).collect();
     let mut next = 0;
@@ -185,7 +195,7 @@ mod tests {
         assert_eq!(options(modules, none), ["CONFIG_KVM", "CONFIG_MODULES"]);
     }
 
-    /// A number or a text that only one of the two lists has that value on all of the way.
+    /// A number or a text that only one of the two configurations lists has its value in all steps.
     #[test]
     fn each_step_adds_one_change_and_the_last_is_the_bad_configuration() {
         let way = way(GOOD, BAD);

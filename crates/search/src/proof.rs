@@ -1,4 +1,4 @@
-//! Measures a culprit and its parent again, and reverts the culprit on the bad end.
+//! Proves a culprit: measures it and its parent again, and reverts it on the bad end.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::range::BuiltVariant;
 use crate::trial::Trials;
 use crate::variants::{kernel_of, of_kernel, variant};
 
-/// Boots of each kernel at least: in exact mode, in measured mode.
+/// The smallest number of boots of each kernel, in exact mode and in measured mode.
 pub const FEWEST: [u32; 2] = [3, 5];
-/// Boots of each kernel at most.
+/// The largest number of boots of each kernel in measured mode, unless the user wants more.
 const MOST: f64 = 40.0;
-/// Standard errors by which a step exceeds a floor of 1 % in 9 of 10 proofs: the normal quantiles of 0.995 and
-/// 0.9 together.
+/// The size of a step, in standard errors, that exceeds a floor of 1 % in 9 of 10 proofs: the sum
+/// of the normal quantiles of 0.995 and of 0.9.
 const REACH: f64 = 2.576 + 1.282;
-/// The option that aligns all functions alike (`lib/Kconfig.debug`, since 5.14).
+/// The option that aligns all functions to 64 bytes (`lib/Kconfig.debug`, since 5.14).
 const ALIGNED: &str = "CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B";
 
 const PARENT: &str = "parent";
@@ -29,7 +29,8 @@ const CULPRIT: &str = "culprit";
 const BAD: &str = "bad";
 const REVERTED: &str = "reverted";
 
-/// Proves that a commit of the range is a culprit, whose step has these levels.
+/// Measures again the change at `place`, whose step has these levels, and reverts it on the bad
+/// end. Returns `None` if the commit has no parent. Fails when the host fails.
 pub fn prove(
     trials: &mut Trials<'_>,
     place: usize,
@@ -86,7 +87,8 @@ pub fn prove(
         }
         _ => [None, None],
     };
-    // In measured mode the symbols are read where instructions are counted.
+    // In measured mode the symbols may not be known until the instructions were counted, so this
+    // comes after it.
     let functions = match (fresh.kernel(PARENT), fresh.kernel(CULPRIT)) {
         (Some(parent), Some(culprit)) => code_difference(&trials.lab.cache, [parent, culprit]),
         _ => Err("one of the two kernels cannot be built".into()),
@@ -115,8 +117,10 @@ struct ProofPair<'a> {
     signal: &'a Signal,
 }
 
-/// Tells a change of the code path from one of layout or caches: the change of the kernel's instructions, and if there
-/// is none, the change when all functions are aligned alike. `None` is what was not tried.
+/// Distinguishes a change of the executed code from a change of layout or caches. First compares
+/// the kernel's instructions. If they do not change, measures again with all functions aligned to
+/// 64 bytes. Returns both changes, or why they are not known; `None` for what was not tried or has
+/// no figures.
 fn layout(
     trials: &mut Trials<'_>,
     measured: ProofPair<'_>,
@@ -156,7 +160,7 @@ fn layout(
     Ok([Some(counted), change.map(Ok)])
 }
 
-/// Whether exact mode does not have such a machine.
+/// Returns whether the error says that exact mode does not support the machine or this QEMU.
 fn is_not_exact(error: &RunError) -> bool {
     let (RunError::Machine(error) | RunError::Boot(BootError::Machine(error))) = error else {
         return false;
@@ -164,7 +168,8 @@ fn is_not_exact(error: &RunError) -> bool {
     matches!(error, machine::Error::HostDisk { .. } | machine::Error::OldForExact { .. })
 }
 
-/// Boots that a step of this size needs. In measured mode it depends on the spread of the boots so far.
+/// Returns the number of boots of each kernel that the proof of a step of this size needs. In
+/// measured mode it depends on the variance of the boots so far.
 fn boots(trials: &Trials<'_>, [before, after]: [f64; 2]) -> u32 {
     let wanted = trials.search.experiment.boots;
     if trials.search.experiment.mode == Mode::Exact {
@@ -175,12 +180,13 @@ fn boots(trials: &Trials<'_>, [before, after]: [f64; 2]) -> u32 {
     wanted.max(FEWEST[1]).max(number.clamp(0.0, MOST) as u32)
 }
 
-/// Kernels with names, as variants.
+/// The kernels of a proof as named variants.
 #[derive(Default)]
 struct Kernels(Vec<Variant>);
 
 impl Kernels {
-    /// Adds a kernel, or returns why there is none.
+    /// Obtains a kernel and adds it under this name. Returns why there is none; `None` if it was
+    /// added.
     fn add(
         &mut self,
         trials: &Trials<'_>,
@@ -198,7 +204,7 @@ impl Kernels {
     }
 }
 
-/// An experiment that was just run.
+/// The experiment of a proof, with its boots that count, by variant.
 struct Fresh {
     id: i64,
     experiment: Experiment,

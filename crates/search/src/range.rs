@@ -1,4 +1,4 @@
-//! The range that a search searches.
+//! Reads the range that a search covers.
 
 use kernels::{Cache, Commit, Error, History, Unbuilt};
 use lab::complete;
@@ -10,13 +10,14 @@ use crate::options::Options;
 /// A variant and how its kernel is built.
 #[derive(Clone)]
 pub struct BuiltVariant {
-    /// The variant. Its kernel is the source.
+    /// The variant. Its kernel names the source.
     pub variant: Variant,
-    /// What is made of the source.
+    /// How the kernel is built from the source.
     pub build: Build,
 }
 
-/// The finished configuration of a variant that is built. The error is why it cannot have it.
+/// Returns the finished configuration of a kernel that would be built. If the build's patches do
+/// not apply, they are left out. The inner error says why the kernel has no configuration.
 pub fn configuration(
     search: &Search,
     BuiltVariant { variant, build }: &BuiltVariant,
@@ -34,24 +35,26 @@ pub fn configuration(
     }
 }
 
-/// The changes between the two ends.
+/// The commits and changes of options between the two ends.
 #[derive(Clone, Debug)]
 pub struct Range {
-    /// The commits, from the good end. After them the changes of options on the last commit, each after the one
-    /// before.
+    /// The commits, beginning with the good end. They are followed by the changes of options on the
+    /// last commit, each as a commit whose parent is the one before.
     pub history: History,
-    /// Number of commits after the good end.
+    /// The number of commits after the good end.
     pub commits: usize,
-    /// The options in which the configurations of the ends differ.
+    /// The options in which the configurations of the ends differ; `None` if they are not compared.
     pub options: Option<Options>,
 }
 
 impl Range {
-    /// Reads the history, and compares the configurations of the ends on the code of the bad end. With a cache that
-    /// does not wait, options are left out while another process builds a kernel, and `say` is told so.
+    /// Reads the history, and compares the configurations of the ends for the code of the bad end.
+    /// If the cache does not wait and another process builds a kernel, the options are left out,
+    /// and `say` gets a line about it.
     ///
     /// # Errors
-    /// As [`History::read`], when a configuration cannot be had, or nothing differs.
+    /// As [`History::read`], when a configuration cannot be made, or when nothing differs between
+    /// the ends.
     pub fn read(search: &Search, cache: &Cache, say: &dyn Fn(&str)) -> Result<Self, Error> {
         let [good, bad] = [&*search.good, &*search.bad];
         let mut history = History::read(&search.tree, [good, bad], search.first_parent)?;
@@ -96,22 +99,23 @@ impl Range {
         Ok(Self { history, commits, options })
     }
 
-    /// The place of the bad end.
+    /// Returns the place of the bad end.
     pub fn bad(&self) -> usize {
         self.history.commits.len() - 1
     }
 
-    /// Number of changes of options.
+    /// Returns the number of changes of options.
     pub fn options(&self) -> usize {
         self.bad() - self.commits
     }
 
-    /// The place of the bad end's code with the good end's configuration, if both code and options change.
+    /// Returns the place that has the bad end's code with the good end's configuration; `None` if
+    /// only commits or only options change.
     pub fn parting(&self) -> Option<usize> {
         (self.commits > 0 && self.options() > 0).then_some(self.commits)
     }
 
-    /// What lies between the ends: `63 commits and 14 options from v6.1 to v6.4`.
+    /// Describes what lies between the ends, such as `63 commits and 14 options from v6.1 to v6.4`.
     pub fn between(&self, search: &Search) -> String {
         let [good, bad] = search.ends();
         let commits = count(self.commits, "commit");
@@ -123,8 +127,9 @@ impl Range {
         format!("{what} from {good} to {bad}")
     }
 
-    /// About how many kernels a search of one step tries: the two ends, the one between commits and options, one for
-    /// each halving, and if the culprit is proven, one with it reverted.
+    /// Returns about how many kernels a search of one step tries: the two ends, one for each
+    /// halving, one between the commits and the options, and with `proves` the bad end with the
+    /// culprit reverted.
     pub fn kernels(&self, proves: bool) -> u32 {
         2 + u32::from(proves) + u32::from(self.parting().is_some()) + self.bad().ilog2()
     }

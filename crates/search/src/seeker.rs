@@ -1,4 +1,4 @@
-//! Asks `culprit` which commit to try next, and tries it, until the search has an answer.
+//! Asks the crate `culprit` which commit to try next, and tries it, until the search has an answer.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use model::{INSTRUCTIONS, Mode};
 
 use crate::trial::Trials;
 
-/// What a reading costs: a boot; with the build of a kernel that differs from a built one in C files only; with another
-/// build, which compiles most files again.
+/// The costs of a reading, relative to each other: a boot; a boot and a build that differs from an
+/// earlier one only in C files; a boot and another build, which compiles most files again.
 const COSTS: [f64; 3] = [1.0, 2.0, 6.0];
 
-/// Boots of an end in measured mode that can be wanted to tell the ends apart.
+/// The largest number of boots of an end in measured mode that are done to tell the ends apart.
 const MOST_BOOTS: u32 = 20;
 
-/// A step, by places in the history.
+/// A step that was found, by places in the history.
 pub struct FoundStep {
     /// The commits that can be its cause, with their probabilities.
     pub commits: Vec<(usize, f64)>,
-    /// The commits around it that were read.
+    /// The last place before the step and the first place after it that were read.
     pub ends: [usize; 2],
-    /// The levels of the figure before and after it.
+    /// The levels of the figure before and after the step.
     pub levels: [f64; 2],
 }
 
@@ -34,34 +34,37 @@ enum Next {
     Try {
         place: usize,
         boots: u32,
-        /// The places that can still be the culprit, with their probabilities. Empty if there is not one culprit, or
-        /// it is not known whether there is any.
+        /// The places that can still be the culprit, with their probabilities. Empty if there may
+        /// be no culprit or several.
         left: Vec<(usize, f64)>,
     },
     End(SearchEnding),
     Found(Vec<FoundStep>),
 }
 
-/// A search under way.
+/// A search in progress.
 pub struct Seeker<'a> {
     /// The commits tried so far.
     pub trials: Trials<'a>,
-    /// The share of the change that the figure holds; `None` if its phase does not change beyond luck.
+    /// The share of its phase's change that the figure holds; `None` if the phase does not change
+    /// beyond luck.
     pub share: Option<f64>,
     /// The steps that were found.
     pub steps: Vec<FoundStep>,
-    /// The places that can be the culprit, if there is only one, with their probabilities.
+    /// The places that can be the culprit, with their probabilities. Empty if there may be no
+    /// culprit or several.
     pub left: Vec<(usize, f64)>,
-    /// In measured mode, the probability of each commit to be a step.
+    /// In measured mode, the probability of each commit to be a step; empty in exact mode.
     pub posterior: Vec<f64>,
-    /// Commits that change nothing that a build reads.
+    /// The number of commits that change nothing that a build reads.
     pub without_effect: usize,
-    /// The files that each commit changes against each parent.
+    /// The files that each commit changes, against each of its parents.
     changes: Vec<Vec<Vec<ChangedFile>>>,
 }
 
 impl<'a> Seeker<'a> {
-    /// A search that has not tried anything.
+    /// Starts a search without readings. Fails when the changed files of the history cannot be
+    /// read.
     pub fn new(trials: Trials<'a>) -> Result<Self, RunError> {
         Ok(Self {
             changes: trials.history.changes()?,
@@ -74,7 +77,8 @@ impl<'a> Seeker<'a> {
         })
     }
 
-    /// Tries commits until there is an answer.
+    /// Tries commits until there is an answer. Fails when the host fails, or when the ends do not
+    /// have the figure that was asked for.
     pub fn seek(&mut self, watch: &mut Watch<'_>) -> Result<SearchEnding, RunError> {
         let boots = self.trials.search.experiment.boots;
         for end in [0, self.trials.bad()] {
@@ -120,7 +124,7 @@ impl<'a> Seeker<'a> {
             }
             self.trials.boot(place, boots, watch)?;
             if self.trials.len() > before {
-                // Its build may have read files that no other did.
+                // The build of the new kernel may have read files that no other build read.
                 groups = self.groups();
             }
             let has_figures = self.trials.figures(place).len() >= boots as usize;
@@ -130,7 +134,7 @@ impl<'a> Seeker<'a> {
             let lacking = self.trials.commit(place);
             let signal = self.trials.signal();
             match signals.next() {
-                // Such as a function that this kernel does not have.
+                // For example, the figure is of a function that this kernel does not have.
                 Some(other) => {
                     watch(Progress::Message(&format!(
                         "{} has no {signal}: now {}",
@@ -149,12 +153,13 @@ impl<'a> Seeker<'a> {
         self.trials.use_signal(signal);
     }
 
-    /// The commits, those that give the same kernel as one.
+    /// Groups commits with their parents if both give the same kernel. Updates
+    /// [`Seeker::without_effect`].
     fn groups(&mut self) -> Contracted {
         let commits = &self.trials.history.commits;
         let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
         let is_without_effect = |commit: usize, parent: usize| {
-            // The change of an option is no change of files.
+            // A change of an option changes no files.
             let files = self.changes[commit].get(parent);
             files.is_some_and(|files| !files.iter().any(|change| self.matters(change)))
         };
@@ -162,7 +167,8 @@ impl<'a> Seeker<'a> {
         let without_effect = commits.len() - groups.groups.len();
         let groups = match self.trials.search.experiment.mode {
             Mode::Exact => groups,
-            // A boot of a kernel must not count once for each commit that gives it.
+            // The boots of one kernel must count once, not for each commit that gives the kernel.
+            // So commits whose kernels turned out to be the same are also in one group.
             Mode::Measured => {
                 let whole = History::new(parents.clone());
                 let same = self.trials.same(&whole);
@@ -179,31 +185,33 @@ impl<'a> Seeker<'a> {
         groups
     }
 
-    /// Whether a build of these kernels can read a changed file.
+    /// Returns whether a build can read a changed file. True as long as the files that builds read
+    /// are not known.
     fn matters(&self, change: &ChangedFile) -> bool {
         let inputs = self.trials.inputs.as_ref().filter(|_| self.trials.kernels() > 0);
         inputs.is_none_or(|inputs| inputs.matter(change))
     }
 
-    /// The ending if an end has no figure.
+    /// Returns the ending of a search in which this end has no figure.
     fn no_end(&self, end: usize) -> SearchEnding {
         let problem = self.trials.problem(end).unwrap_or_default();
         SearchEnding::NoEnd(format!("{} {problem}", self.name(end)))
     }
 
-    /// An end as the user named it.
+    /// Returns an end as the user named it.
     fn name(&self, end: usize) -> String {
         let [good, bad] = self.trials.search.ends();
         if end == 0 { good } else { bad }
     }
 
-    /// The level of the bad end's code with the good end's configuration, if both differ.
+    /// Returns the level of the bad end's code with the good end's configuration; `None` if only
+    /// commits or only options change, or if it was not read.
     pub fn code(&mut self) -> Option<f64> {
         let groups = self.groups();
         level(self.trials.figures(self.place(self.parting(&groups)?, &groups)))
     }
 
-    /// The group after which only options change.
+    /// Returns the group after which only options change; `None` if there is none.
     fn parting(&self, groups: &Contracted) -> Option<usize> {
         let place = self.trials.range.parting()?;
         groups.groups.iter().position(|own| own.contains(&place))
@@ -216,7 +224,7 @@ impl<'a> Seeker<'a> {
         }
         let (next, posterior) = self.measured(groups, readings, &unreadable);
         self.posterior = vec![0.0; self.trials.history.commits.len()];
-        // The others of a group change nothing.
+        // Only the first commit of a group can be a step. The others change nothing.
         for (group, probability) in groups.groups.iter().zip(posterior) {
             self.posterior[group[0]] = probability;
         }
@@ -259,7 +267,8 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// What comes next, and the probability of each group to be a step.
+    /// Decides what comes next in measured mode, and returns the probability of each group to be a
+    /// step.
     fn measured(
         &self,
         groups: &Contracted,
@@ -290,7 +299,8 @@ impl<'a> Seeker<'a> {
             measured::Next::Found(steps) if steps.is_empty() => {
                 Next::End(SearchEnding::NoDifference)
             }
-            // A stray boot of an end later on, which the model allows for, must not end the search.
+            // This applies only as long as nothing but the ends was read. Later, a stray boot of an
+            // end must not end the search; the model allows for it.
             _ if !differ && self.trials.len() == 2 => self.more_of_ends(),
             measured::Next::Read { node, left } => {
                 let more = self.trials.figures(place(node)).len() as u32 + 1;
@@ -312,7 +322,8 @@ impl<'a> Seeker<'a> {
         (next, posterior)
     }
 
-    /// Further boots of the end that has fewer, as long as they can tell the ends apart.
+    /// Asks for further boots of the end that has fewer. If both have [`MOST_BOOTS`], the search
+    /// ends without a difference.
     fn more_of_ends(&self) -> Next {
         let bad = self.trials.bad();
         let boots = |end: usize| self.trials.figures(end).len() as u32;
@@ -326,7 +337,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// The figures of each group, and the groups without one.
+    /// Returns the figures of each group, and the groups that cannot be read.
     fn readings(&self, groups: &Contracted) -> (BTreeMap<usize, Vec<f64>>, FixedBitSet) {
         let mut readings = BTreeMap::new();
         let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
@@ -342,7 +353,8 @@ impl<'a> Seeker<'a> {
         (readings, unreadable)
     }
 
-    /// The place of the commit that stands for a group: an end, or one that was tried already, or the first.
+    /// Returns the place of the commit that represents a group: the bad end, or a commit that was
+    /// tried already, or the first commit.
     fn place(&self, node: usize, groups: &Contracted) -> usize {
         let own = &groups.groups[node];
         if own.contains(&self.trials.bad()) && node > 0 {
@@ -352,7 +364,7 @@ impl<'a> Seeker<'a> {
         *tried.unwrap_or(&own[0])
     }
 
-    /// What a reading of each group costs.
+    /// Returns the cost of a reading of each group, as in [`COSTS`].
     fn costs(&self, groups: &Contracted) -> Vec<f64> {
         let history = &groups.history;
         let nodes = 0..history.len();
@@ -361,11 +373,11 @@ impl<'a> Seeker<'a> {
         let is_shared = |change: &ChangedFile| !change.path.ends_with(".c") && self.matters(change);
         let is_wide = |node: &usize| {
             let place = groups.groups[*node][0];
-            // A merge has the changes of the commits that it merges.
+            // The changes of a merge are those of the commits that it merges.
             let is_merge = self.trials.history.commits[place].places.len() > 1;
             match self.changes.get(place).and_then(|of_parents| of_parents.first()) {
                 Some(files) => !is_merge && files.iter().any(is_shared),
-                // The change of an option.
+                // A change of an option, except at the good end.
                 None => place > 0,
             }
         };
@@ -392,7 +404,9 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// The figures that the user asked for, or those that tell the ends apart best, in order.
+    /// Returns the figures to search by, the best first, each with its share of its phase's change:
+    /// the figure that the user asked for, otherwise those that tell the ends apart best. Fails
+    /// when the good end lacks the row or the cost that was asked for.
     fn signals(&self) -> Result<Vec<(Signal, Option<f64>)>, RunError> {
         let asked = &self.trials.search.asked;
         if let Some(row) = asked.metric.as_ref().or(asked.counter.as_ref()) {
@@ -418,19 +432,20 @@ impl<'a> Seeker<'a> {
         let explanation = explain(&good, &bad, used, experiment.boots, cost).with_code(code);
         let mut signals = Signal::of_explanation(&explanation, used);
         if self.trials.search.all {
-            // One function does not have every step of the phase.
+            // One function cannot show all steps of a phase.
             signals.retain(|(signal, _)| matches!(signal, Signal::Kernel { .. }));
         }
         Ok(signals)
     }
 }
 
-/// The places of groups. The others of a group change nothing.
+/// Returns the places of groups: each is the place of the group's first commit, because the others
+/// change nothing.
 fn of_groups(groups: &Contracted, nodes: &[(usize, f64)]) -> Vec<(usize, f64)> {
     nodes.iter().map(|(node, share)| (groups.groups[*node][0], *share)).collect()
 }
 
-/// Each as likely as the others.
+/// Gives all nodes the same probability.
 fn alike(nodes: &[usize]) -> Vec<(usize, f64)> {
     nodes.iter().map(|node| (*node, 1.0 / nodes.len() as f64)).collect()
 }

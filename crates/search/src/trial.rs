@@ -1,4 +1,4 @@
-//! Builds and boots commits of a range, and reads the figure from their boots.
+//! Builds and boots the commits of a range, and reads the figure from their boots.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,54 +17,57 @@ use crate::effort::Effort;
 use crate::range::Range;
 use crate::variants::{kernel_of, of_kernel, variant};
 
-/// Failed boots of a commit that are made up for; of many boots a third.
+/// The number of failed boots of a commit that are replaced by further boots. It is a third of the
+/// boots if that is more.
 const MOST_FAILED: u32 = 2;
 
-/// A commit that was tried.
+/// A place of the history that was tried: a commit or a change of an option.
 pub struct Trial {
-    /// Its kernel, or why there is none.
+    /// The commit's kernel, or why it cannot be built.
     kernel: Result<Kernel, String>,
-    /// The experiment of its boots, with the kernel's digest.
+    /// The experiment of the commit's boots, with the kernel's digest; `None` before the first
+    /// boot.
     experiment: Option<Experiment>,
-    /// The complete boots of its kernel.
+    /// The boots of the kernel that count.
     boots: Vec<Kept>,
-    /// Their figures, of those that have one.
+    /// The figures of these boots. Boots that lack the figure are left out.
     figures: Vec<f64>,
-    /// Why it has no figure.
+    /// Why the commit has no figure; `None` if it has one or was not booted.
     problem: Option<String>,
-    /// How many commits could be the culprit when it was chosen.
+    /// The number of commits that could be the culprit when this one was chosen.
     left: usize,
-    /// The digest of the code and data that its kernel loads.
+    /// The digest of the code and data that the kernel loads; `None` if there is no kernel.
     loaded: Option<String>,
-    /// The place of the commit whose kernel loads the same.
+    /// The place of an earlier trial whose kernel loads the same code and data. Its boots count for
+    /// this commit too.
     same_as: Option<usize>,
 }
 
-/// The commits that were tried so far, by their place in the history.
+/// All commits that were tried so far, and what is needed to try more.
 pub struct Trials<'a> {
-    /// What obtains and boots kernels.
+    /// Obtains and boots kernels.
     pub lab: &'a mut Lab,
-    /// What the search was asked.
+    /// What the user asked of the search.
     pub search: &'a Search,
     /// The commits and options between the ends.
     pub range: &'a Range,
-    /// Its commits and changes of options.
+    /// The commits of the range, followed by its changes of options.
     pub history: &'a History,
-    /// The figure that tells the kernels apart.
+    /// The figure that is compared.
     signal: Signal,
     all: BTreeMap<usize, Trial>,
-    /// Their places, in the order in which they were first tried.
+    /// The places that were tried, in the order of their first trial.
     order: Vec<usize>,
-    /// How many commits can still be the culprit.
+    /// The number of commits that can still be the culprit.
     pub left: usize,
-    /// The files that builds of these kernels read; `None` if that is not known of one of them.
+    /// The files that the builds of the kernels read; `None` if that is not known for one of them.
     pub inputs: Option<Inputs>,
-    /// What was kept, and what the search has cost.
+    /// What was there when the search began, and what it has cost since.
     pub effort: Effort,
 }
 
 impl Trial {
-    /// Reads the figures of its boots.
+    /// Reads the figures of the trial's boots.
     fn read(&mut self, signal: &Signal) {
         self.figures = self.figures_of(signal);
     }
@@ -77,7 +80,7 @@ impl Trial {
 }
 
 impl<'a> Trials<'a> {
-    /// The trials of a range, none so far.
+    /// Starts without any trial.
     ///
     /// # Errors
     /// When the cache or the store cannot be read.
@@ -90,28 +93,28 @@ impl<'a> Trials<'a> {
         Ok(Self { lab, search, range, history, signal, all, order, left, inputs, effort })
     }
 
-    /// The place of the bad end.
+    /// Returns the place of the bad end.
     pub fn bad(&self) -> usize {
         self.range.bad()
     }
 
-    /// Reads another figure from all boots.
+    /// Compares kernels by another figure, and reads it from all boots.
     pub fn use_signal(&mut self, signal: Signal) {
         self.signal = signal;
         self.all.values_mut().for_each(|trial| trial.read(&self.signal));
     }
 
-    /// The figure that is read.
+    /// Returns the figure that is compared.
     pub fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    /// Number of commits that were tried.
+    /// Returns the number of commits that were tried.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Builds the kernel of a commit.
+    /// Builds the kernel of a commit if it was not tried yet. Fails when the host fails.
     pub fn build(&mut self, place: usize, watch: &mut Watch<'_>) -> Result<&Trial, RunError> {
         if !self.all.contains_key(&place) {
             let kernel = self.kernel(place, watch)?;
@@ -136,8 +139,8 @@ impl<'a> Trials<'a> {
         Ok(&self.all[&place])
     }
 
-    /// Does `boots` complete boots of a commit. If its kernel cannot be built or too many boots fail, it has a
-    /// problem instead.
+    /// Boots a commit until it has `boots` boots that count. If its kernel cannot be built or too
+    /// many boots fail, it gets a problem instead. Fails when the host fails.
     pub fn boot(
         &mut self,
         place: usize,
@@ -217,13 +220,14 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The trial whose boots count for a commit.
+    /// Returns the trial whose boots count for a commit; `None` if the commit was not tried.
     pub fn trial(&self, place: usize) -> Option<&Trial> {
         let trial = self.all.get(&place)?;
         trial.same_as.map_or(Some(trial), |same| self.all.get(&same))
     }
 
-    /// Commits that give the same kernel, each with a descendant, if no kernel between them is another.
+    /// Returns pairs of a commit and a descendant that give the same kernel, if no commit tried
+    /// between them gives another kernel.
     pub fn same(&self, whole: &culprit::History) -> Vec<[usize; 2]> {
         let is_ordered = |[first, last]: &[usize; 2]| {
             let is_another = |other: usize| {
@@ -231,7 +235,7 @@ impl<'a> Trials<'a> {
                     && whole.has(*last, other)
                     && self.all[&other].loaded != self.all[first].loaded
             };
-            // If the ends give the same kernel, nothing is searched.
+            // If the two ends give the same kernel, nothing is searched.
             let are_ends = [*first, *last] == [0, self.bad()];
             whole.has(*last, *first) && !are_ends && !self.all.keys().copied().any(is_another)
         };
@@ -242,17 +246,17 @@ impl<'a> Trials<'a> {
         self.all.iter().filter_map(pair).filter(is_ordered).collect()
     }
 
-    /// The figures of a commit's boots.
+    /// Returns the figures of a commit's boots; empty if there are none.
     pub fn figures(&self, place: usize) -> &[f64] {
         self.trial(place).map_or(&[], |trial| &trial.figures)
     }
 
-    /// Why a commit has no figure.
+    /// Returns why a commit has no figure; `None` if it has one or was not tried.
     pub fn problem(&self, place: usize) -> Option<&str> {
         self.trial(place)?.problem.as_deref()
     }
 
-    /// Notes that a commit has no figure.
+    /// Records why a commit has no figure.
     pub fn lacks(&mut self, place: usize, why: String) {
         let place = self.all.get(&place).and_then(|trial| trial.same_as).unwrap_or(place);
         if let Some(trial) = self.all.get_mut(&place) {
@@ -260,7 +264,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The two ends as one experiment.
+    /// Combines the boots of the two ends into one experiment with the variants `good` and `bad`.
     pub fn ends(&self) -> (Experiment, Vec<Kept>) {
         let (mut variants, mut kept) = (Vec::new(), Vec::new());
         for (end, name) in [(0, "good"), (self.bad(), "bad")] {
@@ -274,17 +278,18 @@ impl<'a> Trials<'a> {
         (Experiment { variants, ..self.search.experiment.clone() }, kept)
     }
 
-    /// The comparison of the two ends.
+    /// Compares the two ends.
     pub fn comparison(&self) -> Comparison {
         let (experiment, kept) = self.ends();
         let results = Results::of(&experiment, &self.search.reading, &kept);
         compare(&results, 0, &Judging::of(&results))
     }
 
-    /// The row of this name.
+    /// Returns the figure of the row with this name.
     ///
     /// # Errors
-    /// When the good end has none; the error lists those that it has.
+    /// When the boots of the good end do not have this row; the error lists the rows that they
+    /// have.
     pub fn row(&self, name: &str) -> Result<Signal, RunError> {
         let trial = self
             .trial(0)
@@ -297,10 +302,12 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The cost by which the search compares kernels in exact mode.
+    /// Returns the cost by which the search compares kernels in exact mode: the one that was asked
+    /// for, or instructions.
     ///
     /// # Errors
-    /// When the boots of the good end lack it; the error lists those that they have.
+    /// When the boots of the good end do not have this cost; the error lists the costs that they
+    /// have.
     pub fn cost(&self) -> Result<&str, RunError> {
         let asked = self.search.asked.cost.as_deref().unwrap_or(INSTRUCTIONS);
         let boots = self.trial(0).into_iter().flat_map(|trial| &trial.boots);
@@ -309,33 +316,35 @@ impl<'a> Trials<'a> {
         Ok(asked)
     }
 
-    /// The commit at a place.
+    /// Returns the commit, or the change of an option, at a place.
     pub fn commit(&self, place: usize) -> culprit::Commit {
         let Commit { id, subject, .. } = self.history.commits[place].clone();
         culprit::Commit { id, subject, place }
     }
 
-    /// The level of a commit.
+    /// Returns the level of a commit's figures; NaN if it has none.
     pub fn level(&self, place: usize) -> f64 {
         level(self.figures(place)).unwrap_or(f64::NAN)
     }
 
-    /// The variance of boots of one kernel, from all of them.
+    /// Returns the variance of the boots of one kernel, pooled over all kernels; 0 if it is not
+    /// known.
     pub fn variance(&self) -> f64 {
         pooled_variance(&self.by_kernel()).map_or(0.0, |(variance, _)| variance)
     }
 
-    /// The figures of each kernel.
+    /// Returns the figures of each trial.
     fn by_kernel(&self) -> Vec<Vec<f64>> {
         self.all.values().map(|trial| trial.figures.clone()).collect()
     }
 
-    /// The author of a commit.
+    /// Returns the date and the author of a commit.
     pub fn author(&self, place: usize) -> Result<String, RunError> {
         Ok(self.history.author(&self.history.commits[place].id)?)
     }
 
-    /// The level of another commit.
+    /// Boots another commit, which need not be in the range, and returns its level. `None` if it
+    /// cannot be built or booted; a message says why.
     pub fn reference(
         &mut self,
         name: &str,
@@ -367,7 +376,7 @@ impl<'a> Trials<'a> {
         Ok(level(&figures))
     }
 
-    /// All trials in their order.
+    /// Returns all trials in the order in which they were first tried.
     pub fn tried(&self) -> Vec<Tried> {
         let all = self.by_kernel();
         let is_exact = self.search.experiment.mode == Mode::Exact;
@@ -385,16 +394,18 @@ impl<'a> Trials<'a> {
         self.order.iter().map(tried).collect()
     }
 
-    /// The difference between the ends.
+    /// Returns the difference between the ends; `None` if one of them has no figures.
     pub fn change(&self) -> Option<Difference> {
         Difference::of(self.figures(0), self.figures(self.bad()))
     }
 
-    /// The change of the kernel's instructions between the ends in the phase of a function that is the figure.
+    /// Returns how the cost of all kernel code changes between the ends, in the phase of the
+    /// function that is the figure. `None` if the figure is not of a function, or the user named
+    /// the function.
     pub fn phase(&self) -> Option<Phase> {
         let Signal::Function { cost, phase, .. } = &self.signal else { return None };
         if self.search.asked.function.is_some() {
-            // Its share of the phase is not known.
+            // The function's share of the phase's change is not known.
             return None;
         }
         let signal = Signal::kernel(cost, phase.clone());
@@ -409,29 +420,31 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// Whether the boots were emulated without exact mode, so that their times are not performance.
+    /// Returns whether boots of measured mode were emulated, so that their times say nothing about
+    /// performance.
     pub fn is_emulated(&self) -> bool {
         let mut boots = self.all.values().flat_map(|trial| &trial.boots);
         self.search.experiment.mode == Mode::Measured
             && boots.any(|kept| kept.boot.facts.provenance.execution == Some(Execution::Tcg))
     }
 
-    /// Number of kernels that were built or found in the cache.
+    /// Returns the number of kernels that were built or found in the cache.
     pub fn kernels(&self) -> usize {
         self.all.values().filter(|trial| trial.kernel.is_ok()).count()
     }
 
-    /// Number of boots that count.
+    /// Returns the number of boots that count.
     pub fn boots(&self) -> usize {
         self.all.values().map(|trial| trial.boots.len()).sum()
     }
 
-    /// How much of the search was done before it began.
+    /// Describes how much of the search was done before it began.
     pub fn effort(&self) -> String {
         self.effort.text(self.all.values().filter_map(|trial| trial.kernel.as_ref().ok()))
     }
 
-    /// The kernel of a commit, or why there is none.
+    /// Builds the kernel of a commit, or says why it cannot be built. Reports the kernel's number
+    /// and the commits left.
     fn kernel(
         &self,
         place: usize,
@@ -446,14 +459,15 @@ impl<'a> Trials<'a> {
         kernel_of(self.lab, self.search, &self.range.variant_at(self.search, place), watch)
     }
 
-    /// A line about further boots of a commit; `None` if its kernel was not booted yet.
+    /// Returns a message about further boots of a commit; `None` if the commit was not tried yet.
     pub fn again(&self, place: usize, boots: u32) -> Option<String> {
         let done = self.trial(place)?.boots.len();
         let more = count((boots as usize).saturating_sub(done), "more boot");
         Some(format!("{more} of {}, {} left", self.commit(place).short(), self.left))
     }
 
-    /// The request to boot one kernel. Its experiment is named by the commit, so that another search finds its boots.
+    /// Makes the request to boot one kernel. Its experiment is named after the commit, so that
+    /// another search finds the boots.
     fn request(&self, place: usize, kernel: &Kernel, boots: u32) -> Request {
         let commit = self.commit(place);
         let name = if commit.is_option() { &kernel.name } else { commit.short() };
@@ -462,7 +476,8 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// The digest of the code and data that a kernel loads, or of its whole image if they cannot be read.
+/// Returns the digest of the code and data that a kernel loads, or the digest of its whole image if
+/// they cannot be read.
 fn loaded(kernel: &Kernel) -> String {
     let bytes = kernel.vmlinux.as_ref().and_then(|path| fs::read(path).ok());
     bytes.and_then(|bytes| image::loaded(&bytes)).unwrap_or_else(|| kernel.digest.clone())

@@ -1,4 +1,5 @@
-//! What is built in a search: a commit, a configuration between those of the ends, or the bad end without a change.
+//! Describes the kernels that a search builds: a commit, a configuration between those of the ends,
+//! or the bad end without a change.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +13,8 @@ use crate::options::{Changed, changed, value};
 use crate::range::{BuiltVariant, Range, configuration};
 
 impl Range {
-    /// What is built at a place: a commit, or the last commit with the changes of options up to this one.
+    /// Returns what is built at a place: a commit, or the last commit with the changes of options
+    /// up to this place.
     pub fn variant_at(&self, search: &Search, place: usize) -> BuiltVariant {
         let commits = self.commits;
         match &self.options {
@@ -23,8 +25,9 @@ impl Range {
         }
     }
 
-    /// The bad end without the change at a place: without the commit, or with the option set back, and with it the
-    /// options that changed with it. The error is why Kconfig does not allow that.
+    /// Returns the bad end without the change at a place. A commit is reverted. An option is set
+    /// back, with the options that changed with it. The inner error says why Kconfig does not allow
+    /// that.
     pub fn without(
         &self,
         search: &Search,
@@ -53,7 +56,7 @@ impl Range {
         })
     }
 
-    /// The last commit with a configuration between those of the ends.
+    /// Returns the last commit with the configuration `text`, which lies between those of the ends.
     fn variant_with(&self, search: &Search, text: String) -> BuiltVariant {
         let BuiltVariant { variant, build } =
             variant(search, &self.history.commits[self.commits].id);
@@ -63,7 +66,8 @@ impl Range {
         BuiltVariant { variant, build }
     }
 
-    /// The options that change at a place. Others can change with one, if one depends on the other.
+    /// Returns the options whose values change at a place. There may be several, because options
+    /// depend on others. Empty if a configuration cannot be made.
     pub fn changed(
         &self,
         search: &Search,
@@ -84,7 +88,7 @@ impl Range {
     }
 }
 
-/// A variant that is built from a commit.
+/// Returns what is built for a commit.
 pub fn variant(search: &Search, commit: &str) -> BuiltVariant {
     let variant = Variant {
         name: culprit::short(commit).into(),
@@ -105,7 +109,8 @@ fn finished(
     Ok(configuration(search, variant, cache, &say)?)
 }
 
-/// The kernel of a variant of a search, or why there is none: with the patches if they apply, otherwise without.
+/// Builds the kernel of a variant. If the build's patches do not apply, they are left out. The
+/// inner error says why there is no kernel.
 pub fn kernel_of(
     lab: &Lab,
     search: &Search,
@@ -124,7 +129,7 @@ pub fn kernel_of(
     })
 }
 
-/// A variant whose kernel was built.
+/// Returns the variant with the kernel that was built for it.
 pub fn of_kernel(variant: Variant, kernel: &Kernel) -> Variant {
     Variant { kernel: Pinned::from(&*kernel.name), ..variant }
 }
