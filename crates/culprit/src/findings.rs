@@ -174,7 +174,7 @@ pub struct LevelChange {
     pub floor: Option<f64>,
 }
 
-/// How the kernel's instructions change in a phase. A function has a share of this change.
+/// The change of a phase in the cost of the search. A function has a share of this change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// What is counted, such as `kernel instructions in phase touch`.

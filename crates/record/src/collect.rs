@@ -22,7 +22,6 @@ use crate::span::{PhaseId, Span};
 const MAX_ITERATIONS: usize = 100_000;
 /// The largest part of the kernel's log that is stored, in bytes.
 const MAX_LOG: usize = 8 << 20;
-
 /// The longest note on what a workload left, in bytes.
 const MAX_LEFT: usize = 1024;
 /// The largest number of notes on what workloads left, per workload of the job.

@@ -99,8 +99,8 @@ fn gain(effect: &Effect) -> Option<Gain> {
         let [low, high] = evidence.gains(effect.better)?;
         return Some(Gain { gain: effect.gain(effect.ratio)?, low, high });
     }
-    let (gain, floor) = (100.0 * (effect.ratio - 1.0), 100.0 * effect.floor.unwrap_or(0.0));
-    let is_known = gain.is_finite() && effect.verdict != Verdict::Undecided || floor.is_finite();
+    let (gain, floor) = (100.0 * (effect.ratio - 1.0), 100.0 * effect.floor?);
+    let is_known = gain.is_finite() && floor.is_finite();
     is_known.then_some(Gain { gain, low: gain - floor, high: gain + floor })
 }
 

@@ -112,8 +112,8 @@ impl Signal {
 
     /// The figures of exact mode that tell the two kernels of an explanation apart, the best first. First is the
     /// function whose cost holds most of the change of a phase, then the phase, each with its share of the phase's
-    /// change. If no phase changes beyond luck, the only figure is the function whose code differs and whose cost
-    /// changed most; it has no share.
+    /// change. If no phase changes beyond luck, the function is the one whose code differs and whose cost changed
+    /// most; it has no share.
     pub fn of_explanation(
         explanation: &Explanation,
         used: &WorkloadUse,
