@@ -58,7 +58,8 @@ pub use reading::{PatchStep, Reading, VariantReading, WorkloadReading};
 pub use swap::Swap;
 pub use sweep::{Point, PointChange};
 pub use topology::{
-    CpuSet, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError, TopologyKey,
+    CpuSet, LOCAL_DISTANCE, MAX_CPUS, MAX_NODES, MEMORY_BLOCK, Node, Topology, TopologyError,
+    TopologyKey,
 };
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use visible::{csv_text, visible};

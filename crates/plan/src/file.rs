@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, SourceSpan};
 use model::{
-    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Reading, Sampler, Share,
-    Variant, WorkloadUse,
+    Experiment, LOCAL_DISTANCE, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Reading,
+    Sampler, Share, Variant, WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -271,6 +271,7 @@ impl From<Mistake> for Fault {
                 Some("warmup") => format!("from 0 to {MOST_ITERATIONS}"),
                 Some("cpus") => format!("from 1 to {MAX_CPUS}"),
                 Some("nodes") => format!("from 1 to {MAX_NODES}"),
+                Some("distances") => format!("from {LOCAL_DISTANCE} to {}", u8::MAX),
                 Some("disk") => "from 0".to_owned(),
                 _ => format!("from {} to {}", i64::MIN, i64::MAX),
             };

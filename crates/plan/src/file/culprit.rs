@@ -64,7 +64,14 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
                 let hint = format!("give it in [culprit] or with --{name}");
                 fault(place.clone(), format!("a search needs the {name} end"), hint)
             },
-            Ok,
+            |commit| match commit.chars().any(char::is_control) {
+                true => {
+                    let problem =
+                        format!("the {name} end `{}` is no commit", commit.escape_debug());
+                    fault(place.clone(), problem, "name a commit, a tag or a branch")
+                }
+                false => Ok(commit),
+            },
         )
     });
     let (good, bad) = (good?, bad?);
@@ -234,6 +241,8 @@ mod tests {
         let wrong = |text: &str| parse(text, [None, Some("b")]).unwrap_err();
         let with = |more: &str| format!("name = 'a'\ntree = '.'\n{REST}{more}");
         assert_eq!(wrong(&with("")), "a search needs the good end");
+        let control = with("culprit = { good = \"v1\\u001b\" }\n");
+        assert_eq!(wrong(&control), "the good end `v1\\u{1b}` is no commit");
         let packaged = with("variant = [{ kernel = '6.1' }]\nculprit = { good = 'a' }\n");
         assert!(wrong(&packaged).contains("is not built from source"));
         let of_source = |more: &str| {

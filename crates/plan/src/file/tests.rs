@@ -254,6 +254,7 @@ fn a_number_out_of_range_is_told_the_range() {
         ("boots = 3", "boots = 99999999999999999999", "from 1 to 10000"),
         ("cpus = 4", "cpus = -4", "from 1 to 255"),
         ("nodes = 2", "nodes = 4294967296", "from 1 to 128"),
+        ("nodes = 2", "node = [{ distances = [300] }]", "from 10 to 255"),
         ("iterations = 2", "iterations = -1", "from 1 to 16383"),
         ("balancing\" = 0", "balancing\" = 99999999999999999999", "to 9223372036854775807"),
     ] {

@@ -56,8 +56,8 @@ pub fn title(explanation: &Explanation) -> String {
 /// does, or if the rankings are those of `phase`.
 pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
     let names: Vec<_> = explanation.preparation.iter().map(|phase| phase_name(phase)).collect();
-    let measured = explanation.measured.as_ref().filter(|_| phase.is_none());
-    measured.map(|_| {
+    let has_rest = explanation.measured.is_some() && phase.is_none() && !names.is_empty();
+    has_rest.then(|| {
         format!(
             "The rankings are of the measured phases. `--phase NAME` ranks one that only prepares: {}.",
             names.join(", ")
