@@ -45,7 +45,7 @@ fn the_plugin_counts_what_qemu_counts() {
 fn initramfs() -> Vec<u8> {
     let guest = PathBuf::from(std::env::var_os("FAULTLINE_GUEST").unwrap());
     let words = "autonuma --programs NUMA02 --passes 1,1,20,1 --scale 1 --share 20 \
-                 --first-node 0 --interval 100 --cpus 1 --memory 536870912";
+                 --first-node 0 --bound NUMA01 --interval 100 --cpus 1 --memory 536870912";
     let arguments = words.split_whitespace().map(String::from);
     let job = Job {
         workloads: vec![Workload {
