@@ -127,8 +127,23 @@ fn the_commit_that_changed_a_phase_is_found_and_named() {
         let said = search(&bench, &tree, &figure).expect(2);
         assert!(said.err.contains(" has no ") && said.err.contains("nothing"), "{}", said.err);
     }
+    let said = search(&bench, &tree, &["--phase", "protect", "--cost", "nothing"]).expect(2);
+    let known = "these boots have no `nothing` by function; they have: entries, instructions";
+    assert!(said.err.contains(known), "{}", said.err);
     let said = search(&bench, &tree, &["--metric", "nothing"]).expect(2);
     assert!(said.err.contains("no row is called `nothing`; there are: "), "{}", said.err);
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn the_commit_that_changed_another_cost_is_found() {
+    let bench = Bench::new();
+    let (tree, culprit) = changed_once(&bench);
+    let more = ["--phase", "protect", "--cost", "entries", "--no-proof", "--format", "json"];
+    let said = search(&bench, &tree, &more).expect(0);
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(found["culprits"][0]["commits"][0][0]["id"], culprit, "{}", said.out);
+    assert!(said.err.contains("Figure: kernel entries in phase protect"), "{}", said.err);
 }
 
 /// Removes the results of earlier searches.
