@@ -252,6 +252,27 @@ fn check(result: c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Runs this program again with the same arguments and without random addresses (personality(2),
+/// `ADDR_NO_RANDOMIZE`), unless it has none already. Programs that it starts have none either. Fails when the kernel
+/// rejects it.
+pub fn fix_addresses() -> io::Result<()> {
+    /// Asks for the personality without a change.
+    const ASK: c_ulong = 0xffff_ffff;
+    // SAFETY: both calls only read or set flags of this process.
+    let now = unsafe { libc::personality(ASK) };
+    if now < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if now & libc::ADDR_NO_RANDOMIZE != 0 {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    if unsafe { libc::personality((now | libc::ADDR_NO_RANDOMIZE) as c_ulong) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Err(Command::new("/proc/self/exe").args(std::env::args_os().skip(1)).exec())
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -278,5 +299,23 @@ mod tests {
             return; // A kernel without page migration.
         };
         assert!(nodes[0] >= 0 && nodes[1] < 0, "{nodes:?}");
+    }
+
+    #[test]
+    fn a_program_runs_again_with_fixed_addresses() {
+        const MARK: &str = "FAULTLINE_TEST_ADDRESSES";
+        if std::env::var_os(MARK).is_some() {
+            fix_addresses().unwrap();
+            println!("personality {}", std::fs::read_to_string("/proc/self/personality").unwrap());
+            return;
+        }
+        let own = "sys::tests::a_program_runs_again_with_fixed_addresses";
+        let test = std::env::current_exe().unwrap();
+        let output =
+            Command::new(test).args(["--exact", own, "--nocapture"]).env(MARK, "1").output();
+        let said = String::from_utf8(output.unwrap().stdout).unwrap();
+        let personality = said.split("personality ").nth(1).and_then(|it| it.get(..8)).unwrap();
+        let flags = u32::from_str_radix(personality, 16).unwrap();
+        assert_ne!(flags & libc::ADDR_NO_RANDOMIZE as u32, 0, "{said}");
     }
 }

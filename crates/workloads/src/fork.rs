@@ -10,18 +10,21 @@
 #![expect(unsafe_code, reason = "fork(2)")]
 
 use std::env;
+use std::fs;
 use std::io;
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::{HUGE, PAGE};
 use guest::clock::boot_time;
+use guest::reason;
 use guest::words::Words;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::reporter::Reporter;
+use super::tasks::STACK;
 use super::{Given, Main, Result, While, Workload, refused, share_of};
 
 /// The name under which this workload starts the program that only ends.
@@ -33,6 +36,8 @@ pub struct Options {
     share: f64,
     operations: u32,
     rounds: u32,
+    /// Whether all of the memory is huge pages; otherwise none is.
+    huge: bool,
     memory: u64,
 }
 
@@ -49,18 +54,22 @@ impl Workload for Options {
             share: given.percent("share", 80.0, "the memory has to fit")?,
             operations: given.within("operations", 1, 1_000_000_000)?,
             rounds: given.within("rounds", 1, 1_000_000)?,
+            huge: match &*given.text("huge")? {
+                "none" => false,
+                "all" => true,
+                other => return Err(refused("huge", other, "neither none nor all")),
+            },
             memory: given.value("memory")?,
         };
-        match found.pages() {
-            0 => Err(refused("share", found.share, "less than a page")),
+        match found.bytes() {
+            0 => Err(refused("share", found.share, "less than a page of this size")),
             _ => Ok(found),
         }
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<()> {
         reporter.phase("fill")?;
-        let words = Words::anonymous(self.pages() * PAGE).while_("mapping memory")?;
-        words.pages().for_each(|word| word.store(1, Relaxed));
+        let _words = self.filled(reporter)?;
         for (name, test) in &self.tests {
             reporter.phase(name)?;
             let round = |_| {
@@ -76,9 +85,40 @@ impl Workload for Options {
 }
 
 impl Options {
-    fn pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / PAGE
+    /// The size of the memory in bytes, whole pages of its size.
+    fn bytes(&self) -> usize {
+        let page = if self.huge { HUGE } else { PAGE };
+        share_of(self.memory, self.share) as usize / page * page
     }
+
+    /// Maps the memory and writes each page. Notes how much of it is in huge pages, if all of it should be and is not.
+    fn filled(&self, reporter: &mut Reporter) -> Result<Words> {
+        let (words, range) = Words::huge(self.bytes()).while_("mapping memory")?;
+        if !self.huge {
+            words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
+        } else if let Err(error) = words.advise(range.clone(), libc::MADV_HUGEPAGE) {
+            reporter.note(&format!("the memory cannot be in huge pages: {}", reason(&error)))?;
+        }
+        let before = in_huge_pages()?;
+        for byte in range.clone().step_by(PAGE) {
+            words[byte / size_of::<u64>()].store(1, Relaxed);
+        }
+        let huge = in_huge_pages()?.saturating_sub(before);
+        if self.huge && huge < range.len() as u64 {
+            let (huge, all) = (huge >> 10, range.len() >> 10);
+            reporter.note(&format!("{huge} of {all} KiB of the memory are in huge pages"))?;
+        }
+        Ok(words)
+    }
+}
+
+/// The memory of this process in huge pages, in bytes. 0 on a kernel that does not say it.
+fn in_huge_pages() -> Result<u64> {
+    const FILE: &str = "/proc/self/smaps_rollup";
+    let text = fs::read_to_string(FILE).while_(FILE)?;
+    let kib =
+        |line: &str| line.strip_prefix("AnonHugePages:")?.split_whitespace().next()?.parse().ok();
+    Ok(text.lines().find_map(kib).map_or(0, |kib: u64| kib << 10))
 }
 
 /// Forks. The child exits at once.
@@ -106,12 +146,14 @@ fn exec() -> io::Result<()> {
 
 /// Starts a thread that ends at once.
 fn thread() -> io::Result<()> {
-    let thread = thread::Builder::new().spawn(|| ())?;
+    let thread = thread::Builder::new().stack_size(STACK).spawn(|| ())?;
     thread.join().map_err(|_| io::Error::other("the thread panicked"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
+
     use super::*;
     use crate::tests::{names, options};
 
@@ -120,7 +162,28 @@ mod tests {
         let options = options::<Options>("fork", &[]).unwrap();
         assert_eq!(names(&options.tests), ["fork", "exec", "thread"]);
         assert_eq!((options.operations, options.rounds), (100, 5));
-        assert!(options.pages() > 0);
+        assert!(options.bytes() > 0 && !options.huge);
+    }
+
+    #[test]
+    fn memory_is_in_huge_pages_or_is_not() {
+        let filled = |huge: &str| {
+            let given = [("huge", huge), ("memory", "67108864"), ("share", "10")];
+            let options = options::<Options>("fork", &given).unwrap();
+            let mut said = tempfile::tempfile().unwrap();
+            let mut reporter = Reporter::to(said.try_clone().unwrap());
+            let words = options.filled(&mut reporter).unwrap();
+            assert_eq!(words[HUGE / 8].load(Relaxed), 1);
+            let mut text = String::new();
+            said.rewind().unwrap();
+            said.read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(filled("none"), "");
+        // Whether this host has huge pages is luck too.
+        let all = filled("all");
+        assert!(all.is_empty() || all.contains("huge pages"), "{all}");
+        assert!(options::<Options>("fork", &[("huge", "some")]).is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use guest::reason;
+use guest::sys::fix_addresses;
 
 use self::reporter::Reporter;
 
@@ -305,6 +306,7 @@ fn main() -> ExitCode {
             let problem = format!("{name} is not a workload: {}", known.join(", "));
             return Err(WorkloadError::Arguments(problem));
         };
+        fix_addresses().while_("fixing addresses")?;
         main(arguments)
     });
     match ran {

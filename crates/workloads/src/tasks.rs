@@ -25,7 +25,7 @@ use super::{Given, Result, While, WorkloadError, list, list_within};
 pub const MOST: usize = 1000;
 
 /// The size of a thread's stack. It is below a huge page, which the kernel would count together with those of a test.
-const STACK: usize = 256 << 10;
+pub const STACK: usize = 256 << 10;
 
 /// What a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
