@@ -197,7 +197,7 @@ pub enum Language {
 pub struct WorkloadCheckArgs {
     /// Name of the workload, or the file of its manifest
     pub workload: String,
-    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a place as in `kernel add --help`
     #[arg(long, default_value = "6.12")]
     pub kernel: String,
     /// Set a parameter of the workload; may be repeated
@@ -283,7 +283,7 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
-    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a place as in `kernel add --help`
     #[arg(long, default_value = "6.1")]
     pub kernel: String,
     /// The workload
@@ -339,7 +339,7 @@ pub struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a place as in `kernel add --help`
     pub kernel: String,
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -213,6 +213,8 @@ fn a_plan_wants_kernels_that_there_are() {
     for (kernel, why) in [
         ("mine", "`mine` is not a kernel: use debian:6.1"),
         ("/none/x.deb", "/none/x.deb: cannot be read: No such file"),
+        ("dir:/none", "/none: cannot be read: No such file"),
+        ("dir:/usr", "/usr: it has neither vmlinux nor arch/x86/boot/bzImage: name the directory"),
     ] {
         let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
         let error = setup.refused(&options);

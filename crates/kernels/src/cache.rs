@@ -23,6 +23,7 @@
 //! A kernel or an image is made in `tmp`, and renamed into its place when it is complete. So readers need no lock,
 //! and never see an incomplete one.
 
+mod directory;
 mod out_of_tree;
 mod own;
 mod requested;
@@ -43,7 +44,8 @@ pub use usage::{KnownKernel, Prune, Pruned};
 pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
-use crate::assemble::{Parts, make_plain};
+use crate::assemble::{Parts, file_digest, make_plain};
+use crate::built::BuiltKernel;
 use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
@@ -167,7 +169,7 @@ impl Cache {
     }
 
     /// The kernel that `spec` names. If the cache has it by name or alias, no network is needed. Otherwise it
-    /// is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
+    /// is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`, `dir:PATH`).
     ///
     /// The files of a cached kernel are checked, because it will be booted. Fails when the kernel is missing
     /// and cannot be added, or is damaged.
@@ -194,7 +196,8 @@ impl Cache {
         }
         match spec.parse()? {
             Request::Deb(path) => input::package(&path).map(|_| false),
-            _ => Ok(true),
+            Request::Directory { path, .. } => BuiltKernel::find(&path).map(|_| false),
+            Request::Debian { .. } | Request::Files(_) => Ok(true),
         }
     }
 
@@ -219,6 +222,7 @@ impl Cache {
         match request {
             Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
             Request::Deb(path) => self.add_deb(path, say),
+            Request::Directory { path, name } => self.add_directory(path, name.as_deref(), say),
             Request::Files(files) => self.add_files(files, say),
         }
     }
@@ -273,8 +277,8 @@ impl Cache {
         self.keep(&stage, parts, name, path.display().to_string(), say)
     }
 
-    /// Makes a kernel from its parts and moves it into its place. An existing one with the same files
-    /// remains.
+    /// Makes a kernel from its parts and moves it into its place. An existing one with the same files remains, and is
+    /// checked.
     fn keep(
         &self,
         stage: &TempDir,
@@ -283,18 +287,20 @@ impl Cache {
         origin: String,
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
+        if let Some(known) = self.read(&name)? {
+            let image = file_digest(&parts.image).doing("read", &parts.image)?;
+            if (&known.digest, &known.digests) != (&image, &parts.digests) {
+                return Err(name_taken(known));
+            }
+            checksums::check(&self.home(&name), &known)?;
+            self.touch(&name);
+            say(&format!("{name} is already in the cache with the same files"));
+            return Ok(known);
+        }
         say(&format!("Preparing {name}"));
         let home = stage.path().join("kernel");
         fs::create_dir(&home).doing("create", &home)?;
         let kernel = parts.settle(&home, name.clone(), origin, say)?;
-        match self.read(&name)? {
-            Some(same) if (&same.digest, &same.digests) == (&kernel.digest, &kernel.digests) => {
-                say(&format!("{name} is already in the cache with the same files"));
-                return Ok(same);
-            }
-            Some(other) => return Err(name_taken(other)),
-            None => {}
-        }
         write_record(&home, kernel)?;
         let place = self.home(&name);
         fs::create_dir_all(self.kernels()).doing("create", &self.kernels())?;

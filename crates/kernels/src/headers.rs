@@ -40,6 +40,11 @@ const NEEDED: [&str; 5] = [
 /// when they belong to another kernel, or no modules can be built with them.
 pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Error> {
     check(from, release)?;
+    if let Some(missing) = missing(from)? {
+        let problem =
+            format!("it lacks {missing}: build the kernel there with `make`, including modules");
+        return Err(Error::NoKernel { path: from.to_owned(), problem });
+    }
     let mut copy = Copy { from, files: 0, bytes: 0 };
     // If the kernel was built outside of its source (`make O=`), the source's files are copied first.
     let source = source(from)?;
@@ -50,12 +55,15 @@ pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Erro
     copy.directory(from, to, Path::new(""), 0, &|path| {
         source.is_none() || path != Path::new("Makefile")
     })?;
-    if let Some(missing) = NEEDED.iter().find(|file| !to.join(file).is_file()) {
-        let problem =
-            format!("it lacks {missing}: build the kernel there with `make`, including modules");
-        return Err(Error::NoKernel { path: from.to_owned(), problem });
-    }
     tree_digest(to)
+}
+
+/// The first file that headers lack and without which no module can be built.
+pub(crate) fn missing(from: &Path) -> Result<Option<&'static str>, Error> {
+    let source = source(from)?;
+    let places = [Some(from), source.as_deref()];
+    let is_there = |file: &str| places.into_iter().flatten().any(|it| it.join(file).is_file());
+    Ok(NEEDED.into_iter().find(|file| !is_there(file)))
 }
 
 /// Checks that headers belong to the kernel `release`, by files that the kernel's build writes.

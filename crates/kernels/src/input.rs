@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::error::Doing;
 
+/// The largest image: a `vmlinux` with full debug information is smaller.
+pub(crate) const MAX_IMAGE: u64 = 1 << 30;
+
 /// Reads a regular file of at most `limit` bytes. Fails, without reading it, when it does not exist, cannot be
 /// opened, is not a regular file, or is larger.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {

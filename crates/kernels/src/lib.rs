@@ -7,6 +7,7 @@
 mod aliases;
 pub mod arch;
 mod assemble;
+mod built;
 mod cache;
 mod checksums;
 mod compressed;
@@ -34,7 +35,7 @@ pub use checksums::{Damaged, check_files};
 pub use debian::is_name as is_package_name;
 pub use error::Error;
 pub use own::text;
-pub use request::{Files, Request};
+pub use request::{Files, Request, with_paths};
 pub use source::config::EVENTS;
 pub use source::history::{ChangedFile, Commit, History};
 pub use source::inputs::Inputs;

@@ -1,12 +1,15 @@
-//! Parses requests for kernels: a Debian kernel by version, a package, or files.
+//! Parses requests for kernels: a Debian kernel by version, a package, the directory of a build, or files.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::{Error, Source};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
+/// Prefix of the path of a directory in which a kernel was built.
+const DIRECTORY: &str = "dir:";
 
 /// The kernel to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,13 @@ pub enum Request {
     },
     /// A package file.
     Deb(PathBuf),
+    /// The directory in which a kernel was built.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Its name in the cache; by default its release and a digest of its files.
+        name: Option<String>,
+    },
     /// The user's own kernel.
     Files(Files),
 }
@@ -45,10 +55,11 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, a path to a `.deb`, or `dir:PATH`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
-                    git:COMMIT of a tree, or the path of a .deb (for your own kernel: `faultline kernel add --image FILE`)";
+                    git:COMMIT of a tree, dir:PATH of a build, or the path of a .deb (for your own kernel: \
+                    `faultline kernel add --image FILE`)";
         let hint = match Source::is(text) {
             true => {
                 "it is a source, which `faultline kernel add` builds; use the name that it prints"
@@ -57,7 +68,13 @@ impl FromStr for Request {
         };
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
         if text.ends_with(".deb") {
-            return Ok(Self::Deb(text.into()));
+            return Ok(Self::Deb(from_home(text)));
+        }
+        if let Some(path) = text.strip_prefix(DIRECTORY) {
+            return match path.is_empty() {
+                true => Err(wrong()),
+                false => Ok(Self::Directory { path: from_home(path), name: None }),
+            };
         }
         let version = text.strip_prefix(DEBIAN).unwrap_or(text);
         let begins_well = version == "newest" || version.starts_with(|c: char| c.is_ascii_digit());
@@ -65,6 +82,42 @@ impl FromStr for Request {
             return Err(wrong());
         }
         Ok(Self::Debian { version: version.into(), suite: None })
+    }
+}
+
+impl Request {
+    /// Whether a kernel's name says where the user has it.
+    pub fn is_place(kernel: &str) -> bool {
+        !matches!(kernel.parse(), Ok(Self::Debian { .. }) | Err(_))
+    }
+
+    /// The same kernel with a name of the user's in the cache; `None` for a package, whose name is its release.
+    pub fn named(self, own: String) -> Option<Self> {
+        match self {
+            Self::Directory { path, .. } => Some(Self::Directory { path, name: Some(own) }),
+            Self::Files(files) => Some(Self::Files(Files { name: Some(own), ..files })),
+            Self::Deb(_) | Self::Debian { .. } => None,
+        }
+    }
+}
+
+/// The name of a kernel or a source, with each path in it changed by `change`.
+pub fn with_paths(kernel: &str, change: &dyn Fn(&Path) -> PathBuf) -> String {
+    if let Ok(Source::Path(path)) = kernel.parse() {
+        return format!("src:{}", change(&path).display());
+    }
+    match kernel.parse() {
+        Ok(Request::Deb(path)) => change(&path).display().to_string(),
+        Ok(Request::Directory { path, .. }) => format!("{DIRECTORY}{}", change(&path).display()),
+        _ => kernel.to_owned(),
+    }
+}
+
+/// A path in which `~/` at the start is replaced by the home directory.
+fn from_home(text: &str) -> PathBuf {
+    match (text.strip_prefix("~/"), env::var_os("HOME")) {
+        (Some(below), Some(home)) => Path::new(&home).join(below),
+        _ => text.into(),
     }
 }
 
@@ -96,9 +149,31 @@ mod tests {
             assert_eq!(format!("debian:{text}").parse::<Request>().unwrap(), wanted);
         }
         assert_eq!("a/b.deb".parse::<Request>().unwrap(), Request::Deb("a/b.deb".into()));
-        for text in ["", "debian:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "/boot/vmlinuz"] {
+        let directory = Request::Directory { path: "../linux a".into(), name: None };
+        assert_eq!("dir:../linux a".parse::<Request>().unwrap(), directory);
+        for text in
+            ["", "debian:", "dir:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "/boot/vmlinuz"]
+        {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn paths_in_names_of_kernels_are_changed() {
+        let changed = |kernel: &str| with_paths(kernel, &|path| Path::new("/x").join(path));
+        for (kernel, expected) in [
+            ("dir:linux", "dir:/x/linux"),
+            ("dir:/linux", "dir:/linux"),
+            ("src:a b.tar.xz", "src:/x/a b.tar.xz"),
+            ("a.deb", "/x/a.deb"),
+            ("debian:6.1", "debian:6.1"),
+            ("git:v6.1", "git:v6.1"),
+            ("mine", "mine"),
+        ] {
+            assert_eq!(changed(kernel), expected);
+        }
+        assert!(Request::is_place("dir:x") && Request::is_place("x.deb"));
+        assert!(!Request::is_place("6.12") && !Request::is_place("mine"));
     }
 
     #[test]

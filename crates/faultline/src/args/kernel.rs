@@ -11,7 +11,7 @@ use super::BuildArgs;
 pub enum EventCommand {
     /// List the tracepoints of a kernel, software events, and events of processors and their caches
     List {
-        /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+        /// The kernel: a name in the cache, debian:6.1, 6.1, or a place as in `kernel add --help`
         kernel: String,
         /// List only names with this text; with * in it, only names that match it as a whole
         pattern: Option<String>,
@@ -48,10 +48,21 @@ pub struct KernelPruneArgs {
     pub dry_run: bool,
 }
 
+/// The end of the help of `kernel add`: all names of kernels that are no names in the cache.
+const KERNELS: &str = "\
+Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name them:
+  debian:6.1, 6.1      newest kernel of a series in Debian's archive; also debian:newest, a package
+                       version (debian:6.1.176-1), a release (6.1.0-56-cloud-amd64)
+  FILE.deb             package file
+  dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
+                       and headers are copied, and nothing is built
+  git:COMMIT, worktree, src:PATH, debian-source:6.12
+                       source, which is built";
+
 #[derive(Debug, Args)]
+#[command(after_help = KERNELS)]
 pub struct KernelAddArgs {
-    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), a path to a .deb, or a source:
-    /// git:COMMIT, worktree, src:PATH, debian-source:6.12
+    /// The kernel, such as debian:6.1, linux.deb, dir:PATH or git:COMMIT; all forms are listed below
     #[arg(required_unless_present = "image", conflicts_with = "image")]
     pub kernel: Option<String>,
     /// Search only this suite of Debian, such as trixie-backports
@@ -73,8 +84,9 @@ pub struct KernelAddArgs {
     /// Its System.map: exact mode needs it if the kernel has no CONFIG_KALLSYMS
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub map: Option<PathBuf>,
-    /// Name in the cache [default: the image's release]
-    #[arg(long, conflicts_with = "kernel")]
+    /// Name in the cache, for --image and dir:PATH [default: the release; with dir:PATH followed by a
+    /// digest of the files]
+    #[arg(long)]
     pub name: Option<String>,
     #[command(flatten)]
     pub build: BuildArgs,

@@ -73,8 +73,8 @@ pub enum Format {
 
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The kernel to compare with: a name in the cache, debian:6.1, 6.1, or a path to a .deb, a vmlinux or
-    /// a bzImage
+    /// The kernel to compare with: a name in the cache, debian:6.1, 6.1, a place as in `kernel add --help`, or
+    /// a path to a vmlinux or bzImage
     pub base: String,
     /// The kernel that changed
     pub new: String,

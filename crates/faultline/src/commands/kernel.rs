@@ -37,6 +37,11 @@ fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
         if args.suite.is_some() {
             return Err(Failure::Usage("--suite works only with debian:VERSION".into()));
         }
+        if args.name.is_some() {
+            let message =
+                "--name does not work with sources, whose kernels are named by their digest";
+            return Err(Failure::Usage(message.into()));
+        }
         let built = cache.build(&source, &args.build.changed(), &say)?;
         let kernel = built.map_err(|unbuilt| {
             unbuilt.output().lines().for_each(say);
@@ -57,6 +62,14 @@ fn request(args: KernelAddArgs) -> Result<Request, Failure> {
         return Ok(Request::Files(Files { image, modules, headers, config, map, name }));
     }
     let request: Request = args.kernel.unwrap_or_default().parse()?;
+    let request = match args.name {
+        Some(name) => request.named(name).ok_or_else(|| {
+            Failure::Usage(
+                "--name does not work with packages, which have the name of their release".into(),
+            )
+        })?,
+        None => request,
+    };
     match (request, args.suite) {
         (Request::Debian { version, .. }, Some(suite)) => {
             Ok(Request::Debian { version, suite: Some(suite) })

@@ -18,3 +18,5 @@ pub(crate) const SMALL: &str = include_str!("x86_64/vm.config");
 pub(crate) const BUILT: &str = "vmlinux";
 /// The name of the compressed image in a kernel's build.
 pub(crate) const COMPRESSED: &str = "bzImage";
+/// The compressed image in the directory of a build.
+pub(crate) const IMAGE: &str = "arch/x86/boot/bzImage";

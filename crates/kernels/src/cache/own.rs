@@ -1,6 +1,5 @@
 //! Checks and copies the files of a user's kernel.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,91 +12,162 @@ use crate::compressed::Format;
 use crate::error::Doing;
 use crate::own::{self, MAX_CONFIG, MAX_MAP};
 use crate::request::{Files, check_name};
-use crate::{Error, arch, headers, image, input};
+use crate::{Error, arch, built, headers, image, input};
 
-/// The largest image: a `vmlinux` with full debug information is smaller.
-const MAX_IMAGE: u64 = 1 << 30;
 /// Keys of the digests of the user's files in a kernel's record.
 pub(super) const HEADERS: &str = "headers";
 const MODULES: &str = "modules";
 const CONFIG: &str = "config";
 const MAP: &str = "map";
 
+/// The files of a user's kernel that were checked and copied so far.
+pub(super) struct Gathered {
+    stage: TempDir,
+    parts: Parts,
+    image: Vec<u8>,
+}
+
 impl Cache {
     /// Adds a user's kernel, unless a kernel with the same files exists. Checks first that all files belong to the
     /// kernel.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
-        let bytes = input::read(path, MAX_IMAGE)?;
-        arch::image::check(&bytes).map_err(|error| wrong(path, error.to_string()))?;
-        let release = arch::image::release(&bytes)
-            .ok_or_else(|| wrong(path, "it does not contain its release".into()))?;
-        let name = name.as_ref().unwrap_or(&release).to_owned();
-        check_name(&release)?;
+        let mut own = self.gather(path)?;
+        let name = name.as_deref().unwrap_or(&own.parts.release).to_owned();
         check_name(&name)?;
-        if let Some(other) = self.read(&name)?.filter(|other| other.digest != digest(&bytes)) {
+        if let Some(other) = self.read(&name)?.filter(|other| other.digest != digest(&own.image)) {
             return Err(name_taken(other));
         }
-        let stage = self.stage()?;
-        let place = |name: &str| stage.path().join(name);
-        let mut parts = Parts { image: place("image"), ..Parts::default() };
         if let Some(path) = config {
-            let text = config_text(&input::read(path, MAX_CONFIG)?)
-                .and_then(|text| own::check_config(&text, &release).map(|()| text))
-                .map_err(|problem| wrong(path, problem))?;
-            parts.config = Some(give(&mut parts.digests, CONFIG, &text, &stage)?);
+            own.config(path)?;
         }
         if let Some(path) = map {
-            let text = String::from_utf8_lossy(&input::read(path, MAX_MAP)?).into_owned();
-            check_map(&text, &bytes, &release).map_err(|problem| wrong(path, problem))?;
-            parts.map = Some(give(&mut parts.digests, MAP, &text, &stage)?);
+            own.map(path)?;
         }
         say(&format!("copying {}", path.display()));
         if let Some(modules) = modules {
-            if !modules.join("kernel").is_dir() {
-                let problem = "it has no directory `kernel`, unlike lib/modules/RELEASE";
-                return Err(wrong(modules, problem.into()));
-            }
-            own::check_modules(modules, &release)?;
-            copy_modules(modules, &place(MODULES))?;
-            parts.digests.insert(MODULES.into(), headers::tree_digest(&place(MODULES))?);
-            parts.modules = Some(place(MODULES));
+            own.modules(modules)?;
         }
-        if let Some(from) = headers {
-            let to = place(HEADERS);
-            parts.digests.insert(HEADERS.into(), headers::keep(from, &to, &release)?);
-            let built = to.join(".config");
-            if built.is_file() {
-                let text = config_text(&input::read(&built, MAX_CONFIG)?)
-                    .map_err(|problem| wrong(from, problem))?;
-                match parts.digests.get(CONFIG) {
-                    Some(given) if *given != digest(text.as_bytes()) => {
-                        let problem = "its .config differs from the file of --config";
-                        return Err(wrong(from, problem.into()));
-                    }
-                    Some(_) => {}
-                    None => parts.config = Some(give(&mut parts.digests, CONFIG, &text, &stage)?),
-                }
-            }
-            parts.headers = Some(to);
+        if let Some(headers) = headers {
+            own.headers(headers)?;
         }
-        fs::write(&parts.image, &bytes).doing("write", &parts.image)?;
         let origin = std::path::absolute(path).doing("find", path)?.display().to_string();
-        self.keep(&stage, Parts { release, ..parts }, name, origin, say)
+        self.keep_gathered(own, name, origin, say)
+    }
+
+    /// Begins with a kernel's image, which is checked.
+    pub(super) fn gather(&self, image: &Path) -> Result<Gathered, Error> {
+        let bytes = input::read(image, input::MAX_IMAGE)?;
+        arch::image::check(&bytes).map_err(|error| wrong(image, error.to_string()))?;
+        let release = arch::image::release(&bytes)
+            .ok_or_else(|| wrong(image, "it does not contain its release".into()))?;
+        check_name(&release)?;
+        let stage = self.stage()?;
+        let parts = Parts { image: stage.path().join("image"), release, ..Parts::default() };
+        Ok(Gathered { stage, parts, image: bytes })
+    }
+
+    /// Makes a kernel of the gathered files.
+    pub(super) fn keep_gathered(
+        &self,
+        own: Gathered,
+        name: String,
+        origin: String,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let Gathered { stage, parts, image } = own;
+        fs::write(&parts.image, &image).doing("write", &parts.image)?;
+        self.keep(&stage, parts, name, origin, say)
     }
 }
 
-/// Writes a text that the user gave to the stage, and adds its digest.
-fn give(
-    digests: &mut BTreeMap<String, String>,
-    name: &str,
-    text: &str,
-    stage: &TempDir,
-) -> Result<PathBuf, Error> {
-    let path = stage.path().join(name);
-    fs::write(&path, text).doing("write", &path)?;
-    digests.insert(name.into(), digest(text.as_bytes()));
-    Ok(path)
+impl Gathered {
+    /// The kernel's release.
+    pub fn release(&self) -> &str {
+        &self.parts.release
+    }
+
+    /// A name that no other kernel has: the release, and the beginning of a digest of all files.
+    pub fn name(&self) -> String {
+        let digests = self.parts.digests.iter();
+        let lines: String = digests.map(|(part, digest)| format!("{digest} {part}\n")).collect();
+        let all = digest((digest(&self.image) + "\n" + &lines).as_bytes());
+        format!("{}-{}", self.parts.release, &all[..12])
+    }
+
+    /// Adds the configuration.
+    pub fn config(&mut self, path: &Path) -> Result<(), Error> {
+        let text = config_text(&input::read(path, MAX_CONFIG)?)
+            .and_then(|text| own::check_config(&text, &self.parts.release).map(|()| text))
+            .map_err(|problem| wrong(path, problem))?;
+        self.parts.config = Some(self.give(CONFIG, &text)?);
+        Ok(())
+    }
+
+    /// Adds the `System.map`.
+    pub fn map(&mut self, path: &Path) -> Result<(), Error> {
+        let text = String::from_utf8_lossy(&input::read(path, MAX_MAP)?).into_owned();
+        check_map(&text, &self.image, &self.parts.release)
+            .map_err(|problem| wrong(path, problem))?;
+        self.parts.map = Some(self.give(MAP, &text)?);
+        Ok(())
+    }
+
+    /// Adds modules as they are installed, a directory `lib/modules/RELEASE`.
+    pub fn modules(&mut self, from: &Path) -> Result<(), Error> {
+        if !from.join("kernel").is_dir() {
+            let problem = "it has no directory `kernel`, unlike lib/modules/RELEASE";
+            return Err(wrong(from, problem.into()));
+        }
+        own::check_modules(from, &self.parts.release)?;
+        let to = self.stage.path().join(MODULES);
+        copy_modules(from, &to)?;
+        self.given_modules(to)
+    }
+
+    /// Adds the modules in the directory of a build, with `files` not only their lists.
+    pub fn built_modules(&mut self, tree: &Path, files: bool) -> Result<(), Error> {
+        let to = self.stage.path().join(MODULES);
+        built::modules(tree, &to, files)?;
+        own::check_modules(&to, &self.parts.release)?;
+        self.given_modules(to)
+    }
+
+    fn given_modules(&mut self, copied: PathBuf) -> Result<(), Error> {
+        self.parts.digests.insert(MODULES.into(), headers::tree_digest(&copied)?);
+        self.parts.modules = Some(copied);
+        Ok(())
+    }
+
+    /// Adds the headers, and their configuration if there is no other.
+    pub fn headers(&mut self, from: &Path) -> Result<(), Error> {
+        let to = self.stage.path().join(HEADERS);
+        let sum = headers::keep(from, &to, &self.parts.release)?;
+        self.parts.digests.insert(HEADERS.into(), sum);
+        let built = to.join(".config");
+        if built.is_file() {
+            let text = config_text(&input::read(&built, MAX_CONFIG)?)
+                .map_err(|problem| wrong(from, problem))?;
+            match self.parts.digests.get(CONFIG) {
+                Some(given) if *given != digest(text.as_bytes()) => {
+                    let problem = "its .config differs from the file of --config";
+                    return Err(wrong(from, problem.into()));
+                }
+                Some(_) => {}
+                None => self.parts.config = Some(self.give(CONFIG, &text)?),
+            }
+        }
+        self.parts.headers = Some(to);
+        Ok(())
+    }
+
+    /// Writes a text to the stage, and adds its digest.
+    fn give(&mut self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.stage.path().join(name);
+        fs::write(&path, text).doing("write", &path)?;
+        self.parts.digests.insert(name.into(), digest(text.as_bytes()));
+        Ok(path)
+    }
 }
 
 /// The text of a configuration, compressed or not (`/proc/config.gz`).

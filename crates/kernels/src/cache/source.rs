@@ -18,7 +18,7 @@ use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
-use crate::{Error, checksums, confine, debian, headers};
+use crate::{Error, built, checksums, confine, debian, headers};
 
 /// The version of the build's recipe. It must change whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
@@ -172,7 +172,7 @@ impl Cache {
         let inputs = place(INPUTS);
         fs::write(&inputs, Inputs::of_build(&output)?.text()).doing("write", &inputs)?;
         let modules = place("modules");
-        workshop.modules(&modules, build.with_modules)?;
+        built::modules(&output, &modules, build.with_modules)?;
         let mut parts = Parts {
             inputs: Some(inputs),
             image: copy("vmlinux", "image")?,

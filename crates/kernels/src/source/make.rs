@@ -19,8 +19,9 @@ use super::config::Requested;
 use super::{Unbuilt, build_message};
 use crate::Error;
 use crate::arch;
+use crate::built::has_debug_information;
 use crate::error::Doing;
-use crate::tool::{LLVM, STRIP, Tool, is_installed, is_of_host, llvm};
+use crate::tool::{LLVM, Tool, is_installed, is_of_host, llvm};
 
 /// The output directory, below the source.
 pub(crate) const OUTPUT: &str = "output";
@@ -192,7 +193,7 @@ impl Workshop<'_> {
         let (mut steps, mut told) = (0, begun);
         let mut make = self.make()?;
         make.arg(arch::BUILT).args(modules.then_some("modules"));
-        if self.has_debug_information()? {
+        if has_debug_information(&self.output())? {
             // Otherwise the path of the cache gets into the image.
             let map = format!("-fdebug-prefix-map={}=.", self.output().display());
             make.args([format!("KCFLAGS={map}"), format!("KAFLAGS={map}")]);
@@ -214,47 +215,6 @@ impl Workshop<'_> {
             fs::write(&took, begun.elapsed().as_secs().to_string()).doing("write", &took)?;
         }
         Ok(Ok(()))
-    }
-
-    fn has_debug_information(&self) -> Result<bool, Error> {
-        let config = self.output().join(".config");
-        let config = fs::read_to_string(&config).doing("read", &config)?;
-        Ok(config.lines().any(|line| line == "CONFIG_DEBUG_INFO=y"))
-    }
-
-    /// Makes a directory like `lib/modules/RELEASE`: the lists of modules, and with `files` those that were
-    /// built, without debug information.
-    pub fn modules(&self, directory: &Path, files: bool) -> Result<(), Error> {
-        let output = self.output();
-        let kernel = directory.join("kernel");
-        fs::create_dir_all(&kernel).doing("create", &kernel)?;
-        for name in ["modules.builtin", "modules.builtin.modinfo"] {
-            let from = output.join(name);
-            if from.exists() {
-                fs::copy(&from, directory.join(name)).doing("copy", &from)?;
-            }
-        }
-        let mut list = String::new();
-        if files {
-            let path = output.join("modules.order");
-            list = fs::read_to_string(&path).doing("read", &path)?;
-        }
-        let (mut order, mut copied) = (String::new(), Vec::new());
-        for line in list.lines() {
-            // `mm/zsmalloc.o`, before 6.4 `mm/zsmalloc.ko`
-            let path = Path::new(line).with_extension("ko");
-            let (from, to) = (output.join(&path), kernel.join(&path));
-            let above = to.parent().unwrap_or(&kernel);
-            fs::create_dir_all(above).doing("create", above)?;
-            fs::copy(&from, &to).doing("copy", &from)?;
-            order += &format!("kernel/{}\n", path.display());
-            copied.push(to);
-        }
-        if !copied.is_empty() && self.has_debug_information()? {
-            STRIP.run(STRIP.command().arg("--strip-debug").args(copied))?;
-        }
-        let path = directory.join("modules.order");
-        fs::write(&path, order).doing("write", &path)
     }
 
     /// The offsets of fields of a task in the kernel just built, found by compiling a declaration with the command

@@ -50,12 +50,9 @@ pub(super) fn config(directory: &Path, name: &str) -> String {
     }
 }
 
-/// A source with its path made absolute.
-pub(super) fn source(directory: &Path, kernel: String) -> String {
-    match kernel.strip_prefix("src:") {
-        Some(place) => format!("src:{}", path(directory, Path::new(place)).display()),
-        None => kernel,
-    }
+/// The name of a kernel or a source with its paths made absolute.
+pub(super) fn kernel(directory: &Path, kernel: &str) -> String {
+    kernels::with_paths(kernel, &|place| path(directory, place))
 }
 
 /// How the kernel of a variant is built; `None` for a kernel that is not built from source.
@@ -184,5 +181,17 @@ mod tests {
         let builds = crate::file::parse(Path::new("x.toml"), text, None).unwrap().builds;
         let built: Vec<_> = builds.values().map(|it| (it.with_modules, it.set.len())).collect();
         assert_eq!(built, [(true, 1), (false, 0)]);
+    }
+
+    #[test]
+    fn paths_of_kernels_are_relative_to_the_file() {
+        let text = "name = 'x'\nboots = 1\nworkload = [{ name = 'mprotect' }]\n\
+                    machine = { cpus = 1, memory = '512M' }\n[[variant]]\nkernel = 'dir:linux'\n\
+                    [[variant]]\nkernel = '/a/b.deb'\n[[variant]]\nkernel = 'mine'\n";
+        let read = crate::file::parse(Path::new("/e/x.toml"), text, None).unwrap();
+        let variants = read.experiment.variants.iter();
+        let kernels: Vec<_> = variants.map(|it| (&*it.name, &*it.kernel.name)).collect();
+        let expected = [("linux", "dir:/e/linux"), ("/a/b.deb", "/a/b.deb"), ("mine", "mine")];
+        assert_eq!(kernels, expected);
     }
 }

@@ -196,7 +196,7 @@ impl VariantForm {
         });
         let axes = axes.collect::<Checked<_>>()?;
         let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
-        let kernel = build::source(directory, kernel).into();
+        let kernel = build::kernel(directory, &kernel).into();
         let variant = Variant { name, kernel, cmdline, settings, modules, point: None };
         let reading = VariantReading { axes, step: self.step };
         Ok(VariantRequest { variant, reading, build })
@@ -242,8 +242,8 @@ pub(super) fn contradiction<'a>(one: &'a [String], other: &'a [String]) -> Optio
     pairs.into_iter().find(|(a, b)| contradicts(a, b)).map(|(a, b)| [&**a, &**b])
 }
 
-/// The default name of a variant: its kernel's, without `debian:` or `git:`.
+/// The default name of a variant: its kernel's, without `debian:`, `git:` or `dir:`.
 pub fn default_name(kernel: &str) -> String {
-    let prefixes = ["debian:", "git:"];
+    let prefixes = ["debian:", "git:", "dir:"];
     prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned()
 }
