@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use code::{CodeDifference, Image};
 use kernelfiles::kallsyms::Symbols;
-use kernels::{Cache, arch, digest, image as images};
+use kernels::{Cache, Request, arch, digest, image as images};
 use machine::Emulator;
 use model::{Kernel, Pinned};
 
@@ -99,7 +99,7 @@ impl Vmlinux {
         say: &dyn Fn(&str),
     ) -> Result<Self, CodeError> {
         let path = Path::new(spec);
-        let is_file = path.is_file() && path.extension().is_none_or(|it| it != "deb");
+        let is_file = path.is_file() && !Request::is_packages(spec);
         if is_file && cache.get(spec)?.is_none() {
             return Self::of_file(cache, path);
         }

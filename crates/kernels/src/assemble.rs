@@ -1,7 +1,7 @@
 //! Turns unpacked files into a kernel of the cache: finds and moves the parts, extracts the `vmlinux`, and
 //! makes `modules.dep`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -13,6 +13,7 @@ use model::{Kernel, TaskLayout};
 use sha2::{Digest, Sha256};
 
 use crate::error::Doing;
+use crate::limits::{MAX_DEPTH, MAX_FILES};
 use crate::request::check_name;
 use crate::tool::DEPMOD;
 use crate::{Error, arch, image};
@@ -20,10 +21,6 @@ use crate::{Error, arch, image};
 /// The file in a built kernel's directory that lists the files its build read.
 pub(crate) const INPUTS: &str = "inputs";
 
-/// The largest number of files and directories of a kernel and of a package.
-pub(crate) const MAX_FILES: usize = 200_000;
-/// The deepest nesting of directories in them.
-pub(crate) const MAX_DEPTH: usize = 64;
 /// The setuid, setgid and sticky bits.
 const SPECIAL: u32 = 0o7000;
 /// How long `depmod` may take. It takes seconds.
@@ -54,24 +51,32 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Finds a kernel in the unpacked files of Debian packages, or of a package made by the kernel's own
-    /// `make bindeb-pkg`. If there is none, the error names `origin`.
+    /// Finds a kernel in the unpacked files of packages: of distributions, or made by the kernel's own build. Fails
+    /// when there is none or more than one; then the error names `origin`.
     pub fn find(root: &Path, origin: &Path) -> Result<Self, Error> {
-        let none = || Error::NoKernel {
-            path: origin.to_owned(),
-            problem: "it contains no kernel image (boot/vmlinuz-RELEASE or \
-                      lib/modules/RELEASE/vmlinuz)"
-                .into(),
+        let wrong = |problem: String| Error::NoKernel { path: origin.to_owned(), problem };
+        let none = || {
+            wrong(
+                "it contains no kernel image (boot/vmlinuz-RELEASE or lib/modules/RELEASE/vmlinuz): name the \
+                 package that has it, or several as A.deb+B.deb"
+                    .into(),
+            )
         };
         let root = &root.canonicalize().doing("read", root)?;
         let libraries = [root.join("usr/lib/modules"), root.join("lib/modules")];
         let boot = names(&root.join("boot"))?;
-        let mut release =
-            boot.iter().find_map(|name| name.strip_prefix("vmlinuz-")).map(Into::into);
+        let images = boot.iter().filter_map(|name| name.strip_prefix("vmlinuz-"));
+        let mut releases: BTreeSet<String> = images.map(Into::into).collect();
         for library in &libraries {
-            release = release.or(names(library)?.into_iter().next());
+            releases.extend(names(library)?);
         }
-        let release: String = release.ok_or_else(none)?;
+        let release = releases.pop_first().ok_or_else(none)?;
+        if let Some(other) = releases.pop_first() {
+            let [one, other] = [&release, &other].map(|it| it.escape_debug());
+            let problem =
+                format!("it has files of several kernels, {one} and {other}: name those of one");
+            return Err(wrong(problem));
+        }
         check_name(&release)?;
         let [usr, lib] = libraries.map(|library| library.join(&release));
         let boot = |name: &str| root.join("boot").join(format!("{name}-{release}"));

@@ -26,6 +26,7 @@
 mod directory;
 mod out_of_tree;
 mod own;
+mod packages;
 mod requested;
 mod source;
 mod usage;
@@ -49,7 +50,6 @@ use crate::built::BuiltKernel;
 use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
-use crate::tool::is_of_host;
 use crate::{Error, Request, debian, input, record};
 
 const SCHEMA: u32 = 1;
@@ -169,7 +169,7 @@ impl Cache {
     }
 
     /// The kernel that `spec` names. If the cache has it by name or alias, no network is needed. Otherwise it
-    /// is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`, `dir:PATH`).
+    /// is added (`debian:6.1`, `6.1`, `newest`, packages, `dir:PATH`).
     ///
     /// The files of a cached kernel are checked, because it will be booted. Fails when the kernel is missing
     /// and cannot be added, or is damaged.
@@ -195,7 +195,9 @@ impl Cache {
             return Ok(false);
         }
         match spec.parse()? {
-            Request::Deb(path) => input::package(&path).map(|_| false),
+            Request::Packages { files, .. } => {
+                files.iter().try_for_each(|path| input::package(path).map(drop)).map(|()| false)
+            }
             Request::Directory { path, .. } => BuiltKernel::find(&path).map(|_| false),
             Request::Debian { .. } | Request::Files(_) => Ok(true),
         }
@@ -221,7 +223,7 @@ impl Cache {
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         match request {
             Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
-            Request::Deb(path) => self.add_deb(path, say),
+            Request::Packages { files, name } => self.add_packages(files, name.as_deref(), say),
             Request::Directory { path, name } => self.add_directory(path, name.as_deref(), say),
             Request::Files(files) => self.add_files(files, say),
         }
@@ -241,7 +243,8 @@ impl Cache {
                 let stage = self.stage()?;
                 let tree = stage.path().join("tree");
                 found.unpack(&tree, say)?;
-                let parts = Parts::find(&tree, Path::new(found.release()))?;
+                let parts =
+                    packages::with_modules(Parts::find(&tree, Path::new(found.release()))?)?;
                 self.keep(&stage, parts, found.release().into(), found.origin(), say)?
             }
         };
@@ -257,24 +260,6 @@ impl Cache {
             say(&format!("{} now refers to {name} (before: {old})", alias(version)));
         }
         aliases.write()
-    }
-
-    fn add_deb(&self, path: &Path, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
-        let path = input::package(path)?;
-        say(&format!("unpacking {}", path.display()));
-        let stage = self.stage()?;
-        let tree = stage.path().join("tree");
-        debian::check(&path).and_then(|()| debian::unpack(&path, &tree)).map_err(|error| {
-            match error {
-                Error::Tool { problem, .. } if !is_of_host(&problem) => {
-                    Error::NoKernel { path: path.clone(), problem }
-                }
-                other => other,
-            }
-        })?;
-        let parts = Parts::find(&tree, &path)?;
-        let name = parts.release.clone();
-        self.keep(&stage, parts, name, path.display().to_string(), say)
     }
 
     /// Makes a kernel from its parts and moves it into its place. An existing one with the same files remains, and is

@@ -1,9 +1,10 @@
 //! Decompression of the formats used for kernel images and modules, with a size limit.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
+use liblzma::bufread;
 use liblzma::read::XzDecoder;
-use liblzma::stream::Stream;
+use liblzma::stream::{CONCATENATED, Stream};
 
 /// Memory limit of `xz`. The kernel's build uses dictionaries of up to 128 MiB (`scripts/xz_wrap.sh`).
 const XZ_MEMORY: u64 = 256 << 20;
@@ -31,6 +32,24 @@ impl Format {
         ];
         let (_, format) = MAGICS.iter().find(|(magic, _)| bytes.starts_with(magic))?;
         Some(*format)
+    }
+
+    /// The format of a file by its first bytes, which are not consumed.
+    pub fn peek(file: &mut impl BufRead) -> io::Result<Option<Self>> {
+        Ok(Self::of(file.fill_buf()?))
+    }
+
+    /// Unpacks a file of any size while it is read. Fails for lz4, whose frames do not say where they end.
+    pub fn reader(self, file: impl BufRead + 'static) -> io::Result<Box<dyn Read>> {
+        Ok(match self {
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+            Self::Xz => {
+                let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+                Box::new(bufread::XzDecoder::new_stream(file, stream))
+            }
+            Self::Zstd => Box::new(zstd::Decoder::with_buffer(file)?),
+            Self::Lz4 => return Err(io::Error::other("its compression, lz4, is not known here")),
+        })
     }
 
     /// Unpacks `bytes`. Anything after the packed data is ignored, because the kernel's build appends the

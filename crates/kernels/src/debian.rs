@@ -2,7 +2,6 @@
 //! unpacked files.
 
 mod archive;
-mod contents;
 mod headers;
 mod package;
 mod releases;
@@ -19,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use archive::Archive;
-pub(crate) use contents::check;
 pub(crate) use headers::headers;
 pub use package::is_name;
 pub(crate) use package::{is_pin, letters};

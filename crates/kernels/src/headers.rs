@@ -3,7 +3,7 @@
 //! that `scripts/package/install-extmod-build` puts into packages.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::Error;
 use crate::assemble::digest;
@@ -36,18 +36,18 @@ const NEEDED: [&str; 5] = [
     "scripts/mod/modpost",
 ];
 
-/// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy. Fails
-/// when they belong to another kernel, or no modules can be built with them.
-pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Error> {
+/// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy. Absolute paths in
+/// them lead into `root`. Fails when they belong to another kernel, or no modules can be built with them.
+pub(crate) fn keep(from: &Path, root: &Path, to: &Path, release: &str) -> Result<String, Error> {
     check(from, release)?;
-    if let Some(missing) = missing(from)? {
+    if let Some(missing) = missing(from, root)? {
         let problem =
             format!("it lacks {missing}: build the kernel there with `make`, including modules");
         return Err(Error::NoKernel { path: from.to_owned(), problem });
     }
     let mut copy = Copy { from, files: 0, bytes: 0 };
     // If the kernel was built outside of its source (`make O=`), the source's files are copied first.
-    let source = source(from)?;
+    let source = source(from, root)?;
     if let Some(source) = &source {
         copy.directory(source, to, Path::new(""), 0, &|_| true)?;
     }
@@ -59,8 +59,8 @@ pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Erro
 }
 
 /// The first file that headers lack and without which no module can be built.
-pub(crate) fn missing(from: &Path) -> Result<Option<&'static str>, Error> {
-    let source = source(from)?;
+pub(crate) fn missing(from: &Path, root: &Path) -> Result<Option<&'static str>, Error> {
+    let source = source(from, root)?;
     let places = [Some(from), source.as_deref()];
     let is_there = |file: &str| places.into_iter().flatten().any(|it| it.join(file).is_file());
     Ok(NEEDED.into_iter().find(|file| !is_there(file)))
@@ -98,7 +98,7 @@ fn check(headers: &Path, release: &str) -> Result<(), Error> {
 
 /// The source directory, if it is not the tree itself: the target of the link `source`, or the directory
 /// whose Makefile the tree's Makefile includes.
-fn source(headers: &Path) -> Result<Option<PathBuf>, Error> {
+fn source(headers: &Path, root: &Path) -> Result<Option<PathBuf>, Error> {
     let link = headers.join("source");
     if link.join("Makefile").is_file() {
         return Ok(Some(link));
@@ -110,8 +110,9 @@ fn source(headers: &Path) -> Result<Option<PathBuf>, Error> {
     let text = text(&makefile)?;
     let included = |line: &str| {
         let path = Path::new(line.strip_prefix("include ")?.trim());
-        let is_makefile = path.file_name()? == "Makefile" && path.is_absolute();
-        is_makefile.then(|| path.parent().map(Path::to_owned))?
+        let is_plain = path.components().all(|it| it != Component::ParentDir);
+        let below = path.strip_prefix("/").ok().filter(|_| is_plain)?;
+        (path.file_name()? == "Makefile").then(|| below.parent().map(|it| root.join(it)))?
     };
     Ok(text.lines().find_map(included).filter(|source| source.is_dir()))
 }

@@ -44,12 +44,18 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The absolute path of a package that the user names. Fails when it does not exist.
+/// The absolute path of a package that the user names. Fails when it does not exist or is not a regular file.
 pub(crate) fn package(path: &Path) -> Result<PathBuf, Error> {
-    path.canonicalize().map_err(|error| {
-        let problem = format!("cannot be read: {error}; name a .deb that is there, or debian:6.1");
-        Error::NoKernel { path: path.to_owned(), problem }
-    })
+    let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
+    let unreadable = |error| {
+        wrong(format!("cannot be read: {error}; name a package that is there, or debian:6.1"))
+    };
+    let real = path.canonicalize().map_err(unreadable)?;
+    let found = fs::metadata(&real).map_err(unreadable)?;
+    match found.is_file() {
+        true => Ok(real),
+        false => Err(wrong(format!("it is {}, not a package", kind(found.file_type())))),
+    }
 }
 
 fn kind(file: FileType) -> &'static str {

@@ -19,6 +19,7 @@ pub mod image;
 pub mod initramfs;
 mod input;
 pub mod layout;
+mod limits;
 pub mod modules;
 pub mod out_of_tree;
 mod own;
@@ -27,6 +28,7 @@ mod request;
 mod source;
 mod tool;
 mod tracepoints;
+pub mod unpack;
 mod userspace;
 
 pub use assemble::digest;

@@ -14,7 +14,7 @@ use crate::assemble::digest;
 use crate::checksums::changed;
 use crate::error::Doing;
 use crate::modules::Module;
-use crate::{Error, arch, input};
+use crate::{Error, arch, image, input};
 
 /// The largest configuration.
 pub(crate) const MAX_CONFIG: u64 = 4 << 20;
@@ -77,9 +77,19 @@ fn is_version_of(version: &str, release: &str) -> bool {
     version.rsplit_once('.').is_some_and(|(series, _)| counted(series))
 }
 
+/// Checks that a `System.map` belongs to an image, which is unpacked if needed.
+pub(crate) fn check_map_of(text: &str, image: &[u8], release: &str) -> Result<(), String> {
+    if image::is_elf(image) {
+        return check_map(text, image, release);
+    }
+    let vmlinux = arch::image::extract(image)
+        .map_err(|error| format!("it cannot be checked against the image: {error}"))?;
+    check_map(text, &vmlinux, release)
+}
+
 /// Checks that a `System.map` belongs to the kernel `release` in `vmlinux`: the addresses of its exported symbols and
 /// of its banner must agree. The error says why it does not.
-pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
+fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
     let symbols = symbols(text)?;
     let is_at = |name: &str, address| symbols.get(name).map(|all| all.contains(&address));
     let exports = exports(vmlinux);

@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::unpack::is_package;
 use crate::{Error, Source};
 
 /// Prefix of the version in the name of a Debian kernel.
@@ -22,8 +23,13 @@ pub enum Request {
         /// The only suite to search, such as `bookworm-security`.
         suite: Option<String>,
     },
-    /// A package file.
-    Deb(PathBuf),
+    /// Package files of one kernel.
+    Packages {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// Its name in the cache; by default its release.
+        name: Option<String>,
+    },
     /// The directory in which a kernel was built.
     Directory {
         /// The directory.
@@ -55,11 +61,11 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, a path to a `.deb`, or `dir:PATH`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, a package or several (`A.deb+B.deb`), or `dir:PATH`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
-                    git:COMMIT of a tree, dir:PATH of a build, or the path of a .deb (for your own kernel: \
-                    `faultline kernel add --image FILE`)";
+                    git:COMMIT of a tree, dir:PATH of a build, or the path of a package (`faultline kernel add --help` \
+                    lists all forms)";
         let hint = match Source::is(text) {
             true => {
                 "it is a source, which `faultline kernel add` builds; use the name that it prints"
@@ -67,8 +73,8 @@ impl FromStr for Request {
             false => hint,
         };
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
-        if text.ends_with(".deb") {
-            return Ok(Self::Deb(from_home(text)));
+        if let Some(files) = packages(text) {
+            return Ok(Self::Packages { files, name: None });
         }
         if let Some(path) = text.strip_prefix(DIRECTORY) {
             return match path.is_empty() {
@@ -91,12 +97,18 @@ impl Request {
         !matches!(kernel.parse(), Ok(Self::Debian { .. }) | Err(_))
     }
 
-    /// The same kernel with a name of the user's in the cache; `None` for a package, whose name is its release.
+    /// Whether a kernel's name lists packages.
+    pub fn is_packages(kernel: &str) -> bool {
+        packages(kernel).is_some()
+    }
+
+    /// The same kernel with a name of the user's in the cache; `None` for a kernel of Debian, whose name is its release.
     pub fn named(self, own: String) -> Option<Self> {
         match self {
             Self::Directory { path, .. } => Some(Self::Directory { path, name: Some(own) }),
             Self::Files(files) => Some(Self::Files(Files { name: Some(own), ..files })),
-            Self::Deb(_) | Self::Debian { .. } => None,
+            Self::Packages { files, .. } => Some(Self::Packages { files, name: Some(own) }),
+            Self::Debian { .. } => None,
         }
     }
 }
@@ -107,9 +119,31 @@ pub fn with_paths(kernel: &str, change: &dyn Fn(&Path) -> PathBuf) -> String {
         return format!("src:{}", change(&path).display());
     }
     match kernel.parse() {
-        Ok(Request::Deb(path)) => change(&path).display().to_string(),
+        Ok(Request::Packages { files, .. }) => {
+            let files = files.iter().map(|path| change(path).display().to_string());
+            files.collect::<Vec<_>>().join("+")
+        }
         Ok(Request::Directory { path, .. }) => format!("{DIRECTORY}{}", change(&path).display()),
         _ => kernel.to_owned(),
+    }
+}
+
+/// The package files that a name lists; `None` if it lists none. A `+` can be in the name of a file; it separates two
+/// files only after the ending of a package.
+fn packages(text: &str) -> Option<Vec<PathBuf>> {
+    let (mut files, mut rest) = (Vec::new(), text);
+    loop {
+        let separators = rest.match_indices('+').map(|(at, _)| at);
+        let end = separators.into_iter().find(|at| is_package(&rest[..*at]));
+        let (file, others) = rest.split_at(end.unwrap_or(rest.len()));
+        if !is_package(file) {
+            return None;
+        }
+        files.push(from_home(file));
+        match others.strip_prefix('+') {
+            Some(others) => rest = others,
+            None => return Some(files),
+        }
     }
 }
 
@@ -148,7 +182,19 @@ mod tests {
             assert_eq!(text.parse::<Request>().unwrap(), wanted);
             assert_eq!(format!("debian:{text}").parse::<Request>().unwrap(), wanted);
         }
-        assert_eq!("a/b.deb".parse::<Request>().unwrap(), Request::Deb("a/b.deb".into()));
+        let files = |text: &str| match text.parse().unwrap() {
+            Request::Packages { files, name: None } => files,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(files("a/b.deb"), [PathBuf::from("a/b.deb")]);
+        let both = files("linux-image-6.1+deb12_amd64.deb+/x/linux-modules.deb");
+        assert_eq!(
+            both,
+            ["linux-image-6.1+deb12_amd64.deb", "/x/linux-modules.deb"].map(PathBuf::from)
+        );
+        for text in ["a.deb+", "+a.deb+b", "a.deb+b", ".deb"] {
+            assert!(text.parse::<Request>().is_err(), "{text}");
+        }
         let directory = Request::Directory { path: "../linux a".into(), name: None };
         assert_eq!("dir:../linux a".parse::<Request>().unwrap(), directory);
         for text in
@@ -166,6 +212,7 @@ mod tests {
             ("dir:/linux", "dir:/linux"),
             ("src:a b.tar.xz", "src:/x/a b.tar.xz"),
             ("a.deb", "/x/a.deb"),
+            ("a.deb+/b.deb", "/x/a.deb+/b.deb"),
             ("debian:6.1", "debian:6.1"),
             ("git:v6.1", "git:v6.1"),
             ("mine", "mine"),

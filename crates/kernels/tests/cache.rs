@@ -37,6 +37,10 @@ impl Bench {
     }
 }
 
+fn package(path: PathBuf) -> Request {
+    Request::Packages { files: vec![path], name: None }
+}
+
 fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request {
     let (image, name) = (image.to_owned(), name.map(str::to_owned));
     Request::Files(Files { image, modules, name, ..Files::default() })
@@ -46,7 +50,7 @@ fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request 
 fn a_kernel_with_changed_files_is_an_error() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
-    let kernel = bench.add(&Request::Deb(deb)).unwrap();
+    let kernel = bench.add(&package(deb)).unwrap();
     let obtain = || bench.cache.obtain(RELEASE, &|_| ());
     assert_eq!(obtain().unwrap(), kernel);
     let module = kernel.modules.as_ref().unwrap().join("kernel/one.ko");
@@ -73,7 +77,7 @@ fn a_kernel_with_changed_files_is_an_error() {
 #[test]
 fn a_fifo_in_the_place_of_a_list_or_a_record_is_not_opened() {
     let bench = Bench::new();
-    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let kernel = bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     for name in ["sha256sums", "kernel.json"] {
         let path = kernel.image.with_file_name(name);
         fs::remove_file(&path).unwrap();
@@ -86,7 +90,7 @@ fn a_fifo_in_the_place_of_a_list_or_a_record_is_not_opened() {
 #[test]
 fn the_list_of_digests_has_every_file_of_a_kernel_and_agrees_with_its_record() {
     let bench = Bench::new();
-    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let kernel = bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let home = kernel.image.parent().unwrap();
     let (sums, record) = (home.join("sha256sums"), home.join("kernel.json"));
     let [list, recorded] = [&sums, &record].map(|path| fs::read_to_string(path).unwrap());
@@ -151,9 +155,8 @@ fn a_package_becomes_a_kernel() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
     let said = RefCell::new(Vec::new());
-    let added = bench
-        .cache
-        .add(&Request::Deb(deb.clone()), &|line| said.borrow_mut().push(line.to_owned()));
+    let added =
+        bench.cache.add(&package(deb.clone()), &|line| said.borrow_mut().push(line.to_owned()));
     let kernel = added.unwrap();
 
     assert_eq!((kernel.name.as_str(), kernel.release.as_str()), (RELEASE, RELEASE));
@@ -169,7 +172,7 @@ fn a_package_becomes_a_kernel() {
     assert_eq!(bench.cache.list(&|_| ()).unwrap(), std::slice::from_ref(&kernel));
     let obtained = bench.cache.obtain(RELEASE, &|line| panic!("{line}")).unwrap();
     assert_eq!(obtained, kernel);
-    assert_eq!(bench.add(&Request::Deb(deb)).unwrap(), kernel, "the same package again");
+    assert_eq!(bench.add(&package(deb)).unwrap(), kernel, "the same package again");
     assert_eq!(bench.leftovers(), 0);
 }
 
@@ -188,9 +191,9 @@ fn a_package_without_modules_is_a_kernel_without_modules() {
 #[test]
 fn another_kernel_with_the_same_name_is_an_error() {
     let bench = Bench::new();
-    let first = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let first = bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let other = bzimage(RELEASE, &gzip(&vmlinux("other", 18)));
-    let error = bench.add(&Request::Deb(bench.whole_deb(&other))).unwrap_err();
+    let error = bench.add(&package(bench.whole_deb(&other))).unwrap_err();
     assert!(matches!(error, Error::NameTaken { .. }), "{error}");
     assert_eq!(bench.cache.list(&|_| ()).unwrap(), [first]);
     assert_eq!(bench.leftovers(), 0);
@@ -227,7 +230,7 @@ fn a_users_kernel_is_copied() {
 #[test]
 fn a_kernel_without_known_headers_gets_no_module() {
     let bench = Bench::new();
-    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let kernel = bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let source = Source { name: "some", text: "" };
     let why = bench.cache.out_of_tree(&kernel, &source, &|line| panic!("{line}")).unwrap();
     assert_eq!(why.unwrap_err(), "has no headers: add the kernel again with `--headers`");
@@ -250,18 +253,20 @@ fn a_failed_add_leaves_no_files() {
     write(&image, &kernel("6.1.0"));
     refused(files(&image, None, Some("../mine")), "is not a kernel");
     refused(files(&image, Some(bench.path("tree")), None), "no directory `kernel`");
-    refused(Request::Deb(image.clone()), "is not a Debian format archive");
+    let garbage = bench.path("garbage.deb");
+    write(&garbage, &kernel("6.1.0"));
+    refused(package(garbage.clone()), "is not a Debian format archive");
     let cut = bench.path("cut.deb");
     let bytes = fs::read(deb(&bench.path("tree"), "empty.deb")).unwrap();
     write(&cut, &bytes[..bytes.len() / 2]);
-    for damaged in [image, cut] {
-        let damaged = bench.add(&Request::Deb(damaged)).unwrap_err();
+    for damaged in [garbage, cut] {
+        let damaged = bench.add(&package(damaged)).unwrap_err();
         assert!(damaged.is_the_users(), "{damaged}");
     }
-    let missing = bench.add(&Request::Deb(bench.path("missing.deb"))).unwrap_err();
+    let missing = bench.add(&package(bench.path("missing.deb"))).unwrap_err();
     assert!(missing.is_the_users(), "{missing}");
     write(&bench.path("tree/usr/share/doc/readme"), b"");
-    refused(Request::Deb(deb(&bench.path("tree"), "empty.deb")), "contains no kernel image");
+    refused(package(deb(&bench.path("tree"), "empty.deb")), "contains no kernel image");
 }
 
 #[test]
@@ -270,7 +275,7 @@ fn links_in_a_package_are_not_followed() {
     write(&bench.path("host/vmlinuz-6.1.0"), &kernel("6.1.0"));
     fs::create_dir(bench.path("tree")).unwrap();
     std::os::unix::fs::symlink(bench.path("host"), bench.path("tree/boot")).unwrap();
-    let error = bench.add(&Request::Deb(deb(&bench.path("tree"), "link.deb"))).unwrap_err();
+    let error = bench.add(&package(deb(&bench.path("tree"), "link.deb"))).unwrap_err();
     assert!(matches!(error, Error::NoKernel { .. }), "{error}");
     assert!(bench.path("host/vmlinuz-6.1.0").is_file());
 }
@@ -316,7 +321,7 @@ fn links_devices_and_special_bits_of_a_package_are_not_kept() {
         fs::set_permissions(file, PermissionsExt::from_mode(0o6755)).unwrap();
     }
     fs::set_permissions(modules.join("kernel"), PermissionsExt::from_mode(0o1777)).unwrap();
-    let added = bench.add(&Request::Deb(deb(&tree, "strange.deb"))).unwrap();
+    let added = bench.add(&package(deb(&tree, "strange.deb"))).unwrap();
     assert_eq!(special(&bench.path("cache")), Vec::<PathBuf>::new());
     let kept = added.modules.as_ref().unwrap();
     assert_eq!(fs::read_dir(kept.join("kernel")).unwrap().count(), 1);
@@ -333,7 +338,7 @@ fn a_package_that_is_too_deep_leaves_the_cache_as_it_was() {
     let tree = bench.path("tree");
     write(&tree.join("d/".repeat(80)).join("file"), b"");
     let path = deb(&tree, "deep.deb");
-    let error = bench.add(&Request::Deb(path)).unwrap_err();
+    let error = bench.add(&package(path)).unwrap_err();
     assert!(error.is_the_users() && error.to_string().contains("nested deeper"), "{error}");
     assert_eq!((bench.cache.list(&|_| ()).unwrap(), bench.leftovers()), (vec![], 0));
     // The lock is free.
@@ -355,7 +360,7 @@ fn an_image_without_pvh_entry_boots_from_its_bzimage() {
 #[test]
 fn aliases_refer_to_their_kernel_until_it_is_removed() {
     let bench = Bench::new();
-    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let kernel = bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let aliases = format!(r#"{{"debian:6.1": "{RELEASE}"}}"#);
     write(&bench.path("cache/aliases.json"), aliases.as_bytes());
     for name in ["6.1", "debian:6.1"] {
@@ -375,7 +380,7 @@ fn the_error_for_an_unknown_name_lists_the_kernels() {
     let bench = Bench::new();
     let error = |name: &str| bench.cache.remove(name, &|_| ()).unwrap_err().to_string();
     assert_eq!(error("x"), "the cache has no kernel x; the cache is empty");
-    bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    bench.add(&package(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let expected = format!("the cache has no kernel ../x; it has {RELEASE}");
     assert_eq!(error("../x"), expected);
 }
@@ -434,6 +439,6 @@ fn would_fetch_is_answered_without_fetching() {
     assert!(!would_fetch(path).unwrap());
     assert!(matches!(would_fetch("mine").unwrap_err(), Error::Request { .. }));
     assert!(matches!(would_fetch(missing.to_str().unwrap()).unwrap_err(), Error::NoKernel { .. }));
-    bench.add(&Request::Deb(deb)).unwrap();
+    bench.add(&package(deb)).unwrap();
     assert!(!would_fetch(RELEASE).unwrap());
 }

@@ -414,8 +414,8 @@ pub struct Kernel {
     /// Whether it was built here from source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub built: bool,
-    /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all files in the
-    /// directory) and `map`.
+    /// SHA-256 of what the user gave beside the image, in hexadecimal: `config` and `map`, `headers` and `modules` (of
+    /// all files in the directory).
     #[serde(default)]
     pub digests: BTreeMap<String, String>,
 }

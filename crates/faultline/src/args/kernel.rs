@@ -53,7 +53,9 @@ const KERNELS: &str = "\
 Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name them:
   debian:6.1, 6.1      newest kernel of a series in Debian's archive; also debian:newest, a package
                        version (debian:6.1.176-1), a release (6.1.0-56-cloud-amd64)
-  FILE.deb             package file
+  FILE.deb, A.deb+B.deb
+                       packages of one kernel: image, modules, headers, as Ubuntu and `make
+                       bindeb-pkg` have them; for `kernel add` also A.deb B.deb
   dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
                        and headers are copied, and nothing is built
   git:COMMIT, worktree, src:PATH, debian-source:6.12
@@ -64,7 +66,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
 pub struct KernelAddArgs {
     /// The kernel, such as debian:6.1, linux.deb, dir:PATH or git:COMMIT; all forms are listed below
     #[arg(required_unless_present = "image", conflicts_with = "image")]
-    pub kernel: Option<String>,
+    pub kernel: Vec<String>,
     /// Search only this suite of Debian, such as trixie-backports
     #[arg(long, conflicts_with = "image")]
     pub suite: Option<String>,
@@ -84,8 +86,8 @@ pub struct KernelAddArgs {
     /// Its System.map: exact mode needs it if the kernel has no CONFIG_KALLSYMS
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub map: Option<PathBuf>,
-    /// Name in the cache, for --image and dir:PATH [default: the release; with dir:PATH followed by a
-    /// digest of the files]
+    /// Name in the cache, for --image, packages and dir:PATH [default: the release; with dir:PATH followed
+    /// by a digest of the files]
     #[arg(long)]
     pub name: Option<String>,
     #[command(flatten)]

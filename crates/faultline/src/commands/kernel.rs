@@ -31,8 +31,7 @@ fn say(line: &str) {
 }
 
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
-    let named = args.kernel.as_deref().map(|kernel| args.build.full_name(kernel));
-    let named = named.unwrap_or_default();
+    let named = args.build.full_name(&together(&args.kernel)?);
     if let Ok(source) = named.parse::<Source>() {
         if args.suite.is_some() {
             return Err(Failure::Usage("--suite works only with debian:VERSION".into()));
@@ -61,7 +60,7 @@ fn request(args: KernelAddArgs) -> Result<Request, Failure> {
         let KernelAddArgs { modules, headers, config, map, name, .. } = args;
         return Ok(Request::Files(Files { image, modules, headers, config, map, name }));
     }
-    let request: Request = args.kernel.unwrap_or_default().parse()?;
+    let request: Request = together(&args.kernel)?.parse()?;
     let request = match args.name {
         Some(name) => request.named(name).ok_or_else(|| {
             Failure::Usage(
@@ -77,6 +76,17 @@ fn request(args: KernelAddArgs) -> Result<Request, Failure> {
         (_, Some(_)) => Err(Failure::Usage("--suite works only with debian:VERSION".into())),
         (request, None) => Ok(request),
     }
+}
+
+/// The one kernel that these words name: a single word, or packages.
+fn together(words: &[String]) -> Result<String, Failure> {
+    let are_packages = || words.iter().all(|word| Request::is_packages(word));
+    if words.len() > 1 && !are_packages() {
+        let message =
+            "only packages of one kernel are added together: add other kernels one by one";
+        return Err(Failure::Usage(message.into()));
+    }
+    Ok(words.join("+"))
 }
 
 fn added(kernel: &Kernel) -> String {

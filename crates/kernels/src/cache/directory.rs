@@ -29,7 +29,7 @@ impl Cache {
         }
         own.built_modules(tree, built.has_modules)?;
         if built.is_modular {
-            match headers::missing(tree)? {
+            match headers::missing(tree, Path::new("/"))? {
                 None => own.headers(tree)?,
                 Some(missing) => say(&format!(
                     "{} comes without headers, which build our modules: {} lacks {missing}",

@@ -12,13 +12,13 @@ use crate::compressed::Format;
 use crate::error::Doing;
 use crate::own::{self, MAX_CONFIG, MAX_MAP};
 use crate::request::{Files, check_name};
-use crate::{Error, arch, built, headers, image, input};
+use crate::{Error, arch, built, headers, input};
 
 /// Keys of the digests of the user's files in a kernel's record.
 pub(super) const HEADERS: &str = "headers";
-const MODULES: &str = "modules";
+pub(super) const MODULES: &str = "modules";
 const CONFIG: &str = "config";
-const MAP: &str = "map";
+pub(super) const MAP: &str = "map";
 
 /// The files of a user's kernel that were checked and copied so far.
 pub(super) struct Gathered {
@@ -107,7 +107,7 @@ impl Gathered {
     /// Adds the `System.map`.
     pub fn map(&mut self, path: &Path) -> Result<(), Error> {
         let text = String::from_utf8_lossy(&input::read(path, MAX_MAP)?).into_owned();
-        check_map(&text, &self.image, &self.parts.release)
+        own::check_map_of(&text, &self.image, &self.parts.release)
             .map_err(|problem| wrong(path, problem))?;
         self.parts.map = Some(self.give(MAP, &text)?);
         Ok(())
@@ -142,7 +142,7 @@ impl Gathered {
     /// Adds the headers, and their configuration if there is no other.
     pub fn headers(&mut self, from: &Path) -> Result<(), Error> {
         let to = self.stage.path().join(HEADERS);
-        let sum = headers::keep(from, &to, &self.parts.release)?;
+        let sum = headers::keep(from, Path::new("/"), &to, &self.parts.release)?;
         self.parts.digests.insert(HEADERS.into(), sum);
         let built = to.join(".config");
         if built.is_file() {
@@ -179,16 +179,6 @@ pub(super) fn config_text(bytes: &[u8]) -> Result<String, String> {
         None => bytes.to_owned(),
     };
     String::from_utf8(unpacked).map_err(|_| "it is not UTF-8 text".into())
-}
-
-/// Checks a `System.map` against the image, which is unpacked if needed.
-fn check_map(text: &str, image: &[u8], release: &str) -> Result<(), String> {
-    if image::is_elf(image) {
-        return own::check_map(text, image, release);
-    }
-    let vmlinux = arch::image::extract(image)
-        .map_err(|error| format!("it cannot be checked against the image: {error}"))?;
-    own::check_map(text, &vmlinux, release)
 }
 
 fn wrong(path: &Path, problem: String) -> Error {

@@ -185,7 +185,7 @@ impl Cache {
         };
         if build.headers {
             let to = place("headers");
-            let sum = headers::keep(&output, &to, &parts.release)?;
+            let sum = headers::keep(&output, Path::new("/"), &to, &parts.release)?;
             parts.digests.insert(own::HEADERS.into(), sum);
             parts.headers = Some(to);
         }

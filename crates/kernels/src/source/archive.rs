@@ -2,7 +2,7 @@
 //! to `git fast-import` (git-fast-import(1)) without being unpacked on the disk.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use tar::EntryType;
@@ -49,20 +49,11 @@ pub(crate) fn import(archive: &Path, to: &mut dyn Write) -> io::Result<()> {
 
 /// The decompressed archive.
 fn open(archive: &Path) -> io::Result<Box<dyn Read>> {
-    let mut file = File::open(archive)?;
-    let mut magic = [0; 6];
-    let length = file.read(&mut magic)?;
-    file.seek(SeekFrom::Start(0))?;
-    let file = BufReader::new(file);
-    Ok(match Format::of(&magic[..length]) {
-        None => Box::new(file),
-        Some(Format::Gzip) => Box::new(flate2::read::MultiGzDecoder::new(file)),
-        Some(Format::Xz) => Box::new(liblzma::read::XzDecoder::new_multi_decoder(file)),
-        Some(Format::Zstd) => Box::new(zstd::Decoder::with_buffer(file)?),
-        Some(Format::Lz4) => {
-            return Err(io::Error::other("its compression, lz4, is not known here"));
-        }
-    })
+    let mut file = BufReader::new(File::open(archive)?);
+    match Format::peek(&mut file)? {
+        Some(format) => format.reader(file),
+        None => Ok(Box::new(file)),
+    }
 }
 
 /// A path below the first directory; `None` for that directory itself.
