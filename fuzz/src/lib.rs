@@ -86,6 +86,14 @@ pub fn images(_name: &str, bytes: &[u8]) -> bool {
     image.is_ok_and(|image| !code::difference(&image, &image).same.is_empty())
 }
 
+/// Packages of kernels, of the kind that the name ends with.
+pub fn packages(name: &str, bytes: &[u8]) -> bool {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join(name);
+    fs::write(&path, bytes).expect("writes the copy");
+    kernels::unpack::unpack(&[path], &directory.path().join("files")).is_ok()
+}
+
 /// A store of another user's. It is copied, because reading migrates a store of an older version.
 pub fn stores(_name: &str, bytes: &[u8]) -> bool {
     let directory = tempfile::tempdir().expect("a temporary directory");

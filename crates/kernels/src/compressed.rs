@@ -70,6 +70,12 @@ impl Format {
     }
 }
 
+/// Unpacks a file in the format of `lzma`, which has no magic number.
+pub(crate) fn lzma(file: impl BufRead + 'static) -> io::Result<Box<dyn Read>> {
+    let stream = Stream::new_lzma_decoder(XZ_MEMORY)?;
+    Ok(Box::new(bufread::XzDecoder::new_stream(file, stream)))
+}
+
 fn read(packed: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     packed.take(limit as u64 + 1).read_to_end(&mut unpacked)?;

@@ -50,10 +50,9 @@ pub(crate) fn package(path: &Path) -> Result<PathBuf, Error> {
     let unreadable = |error| {
         wrong(format!("cannot be read: {error}; name a package that is there, or debian:6.1"))
     };
-    let real = path.canonicalize().map_err(unreadable)?;
-    let found = fs::metadata(&real).map_err(unreadable)?;
+    let found = fs::metadata(path).map_err(unreadable)?;
     match found.is_file() {
-        true => Ok(real),
+        true => std::path::absolute(path).doing("find", path),
         false => Err(wrong(format!("it is {}, not a package", kind(found.file_type())))),
     }
 }

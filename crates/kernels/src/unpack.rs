@@ -1,8 +1,10 @@
 //! Unpacks packages of kernels. All that they say is hostile: their files are bounded in number, size and depth, and
 //! stay below one directory. Nothing is installed, and scripts of packages are not run.
 
+mod cpio;
 mod deb;
 mod links;
+mod rpm;
 mod tarball;
 mod target;
 
@@ -16,10 +18,11 @@ use crate::Error;
 #[derive(Clone, Copy)]
 enum Kind {
     Deb,
+    Rpm,
 }
 
 /// The endings of packages' names.
-const ENDINGS: [(&str, Kind); 1] = [(".deb", Kind::Deb)];
+const ENDINGS: [(&str, Kind); 2] = [(".deb", Kind::Deb), (".rpm", Kind::Rpm)];
 
 /// Whether a name is that of a package.
 pub(crate) fn is_package(name: &str) -> bool {
@@ -35,9 +38,10 @@ pub fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), Error> {
         let kind = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, kind)| *kind);
         let unpacked = match kind {
             Some(Kind::Deb) => deb::unpack(path, &mut target),
+            Some(Kind::Rpm) => rpm::unpack(path, &mut target),
             None => target::refuse("it is not a package: its name ends with none of theirs"),
         };
-        unpacked.map_err(|failure| match failure {
+        unpacked.and_then(|()| target.end()).map_err(|failure| match failure {
             Failure::Archive(problem) => Error::NoKernel { path: path.clone(), problem },
             Failure::Host(error) => error,
         })?;

@@ -53,9 +53,9 @@ const KERNELS: &str = "\
 Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name them:
   debian:6.1, 6.1      newest kernel of a series in Debian's archive; also debian:newest, a package
                        version (debian:6.1.176-1), a release (6.1.0-56-cloud-amd64)
-  FILE.deb, A.deb+B.deb
-                       packages of one kernel: image, modules, headers, as Ubuntu and `make
-                       bindeb-pkg` have them; for `kernel add` also A.deb B.deb
+  FILE.deb, FILE.rpm, A.deb+B.deb
+                       packages of one kernel: image, modules, headers, as distributions, `make
+                       bindeb-pkg` and `make binrpm-pkg` have them; `kernel add A.deb B.deb` also works
   dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
                        and headers are copied, and nothing is built
   git:COMMIT, worktree, src:PATH, debian-source:6.12

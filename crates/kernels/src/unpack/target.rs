@@ -1,6 +1,7 @@
 //! Writes the files of an archive below a directory, within the limits of a kernel's packages. Whatever the archive
 //! says, nothing is written elsewhere.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -52,6 +53,10 @@ pub(super) struct Target {
     bytes: u64,
     /// Symbolic links and what they point to. They are made at the end, so that no file is written through them.
     links: Vec<(PathBuf, PathBuf)>,
+    /// Files with several names, by a number that the archive gives them: those whose content is known, and the
+    /// names of those whose content comes later.
+    shared: HashMap<(u64, u64), PathBuf>,
+    waiting: HashMap<(u64, u64), Vec<PathBuf>>,
 }
 
 impl Target {
@@ -59,7 +64,8 @@ impl Target {
     pub fn new(root: &Path) -> Result<Self, Error> {
         fs::create_dir_all(root).doing("create", root)?;
         let root = root.canonicalize().doing("read", root)?;
-        Ok(Self { root, files: MAX_FILES, bytes: MAX_BYTES, links: Vec::new() })
+        let (shared, waiting) = (HashMap::new(), HashMap::new());
+        Ok(Self { root, files: MAX_FILES, bytes: MAX_BYTES, links: Vec::new(), shared, waiting })
     }
 
     /// Makes a directory.
@@ -96,6 +102,30 @@ impl Target {
         Ok(path)
     }
 
+    /// Writes one name of a file with several names, which the archive numbers. One of them has the content.
+    pub fn shared_file(
+        &mut self,
+        name: &[u8],
+        number: (u64, u64),
+        (mode, size): (u32, u64),
+        content: &mut dyn Read,
+    ) -> Result<(), Failure> {
+        if size > 0 {
+            let path = self.file(name, (mode, size), content)?;
+            for other in self.waiting.remove(&number).unwrap_or_default() {
+                same(&path, &other)?;
+            }
+            self.shared.insert(number, path);
+            return Ok(());
+        }
+        let path = self.place(name)?;
+        match self.shared.get(&number) {
+            Some(known) => same(known, &path)?,
+            None => self.waiting.entry(number).or_default().push(path),
+        }
+        Ok(())
+    }
+
     /// Gives a file that was written another name.
     pub fn again(&mut self, name: &[u8], known: &[u8]) -> Result<(), Failure> {
         let (known, path) = (self.inside(known)?, self.place(name)?);
@@ -114,6 +144,16 @@ impl Target {
         if !to.is_empty() && !to.contains(&0) {
             self.links.push((path, OsStr::from_bytes(to).into()));
         }
+        Ok(())
+    }
+
+    /// Ends an archive. Another one can follow.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        for path in self.waiting.values().flatten() {
+            create(path)?;
+        }
+        self.waiting.clear();
+        self.shared.clear();
         Ok(())
     }
 
