@@ -109,7 +109,7 @@ parsers! {
     mmtests_logs: "fuzz/corpus/mmtests";
     toml_files: "experiments/exact.toml", "experiments/matrix.toml", "experiments/sweep.toml", "fuzz/corpus/toml";
     images: "fuzz/corpus/images";
-    packages: "fuzz/corpus/rpm";
+    packages: "fuzz/corpus/rpm", "fuzz/corpus/tar";
     events: "fuzz/corpus/recording";
     profile: "fuzz/corpus/profile";
     stores: "crates/store/src/tests/fixtures";

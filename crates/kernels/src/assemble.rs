@@ -58,7 +58,7 @@ impl Parts {
         let none = || {
             wrong(
                 "it contains no kernel image (boot/vmlinuz-RELEASE or lib/modules/RELEASE/vmlinuz): name the \
-                 package that has it, or several as A.deb+B.deb"
+                 package that has it, or several as A.deb+B.deb; a source is src:FILE"
                     .into(),
             )
         };

@@ -192,7 +192,8 @@ mod tests {
             both,
             ["linux-image-6.1+deb12_amd64.deb", "/x/linux-modules.deb"].map(PathBuf::from)
         );
-        for text in ["a.deb+", "+a.deb+b", "a.deb+b", ".deb"] {
+        assert_eq!(files("b/linux-6.12-x86.tar.zst"), [PathBuf::from("b/linux-6.12-x86.tar.zst")]);
+        for text in ["a.deb+", "+a.deb+b", "a.deb+b", ".deb", "a.gz"] {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }
         let directory = Request::Directory { path: "../linux a".into(), name: None };

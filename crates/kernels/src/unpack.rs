@@ -19,10 +19,19 @@ use crate::Error;
 enum Kind {
     Deb,
     Rpm,
+    Tar,
 }
 
 /// The endings of packages' names.
-const ENDINGS: [(&str, Kind); 2] = [(".deb", Kind::Deb), (".rpm", Kind::Rpm)];
+const ENDINGS: [(&str, Kind); 7] = [
+    (".deb", Kind::Deb),
+    (".rpm", Kind::Rpm),
+    (".tar", Kind::Tar),
+    (".tar.gz", Kind::Tar),
+    (".tar.xz", Kind::Tar),
+    (".tar.zst", Kind::Tar),
+    (".tgz", Kind::Tar),
+];
 
 /// Whether a name is that of a package.
 pub(crate) fn is_package(name: &str) -> bool {
@@ -39,6 +48,7 @@ pub fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), Error> {
         let unpacked = match kind {
             Some(Kind::Deb) => deb::unpack(path, &mut target),
             Some(Kind::Rpm) => rpm::unpack(path, &mut target),
+            Some(Kind::Tar) => tarball::unpack(path, &mut target),
             None => target::refuse("it is not a package: its name ends with none of theirs"),
         };
         unpacked.and_then(|()| target.end()).map_err(|failure| match failure {

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use fixture::{Bench, bzimage, deb, exporting, gzip, kernel, write};
 use kernels::out_of_tree::Source;
@@ -186,6 +187,55 @@ fn packages_of_no_kernel_or_of_several_are_errors() {
     let directory = bench.path("directory.deb");
     fs::create_dir(&directory).unwrap();
     assert!(bench.refused(&[directory]).contains("it is a directory, not a package"));
+}
+
+/// The kernel's own build packs with tar, so the test does too.
+#[test]
+fn tarballs_of_the_kernels_build_are_packages() {
+    let bench = Bench::new();
+    let tree = bench.path("tar-install");
+    let put = |name: &str, bytes: &[u8]| write(&tree.join(name.replace("RELEASE", RELEASE)), bytes);
+    put("boot/vmlinuz-RELEASE", &bzimage(RELEASE, &gzip(&exporting(RELEASE, &EXPORTS))));
+    put("boot/vmlinux-RELEASE", &exporting(RELEASE, &EXPORTS));
+    put("boot/System.map-RELEASE", map().as_bytes());
+    put("boot/config-RELEASE", b"CONFIG_NUMA=y\n");
+    put("lib/modules/RELEASE/kernel/fs/xfs.ko.zst", &zstd::encode_all(&b"\x7fELF"[..], 1).unwrap());
+    put("lib/modules/RELEASE/modules.builtin", b"");
+    symlink("/home/me/linux", tree.join(format!("lib/modules/{RELEASE}/build"))).unwrap();
+    for (ending, option) in
+        [("tar", "--format=pax"), ("tar.gz", "-z"), ("tgz", "-z"), ("tar.xz", "-J")]
+    {
+        let path = bench.path(&format!("linux-{RELEASE}-x86.{ending}"));
+        let mut tar = Command::new("tar");
+        let packed =
+            tar.arg("-C").arg(&tree).arg(option).arg("-cf").arg(&path).args(["boot", "lib"]);
+        assert!(packed.status().unwrap().success());
+        if ending == "tar" {
+            let zst = path.with_extension("tar.zst");
+            fs::write(&zst, zstd::encode_all(&*fs::read(&path).unwrap(), 3).unwrap()).unwrap();
+            taken(&bench, &zst);
+        }
+        taken(&bench, &path);
+    }
+    // A source is no package.
+    let source = bench.path("source");
+    write(&source.join("linux-6.8/Makefile"), b"VERSION = 6\n");
+    let path = bench.path("linux-6.8.tar");
+    let packed =
+        Command::new("tar").arg("-C").arg(&source).arg("-cf").arg(&path).arg("linux-6.8").status();
+    assert!(packed.unwrap().success());
+    let error = bench.refused(&[path]);
+    assert!(error.contains("contains no kernel image") && error.contains("src:"), "{error}");
+}
+
+/// Adds the kernel of an archive, checks it, and removes it.
+fn taken(bench: &Bench, path: &Path) {
+    let kernel = bench.add(&[path.to_owned()]).unwrap();
+    assert_eq!((&*kernel.name, &*kernel.origin), (RELEASE, path.to_str().unwrap()));
+    assert_eq!(kernels::text(&kernel, "map").unwrap(), Some(map()));
+    assert_eq!(kernels::text(&kernel, "config").unwrap().as_deref(), Some("CONFIG_NUMA=y\n"));
+    assert_eq!(kernels::modules::choose(&kernel, &["xfs"]).unwrap().len(), 1);
+    bench.cache.remove(RELEASE, &|_| ()).unwrap();
 }
 
 #[test]

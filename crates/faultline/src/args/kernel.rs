@@ -56,6 +56,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
   FILE.deb, FILE.rpm, A.deb+B.deb
                        packages of one kernel: image, modules, headers, as distributions, `make
                        bindeb-pkg` and `make binrpm-pkg` have them; `kernel add A.deb B.deb` also works
+  FILE.tar.zst         archive of `make tarzst-pkg`; also .tar, .tar.gz, .tgz and .tar.xz
   dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
                        and headers are copied, and nothing is built
   git:COMMIT, worktree, src:PATH, debian-source:6.12

@@ -1,14 +1,28 @@
-//! Reads archives of tar, such as the one in a package of Debian.
+//! Reads archives of tar: those that the kernel's own build makes (`make tar-pkg`, `tarzst-pkg` and others), packages
+//! of distributions in this format, and the archive in a package of Debian.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
 
 use tar::{EntryType, PaxExtensions};
 
 use super::target::{Failure, Target, refuse};
+use crate::compressed::Format;
+use crate::error::Doing;
 use crate::limits::MAX_BYTES;
 
 /// The largest size of an entry that has a long name.
 const MAX_NAME: u64 = 1 << 16;
+
+/// Unpacks an archive, compressed or not.
+pub(super) fn unpack(path: &Path, target: &mut Target) -> Result<(), Failure> {
+    let mut file = BufReader::new(File::open(path).doing("open", path)?);
+    match Format::peek(&mut file)? {
+        Some(format) => entries(format.reader(file)?, target),
+        None => entries(file, target),
+    }
+}
 
 /// Unpacks the entries of an archive, and reads to its end. Devices and FIFOs are left out.
 pub(super) fn entries(archive: impl Read, target: &mut Target) -> Result<(), Failure> {
