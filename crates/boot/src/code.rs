@@ -99,7 +99,7 @@ impl Vmlinux {
         say: &dyn Fn(&str),
     ) -> Result<Self, CodeError> {
         let path = Path::new(spec);
-        let is_file = path.is_file() && !Request::is_packages(spec);
+        let is_file = path.is_file() && !Request::is_place(spec);
         if is_file && cache.get(spec)?.is_none() {
             return Self::of_file(cache, path);
         }

@@ -24,6 +24,7 @@
 //! and never see an incomplete one.
 
 mod directory;
+mod host;
 mod out_of_tree;
 mod own;
 mod packages;
@@ -50,6 +51,7 @@ use crate::built::BuiltKernel;
 use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
+use crate::running::RunningKernel;
 use crate::{Error, Request, debian, input, record};
 
 const SCHEMA: u32 = 1;
@@ -169,7 +171,7 @@ impl Cache {
     }
 
     /// The kernel that `spec` names. If the cache has it by name or alias, no network is needed. Otherwise it
-    /// is added (`debian:6.1`, `6.1`, `newest`, packages, `dir:PATH`).
+    /// is added (`debian:6.1`, `6.1`, `newest`, packages, `dir:PATH`, `host`).
     ///
     /// The files of a cached kernel are checked, because it will be booted. Fails when the kernel is missing
     /// and cannot be added, or is damaged.
@@ -199,6 +201,7 @@ impl Cache {
                 files.iter().try_for_each(|path| input::package(path).map(drop)).map(|()| false)
             }
             Request::Directory { path, .. } => BuiltKernel::find(&path).map(|_| false),
+            Request::Host { root, .. } => RunningKernel::find(&root).map(|_| false),
             Request::Debian { .. } | Request::Files(_) => Ok(true),
         }
     }
@@ -225,6 +228,7 @@ impl Cache {
             Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
             Request::Packages { files, name } => self.add_packages(files, name.as_deref(), say),
             Request::Directory { path, name } => self.add_directory(path, name.as_deref(), say),
+            Request::Host { root, name } => self.add_host(root, name.as_deref(), say),
             Request::Files(files) => self.add_files(files, say),
         }
     }

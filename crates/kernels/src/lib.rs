@@ -25,6 +25,7 @@ pub mod out_of_tree;
 mod own;
 mod record;
 mod request;
+mod running;
 mod source;
 mod tool;
 mod tracepoints;

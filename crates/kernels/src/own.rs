@@ -20,6 +20,8 @@ use crate::{Error, arch, image, input};
 pub(crate) const MAX_CONFIG: u64 = 4 << 20;
 /// The largest `System.map`.
 pub(crate) const MAX_MAP: u64 = 64 << 20;
+/// The largest text that stands in for a `System.map`, as in packages of Debian.
+pub(crate) const STUB: u64 = 4096;
 /// The longest symbol name (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
 /// The symbol of the kernel's banner (`init/version.c`).

@@ -1,4 +1,4 @@
-//! Parses requests for kernels: a Debian kernel by version, a package, the directory of a build, or files.
+//! Parses requests for kernels: a Debian kernel by version, packages, the directory of a build, the host's, or files.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,8 @@ use crate::{Error, Source};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
+/// The name of the kernel that this host runs.
+const HOST: &str = "host";
 /// Prefix of the path of a directory in which a kernel was built.
 const DIRECTORY: &str = "dir:";
 
@@ -37,6 +39,13 @@ pub enum Request {
         /// Its name in the cache; by default its release and a digest of its files.
         name: Option<String>,
     },
+    /// The kernel that a host runs.
+    Host {
+        /// The host's root directory: `/`.
+        root: PathBuf,
+        /// Its name in the cache; by default its release and a digest of its files.
+        name: Option<String>,
+    },
     /// The user's own kernel.
     Files(Files),
 }
@@ -61,10 +70,11 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, a package or several (`A.deb+B.deb`), or `dir:PATH`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, a package or several (`A.deb+B.deb`), `dir:PATH`, or
+    /// `host`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
-                    git:COMMIT of a tree, dir:PATH of a build, or the path of a package (`faultline kernel add --help` \
+                    git:COMMIT of a tree, dir:PATH of a build, host, or the path of a package (`faultline kernel add --help` \
                     lists all forms)";
         let hint = match Source::is(text) {
             true => {
@@ -75,6 +85,9 @@ impl FromStr for Request {
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
         if let Some(files) = packages(text) {
             return Ok(Self::Packages { files, name: None });
+        }
+        if text == HOST {
+            return Ok(Self::Host { root: "/".into(), name: None });
         }
         if let Some(path) = text.strip_prefix(DIRECTORY) {
             return match path.is_empty() {
@@ -106,6 +119,7 @@ impl Request {
     pub fn named(self, own: String) -> Option<Self> {
         match self {
             Self::Directory { path, .. } => Some(Self::Directory { path, name: Some(own) }),
+            Self::Host { root, .. } => Some(Self::Host { root, name: Some(own) }),
             Self::Files(files) => Some(Self::Files(Files { name: Some(own), ..files })),
             Self::Packages { files, .. } => Some(Self::Packages { files, name: Some(own) }),
             Self::Debian { .. } => None,
@@ -220,7 +234,9 @@ mod tests {
         ] {
             assert_eq!(changed(kernel), expected);
         }
-        assert!(Request::is_place("dir:x") && Request::is_place("x.deb"));
+        for place in ["dir:x", "x.deb", "host"] {
+            assert!(Request::is_place(place), "{place}");
+        }
         assert!(!Request::is_place("6.12") && !Request::is_place("mine"));
     }
 

@@ -59,6 +59,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
   FILE.tar.zst         archive of `make tarzst-pkg`; also .tar, .tar.gz, .tgz and .tar.xz
   dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
                        and headers are copied, and nothing is built
+  host                 kernel that this host runs, from /boot and /lib/modules
   git:COMMIT, worktree, src:PATH, debian-source:6.12
                        source, which is built";
 
@@ -87,8 +88,8 @@ pub struct KernelAddArgs {
     /// Its System.map: exact mode needs it if the kernel has no CONFIG_KALLSYMS
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub map: Option<PathBuf>,
-    /// Name in the cache, for --image, packages and dir:PATH [default: the release; with dir:PATH followed
-    /// by a digest of the files]
+    /// Name in the cache, for --image, packages, dir:PATH and host [default: the release; for dir:PATH and
+    /// host followed by a digest of the files]
     #[arg(long)]
     pub name: Option<String>,
     #[command(flatten)]

@@ -5,9 +5,9 @@ use std::path::Path;
 use model::Kernel;
 
 use super::Cache;
+use crate::Error;
 use crate::built::BuiltKernel;
 use crate::request::check_name;
-use crate::{Error, headers};
 
 impl Cache {
     /// Copies a kernel of the user's from the directory of its build. Without `name`, its name has a digest of its
@@ -29,14 +29,7 @@ impl Cache {
         }
         own.built_modules(tree, built.has_modules)?;
         if built.is_modular {
-            match headers::missing(tree, Path::new("/"))? {
-                None => own.headers(tree)?,
-                Some(missing) => say(&format!(
-                    "{} comes without headers, which build our modules: {} lacks {missing}",
-                    own.release(),
-                    tree.display()
-                )),
-            }
+            own.headers_if_whole(tree, say)?;
         }
         let name = name.map_or_else(|| own.name(), str::to_owned);
         self.keep_gathered(own, name, format!("build directory {}", tree.display()), say)

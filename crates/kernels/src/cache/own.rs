@@ -143,21 +143,34 @@ impl Gathered {
     pub fn headers(&mut self, from: &Path) -> Result<(), Error> {
         let to = self.stage.path().join(HEADERS);
         let sum = headers::keep(from, Path::new("/"), &to, &self.parts.release)?;
-        self.parts.digests.insert(HEADERS.into(), sum);
         let built = to.join(".config");
         if built.is_file() {
             let text = config_text(&input::read(&built, MAX_CONFIG)?)
                 .map_err(|problem| wrong(from, problem))?;
             match self.parts.digests.get(CONFIG) {
                 Some(given) if *given != digest(text.as_bytes()) => {
-                    let problem = "its .config differs from the file of --config";
+                    let problem = "its .config differs from the configuration that was given";
                     return Err(wrong(from, problem.into()));
                 }
                 Some(_) => {}
                 None => self.parts.config = Some(self.give(CONFIG, &text)?),
             }
         }
+        self.parts.digests.insert(HEADERS.into(), sum);
         self.parts.headers = Some(to);
+        Ok(())
+    }
+
+    /// Adds the headers if modules can be built with them. Otherwise `say` gets the reason.
+    pub fn headers_if_whole(&mut self, from: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+        match headers::missing(from, Path::new("/"))? {
+            None => self.headers(from)?,
+            Some(missing) => say(&format!(
+                "{} comes without headers, which build our modules: {} lacks {missing}",
+                self.parts.release,
+                from.display()
+            )),
+        }
         Ok(())
     }
 

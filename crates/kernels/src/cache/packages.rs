@@ -7,12 +7,9 @@ use model::Kernel;
 use super::{Cache, own};
 use crate::assemble::{Parts, digest, is_no_link};
 use crate::error::Doing;
-use crate::own::{MAX_MAP, check_map_of};
+use crate::own::{MAX_MAP, STUB, check_map_of};
 use crate::request::check_name;
 use crate::{Error, headers, input, unpack};
-
-/// The largest text that stands in for a `System.map`, as in packages of Debian.
-const STUB: usize = 4096;
 
 impl Cache {
     /// Adds the kernel in packages of the user's.
@@ -78,7 +75,7 @@ fn add_map(parts: &mut Parts, tree: &Path) -> Result<Result<(), String>, Error> 
         return Ok(Ok(()));
     };
     let bytes = input::read(&path, MAX_MAP)?;
-    if bytes.len() <= STUB {
+    if bytes.len() as u64 <= STUB {
         return Ok(Ok(()));
     }
     let image = input::read(&parts.image, input::MAX_IMAGE)?;
