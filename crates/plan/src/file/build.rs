@@ -187,11 +187,12 @@ mod tests {
     fn paths_of_kernels_are_relative_to_the_file() {
         let text = "name = 'x'\nboots = 1\nworkload = [{ name = 'mprotect' }]\n\
                     machine = { cpus = 1, memory = '512M' }\n[[variant]]\nkernel = 'dir:linux'\n\
-                    [[variant]]\nkernel = '/a/b.deb'\n[[variant]]\nkernel = 'mine'\n";
+                    [[variant]]\nkernel = '/a/b.deb+c.rpm'\n[[variant]]\nkernel = 'mine'\n";
         let read = crate::file::parse(Path::new("/e/x.toml"), text, None).unwrap();
         let variants = read.experiment.variants.iter();
         let kernels: Vec<_> = variants.map(|it| (&*it.name, &*it.kernel.name)).collect();
-        let expected = [("linux", "dir:/e/linux"), ("/a/b.deb", "/a/b.deb"), ("mine", "mine")];
+        let expected =
+            [("linux", "dir:/e/linux"), ("/a/b.deb", "/a/b.deb+/e/c.rpm"), ("mine", "mine")];
         assert_eq!(kernels, expected);
     }
 }

@@ -242,8 +242,11 @@ pub(super) fn contradiction<'a>(one: &'a [String], other: &'a [String]) -> Optio
     pairs.into_iter().find(|(a, b)| contradicts(a, b)).map(|(a, b)| [&**a, &**b])
 }
 
-/// The default name of a variant: its kernel's, without `debian:`, `git:` or `dir:`.
+/// The default name of a variant: its kernel's, without `debian:`, `git:` or `dir:`; of several packages the first one's.
 pub fn default_name(kernel: &str) -> String {
     let prefixes = ["debian:", "git:", "dir:"];
-    prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned()
+    match kernel.parse() {
+        Ok(kernels::Request::Packages { files, .. }) => files[0].display().to_string(),
+        _ => prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned(),
+    }
 }
