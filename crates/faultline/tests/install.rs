@@ -65,6 +65,21 @@ fn each_command_has_a_man_page_and_each_shell_its_completions() {
 }
 
 #[test]
+fn without_a_command_the_help_is_printed_without_hidden_commands() {
+    let faultline = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_faultline")).args(arguments).output().unwrap()
+    };
+    let (alone, asked) = (faultline(&[]), faultline(&["--help"]));
+    // Like other programs with subcommands: the help is an error's text, because nothing was done.
+    assert_eq!((alone.status.code(), asked.status.code()), (Some(2), Some(0)));
+    let [help, asked] = [alone.stderr, asked.stdout].map(|it| String::from_utf8(it).unwrap());
+    assert_eq!(help, asked);
+    assert!(help.contains("  run        Run an experiment"), "{help}");
+    let page = fs::read_to_string(docs().join("cli.md")).unwrap();
+    assert!(!help.contains("generate") && !page.contains("## faultline generate"), "{help}");
+}
+
+#[test]
 fn the_index_has_every_page_and_links_lead_somewhere() {
     let index = fs::read_to_string(docs().join("README.md")).unwrap();
     for entry in fs::read_dir(docs()).unwrap() {
