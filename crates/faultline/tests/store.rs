@@ -82,6 +82,25 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
     faultline(&path, &["list"]).expect(0);
 }
 
+#[test]
+fn without_a_store_lists_are_empty_and_names_are_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let told = format!(
+        "there is no store {}; `faultline try` and `faultline run` create it\n",
+        path.display()
+    );
+    for command in ["list", "show"] {
+        let Said { out, err, .. } = faultline(&path, &[command]).expect(0);
+        assert_eq!((out, &*err), (format!("Nothing yet: {told}"), ""));
+    }
+    for arguments in [&["show", "numa"][..], &["show", "b1"], &["compare"], &["store", "check"]] {
+        let Said { out, err, .. } = faultline(&path, arguments).expect(2);
+        assert_eq!((&*out, err), ("", format!("faultline: {told}")));
+    }
+    assert!(!path.exists());
+}
+
 /// A store with two experiments of one name, each with two boots, in a directory.
 fn namesakes() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
@@ -135,7 +154,7 @@ fn output_does_not_replace_the_store() {
 fn an_error_that_cannot_be_printed_has_its_exit_code() {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-    let command = command.args(["--store", "/none/results.db", "list"]).stderr(full);
+    let command = command.args(["--store", "/none/results.db", "compare"]).stderr(full);
     assert_eq!(command.status().unwrap().code(), Some(2));
 }
 

@@ -60,6 +60,22 @@ fn existing_store(named: Option<PathBuf>) -> Result<Box<dyn Archive>, Failure> {
     Ok(store)
 }
 
+/// Opens the store to read it, like [`existing_store`]. `None` without a store: prints that there is nothing yet.
+fn store_or_nothing(named: Option<PathBuf>) -> Result<Option<Box<dyn Archive>>, Failure> {
+    let path = store_path(named)?;
+    if path.exists() {
+        return existing_store(Some(path)).map(Some);
+    }
+    print(&format!("Nothing yet: {}\n", no_store(&path)))?;
+    Ok(None)
+}
+
+/// Says that there is no store, and what creates it.
+fn no_store(path: &Path) -> String {
+    let path = path.display();
+    format!("there is no store {path}; `faultline try` and `faultline run` create it")
+}
+
 /// Length of the header of a SQLite file in bytes (<https://www.sqlite.org/fileformat.html>, 1.3).
 const SHORTEST_STORE: u64 = 100;
 
@@ -67,8 +83,7 @@ const SHORTEST_STORE: u64 = 100;
 fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let path = store_path(named)?;
     if !path.exists() {
-        let message = format!("there is no store {}: `faultline run` creates it", path.display());
-        return Err(Failure::Usage(message));
+        return Err(Failure::Usage(no_store(&path)));
     }
     // SQLite would treat such a file as a new database, and write to it.
     if fs::metadata(&path)?.len() < SHORTEST_STORE {

@@ -12,12 +12,12 @@ use results::KeyDifference;
 use store::{Archive, Detail, ExperimentRow};
 
 use super::chosen::{find, older};
-use super::{existing_store, print};
+use super::{existing_store, print, store_or_nothing};
 use crate::failure::Failure;
 use crate::list;
 
 pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
-    let store = existing_store(store)?;
+    let Some(store) = store_or_nothing(store)? else { return Ok(ExitCode::SUCCESS) };
     let rows = store.experiments()?;
     let mut remarks = Vec::new();
     for row in &rows {
@@ -45,7 +45,12 @@ fn differences(
 }
 
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {
-    let store = existing_store(store)?;
+    // A name or number of an experiment or a boot must exist.
+    let opened = match what {
+        Some(_) => Some(existing_store(store)?),
+        None => store_or_nothing(store)?,
+    };
+    let Some(store) = opened else { return Ok(ExitCode::SUCCESS) };
     print(&match what.and_then(|what| what.parse().ok()) {
         Some(id) => boot::text(&store.boot(id)?.1),
         None => show_experiment(&*store, what)?,
