@@ -72,12 +72,16 @@ fn keep(store: &Path) {
         let instructions = Cell::new(exact_cost::INSTRUCTIONS, 0, 10 * entries);
         costs.push(place, [instructions, Cell::new(exact_cost::ENTRIES, 0, entries)]);
         costs.push(Place::All(Privilege::Kernel), [instructions]);
-        let profile =
-            Profile { workload: "fault".into(), phase: "run".into(), costs, ..Profile::default() };
+        let profile = |phase: &str| Profile {
+            workload: "fault".into(),
+            phase: phase.into(),
+            costs: costs.clone(),
+            ..Profile::default()
+        };
         let boot = Boot {
             variant: variant.into(),
             outcome: Outcome::Complete,
-            profiles: vec![profile],
+            profiles: vec![profile("run"), profile("")],
             ..Boot::default()
         };
         store.keep_boot(id, &boot).unwrap();
@@ -107,7 +111,7 @@ fn a_cost_that_boots_have_is_explained() {
         serde_json::from_str(&explain(&["--cost", ENTRIES, "--format", "json"]).out).unwrap();
     assert_eq!(
         (&json["cost"]["name"], &json["all"]["kernel"]["change"]),
-        (&ENTRIES.into(), &50.0.into())
+        (&ENTRIES.into(), &100.0.into())
     );
     for other in ["misses", "samples"] {
         let refused = explain(&["--cost", other]);
@@ -115,4 +119,20 @@ fn a_cost_that_boots_have_is_explained() {
         let told = format!("no `{other}` by function; they have: entries, instructions");
         assert!(refused.err.contains(&told), "{}", refused.err);
     }
+}
+
+#[test]
+fn what_is_outside_all_phases_is_asked_for_by_its_printed_name() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store.db");
+    keep(&path);
+    let explain = |phase: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(&path).args(["explain", "old", "new", "--phase", phase]);
+        Said::of(command.env("XDG_CACHE_HOME", place.path()))
+    };
+    let outside = explain("(no phase)").expect(0);
+    assert!(outside.out.contains("Contributions in phase (no phase)"), "{}", outside.out);
+    let refused = explain("rnu").expect(2);
+    assert_eq!(refused.err, "faultline: fault has no phase `rnu`; there are: run, (no phase)\n");
 }

@@ -49,8 +49,9 @@ pub use note::{Note, NoteKind};
 pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, EQUAL_ENTRIES, FREQUENCY, MAX_FREQUENCY, NO_PHASE, Profile,
-    Profiling, RESERVED_METRICS, Sampled, Slice, Totals, is_reserved, is_reserved_phase,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, EQUAL_ENTRIES, FREQUENCY, MAX_FREQUENCY, NO_PHASE,
+    OUTSIDE_PHASES, Profile, Profiling, RESERVED_METRICS, Sampled, Slice, Totals, is_reserved,
+    is_reserved_phase,
 };
 pub use provenance::{Execution, Host, Programs, Provenance};
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date, grouped};

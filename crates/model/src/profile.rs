@@ -14,6 +14,8 @@ use crate::costs::{
 pub const RESERVED_METRICS: [&str; 2] = [INSTRUCTIONS, ENTRIES];
 /// The suffix of the names of rows of instructions outside all phases.
 pub const NO_PHASE: &str = "-no-phase";
+/// What is printed, and asked for, in place of the empty name of what is outside all phases.
+pub const OUTSIDE_PHASES: &str = "(no phase)";
 /// The suffix of the names of rows of instructions at equal entries.
 pub const EQUAL_ENTRIES: &str = "-equal-entries";
 /// The source of the series of accesses.

@@ -5,7 +5,7 @@ use compare::{
     Comparison, Explained, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Plots, Results, Sources,
     UserNote, comparable, compare, cross_check, explained, plots, with_phases,
 };
-use model::{BootId, Experiment, Kept, Mode, Reading, Source};
+use model::{BootId, Experiment, Kept, Mode, OUTSIDE_PHASES, Reading, Source};
 use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
 use crate::across::{Of, Stored, across};
@@ -132,6 +132,19 @@ pub enum AnalysisError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+impl AnalysisError {
+    /// Says that a workload does not have the phase that was asked for, and lists those that it has.
+    pub(crate) fn no_phase_of<'a>(
+        workload: String,
+        asked: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let printed =
+            |phase: &str| if phase.is_empty() { OUTSIDE_PHASES } else { phase }.to_owned();
+        Self::NoPhaseOf { workload, asked: printed(asked), known: known.map(printed).collect() }
+    }
 }
 
 /// Returns the end of a message about an unknown phase: the list of the phases that exist. `whose`,

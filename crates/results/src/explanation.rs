@@ -54,11 +54,13 @@ impl Explained {
         let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
         check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
+        let explanation = explain(&base, &new, &used, experiment.boots, cost);
+        // To compare the code of two kernels takes much longer.
+        check(&explanation, id, phase.as_deref())?;
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
         let code = cache.and_then(|cache| code_difference(&cache, kernels));
-        let explanation = explain(&base, &new, &used, experiment.boots, cost).with_code(code);
-        check(&explanation, id, phase.as_deref())?;
+        let explanation = explanation.with_code(code);
         Ok(Self { explanation, phase, used, experiment, places, kept })
     }
 
@@ -151,12 +153,8 @@ fn check(
         return Err(AnalysisError::NoProfile { variant, workload, experiment });
     }
     if explanation.section(phase).is_none() {
-        let phases = explanation.phases.iter().flat_map(|section| section.phase.clone());
-        return Err(AnalysisError::NoPhaseOf {
-            workload,
-            asked: phase.unwrap_or_default().to_owned(),
-            known: phases.filter(|it| !it.is_empty()).collect(),
-        });
+        let phases = explanation.phases.iter().flat_map(|section| section.phase.as_deref());
+        return Err(AnalysisError::no_phase_of(workload, phase.unwrap_or_default(), phases));
     }
     Ok(())
 }

@@ -42,9 +42,8 @@ impl SampledProfiles {
             return Err(AnalysisError::NotSampled { variant: side.name.clone(), experiment: id });
         }
         if let Some(asked) = phase.filter(|phase| !difference.phases.contains(phase)) {
-            let known = difference.phases.iter().filter(|it| !it.is_empty()).cloned().collect();
-            let workload = difference.workload;
-            return Err(AnalysisError::NoPhaseOf { workload, asked, known });
+            let known = difference.phases.iter().map(String::as_str);
+            return Err(AnalysisError::no_phase_of(difference.workload.clone(), &asked, known));
         }
         Ok(Self { difference, used, experiment, places, kept })
     }

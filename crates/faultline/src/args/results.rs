@@ -1,10 +1,11 @@
 //! Options of the commands that read an experiment's results.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use benchmarks::names::Month;
 use clap::{Args, ValueEnum};
-use model::Share;
+use model::{OUTSIDE_PHASES, Share};
 
 use super::boots::percent;
 use super::names::names;
@@ -125,8 +126,8 @@ pub struct ExplainArgs {
     /// The workload [default: the experiment's only one]
     #[arg(long)]
     pub workload: Option<String>,
-    /// Explain this phase only [default: the measured phases together]
-    #[arg(long)]
+    /// Explain this phase only, or what is outside all phases: "(no phase)" [default: the measured phases together]
+    #[arg(long, value_parser = phase)]
     pub phase: Option<String>,
     /// Explain this cost: another that the boots have, such as `entries` [default: instructions, and
     /// samples of measured mode]
@@ -149,6 +150,11 @@ pub struct ExplainArgs {
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// The name of a phase; empty for what is outside all phases.
+fn phase(text: &str) -> Result<String, Infallible> {
+    Ok(if text == OUTSIDE_PHASES { "" } else { text }.to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -175,8 +181,8 @@ pub struct ExportArgs {
     /// Export this workload only
     #[arg(long)]
     pub workload: Option<String>,
-    /// Export this phase only
-    #[arg(long)]
+    /// Export this phase only, or what is outside all phases: "(no phase)"
+    #[arg(long, value_parser = phase)]
     pub phase: Option<String>,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]

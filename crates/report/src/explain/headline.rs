@@ -1,6 +1,7 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{FEWEST_FOR_LISTS, Headline, Holder, Section};
+use model::OUTSIDE_PHASES;
 
 use crate::ascii::excerpt;
 use crate::words::{self, Of};
@@ -129,7 +130,7 @@ fn sides([base, new]: [String; 2], of: &str) -> String {
 
 /// Returns the printed name of a phase.
 pub fn phase_name(phase: &str) -> String {
-    if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
+    if phase.is_empty() { OUTSIDE_PHASES.to_owned() } else { excerpt(phase) }
 }
 
 /// Returns ` in phase NAME` for the section of a phase; empty for other sections.
