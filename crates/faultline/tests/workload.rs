@@ -105,3 +105,24 @@ fn programs_and_disks_that_cannot_be_used_are_refused() {
     assert!(planned.contains("1 disk"), "{planned}");
     assert!(bench.refused(&["boot", "6.1", "--disk", "4G"]).contains("`boot` runs none"));
 }
+
+#[test]
+fn new_programs_run_without_faultline_and_print_their_metrics() {
+    for (language, program) in [("c", "mine"), ("shell", "mine.sh"), ("python", "mine.py")] {
+        let bench = Bench::new();
+        bench.good(&["workload", "new", "mine", "--language", language]);
+        let directory = bench.directory.path().join("workloads");
+        if language == "c" {
+            let mut compiler = Command::new("cc");
+            let compiler = compiler.args(["-O2", "-Wall", "-Werror", "-o", "mine", "mine.c"]);
+            assert!(compiler.current_dir(&directory).status().unwrap().success());
+        }
+        let mut alone = Command::new(directory.join(program));
+        alone.env_remove("FAULTLINE_FD").env_remove("FAULTLINE_ACK_FD").arg("4");
+        let output = alone.output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let value = out.strip_prefix("sample Elapsed ").and_then(|it| it.strip_suffix('\n'));
+        assert!(value.is_some_and(|it| it.parse::<f64>().is_ok()), "{language}: {out}{err}");
+        assert!(output.status.success() && err.is_empty(), "{language}: {err}");
+    }
+}
