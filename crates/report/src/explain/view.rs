@@ -6,7 +6,7 @@ use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
     Section, Side, Totals,
 };
-use model::{ENTRIES, count, grouped};
+use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
 use super::cause::{causes, remark};
 use super::headline::{phase_name, within};
@@ -231,7 +231,17 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     let left = explanation.phases.len().saturating_sub(limit);
     let heads = ["base", "new", "change", "%", "floor", "luck", "of"];
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
-    ranking("Totals", &heads, rows, more.into_iter().collect())
+    let foot = more.into_iter().chain(outside(explanation)).collect();
+    ranking("Totals", &heads, rows, foot)
+}
+
+/// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.
+fn outside(explanation: &Explanation) -> Option<String> {
+    let phases = &explanation.phases;
+    let has_rest = phases.len() > 1 && phases.iter().any(|it| it.phase.as_deref() == Some(""));
+    has_rest.then(|| {
+        format!("{OUTSIDE_PHASES}: the agent itself, and the program before its first and after its last phase")
+    })
 }
 
 /// Lays out the first `limit` functions of the ranking by cost per entry.
