@@ -98,6 +98,19 @@ fn options_that_a_file_sets_are_refused_beside_it() {
 }
 
 #[test]
+fn a_plan_warns_of_too_few_seeds_to_name_functions() {
+    let setup = Setup::new("mode = \"exact\"");
+    let planned = |seeds: &str| {
+        let run = ["run", "--kernels", "6.1,6.12", "--mode", "exact", "--profile", "stacks"];
+        setup.faultline(&[&run[..], &["--seeds", seeds, "--dry-run"]].concat()).expect(0).out
+    };
+    let told =
+        "  seeds: with 3 seeds a side no function, contribution or counter can be told from luck; ";
+    assert!(planned("3").contains(told), "{}", planned("3"));
+    assert!(!planned("4").contains("  seeds: with"));
+}
+
+#[test]
 fn options_that_contradict_each_other_are_refused() {
     let setup = Setup::new("boots = 3");
     for (arguments, why) in [

@@ -1,8 +1,10 @@
-//! Finds settings that the kernel changes by itself because of the experiment's machine.
+//! Finds what an experiment cannot show: settings that the kernel changes by itself because of the machine, and
+//! functions that cannot be named because there are too few seeds.
 
 use std::fs;
 
-use model::{Bytes, Experiment, MEMORY_BLOCK, Variant};
+use compare::FEWEST_FOR_LISTS;
+use model::{Bytes, Experiment, MEMORY_BLOCK, Mode, Variant, count};
 
 /// The kernel turns transparent huge pages off if it has fewer bytes when it initializes them
 /// (`hugepage_init` in `mm/huge_memory.c`).
@@ -13,9 +15,27 @@ const TAKEN: u64 = 64 << 20;
 /// The file through which a variant can turn transparent huge pages on again.
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Returns messages about an experiment, which are printed before it runs. At present they are
-/// about machines that are too small for transparent huge pages.
+/// Returns messages about an experiment, which are printed before it runs: about machines that are
+/// too small for transparent huge pages, and about too few seeds.
 pub fn remarks(experiment: &Experiment) -> Vec<String> {
+    small_machines(experiment).into_iter().chain(few_seeds(experiment)).collect()
+}
+
+/// Returns a message if exact mode has too few seeds to name the functions that hold a change; `None`
+/// if it has enough, or if nothing is compared.
+fn few_seeds(experiment: &Experiment) -> Option<String> {
+    let Experiment { mode, variants, boots, .. } = experiment;
+    let is_few = *mode == Mode::Exact && variants.len() > 1 && *boots < FEWEST_FOR_LISTS;
+    is_few.then(|| {
+        let seeds = count(*boots as usize, "seed");
+        format!(
+            "seeds: with {seeds} a side no function, contribution or counter can be told from luck; that takes \
+             {FEWEST_FOR_LISTS}"
+        )
+    })
+}
+
+fn small_machines(experiment: &Experiment) -> Vec<String> {
     let files = experiment.workloads.iter().flat_map(|used| used.files());
     // A missing file is ignored here. The run reports it.
     let sizes = files.filter_map(|file| Some(fs::metadata(file.path()).ok()?.len()));
@@ -47,6 +67,22 @@ mod tests {
     use model::{Machine, Setting, Topology};
 
     use super::*;
+
+    #[test]
+    fn too_few_seeds_to_name_functions_are_remarked_on() {
+        let machine = Machine::new(Topology::even(1, Bytes::mib(1024), 1).unwrap());
+        let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
+        let remarks_with = |mode, boots, names: &[&str]| {
+            let variants = names.iter().map(|name| named(name)).collect();
+            let machine = machine.clone();
+            remarks(&Experiment { mode, boots, variants, machine, ..Experiment::default() })
+        };
+        let told = "seeds: with 3 seeds a side no function, contribution or counter can be told from luck; that takes 4";
+        assert_eq!(remarks_with(Mode::Exact, 3, &["a", "b"]), [told]);
+        assert_eq!(remarks_with(Mode::Exact, 4, &["a", "b"]), [""; 0]);
+        assert_eq!(remarks_with(Mode::Exact, 3, &["a"]), [""; 0]);
+        assert_eq!(remarks_with(Mode::Measured, 3, &["a", "b"]), [""; 0]);
+    }
 
     fn remarks_on(mebibytes: u64, nodes: u32, settings: Vec<Setting>) -> Vec<String> {
         let topology = Topology::even(4, Bytes::mib(mebibytes), nodes).unwrap();
