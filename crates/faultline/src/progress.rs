@@ -83,6 +83,11 @@ impl Display {
         }
     }
 
+    /// Whether the number of boots was shown.
+    pub fn has_plan(&self) -> bool {
+        self.boots > 0
+    }
+
     /// Removes the updated lines from the terminal.
     pub fn finish(&self) {
         self.running.values().for_each(|(_, bar)| bar.finish_and_clear());

@@ -16,9 +16,10 @@ use record::salvage::remove;
 use store::{ExperimentId, Standing};
 
 use crate::context::RunContext;
-use crate::due::Due;
+use crate::due::{Due, Plan};
 use crate::failures::Failed;
 use crate::looks::Looks;
+use crate::pace::Pace;
 use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
 use crate::worker::{Report, work};
@@ -80,7 +81,7 @@ impl Lab {
     /// `keep_going` is set.
     pub(super) fn boot_all(
         &mut self,
-        due: &[Due],
+        plan: &Plan,
         context: &RunContext<'_>,
         options: RunOptions,
         summary: &mut RunSummary,
@@ -92,13 +93,13 @@ impl Lab {
         looks.announce(watch);
         let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =
-            due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
+            plan.due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
         let Self { store, guest, libraries, scratch, .. } = self;
         let (id, verify) = (summary.experiment, options.verify);
         let shared = Shared { context, guest, libraries, scratch, id, verify };
         let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<RunEnding, RunError>> = None;
-        let (mut running, mut done, mut left_out) = (0, 0, 0);
+        let (mut running, mut pace) = (0, Pace::new(jobs));
         let mut told_of = HashSet::new();
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
@@ -112,6 +113,7 @@ impl Lab {
                     queue.pop_front();
                     let Due { number, .. } = attempt.due;
                     watch(Progress::Boot { number, variant: name(attempt.due) });
+                    pace.begin(number, Instant::now());
                     let sender = sender.clone();
                     scope.spawn(move || {
                         work(attempt, &sender, |doing| shared.boot(attempt.due, doing));
@@ -167,16 +169,12 @@ impl Lab {
                         queue.retain(|it| it.due.slot.variant != failure.variant);
                         failure.without(all - queue.len())
                     });
-                    left_out += given_up.as_ref().map_or(0, |it| it.boots);
                     summary.boots += 1;
                     let failed = !boot.outcome.is_complete();
                     summary.failed += usize::from(failed);
                     summary.partial += usize::from(failed && boot.outcome.counts());
-                    done += 1;
-                    // Running boots count as half done.
-                    let share = f64::from(2 * done + running as u32) / 2.0;
-                    let all = (due.len() - left_out) as f64;
-                    let left = begun.elapsed().mul_f64((all - share) / share);
+                    pace.end(number, wall);
+                    let left = pace.left(queue.len() + plan.later, Instant::now());
                     watch(Progress::Kept {
                         number,
                         variant: name(attempt.due),

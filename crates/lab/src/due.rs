@@ -9,8 +9,10 @@ use crate::failures::{Failed, GivenUp};
 
 /// The boots of an experiment that are still to be done.
 pub struct Plan {
-    /// The number of boots in the schedule, done or not.
+    /// The number of boots in the schedule, done or not, with those of later runs.
     pub boots: usize,
+    /// The number of boots that later runs do.
+    pub later: usize,
     /// The boots that are not done, in the order of the schedule.
     pub due: Vec<Due>,
 }
@@ -26,17 +28,20 @@ pub struct Due {
 
 impl Plan {
     /// Makes the schedule of an experiment, without the boots in `done`, each given as variant and
-    /// boot index.
-    pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
-        let slots = schedule(experiment.variants.len(), experiment.boots);
+    /// boot index. Later runs extend it to `in_all` boots of each variant.
+    pub fn of(experiment: &Experiment, in_all: u32, done: &[(String, u32)]) -> Self {
+        let slots = schedule(experiment.variants.len(), experiment.boots.max(in_all));
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
         let is_done = |slot: &Slot| {
             let name = &*experiment.variants[slot.variant].name;
             done.contains(&(name, slot.boot_index))
         };
         let boots = slots.len();
-        let due = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
-        Self { boots, due: due.map(|(number, slot)| Due { number, slot }).collect() }
+        let open = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
+        let open = open.map(|(number, slot)| Due { number, slot });
+        let (due, later): (Vec<Due>, Vec<Due>) =
+            open.partition(|it| it.slot.boot_index < experiment.boots);
+        Self { boots, later: later.len(), due }
     }
 
     /// Leaves out the boots of variants that had a failed boot. Returns the variants for which
@@ -48,5 +53,28 @@ impl Plan {
             failed.without(all - self.due.len())
         });
         given_up.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Variant;
+
+    use super::*;
+
+    #[test]
+    fn boots_of_later_runs_are_counted_and_not_due() {
+        let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
+        let experiment = Experiment {
+            variants: ["a", "b"].map(named).into(),
+            boots: 3,
+            ..Experiment::default()
+        };
+        let done = [("a".to_owned(), 0), ("b".to_owned(), 0), ("b".to_owned(), 4)];
+        let plan = Plan::of(&experiment, 5, &done);
+        assert_eq!((plan.boots, plan.due.len(), plan.later), (10, 4, 3));
+        let alone = Plan::of(&experiment, 3, &done);
+        assert_eq!((alone.boots, alone.later), (6, 0));
+        assert_eq!(plan.due, alone.due);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
             Kept { id: BootId(i64::from(block)), superseded: false, boot }
         });
         let done = boots.map(|(variant, block, _)| (variant.to_owned(), block));
-        let mut plan = Plan::of(&experiment, &done);
+        let mut plan = Plan::of(&experiment, experiment.boots, &done);
         let said = leave_out(&mut plan, here, &kept, &done);
         assert_eq!(said.boots + plan.due.len(), 4);
         (plan.due.iter().map(|due| due.slot.block).collect(), said.why)

@@ -47,7 +47,7 @@ pub fn known(
         let kept = store.experiment(id)?;
         if store::runs_the_same(&assumed(experiment, &kept, cache, own)?, &kept) {
             let done = done(store, id, options)?;
-            let mut plan = Plan::of(experiment, &done);
+            let mut plan = Plan::of(experiment, experiment.boots, &done);
             let all = plan.due.len();
             let of_other_hosts =
                 hosts::leave_out_kept(&mut plan, host, (store, id), (experiment.mode, &done))?;

@@ -12,6 +12,7 @@ mod jobs;
 mod known;
 mod looks;
 mod obtain;
+mod pace;
 mod remarks;
 mod replay;
 mod verify;
@@ -76,6 +77,9 @@ pub struct RunOptions {
     /// In exact mode: the number of boots that run in parallel; `None` for as many as the host has
     /// room for.
     pub jobs: Option<u32>,
+    /// The number of boots of each variant that this run and the next ones do, if the next ones
+    /// continue this one. Plan and estimates are about all of them. `None` for those of this run.
+    pub in_all: Option<u32>,
 }
 
 /// The result of a run that did not end with an error.
@@ -175,11 +179,14 @@ impl Lab {
             false => self.store.failed(id)?.len(),
         };
         let done = known::done(&*self.store, id, options)?;
-        let mut plan = Plan::of(experiment, &done);
+        let in_all = options.in_all.unwrap_or(experiment.boots);
+        let mut plan = Plan::of(experiment, in_all, &done);
         if done.is_empty() {
-            remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
+            let whole = Experiment { boots: in_all, ..experiment.clone() };
+            remarks(&whole).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
-        watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
+        let open = plan.due.len() + plan.later;
+        watch(Progress::Plan { boots: plan.boots, done: plan.boots - open });
         let kept = (&*self.store, id);
         let of_other_hosts =
             hosts::leave_out_kept(&mut plan, &self.host, kept, (experiment.mode, &done))?;
@@ -210,7 +217,7 @@ impl Lab {
                 userspace: userspace.as_ref(),
             };
             let context = RunContext::new(self, inputs, first.slot.variant, watch)?;
-            summary.ending = self.boot_all(&plan.due, &context, options, &mut summary, watch)?;
+            summary.ending = self.boot_all(&plan, &context, options, &mut summary, watch)?;
         }
         let place =
             |it: &GivenUp| experiment.variants.iter().position(|own| own.name == it.variant);

@@ -126,10 +126,12 @@ fn stages(
     let whole = &request.experiment;
     let has_first = whole.mode == Mode::Exact && whole.variants.len() > 1;
     let early = if has_first { &[1, FIRST][..] } else { &[1] };
+    // How many boots measured mode needs is not known yet.
+    let in_all = has_first.then_some(whole.boots);
     for &boots in early.iter().filter(|&&boots| boots < whole.boots) {
         let experiment = Experiment { boots, sequential: None, ..whole.clone() };
         let stage = Request { experiment, ..request.clone() };
-        let summary = run(lab, &stage, args, display)?;
+        let summary = run(lab, &stage, in_all, args, display)?;
         if summary.failed + summary.failed_before > 0 {
             return Ok(summary);
         }
@@ -141,7 +143,7 @@ fn stages(
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
-    run(lab, request, args, display)
+    run(lab, request, in_all, args, display)
 }
 
 /// The program with its files.
@@ -193,16 +195,22 @@ fn usual_mode(
     Ok(Mode::Exact)
 }
 
+/// Does one stage. If the number of boots of all stages is known, the first one announces them all.
 fn run(
     lab: &mut Lab,
     request: &Request,
+    in_all: Option<u32>,
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
     // In the last stage a failure depends on the seed.
-    let options =
-        RunOptions { retry_failed: args.retry_failed, keep_going: true, ..RunOptions::default() };
-    let summary = lab.run(request, options, &mut |progress: Progress<'_>| display.show(progress));
+    let retry_failed = args.retry_failed;
+    let options = RunOptions { retry_failed, keep_going: true, in_all, ..RunOptions::default() };
+    let is_announced = in_all.is_some() && display.has_plan();
+    let summary = lab.run(request, options, &mut |progress| match progress {
+        Progress::Plan { .. } if is_announced => {}
+        progress => display.show(progress),
+    });
     display.finish();
     Ok(summary?)
 }

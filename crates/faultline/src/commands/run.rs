@@ -50,7 +50,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
 
 fn run_options(args: &RunArgs) -> RunOptions {
     let ExactArgs { verify, keep_going, jobs, .. } = args.exact;
-    RunOptions { retry_failed: args.retry_failed, keep_going, verify, jobs }
+    RunOptions { retry_failed: args.retry_failed, keep_going, verify, jobs, in_all: None }
 }
 
 /// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next
