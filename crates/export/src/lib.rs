@@ -65,7 +65,7 @@ impl<W: Write + Send> Export<W> {
     pub fn new(format: Format, rows: Rows, filter: Filter, out: W) -> io::Result<Self> {
         let columns = match rows {
             Rows::Samples => [&BOOT, samples::COLUMNS, &MACHINE, &[samples::COUNT]].concat(),
-            Rows::Series => [&BOOT, series::COLUMNS, &MACHINE].concat(),
+            Rows::Series => [&BOOT, series::COLUMNS, &MACHINE, &[series::UNIT]].concat(),
         };
         Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Boot, Chunk, TOOL_SOURCES, WORKLOAD_SOURCE};
+use kernelfiles::catalogue;
+use model::{Boot, Chunk, Source, TOOL_SOURCES, WORKLOAD_SOURCE};
 
 use crate::cell::{Cell, Column, Kind};
 use crate::{BootRows, Filter};
@@ -18,6 +19,17 @@ pub const COLUMNS: &[Column] = &[
     Column::full("counter", Kind::Text),
     Column::full("time", Kind::Integer),
     Column::nullable("value", Kind::Number),
+];
+
+/// The column after those of the machine.
+pub const UNIT: Column = Column::nullable("unit", Kind::Text);
+
+/// The sources whose counters are in the catalogue.
+const CATALOGUED: [&str; 4] = [
+    Source::Vmstat.name(),
+    Source::Zoneinfo.name(),
+    Source::NodeVmstat.name(),
+    Source::NodeNumastat.name(),
 ];
 
 /// The store keeps values of workloads and tools in millionths.
@@ -39,8 +51,9 @@ pub fn write<'a, W: Write + Send>(
         let span = *next;
         *next += 1;
         let of_program = chunk.source == WORKLOAD_SOURCE || TOOL_SOURCES.contains(&&*chunk.source);
-        let unit = if of_program { MILLION } else { 1.0 };
+        let divisor = if of_program { MILLION } else { 1.0 };
         for column in &chunk.columns {
+            let unit = unit_of(&chunk.source, &column.name);
             for (time, value) in chunk.times.iter().zip(&column.values) {
                 let cells = [
                     Cell::text(&chunk.workload),
@@ -50,11 +63,35 @@ pub fn write<'a, W: Write + Send>(
                     Cell::Text(&chunk.source),
                     Cell::Text(&column.name),
                     Cell::Integer(i64::try_from(*time).unwrap_or(i64::MAX)),
-                    value.map_or(Cell::Null, |value| Cell::Number(value as f64 / unit)),
+                    value.map_or(Cell::Null, |value| Cell::Number(value as f64 / divisor)),
                 ];
-                rows.row(&cells, &[])?;
+                rows.row(&cells, &[Cell::text(unit)])?;
             }
         }
     }
     Ok(())
+}
+
+/// The unit of a counter; empty where the catalogue does not know it. The names of counters of nodes and zones begin
+/// with these.
+fn unit_of(source: &str, counter: &str) -> &'static str {
+    let name = counter.rsplit(' ').next().filter(|_| CATALOGUED.contains(&source));
+    name.and_then(catalogue::find).map_or("", |known| &known.unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_the_catalogue_have_units() {
+        for (source, counter, unit) in [
+            ("vmstat", "numa_pte_updates", "PTEs"),
+            ("zoneinfo", "0 Normal nr_free_pages", "pages"),
+            ("vmstat", "unheard_of", ""),
+            ("workload", "numa_pte_updates", ""),
+        ] {
+            assert_eq!(unit_of(source, counter), unit, "{source} {counter}");
+        }
+    }
 }

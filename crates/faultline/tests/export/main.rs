@@ -390,6 +390,35 @@ fn rows_are_chosen_by_workload_and_phase() {
 }
 
 #[test]
+fn samples_and_series_have_the_documented_columns_and_their_units() {
+    let directory = TempDir::new().unwrap();
+    let (path, ..) = store(directory.path());
+    let documentation = std::fs::read_to_string(DOCUMENTATION).unwrap();
+    let (samples, series) = documentation.split_once("\n## Series").unwrap();
+    let documented = |text: &str| {
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        rows.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    let csv = |arguments: &[&str]| {
+        let all = [&["export", "numa", "--format", "csv"], arguments].concat();
+        String::from_utf8(faultline(&path, &all).stdout).unwrap()
+    };
+    let head =
+        |text: &str| text.lines().next().unwrap().split(',').map(str::to_owned).collect::<Vec<_>>();
+    let of_samples = documented(samples);
+    assert_eq!(head(&csv(&[])), of_samples);
+    let (mut of_series, machine) = (documented(series), &of_samples[of_samples.len() - 11..]);
+    let last = of_series.split_off(of_series.len() - 1);
+    let all = [&of_samples[..7], &of_series, &machine[..10], &last].concat();
+    let text = csv(&["--series"]);
+    assert_eq!(head(&text), all);
+    for (counter, unit) in [("numa_pte_updates", "PTEs"), ("sometimes", "")] {
+        let row = text.lines().find(|line| line.contains(&format!(",{counter},"))).unwrap();
+        assert_eq!(row.rsplit(',').next(), Some(unit), "{row}");
+    }
+}
+
+#[test]
 fn an_unsuitable_format_is_refused() {
     let directory = TempDir::new().unwrap();
     let (path, ..) = store(directory.path());
