@@ -1,6 +1,7 @@
 "use strict";
-// Zooms into a flame graph: a click on a frame makes it as wide as the graph, a click on the outermost
-// one shows all. Finds functions by name. Without it the page shows all there is.
+// Zooms into a flame graph: a click on a frame, or Enter, makes it as wide as the graph, the same on the
+// outermost one shows all. Prints the figures of a frame, for screens without a pointer. Finds functions by
+// name. Without it the page shows all there is.
 (() => {
     const LABELLED = 2;
     const NEAR = 2e-3;
@@ -35,12 +36,26 @@
                 }
             }
         };
+        const figures = document.createElement("pre");
+        figures.className = "figures";
+        figures.setAttribute("aria-live", "polite");
+        const tell = (it) => { figures.textContent = it.querySelector("title").textContent; };
+        tell(frames[0].it);
         for (const frame of frames) {
-            frame.it.addEventListener("click", () => show(frame));
+            frame.it.setAttribute("tabindex", "0");
+            frame.it.addEventListener("click", () => { tell(frame.it); show(frame); });
+            frame.it.addEventListener("keydown", (event) => {
+                if (event.key === "Enter") {
+                    show(frame);
+                }
+            });
+            for (const kind of ["pointerenter", "focus"]) {
+                frame.it.addEventListener(kind, () => tell(frame.it));
+            }
         }
         const bar = document.createElement("p");
         bar.className = "zoom";
-        bar.append("Point at a frame for its figures, click to zoom. ");
+        bar.append("Point at a frame or tap it for its figures, click to zoom. ");
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = "whole";
@@ -56,7 +71,7 @@
             }
         });
         bar.append(button, " ", search);
-        svg.before(bar);
+        svg.before(bar, figures);
     };
     document.querySelectorAll("svg.flame").forEach(graph);
 })();

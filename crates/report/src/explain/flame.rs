@@ -147,7 +147,7 @@ fn differential(
                 svg x={ (coordinate(percent(begin))) "%" } y=((deepest - frame.depth) * HEIGHT)
                     width={ (coordinate(percent(frame.all[side]))) "%" } height=(HEIGHT) {
                     title { (figures(frame, percent(frame.all[side]))) }
-                    rect class={ (shade(frame.shade(), most))
+                    rect class={ (shade(frame.shade(), least, most))
                         @if marked.contains(&frame.name) { " marked" } } {}
                     @if percent(frame.all[side]) >= MIN_LABELLED { text { (excerpt(frame.name)) } }
                 }
@@ -289,9 +289,10 @@ fn begins(frames: &[Frame<'_>], side: usize) -> Vec<f64> {
 }
 
 /// Returns the class of a colour: `more1` to `more8`, `fewer1` to `fewer8`, or `same`. `most` is the change
-/// with the deepest colour.
-fn shade(change: f64, most: f64) -> String {
+/// with the deepest colour. A change above `least` has a colour, however small it is beside `most`.
+fn shade(change: f64, least: f64, most: f64) -> String {
     let level = if most > 0.0 { (SHADES * change.abs() / most).round() } else { 0.0 };
+    let level = if change.abs() > least { level.max(1.0) } else { level };
     match (level > 0.0, change > 0.0) {
         (false, _) => "same".to_owned(),
         (true, more) => format!("{}{level}", if more { "more" } else { "fewer" }),
@@ -328,6 +329,17 @@ mod tests {
 
     fn path(frames: &[&str], base: f64, new: f64) -> Path {
         Path { frames: frames.iter().map(|&frame| frame.to_owned()).collect(), base, new }
+    }
+
+    #[test]
+    fn a_change_beyond_luck_has_a_colour_beside_a_large_one() {
+        assert_eq!(shade(1.34e7, 1e6, 2.5e8), "more1");
+        assert_eq!(shade(-1.34e7, 1e6, 2.5e8), "fewer1");
+        assert_eq!(shade(9e5, 1e6, 2.5e8), "same");
+        assert_eq!(
+            (shade(2.5e8, 1e6, 2.5e8), shade(0.0, 0.0, 0.0)),
+            ("more8".into(), "same".into())
+        );
     }
 
     /// Returns the name of each frame with the change that determines its colour.
