@@ -17,6 +17,8 @@ const REAL: u64 = 200;
 /// Phases of a table.
 const PHASES: usize = 12;
 const BATCH: u64 = 50;
+/// The share of boots that fail at random, where some do.
+const FAILING: f64 = 0.2;
 /// The approximate number of instructions of a phase.
 const PHASE: f64 = 1e6;
 const WORKLOAD: &str = "simulated";
@@ -130,19 +132,36 @@ enum Change {
     Last(f64),
 }
 
+/// A simulated comparison of two variants.
+#[derive(Clone, Copy)]
+struct World<'a> {
+    kind: &'a Kind,
+    seeds: u32,
+    phases: usize,
+    change: Change,
+    /// The share of boots that fail, whatever they count.
+    failing: f64,
+}
+
 /// Prints all rates, and returns whether false verdicts are as rare as stated.
 pub fn equal() -> bool {
     println!(
         "\nVerdicts of exact mode by luck alone, in percent of tables of one phase, 1 % is stated;"
     );
     println!(
-        "the same of tables of {PHASES} phases with 5 seeds; then, with 5 seeds, verdicts on real changes:"
+        "the same of tables of {PHASES} phases with 5 seeds; the same of one phase with 5 seeds, if {:.0} % of boots",
+        100.0 * FAILING
     );
+    println!("fail at random (failing); then, with 5 seeds, verdicts on real changes:");
     println!(
         "every function 1 % more, one ten instructions an entry more, the named ones twice the cost:"
     );
     let heads = SEEDS.map(|seeds| format!("{:>9}", format!("{seeds} seeds")));
-    println!("{:20}{}{:>9}{:>7}{:>7}{:>7}", "", heads.concat(), "tables", "+1 %", "+10", "twice");
+    let heads = heads.concat();
+    println!(
+        "{:20}{heads}{:>9}{:>9}{:>7}{:>7}{:>7}",
+        "", "tables", "failing", "+1 %", "+10", "twice"
+    );
     let mut is_met = true;
     for kind in &KINDS {
         let [alone, tables] = line(kind);
@@ -161,35 +180,43 @@ fn most(trials: u64) -> f64 {
     STATED + ERRORS * (STATED * (100.0 - STATED) / trials as f64).sqrt()
 }
 
-/// Prints the rates of a kind of phase. Returns the largest rate of tables with one phase, and that of other tables.
+/// Prints the rates of a kind of phase. Returns the largest rate of tables with one phase, and that of
+/// other tables.
 fn line(kind: &Kind) -> [f64; 2] {
-    let alone = SEEDS.map(|seeds| rate(kind, seeds, 1, Change::None, TRIALS));
-    let tables = rate(kind, 5, PHASES, Change::None, TABLES);
-    let real =
-        [Change::All(1.01), Change::Ten, Change::Last(2.0)].map(|it| rate(kind, 5, 1, it, REAL));
-    let worst = alone.into_iter().fold(0.0, f64::max);
+    let world = World { kind, seeds: 5, phases: 1, change: Change::None, failing: 0.0 };
+    let alone = SEEDS.map(|seeds| rate(World { seeds, ..world }, TRIALS));
+    let tables = rate(World { phases: PHASES, ..world }, TABLES);
+    let failing = rate(World { failing: FAILING, ..world }, TRIALS);
+    let real = [Change::All(1.01), Change::Ten, Change::Last(2.0)]
+        .map(|change| rate(World { change, ..world }, REAL));
+    let worst = alone.into_iter().fold(failing, f64::max);
     let alone = alone.map(|it| format!("{it:>9.2}"));
     let real = real.map(|it| format!("{it:>7.0}"));
-    println!("{:<20}{}{tables:>9.2}{}", kind.name, alone.concat(), real.concat());
+    let (alone, real) = (alone.concat(), real.concat());
+    println!("{:<20}{alone}{tables:>9.2}{failing:>9.2}{real}", kind.name);
     [worst, tables]
 }
 
 /// The share of tables with a verdict, in percent.
-fn rate(kind: &Kind, seeds: u32, phases: usize, change: Change, trials: u64) -> f64 {
+fn rate(world: World<'_>, trials: u64) -> f64 {
     let batches = (0..trials / BATCH).into_par_iter().map(|batch| {
         let mut chance = Chance::new(batch);
-        (0..BATCH).filter(|_| is_found(kind, seeds, phases, change, &mut chance)).count()
+        (0..BATCH).filter(|_| is_found(world, &mut chance)).count()
     });
     100.0 * batches.sum::<usize>() as f64 / trials as f64
 }
 
-fn is_found(kind: &Kind, seeds: u32, phases: usize, change: Change, chance: &mut Chance) -> bool {
+fn is_found(world: World<'_>, chance: &mut Chance) -> bool {
+    let World { kind, seeds, phases, change, failing } = world;
     let variants = ["base", "new"].map(|name| Variant { name: name.into(), ..Variant::default() });
     let mut kept = Vec::new();
     for (variant, change) in variants.iter().zip([Change::None, change]) {
         for boot_index in 0..seeds {
-            let boot = boot(kind, phases, change, chance);
-            let boot = Boot { variant: variant.name.clone(), boot_index, ..boot };
+            let mut boot = boot(kind, phases, change, chance);
+            (boot.variant, boot.boot_index) = (variant.name.clone(), boot_index);
+            if failing > 0.0 && chance.happens(failing) {
+                boot.outcome = Outcome::TimedOut(String::new());
+            }
             kept.push(Kept { id: BootId(kept.len() as i64), superseded: false, boot });
         }
     }

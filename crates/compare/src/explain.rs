@@ -26,7 +26,7 @@ mod tests;
 use model::{Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
-use crate::VariantBoots;
+use crate::{VariantBoots, pairs};
 pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
@@ -49,6 +49,8 @@ pub struct Explanation {
     pub new: Side,
     /// Number of seeds wanted per side.
     pub wanted: u32,
+    /// Number of seeds that are complete on both sides. Only these count, if there are any.
+    pub pairs: usize,
     /// The denominator of [`Section::change`], [`Contribution::change`] and [`Split`]: units per
     /// instruction. It is the least common multiple of the numbers of seeds, because a mean over n seeds is
     /// a whole number of nths.
@@ -70,9 +72,9 @@ pub struct Explanation {
 pub struct Side {
     /// The variant's name.
     pub name: String,
-    /// Number of boots that count: complete boots with a profile of the workload.
+    /// Number of seeds that count: those that are complete on both sides, with a profile of the workload.
     pub seeds: usize,
-    /// Whether all wanted seeds are there.
+    /// Whether all wanted seeds count.
     pub complete: bool,
 }
 
@@ -87,9 +89,9 @@ impl Explanation {
         }
     }
 
-    /// Whether both variants have all their seeds, at least two, so that luck floors are known.
+    /// Whether at least two seeds are complete on both sides, so that luck floors are known.
     pub fn knows_luck(&self) -> bool {
-        self.wanted > 1 && self.base.complete && self.new.complete
+        self.pairs > 1
     }
 
     /// A numerator over [`Explanation::denominator`] as a number of instructions.
@@ -99,7 +101,8 @@ impl Explanation {
 }
 
 /// Attributes the difference between two variants in one workload, over the iterations that count. Each variant
-/// should have `wanted` seeds, numbered from 0. If one is missing, nothing is beyond luck.
+/// should have `wanted` seeds, numbered from 0. Only the seeds that are complete on both sides count. If there are
+/// none, the seeds of each side count, and nothing is beyond luck.
 pub fn explain(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
@@ -107,15 +110,16 @@ pub fn explain(
     wanted: u32,
     cost: &str,
 ) -> Explanation {
-    let seeds = [seeds(base, used), seeds(new, used)];
-    let complete = seeds.each_ref().map(|boots| is_complete(boots, wanted));
+    let seeds = seeds([base, new], used);
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
         seeds: seeds[place].len(),
-        complete: complete[place],
+        complete: is_complete(&seeds[place], wanted),
     };
     let (base, new) = (side(0, base), side(1, new));
-    let sides = Sides { seeds, complete: complete == [true; 2] };
+    let [first, second] = seeds.each_ref().map(|boots| boots.iter().map(|it| it.boot_index));
+    let pairs = if first.eq(second) { seeds[0].len() } else { 0 };
+    let sides = Sides { seeds, complete: pairs > 0 };
     let section = |span: Span<'_>| {
         let tallies = sides.map(|boot| Tally::of(profiles(boot, used, span), cost));
         let counters = sides.map(|boot| counters::growth(boot, used, span));
@@ -144,6 +148,7 @@ pub fn explain(
         base,
         new,
         wanted,
+        pairs,
         denominator,
         all,
         measured,
@@ -158,12 +163,14 @@ fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
     (0..wanted).all(|seed| boots.iter().any(|boot| boot.boot_index == seed))
 }
 
-/// The complete boots that have a profile of the workload.
-fn seeds<'a>(variant: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
+/// The boots of both sides that count and have a profile of the workload, in the order of their seeds.
+fn seeds<'a>(sides: [&VariantBoots<'a>; 2], used: &WorkloadUse) -> [Vec<&'a Boot>; 2] {
     let has_profile = |boot: &&Boot| profiles(boot, used, Span::All).next().is_some();
-    let mut boots: Vec<&Boot> = variant.complete().filter(has_profile).collect();
-    boots.sort_by_key(|boot| boot.boot_index);
-    boots
+    pairs::sides(sides, &used.manifest.name).map(|side| {
+        let mut boots: Vec<&Boot> = side.complete().filter(has_profile).collect();
+        boots.sort_by_key(|boot| boot.boot_index);
+        boots
+    })
 }
 
 /// The phases that figures are summed over.

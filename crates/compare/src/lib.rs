@@ -8,6 +8,7 @@ mod designs;
 mod explain;
 mod figures;
 mod notes;
+mod pairs;
 mod plots;
 mod tables;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
 };
+pub use pairs::MissingSeed;
 pub use plots::locality::{Interval, locality};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
 pub use tables::chosen::Unmet;
@@ -230,6 +232,12 @@ pub struct VariantOutcomes {
     pub name: String,
     /// Number of boots that count, which are the complete ones.
     pub complete: usize,
+    /// In exact mode, the number of seeds that are complete in this variant and in the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<usize>,
+    /// In exact mode, the seeds that this variant lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingSeed>,
     /// The boots that failed.
     pub failed: Vec<FailedBoot>,
     /// The boots that were interrupted, or failed and are repeated.
@@ -309,11 +317,12 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
     let events = &experiment.sampler.events;
-    let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
+    let mode = experiment.mode;
     let tables = experiment.workloads.iter().flat_map(|used| {
         let columns: Vec<_> =
             columns.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
-        let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
+        let columns = if mode == Mode::Exact { pairs::paired(&columns) } else { columns };
+        let (operations, warm_ups) = metrics::steady(used, &columns, mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups);
         let warmup = used.warmup.saturating_add(steady.iterations);
         let beyond = &WorkloadUse { warmup, ..used.clone() };
@@ -321,11 +330,11 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
         [
             Table {
                 part: (steady.within && steady.single).then_some(Part::Whole),
-                ..metrics::table(used, reading, &columns, &operations, warm_ups, seeds, judging)
+                ..metrics::table(used, reading, &columns, &operations, warm_ups, mode, judging)
             },
-            duration::table(beyond, &columns, &steady, seeds, judging),
-            counters::table(workload, &columns, topology, &steady, seeds, judging),
-            events::table((used, workload), events, &columns, &steady, seeds, judging),
+            duration::table(beyond, &columns, &steady, mode, judging),
+            counters::table(workload, &columns, topology, &steady, mode, judging),
+            events::table((used, workload), events, &columns, &steady, mode, judging),
         ]
     });
     let tables: Vec<Table> = tables.filter(|table| !table.rows.is_empty()).collect();
@@ -348,7 +357,7 @@ fn described(
         mode: experiment.mode,
         boots: experiment.boots,
         judging: *judging,
-        variants: columns.iter().map(variant).collect(),
+        variants: columns.iter().map(|column| variant(experiment, &columns[0], column)).collect(),
         emulated: experiment.mode.is_measured()
             && columns
                 .iter()
@@ -379,12 +388,19 @@ fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<Var
     columns
 }
 
-fn variant(column: &VariantBoots<'_>) -> VariantOutcomes {
+fn variant(
+    experiment: &Experiment,
+    baseline: &VariantBoots<'_>,
+    column: &VariantBoots<'_>,
+) -> VariantOutcomes {
+    let exact = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let failed = column.standing().filter(|kept| !kept.boot.outcome.is_complete());
     let aside = column.boots.iter().filter(|kept| !kept.stands());
     VariantOutcomes {
         name: column.name().to_owned(),
         complete: column.complete().count(),
+        pairs: exact.map(|_| column.seeds().intersection(&baseline.seeds()).count()),
+        missing: exact.map_or(Vec::new(), |wanted| column.missing(wanted)),
         failed: failed
             .map(|kept| FailedBoot {
                 boot: kept.id,

@@ -113,9 +113,9 @@ pub fn blocks_from(first: u32, values: &[f64]) -> BootFigures {
     BootFigures::new((first..).zip(values.iter().copied().map(Some)))
 }
 
-/// Figures of seeds from 0 on, which are all wanted.
+/// Figures of seeds from 0 on.
 pub fn seeds(values: &[f64]) -> Seeds {
-    Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
+    Seeds::new((0..).zip(values.iter().copied().map(Some)), [])
 }
 
 /// Checks figures against those of a reference, to 9 digits.

@@ -161,10 +161,10 @@ pub fn moved_most(
         .collect();
     if rows.is_empty() {
         return Some(Err(match comparison.mode {
-            Mode::Exact if comparison.boots < FEWEST_FOR_LISTS => {
+            Mode::Exact if exact::most_pairs(comparison) < FEWEST_FOR_LISTS as usize => {
                 format!(
                     "changes of counters can be told from luck only with {FEWEST_FOR_LISTS} \
-                         seeds of each variant or more."
+                         seeds or more that are complete on both sides."
                 )
             }
             Mode::Exact => "no counter of these phases changed beyond luck.".to_owned(),
@@ -183,7 +183,7 @@ pub fn moved_most(
 /// beyond luck or chance.
 fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     let differs = table::differs(row, column, comparison)?;
-    let (base, new) = (row.value(0)?.abs(), row.value(column)?.abs());
+    let (base, new) = (row.base(column)?.abs(), row.value(column)?.abs());
     // One is added to both figures, because a counter of 0 and one of 1 are not infinitely far apart.
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
 }

@@ -49,7 +49,7 @@ fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> 
                 row.better.map_or("", |better| better.name()),
                 &csv_text(&comparison.variants[0].name),
                 &csv_text(&comparison.variants[column].name),
-                &number(row.value(0)),
+                &number(row.base(column)),
                 &number(row.value(column)),
                 &number(change),
                 &number(evidence.map(|it| percent(it.low))),

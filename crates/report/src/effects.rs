@@ -41,7 +41,7 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
         let names = effects.unknown.iter().map(|row| &table.rows[*row].metric);
         let need = match comparison.mode {
             Mode::Measured => "3 blocks in which each variant has figures, all above 0",
-            Mode::Exact => "all seeds of each variant, 2 or more, with figures above 0",
+            Mode::Exact => "2 seeds that are complete in each variant, with figures above 0",
         };
         let names = few(MAX_NAMES, names).join(", ");
         let said = format!("on {names} are unknown: they need {need}.");

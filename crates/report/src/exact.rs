@@ -1,6 +1,9 @@
 //! The text above and below the tables of exact mode: its results, and what it cannot show.
 
-use compare::{Comparison, Kind, LEVEL, RATE, RESOLUTION, Row, Statistic, Table, Verdict};
+use compare::{
+    Comparison, Kind, LEVEL, MissingSeed, RATE, RESOLUTION, Row, Statistic, Table, VariantOutcomes,
+    Verdict,
+};
 use model::Mode;
 
 use crate::ascii::{escape, few};
@@ -16,6 +19,8 @@ pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
 /// Most metrics that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
+/// The topic of notes on seeds.
+const SEEDS: &str = "seeds";
 /// Returns the block at the head of a report. `None` in measured mode.
 pub fn head(comparison: &Comparison) -> Option<Block> {
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes(comparison)))
@@ -40,28 +45,74 @@ pub fn limits() -> [Note; 2] {
 
 /// Returns notes on the number of seeds, and on what it means for verdicts.
 pub fn seeds(comparison: &Comparison) -> Vec<Note> {
-    const TOPIC: &str = "seeds";
-    let Comparison { boots: wanted, variants, .. } = comparison;
-    let lacking = variants.iter().filter(|variant| (variant.complete as u64) < u64::from(*wanted));
-    let mut notes: Vec<Note> = lacking
-        .map(|variant| {
-            let text =
-                format!("{} of {wanted} are complete; verdicts need all of them", variant.complete);
-            Note::on(TOPIC, &variant.name, text)
-        })
-        .collect();
+    let whole = [("", comparison)];
+    let points: Vec<(&str, &Comparison)> =
+        comparison.points.iter().map(|it| (&*it.name, &it.comparison)).collect();
+    let compared = if points.is_empty() { &whole[..] } else { &points };
+    let mut notes: Vec<Note> =
+        compared.iter().flat_map(|(point, compared)| missing(point, compared)).collect();
     if notes.is_empty() {
-        let point = comparison.points.first();
-        let each = point.map_or(*wanted, |point| point.comparison.boots);
-        let at = if point.is_some() { " at each point" } else { "" };
+        let each = compared[0].1.boots;
+        let at = if points.is_empty() { "" } else { " at each point" };
         let text = match each {
             1 => format!("1 of each variant{at}; luck is unknown"),
-            _ if point.is_some() => format!("{each} of each variant{at}"),
+            _ if !points.is_empty() => format!("{each} of each variant{at}"),
             _ => format!("{each} of each variant; {} of tables", level()),
         };
-        notes.push(Note::on_all(TOPIC, text));
+        notes.push(Note::on_all(SEEDS, text));
     }
     notes
+}
+
+/// Returns a note on each variant that lacks seeds, or is compared with a baseline that does. `point` is the point of
+/// a sweep, or empty.
+fn missing(point: &str, comparison: &Comparison) -> Vec<Note> {
+    let Some((baseline, others)) = comparison.variants.split_first() else { return Vec::new() };
+    let at = if point.is_empty() { String::new() } else { format!(" at {}", escape(point)) };
+    let wanted = comparison.boots;
+    if others.is_empty() && !baseline.missing.is_empty() {
+        let text =
+            format!("{} of {wanted} are complete{at}; {}", baseline.complete, lacks(baseline));
+        return vec![Note::on(SEEDS, &baseline.name, text)];
+    }
+    let short = others.iter().filter(|own| own.pairs.is_some_and(|it| it < wanted as usize));
+    let note = |own: &VariantOutcomes| {
+        let pairs = own.pairs.unwrap_or(0);
+        let lacking = [baseline, own].into_iter().filter(|it| !it.missing.is_empty());
+        let lacking: Vec<String> = lacking.map(lacks).collect();
+        let luck = match pairs {
+            0 | 1 => "; luck is unknown: that takes 2",
+            // The baseline's figures are of all seeds that another variant has.
+            _ if pairs < most_pairs(comparison) => "; percentages are of these",
+            _ => "",
+        };
+        let text = format!(
+            "{pairs} of {wanted} seeds are complete on both sides{at}{luck}; {}",
+            lacking.join("; ")
+        );
+        Note::on(SEEDS, &own.name, text)
+    };
+    short.map(note).collect()
+}
+
+/// Returns the largest number of seeds that are complete in the baseline and in another variant.
+pub fn most_pairs(comparison: &Comparison) -> usize {
+    let others = comparison.variants.iter().skip(1);
+    others.filter_map(|it| it.pairs).max().unwrap_or(0)
+}
+
+/// Says which seeds a variant lacks, and why: `seed 3 of 6.12 is missing: timed out`.
+fn lacks(variant: &VariantOutcomes) -> String {
+    let why = |it: &MissingSeed| it.outcome.map_or("not booted".into(), |it| it.replace('-', " "));
+    let mut missing = variant.missing.clone();
+    missing.sort_by_key(|it| (it.outcome.is_none(), it.outcome));
+    let alike = missing.chunk_by(|one, other| one.outcome == other.outcome);
+    let each = alike.map(|seeds| {
+        let numbers = few(MAX_NAMES, seeds.iter().map(|it| it.seed)).join(", ");
+        let (s, verb) = if seeds.len() == 1 { ("", "is") } else { ("s", "are") };
+        format!("seed{s} {numbers} of {} {verb} missing: {}", escape(&variant.name), why(&seeds[0]))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns how often luck causes a verdict. The caller appends of what, such as ` of series`.
@@ -116,7 +167,7 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
         None => {
-            said.push_str(", luck floor unknown: it needs all seeds of both variants, at least 2")
+            said.push_str(", luck floor unknown: it needs 2 seeds that are complete on both sides")
         }
     }
     match verdict {
@@ -136,7 +187,7 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
 pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
     let margin = comparison.judging.margin.max(RESOLUTION);
     let times = floor_percent(row, column)? / (100.0 * margin);
-    let seeds = f64::from(comparison.boots);
+    let seeds = comparison.variants.get(column)?.pairs? as f64;
     let more = (seeds * times * times - seeds).ceil() as usize;
     let margin = short(100.0 * margin);
     Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
@@ -145,20 +196,20 @@ pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String>
 /// Formats the change of a column's figure against the baseline's: `139.97 % more`. `None` without both
 /// figures.
 pub fn change(row: &Row, column: usize, decimals: usize) -> Option<String> {
-    Of::unit(&row.unit).change([row.value(0)?, row.value(column)?], decimals)
+    Of::unit(&row.unit).change([row.base(column)?, row.value(column)?], decimals)
 }
 
 /// Returns the change of a column's figure, in percent of the baseline's. `None` without both figures, or
 /// if the baseline's is 0.
 pub fn percent(row: &Row, column: usize) -> Option<f64> {
-    let (base, new) = (row.value(0)?, row.value(column)?);
+    let (base, new) = (row.base(column)?, row.value(column)?);
     Some(100.0 * (new - base) / base.abs()).filter(|percent| percent.is_finite())
 }
 
 /// Returns the luck floor in percent of the baseline's figure. `None` if it is not known, or if the figure
 /// is 0.
 pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
-    let percent = 100.0 * row.floor(column)? / row.value(0)?.abs();
+    let percent = 100.0 * row.floor(column)? / row.base(column)?.abs();
     percent.is_finite().then_some(percent)
 }
 

@@ -199,16 +199,26 @@ fn three_variants_fit_a_mail() {
 }
 
 #[test]
-fn an_incomplete_set_of_seeds_decides_nothing() {
+fn a_boot_that_failed_takes_its_seed_out_of_both_sides() {
     let mut new = seeds(1.5, 5);
     new[3].outcome = Outcome::Panicked("Kernel panic - not syncing: Attempted to kill init".into());
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &new)]);
     let text = printed(&comparison);
     insta::assert_snapshot!(&text[..text.find("\nautonuma").unwrap()]);
     let kernel = lines(&text, "Amean     instructions-kernel-NUMA01 ");
-    assert!(kernel.len() == 1 && kernel[0].ends_with("? -49.96%?"), "{text}");
-    let faults = "NUMA hint faults                      87797      ?131664?";
-    assert_eq!(lines(&text, "NUMA hint faults"), [faults]);
+    assert!(kernel.len() == 1 && kernel[0].ends_with("[ -50.00%]"), "{text}");
+    assert!(text.contains("failed, left out  6.12  b9: kernel panic: "), "{text}");
+    let note = |old: &[Boot], new: &[Boot]| {
+        let text = printed(&compared(5, &[("6.1", old), ("6.12", new)]));
+        let notes = text.split("\n  verdicts").next().unwrap();
+        notes.split_whitespace().skip(4).collect::<Vec<_>>().join(" ")
+    };
+    let expected = "3 of 5 seeds are complete on both sides; seed 4 of 6.1 is missing: not booted; \
+                    seed 3 of 6.12 is missing: panicked; seed 4 of 6.12 is missing: not booted";
+    assert_eq!(note(&seeds(1.0, 4), &new[..4]), expected);
+    let expected = "1 of 5 seeds are complete on both sides; luck is unknown: that takes 2; \
+                    seeds 1, 2, 3, 4 of 6.12 are missing: not booted";
+    assert_eq!(note(&seeds(1.0, 5), &new[..1]), expected);
 }
 
 #[test]

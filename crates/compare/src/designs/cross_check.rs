@@ -207,7 +207,6 @@ pub fn cross_check(
                 numbers: [0, number],
                 times: [&columns[0], new],
                 counts: [count, new_count],
-                seeds: exact.experiment.boots,
                 judging,
             };
             all.extend(pair.cross_check(&times, &guests));
@@ -224,7 +223,6 @@ struct Pair<'a> {
     numbers: [usize; 2],
     times: [&'a VariantBoots<'a>; 2],
     counts: [&'a VariantBoots<'a>; 2],
-    seeds: u32,
     judging: &'a Judging,
 }
 
@@ -289,7 +287,7 @@ impl Pair<'_> {
     fn difference(&self, figure: impl Fn(&KeptBoot<'_>) -> Option<f64>) -> Option<Difference> {
         let [base, new] = self.counts.map(|column| {
             let figures = column.complete_kept().map(|kept| (kept.boot.boot_index, figure(kept)));
-            Seeds::new(figures, self.seeds)
+            Seeds::new(figures, column.seeds())
         });
         new.against(&base)
     }

@@ -225,7 +225,8 @@ impl Sides<'_> {
             }
             Self::Seeds(sides) => {
                 let used = weights.iter().zip(*sides).filter(|(weight, _)| **weight != 0.0);
-                let logarithms = used.map(|(weight, seeds)| {
+                let logarithms = used.clone().map(|(weight, seeds)| {
+                    let seeds = seeds.shared(used.clone().map(|(_, seeds)| seeds));
                     let is_known = seeds.is_complete() && seeds.values().iter().all(|it| *it > 0.0);
                     let values: Vec<f64> = seeds.values().iter().map(|value| value.ln()).collect();
                     is_known.then_some((*weight, values))

@@ -109,6 +109,8 @@ pub(crate) fn together(
     let columns = baseline_first(&columns.collect::<Vec<_>>(), baseline);
     let boots = experiment.boots.saturating_mul(points.len() as u32);
     let mut whole = Comparison { boots, ..described(&experiment, &columns, judging) };
+    // Seeds are paired at each point.
+    whole.variants.iter_mut().for_each(|it| (it.pairs, it.missing) = (None, Vec::new()));
     for fact in whole.notes.facts.iter_mut().filter(|fact| fact.name == "machine") {
         for (column, value) in fact.values.iter_mut().enumerate() {
             *value = at_all(&points, fact.name, column);

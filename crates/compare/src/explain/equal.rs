@@ -29,17 +29,17 @@ use model::{Boot, INSTRUCTIONS, WorkloadUse};
 
 use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
+use crate::pairs;
 use crate::verdicts::luck::{FEWEST_FOR_LISTS, Seeds, ascending, estimate, mean};
 
 /// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` if a boot has no
-/// functions counted. A side is complete with `wanted` seeds, if these are at least [`FEWEST_FOR_LISTS`].
+/// functions counted. There is no floor with fewer than [`FEWEST_FOR_LISTS`] seeds that are complete on both sides.
 pub fn at_equal_entries(
     used: &WorkloadUse,
     sides: [&VariantBoots<'_>; 2],
     phase: &str,
-    wanted: u32,
 ) -> Option<[Seeds; 2]> {
-    let counted = sides.map(|side| {
+    let counted = pairs::sides(sides, &used.manifest.name).map(|side| {
         side.complete().map(|boot| Counted::of(used, boot, phase)).collect::<Vec<Counted<'_>>>()
     });
     let sums = instructions(counted.each_ref().map(|side| side.iter().map(|it| &it.tally)))?;
@@ -48,7 +48,7 @@ pub fn at_equal_entries(
             .iter()
             .zip(&sums[side])
             .map(|(it, sum)| (it.seed, Some(sum / f64::from(it.iterations))));
-        Seeds::new(figures, wanted.max(FEWEST_FOR_LISTS))
+        Seeds::new(figures, []).needing(FEWEST_FOR_LISTS)
     }))
 }
 
@@ -179,10 +179,8 @@ mod tests {
     fn change(base: &[Boot], new: &[Boot]) -> Difference {
         let variants = ["base", "new"].map(variant);
         let columns = columns(&variants, &[base, new]);
-        let wanted = base.len() as u32;
         let used = used(manifest());
-        let [base, new] =
-            at_equal_entries(&used, [&columns[0], &columns[1]], "run", wanted).unwrap();
+        let [base, new] = at_equal_entries(&used, [&columns[0], &columns[1]], "run").unwrap();
         new.against(&base).unwrap()
     }
 
@@ -316,6 +314,6 @@ mod tests {
         let variants = ["base", "new"].map(variant);
         let columns = columns(&variants, &[&boots, &boots]);
         let sides = [&columns[0], &columns[1]];
-        assert!(at_equal_entries(&used(manifest()), sides, "run", 5).is_none());
+        assert!(at_equal_entries(&used(manifest()), sides, "run").is_none());
     }
 }

@@ -37,7 +37,7 @@ pub fn paths(
     used: &WorkloadUse,
     (phase, cost): (Option<&str>, &str),
 ) -> Paths {
-    let all = [seeds(base, used), seeds(new, used)];
+    let all = seeds([base, new], used);
     let measured = || Span::measured(all.iter().flatten().copied(), used);
     let span = phase.map_or_else(measured, Span::Phase);
     let with_stacks = all.each_ref().map(|boots| {

@@ -7,8 +7,7 @@ use crate::Difference;
 pub struct Sides<T> {
     /// The seeds of the baseline, then those of the other variant.
     pub seeds: [Vec<T>; 2],
-    /// Whether both sides have all wanted seeds. If not, luck is unknown, because the spread of the existing seeds
-    /// may be too narrow.
+    /// Whether both sides have the same seeds. If not, luck is unknown.
     pub complete: bool,
 }
 

@@ -17,10 +17,12 @@ pub fn executed(executed: &[Executed<'_>]) -> Boot {
     seed(vec![executing(0, "run", executed)])
 }
 
-/// Explains boots with seeds from 0. As many seeds are wanted as the longer side has.
+/// Explains boots with seeds from 0. Sides of different length have no seed in common, so that all their boots count.
+/// As many seeds are wanted as the longer side has.
 pub fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
-    let numbered = [base, new].map(|boots| {
-        let boots = boots.iter().zip(0..);
+    let apart = if base.len() == new.len() { 0 } else { 100 };
+    let numbered = [(base, 0), (new, apart)].map(|(boots, first)| {
+        let boots = boots.iter().zip(first..);
         boots.map(|(boot, boot_index)| Boot { boot_index, ..boot.clone() }).collect::<Vec<_>>()
     });
     wanting(base.len().max(new.len()) as u32, [&numbered[0], &numbered[1]])
@@ -121,7 +123,7 @@ fn equal_entries_show_what_luck_hides() {
 }
 
 #[test]
-fn while_a_seed_is_missing_nothing_is_beyond_luck() {
+fn only_seeds_of_both_sides_count() {
     let seed = |boot_index, more: u64| Boot {
         boot_index,
         chunks: vec![chunk(0, "run", &[("pgfault", 100 + more as i64)])],
@@ -133,15 +135,21 @@ fn while_a_seed_is_missing_nothing_is_beyond_luck() {
         let all = explanation.all.as_ref().unwrap();
         let difference = calls(all, "f").per_entry.unwrap();
         let beyond = [all.totals.all, all.counters[0].growth, difference];
-        assert_eq!((dearer(all), explanation.new.seeds), (vec!["f".to_owned()], new.len()));
-        (explanation.new.complete, explanation.knows_luck(), beyond.map(|it| it.beyond_luck()))
+        assert_eq!(explanation.new.seeds, new.len());
+        // With three seeds a side the list is known to have nothing beyond luck.
+        assert_eq!(dearer(all).len(), usize::from(explanation.pairs != 3));
+        let seeds = (explanation.new.complete, explanation.pairs, explanation.knows_luck());
+        (seeds, beyond.map(|it| it.beyond_luck()))
     };
     let new = [seed(0, 90), seed(1, 90), seed(2, 90), seed(3, 90)];
-    assert_eq!(beyond(&new), (true, true, [Some(true); 3]));
-    assert_eq!(beyond(&new[..2]), (false, false, [None; 3]));
-    assert_eq!(beyond(&new[..1]), (false, false, [None; 3]));
+    assert_eq!(beyond(&new), ((true, 4, true), [Some(true); 3]));
+    // Lists need four seeds a side, a total two.
+    let three = [Some(true), Some(false), Some(false)];
+    assert_eq!(beyond(&new[1..]), ((false, 3, true), three));
+    assert_eq!(beyond(&new[..1]), ((false, 1, false), [None; 3]));
+    assert_eq!(beyond(&[seed(7, 90)]), ((false, 0, false), [None; 3]));
     let twice = [seed(0, 90), seed(2, 90), seed(2, 90), seed(3, 90)];
-    assert_eq!(beyond(&twice), (false, false, [None; 3]));
+    assert_eq!(beyond(&twice), ((false, 0, false), [None; 3]));
 }
 
 #[test]

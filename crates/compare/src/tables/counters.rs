@@ -4,15 +4,14 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Differences, Section};
-use model::{Boot, Chunk, Source, Topology};
+use model::{Boot, Chunk, Mode, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
 use crate::figures::growth::{Growth, lost_series};
 use crate::figures::steady::{Part, Share, Steady};
-use crate::verdicts::exact::{self, Role, SeedRow};
+use crate::verdicts::exact::{self, SeedRow};
 use crate::verdicts::judge::judge;
-use crate::verdicts::luck::Seeds;
 use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots, Workload};
 
 /// The unit of rows that are shares.
@@ -22,14 +21,13 @@ const GUESS: &str = "NUMA hint local percent";
 
 /// The rows of `workload`. A value is a sum over the phases of a boot's iterations, without preparatory phases, as
 /// the mean over complete boots. Shares and rates are computed from these means, because a mean of ratios would
-/// weight boots wrongly. What precedes the `steady` part is left out if it is known. In exact mode, `seeds` is the
-/// number of seeds wanted of each variant.
+/// weight boots wrongly. What precedes the `steady` part is left out if it is known.
 pub fn table(
     workload: Workload<'_>,
     columns: &[VariantBoots<'_>],
     topology: &Topology,
     steady: &Steady,
-    seeds: Option<u32>,
+    mode: Mode,
     judging: &Judging,
 ) -> Table {
     let part = part(workload, columns, steady, judging);
@@ -59,13 +57,12 @@ pub fn table(
         let values = by_boot
             .iter()
             .map(|boots| boots.iter().map(|(boot, figures)| (*boot, figures[number].value)));
-        match seeds {
-            Some(wanted) => {
-                let seeds = values.map(|values| Seeds::of_boots(values, wanted));
-                held.push(SeedRow::new(place, &seeds.collect::<Vec<_>>(), Role::Listed));
+        match mode {
+            Mode::Exact => {
+                held.push(SeedRow::listed(place, columns, values));
                 row
             }
-            None => {
+            Mode::Measured => {
                 row.against_boots(&values.map(BootFigures::of_boots).collect::<Vec<_>>(), judging)
             }
         }
@@ -73,9 +70,9 @@ pub fn table(
     let known = |number: &usize| together.iter().any(|figures| figures[*number].value.is_some());
     let known = (0..count).filter(known).enumerate();
     let mut rows: Vec<Row> = known.map(|(place, number)| row(number, place)).collect();
-    match seeds {
-        Some(_) => exact::judge(&mut rows, &held, judging),
-        None => judge(&mut rows, |_| false, judging),
+    match mode {
+        Mode::Exact => exact::judge(&mut rows, &held, judging),
+        Mode::Measured => judge(&mut rows, |_| false, judging),
     }
     let pooled = |boots: &Vec<Counted>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
@@ -294,7 +291,14 @@ mod tests {
         let preparation = preparation.iter().map(|&phase| phase.to_owned()).collect();
         let workload = Manifest { preparation, ..manifest() };
         let (used, columns) = (used(workload), columns(&variants, boots));
-        table(usual(&used), &columns, &topology(), &Steady::default(), None, &Judging::default())
+        table(
+            usual(&used),
+            &columns,
+            &topology(),
+            &Steady::default(),
+            Mode::Measured,
+            &Judging::default(),
+        )
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -456,7 +460,7 @@ mod tests {
         let columns = columns(&variants, &[&base, &new]);
         let (used, steady) = (used(manifest()), Steady::default());
         let table =
-            table(usual(&used), &columns, &topology(), &steady, Some(4), &Judging::default());
+            table(usual(&used), &columns, &topology(), &steady, Mode::Exact, &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert!(!row.is_judged());

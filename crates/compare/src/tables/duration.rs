@@ -1,13 +1,12 @@
 //! The table of durations: the time that a boot spent on a workload.
 
-use model::{Boot, Usage, WorkloadUse};
+use model::{Boot, Mode, Usage, WorkloadUse};
 use stats::Summary;
 
 use crate::figures::BootFigures;
 use crate::figures::steady::{Part, Steady};
-use crate::verdicts::exact::{self, Role, SeedRow};
+use crate::verdicts::exact::{self, SeedRow};
 use crate::verdicts::judge::judge;
-use crate::verdicts::luck::Seeds;
 use crate::{HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// A row's label, and the time that it shows.
@@ -21,12 +20,12 @@ const TIMES: [Time; 3] = [
 
 /// The rows User, System and Elapsed of a workload. A value is a sum over a boot's iterations that count, as the mean
 /// over complete boots. The rows have no direction, because a workload that runs for a fixed time uses more CPU time
-/// if it does more. In exact mode, `seeds` is the number of seeds wanted of each variant.
+/// if it does more.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     steady: &Steady,
-    seeds: Option<u32>,
+    mode: Mode,
     judging: &Judging,
 ) -> Table {
     let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(used, column)).collect();
@@ -37,13 +36,12 @@ pub fn table(
         let totals = pools
             .iter()
             .map(|boots| boots.iter().map(|spent| (spent.boot, Some(spent.total(time)))));
-        match seeds {
-            Some(wanted) => {
-                let seeds = totals.map(|boots| Seeds::of_boots(boots, wanted));
-                held.push(SeedRow::new(number, &seeds.collect::<Vec<_>>(), Role::Listed));
+        match mode {
+            Mode::Exact => {
+                held.push(SeedRow::listed(number, columns, totals));
                 row
             }
-            None => {
+            Mode::Measured => {
                 let figures: Vec<_> = totals.map(BootFigures::of_boots).collect();
                 let row = row.against_boots(&figures, judging);
                 let variation = pools.iter().map(|boots| {
@@ -55,9 +53,9 @@ pub fn table(
         }
     });
     let mut rows: Vec<Row> = rows.collect();
-    match seeds {
-        Some(_) => exact::judge(&mut rows, &held, judging),
-        None => judge(&mut rows, |_| false, judging),
+    match mode {
+        Mode::Exact => exact::judge(&mut rows, &held, judging),
+        Mode::Measured => judge(&mut rows, |_| false, judging),
     }
     let pooled = |boots: &Vec<Spent>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
@@ -125,7 +123,7 @@ mod tests {
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
         let variants = ["a", "b"].map(variant);
         let (used, columns) = (used(manifest()), columns(&variants, &[&boots, &[]]));
-        let table = table(&used, &columns, &Steady::default(), None, &Judging::default());
+        let table = table(&used, &columns, &Steady::default(), Mode::Measured, &Judging::default());
         let values: Vec<_> = table.rows.iter().map(|row| row.value(0)).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].value(1), None);
@@ -137,7 +135,7 @@ mod tests {
         let boots = [boot(0)];
         let variants = [variant("a")];
         let (used, columns) = (used(manifest()), columns(&variants, &[&boots]));
-        let table = table(&used, &columns, &Steady::default(), None, &Judging::default());
+        let table = table(&used, &columns, &Steady::default(), Mode::Measured, &Judging::default());
         assert_eq!(table.rows, []);
     }
 }

@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 
 use kernelfiles::events::{ENABLED, RUNNING};
-use model::{Boot, Chunk, PerfEvent, Source, WorkloadUse};
+use model::{Boot, Chunk, Mode, PerfEvent, Source, WorkloadUse};
 use stats::Summary;
 
 use crate::figures::BootFigures;
 use crate::figures::growth::lost_series;
 use crate::figures::steady::{Part, Share, Steady};
-use crate::verdicts::exact::{self, Role, SeedRow};
+use crate::verdicts::exact::{self, SeedRow};
 use crate::verdicts::judge::judge;
-use crate::verdicts::luck::Seeds;
 use crate::{
     HostBlock, Judging, KeptBoot, Kind, Pool, Row, Spread, Statistic, Table, VariantBoots,
     Variation, Workload,
@@ -24,14 +23,13 @@ const WARM_UP: &str = "-warm-up";
 const SHORTEST: f64 = 2.0;
 
 /// The rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload without
-/// iterations of warm-up, and `steady` says which part of a phase is warm-up. In exact mode, `seeds` is the number of
-/// seeds wanted of each variant.
+/// iterations of warm-up, and `steady` says which part of a phase is warm-up.
 pub fn table(
     (used, beyond): (&WorkloadUse, Workload<'_>),
     events: &[String],
     columns: &[VariantBoots<'_>],
     steady: &Steady,
-    seeds: Option<u32>,
+    mode: Mode,
     judging: &Judging,
 ) -> Table {
     if events.is_empty() {
@@ -65,14 +63,13 @@ pub fn table(
                 boots.iter().map(|it| (it.boot, it.rates.get(&key).map(|it| it.mean())))
             });
             let is_known = row.values().any(|value| value.is_some());
-            rows.push(match (is_known, seeds) {
+            rows.push(match (is_known, mode) {
                 (false, _) => row,
-                (true, Some(wanted)) => {
-                    let seeds: Vec<_> = figures.map(|it| Seeds::of_boots(it, wanted)).collect();
-                    held.push(SeedRow::new(rows.len(), &seeds, Role::Listed));
+                (true, Mode::Exact) => {
+                    held.push(SeedRow::listed(rows.len(), columns, figures));
                     row
                 }
-                (true, None) => {
+                (true, Mode::Measured) => {
                     let figures: Vec<_> = figures.map(BootFigures::of_boots).collect();
                     row.against_boots(&figures, judging)
                         .with_variation(counted.iter().map(|boots| variation(&key, boots)))
@@ -80,9 +77,9 @@ pub fn table(
             });
         }
     }
-    match seeds {
-        Some(_) => exact::judge(&mut rows, &held, judging),
-        None => judge(&mut rows, |_| false, judging),
+    match mode {
+        Mode::Exact => exact::judge(&mut rows, &held, judging),
+        Mode::Measured => judge(&mut rows, |_| false, judging),
     }
     let pooled = |boots: &Vec<Counted>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations).collect(),
@@ -354,7 +351,7 @@ mod tests {
         let events: Vec<String> = events.iter().map(|event| (*event).to_owned()).collect();
         let columns = columns(&variants, boots);
         let (steady, judging) = (Steady::default(), Judging::default());
-        table((&used, usual(&used)), &events, &columns, &steady, None, &judging)
+        table((&used, usual(&used)), &events, &columns, &steady, Mode::Measured, &judging)
     }
 
     fn with(number: u32, chunks: Vec<Chunk>) -> Boot {

@@ -38,18 +38,19 @@ pub fn steady<'a>(
 
 /// The table of a workload's `operations`, statistic by statistic in the usual order of the kernel's lists.
 /// Operations come in the order of the manifest's metrics, and within a metric in the order in which they were first
-/// seen; `warm_ups` are left out of them. In exact mode, `seeds` is the number of seeds wanted of each variant.
+/// seen; `warm_ups` are left out of them.
 pub fn table(
     used: &WorkloadUse,
     reading: &Reading,
     columns: &[VariantBoots<'_>],
     operations: &[Operation<'_>],
     warm_ups: Vec<WarmUp>,
-    seeds: Option<u32>,
+    mode: Mode,
     judging: &Judging,
 ) -> Table {
-    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let workload = &used.manifest;
+    let seeds: Vec<_> = columns.iter().map(VariantBoots::seeds).collect();
+    let seeds = (mode == Mode::Exact).then_some(&seeds[..]);
     let source = |operation| RowSource::of(operation, workload, seeds);
     let sources: Vec<RowSource> = operations.iter().map(source).collect();
     let decimals = decimals(&sources);
@@ -66,9 +67,9 @@ pub fn table(
             if seeds.is_some() { source.is_judged } else { own.is_primary(workload, metric, name) };
         statistic.is_mean() && is_primary
     };
-    match seeds {
-        None => judge(&mut rows, is_judged, judging),
-        Some(wanted) => judge_by_luck(used, columns, wanted, &lines, &mut rows, judging),
+    match mode {
+        Mode::Measured => judge(&mut rows, is_judged, judging),
+        Mode::Exact => judge_by_luck(used, columns, &lines, &mut rows, judging),
     }
     let effects = Cross::of(columns, reading).map(|cross| {
         let judged = (0..lines.len()).filter(|number| is_judged(*number));
@@ -102,7 +103,6 @@ pub fn table(
 fn judge_by_luck(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
-    wanted: u32,
     lines: &[(&RowSource<'_>, Statistic)],
     rows: &mut [Row],
     judging: &Judging,
@@ -117,14 +117,18 @@ fn judge_by_luck(
                 let sides = |column| [&columns[0], column];
                 let phase = source.operation.phase;
                 let seeds = columns.iter().skip(1);
-                let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
+                let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase));
                 let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
                 held.push(SeedRow { row: number, seeds, role: Role::Equal(total) });
             }
             (statistic, _) if statistic.is_mean() => {
                 let role = if source.is_judged { Role::Total } else { Role::Listed };
                 let seeds = source.seeds.as_deref().unwrap_or_default();
-                held.push(SeedRow::new(number, seeds, role));
+                let own = SeedRow::new(number, seeds, role);
+                if *statistic == Statistic::Amean {
+                    set_bases(&mut rows[number], seeds, &own.seeds);
+                }
+                held.push(own);
             }
             _ => {}
         }
@@ -143,6 +147,15 @@ fn judge_by_luck(
             }
         }
     }
+}
+
+/// Sets what the columns of a row of means are compared with, where they lack seeds of the baseline.
+fn set_bases(row: &mut Row, all: &[Seeds], pairs: &[[Seeds; 2]]) {
+    let whole = all.first().map_or(0, |base| base.values().len());
+    for (cell, [base, _]) in row.cells.iter_mut().skip(1).zip(pairs) {
+        cell.base = mean(base.values()).filter(|_| base.values().len() < whole);
+    }
+    row.take_gains();
 }
 
 /// Fills a row of equal entries. The baseline has a different figure against each variant, because the figures of a
@@ -239,24 +252,30 @@ impl<'a> RowSource<'a> {
         [&self.operation.metric.name, self.operation.label, self.operation.phase]
     }
 
-    fn of(operation: &'a Operation<'a>, workload: &Manifest, wanted: Option<u32>) -> Self {
+    /// `seeds` are those of each column, in exact mode.
+    fn of(
+        operation: &'a Operation<'a>,
+        workload: &Manifest,
+        seeds: Option<&[BTreeSet<u32>]>,
+    ) -> Self {
         let Metric { mean, better, .. } = operation.metric;
-        let is_judged = wanted.is_some()
+        let is_judged = seeds.is_some()
             && operation.metric.name == INSTRUCTIONS
             && operation.label == KERNEL
             && !operation.in_no_phase
             && !workload.prepares(operation.phase);
         let columns = operation.columns.iter();
-        match wanted {
+        match seeds {
             None => {
                 let samples = columns
                     .map(|boots| boots.iter().flat_map(|boot| &boot.counted.values).copied());
                 let figures = samples.map(|samples| Figures::of(samples, better)).collect();
                 Self { operation, seeds: None, is_judged, figures }
             }
-            Some(wanted) => {
-                let seeds = columns.map(|boots| {
-                    Seeds::new(boots.iter().map(|it| (it.boot.boot_index, it.mean(mean))), wanted)
+            Some(seeds) => {
+                let seeds = columns.zip(seeds).map(|(boots, seeds)| {
+                    let figures = boots.iter().map(|it| (it.boot.boot_index, it.mean(mean)));
+                    Seeds::new(figures, seeds.iter().copied())
                 });
                 let seeds: Vec<Seeds> = seeds.collect();
                 let values = seeds.iter().map(|seeds| seeds.values().to_vec());

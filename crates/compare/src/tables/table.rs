@@ -148,6 +148,9 @@ pub struct Row {
 pub struct Cell {
     /// The figure; `None` if the variant lacks it.
     pub value: Option<f64>,
+    /// In exact mode, the baseline's figure over the seeds of this column; `None` if it is the one in the baseline's
+    /// cell, as it mostly is.
+    pub base: Option<f64>,
     /// Gain over the baseline in percent; positive is better.
     pub gain: Option<f64>,
     /// The verdict on the difference, for rows of means with a good direction. `None` for the baseline.
@@ -221,6 +224,11 @@ impl Row {
         self.cells.get(column)?.value
     }
 
+    /// The figure that a column is compared with.
+    pub fn base(&self, column: usize) -> Option<f64> {
+        self.cells.get(column)?.base.or(self.value(0))
+    }
+
     /// The values, one per column.
     pub fn values(&self) -> impl Iterator<Item = Option<f64>> {
         self.cells.iter().map(|cell| cell.value)
@@ -285,9 +293,9 @@ impl Row {
 
     /// Computes the gains of the current values.
     pub(crate) fn take_gains(&mut self) {
-        let (base, better) = (self.value(0), self.better);
-        for cell in &mut self.cells {
-            cell.gain = (|| stats::gain(better?, cell.value?, base?))();
+        for column in 0..self.cells.len() {
+            let (base, value) = (self.base(column), self.value(column));
+            self.cells[column].gain = (|| stats::gain(self.better?, value?, base?))();
         }
     }
 
@@ -358,6 +366,9 @@ impl Serialize for Row {
         row.serialize_entry("better", &self.better)?;
         row.serialize_entry("statistic", &self.statistic)?;
         row.serialize_entry("values", &self.each(Self::value))?;
+        if self.cells.iter().any(|cell| cell.base.is_some()) {
+            row.serialize_entry("bases", &self.each(Self::base))?;
+        }
         row.serialize_entry("gains", &self.each(Self::gain))?;
         row.serialize_entry("verdicts", &self.each(Self::verdict))?;
         row.serialize_entry("floors", &self.each(Self::floor))?;

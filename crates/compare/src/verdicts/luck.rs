@@ -9,8 +9,9 @@
 //!   relabelling the seeds ([`listed`]).
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use model::{Better, Boot};
+use model::Better;
 use serde::Serialize;
 use stats::Estimate;
 
@@ -38,8 +39,8 @@ pub enum Verdict {
     /// Within the margin. In exact mode this means no change at all, a change beyond luck that is smaller than the
     /// margin, or a change within a luck floor that does not exceed the margin.
     Same,
-    /// Not enough is known. In exact mode the change is within a luck floor that exceeds the margin, a variant
-    /// lacks a seed's figure, or it has only one seed.
+    /// Not enough is known. In exact mode the change is within a luck floor that exceeds the margin, the figure is
+    /// missing in a seed that counts, or fewer than two seeds are complete on both sides.
     Undecided,
 }
 
@@ -73,30 +74,35 @@ impl Verdict {
 /// A figure of one variant: one value per seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seeds {
+    /// The seeds that count, each with its value; `None` if the figure is missing in its boot.
+    figures: BTreeMap<u32, Option<f64>>,
     /// The values in the order of the seeds.
     values: Vec<f64>,
-    complete: bool,
+    /// The number of seeds that a floor needs.
+    fewest: usize,
 }
 
 impl Seeds {
-    /// Collects seeds and their values. The set is complete if it has the seeds from 0 to `wanted` - 1.
-    pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>, wanted: u32) -> Self {
-        let figures = figures.into_iter();
-        let mut known: Vec<(u32, f64)> = figures
-            .filter_map(|(seed, value)| Some((seed, value?)))
-            .filter(|(_, value)| value.is_finite())
-            .collect();
-        known.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let complete = (0..wanted).all(|seed| known.iter().any(|it| it.0 == seed));
-        Self { values: known.into_iter().map(|(_, value)| value).collect(), complete }
+    /// Collects the values of `seeds`, which are those of the boots that count. A value that is not finite is missing.
+    pub fn new(
+        figures: impl IntoIterator<Item = (u32, Option<f64>)>,
+        seeds: impl IntoIterator<Item = u32>,
+    ) -> Self {
+        let mut known: BTreeMap<u32, Option<f64>> =
+            seeds.into_iter().map(|seed| (seed, None)).collect();
+        let finite = |it: Option<f64>| it.filter(|value| value.is_finite());
+        known.extend(figures.into_iter().map(|(seed, value)| (seed, finite(value))));
+        Self::of(known, 0)
     }
 
-    /// Collects boots and their values. The seed of a boot is its number within the variant.
-    pub(crate) fn of_boots<'a>(
-        figures: impl IntoIterator<Item = (&'a Boot, Option<f64>)>,
-        wanted: u32,
-    ) -> Self {
-        Self::new(figures.into_iter().map(|(boot, it)| (boot.boot_index, it)), wanted)
+    fn of(figures: BTreeMap<u32, Option<f64>>, fewest: usize) -> Self {
+        let values = figures.values().copied().flatten().collect();
+        Self { figures, values, fewest }
+    }
+
+    /// The same seeds. With fewer than `fewest` of them there is no floor.
+    pub fn needing(self, fewest: u32) -> Self {
+        Self { fewest: fewest as usize, ..self }
     }
 
     /// The values, in the order of the seeds.
@@ -104,16 +110,30 @@ impl Seeds {
         &self.values
     }
 
-    /// Whether all wanted seeds have a value.
+    /// Whether all seeds that count have a value, and are as many as a floor needs.
     pub fn is_complete(&self) -> bool {
-        self.complete
+        self.values.len() == self.figures.len() && self.values.len() >= self.fewest
     }
 
-    /// The difference from `base`; `None` if a side has no value. Its floor is known only if both sides have all
-    /// their seeds.
+    /// Only the seeds that all of `others` have too.
+    pub fn shared<'a>(&self, others: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let is_shared = |seed: &u32| others.clone().all(|it| it.figures.contains_key(seed));
+        let figures = self.figures.iter().filter(|(seed, _)| is_shared(seed));
+        Self::of(figures.map(|(seed, value)| (*seed, *value)).collect(), self.fewest)
+    }
+
+    /// Both sides of a comparison, with the seeds that both have.
+    pub fn paired(sides: [&Self; 2]) -> [Self; 2] {
+        sides.map(|side| side.shared(sides.into_iter()))
+    }
+
+    /// The difference from `base`, of the seeds that both have; `None` if there are none with a value. Its floor is
+    /// known only if each of these seeds has a value.
     pub fn against(&self, base: &Self) -> Option<Difference> {
-        let difference = Difference::of(&base.values, &self.values)?;
-        let complete = base.complete && self.complete;
+        let sides = Self::paired([base, self]);
+        let complete = sides.iter().all(Self::is_complete);
+        let [base, own] = sides.each_ref().map(Self::values);
+        let difference = Difference::of(base, own)?;
         Some(Difference { floor: difference.floor.filter(|_| complete), ..difference })
     }
 }
@@ -126,8 +146,8 @@ pub struct Difference {
     pub base: f64,
     /// Mean over the other variant's seeds.
     pub new: f64,
-    /// The luck floor: a change that does not exceed it may be luck. `None` if a variant has fewer than two
-    /// seeds, or not all that are wanted.
+    /// The luck floor: a change that does not exceed it may be luck. `None` if fewer than two seeds are complete on
+    /// both sides, or the figure is missing in one of them.
     pub floor: Option<f64>,
 }
 
@@ -306,19 +326,33 @@ mod tests {
     }
 
     #[test]
-    fn only_complete_sets_of_seeds_have_a_floor() {
+    fn the_seeds_of_both_sides_have_a_floor_unless_a_figure_is_missing() {
         let base = seeds(&[1.0, 3.0, 2.0]);
         assert_eq!(base.values(), [1.0, 3.0, 2.0]);
         assert!(seeds(&[5.0, 9.0, 6.0]).against(&base).unwrap().floor.is_some());
-        let gap = Seeds::new([(0, Some(1.0)), (2, Some(9.0))], 3);
-        let no_number = Seeds::new([(0, Some(1.0)), (1, Some(f64::NAN)), (2, Some(2.0))], 3);
-        let none = Seeds::new([(0, Some(1.0)), (1, None), (2, Some(2.0))], 3);
-        for incomplete in [gap, no_number, none] {
+        let no_number = Seeds::new([(0, Some(1.0)), (1, Some(f64::NAN)), (2, Some(2.0))], 0..3);
+        let none = Seeds::new([(0, Some(1.0)), (2, Some(2.0))], 0..3);
+        for incomplete in [no_number, none] {
             assert_eq!(incomplete.values().len(), 2);
             assert_eq!(base.against(&incomplete).unwrap().floor, None);
             assert_eq!(incomplete.against(&base).unwrap().floor, None);
         }
         assert_eq!(seeds(&[1.0]).against(&seeds(&[2.0])).unwrap().floor, None);
+        let few = base.clone().needing(4);
+        assert_eq!(few.against(&base).unwrap().floor, None);
+    }
+
+    /// A boot that failed takes its seed out of both sides. The floor is that of the other seeds.
+    #[test]
+    fn a_missing_seed_counts_on_neither_side() {
+        let base = seeds(&[100.0, 140.0, 101.0, 99.0]);
+        let new = Seeds::new([(0, Some(110.0)), (2, Some(112.0)), (3, Some(109.0))], [0, 2, 3]);
+        let three = Difference::of(&[100.0, 101.0, 99.0], &[110.0, 112.0, 109.0]);
+        assert!(three.unwrap().beyond_luck().unwrap());
+        assert_eq!(new.against(&base), three);
+        assert_eq!(base.against(&new).unwrap().change(), -three.unwrap().change());
+        let apart = Seeds::new([(7, Some(1.0))], [7]);
+        assert_eq!(apart.against(&base), None);
     }
 
     #[test]

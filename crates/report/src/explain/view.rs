@@ -90,11 +90,11 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
 
 /// Returns notes on luck, and on the terms of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
-    let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
+    let luck = if explanation.knows_luck() && explanation.pairs < FEWEST_FOR_LISTS as usize {
         format!(
             "A change within its floor may be luck (`within`). With {} a side no function, \
              contribution or counter can be told from luck; that takes {FEWEST_FOR_LISTS}.",
-            count(explanation.wanted as usize, "seed")
+            count(explanation.pairs, "seed")
         )
     } else if explanation.knows_luck() {
         format!(
@@ -109,8 +109,8 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
             100.0 * RATE
         )
     } else {
-        "Luck is unknown until both sides have all their seeds, at least two each. Any of these \
-         changes may be luck."
+        "Luck is unknown until two seeds are complete on both sides. Any of these changes may be \
+         luck."
             .to_owned()
     };
     let split = match is_per_entry(explanation) {

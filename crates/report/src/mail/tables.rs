@@ -55,7 +55,11 @@ fn readable(table: &Table) -> Table {
         }
         row.decimals = row.decimals.min(decimals(room));
         let says = |gain: &mut f64| gain.abs() < MAX_GAIN;
-        row.cells.iter_mut().for_each(|cell| cell.gain = cell.gain.take_if(|gain| says(gain)));
+        for cell in &mut row.cells {
+            // The percentage of a column that lacks seeds does not follow from the baseline's cell.
+            let follows = cell.base.is_none();
+            cell.gain = cell.gain.take_if(|gain| says(gain) && follows);
+        }
     }
     table
 }

@@ -156,7 +156,7 @@ fn interval(row: &Row, column: usize) -> Option<[f64; 2]> {
 /// Returns the range of the luck floor around the baseline's mean.
 fn floor(row: &Row, column: usize) -> Option<[f64; 2]> {
     let floor = row.floor(column)?;
-    let base = row.value(0)?;
+    let base = row.base(column)?;
     Some([base - floor, base + floor])
 }
 

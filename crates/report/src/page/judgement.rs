@@ -115,7 +115,8 @@ impl Judgement<'_> {
         if comparison.mode == Mode::Exact {
             let undecided = self.verdict() == Some(Verdict::Undecided);
             let more = || exact::more(row, comparison, column);
-            return undecided.then(|| more().unwrap_or_else(|| "a seed is missing".to_owned()));
+            return undecided
+                .then(|| more().unwrap_or_else(|| "2 seeds of both sides are needed".to_owned()));
         }
         Some(verdicts::lack(Some(row.no_evidence(column)?), comparison, column))
     }

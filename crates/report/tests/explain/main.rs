@@ -113,14 +113,23 @@ fn one_seed_a_side() {
 }
 
 #[test]
-fn a_missing_seed_is_reported_and_leaves_luck_unknown() {
-    let (explanation, _) = explained(&kernels::old(), &kernels::new()[..2]);
-    let text = text(&explanation, None);
+fn a_missing_seed_counts_on_neither_side_and_is_reported() {
+    let explained = |seeds| explained(&kernels::old(), &kernels::new()[..seeds]).0;
+    let head = |seeds: usize| {
+        let of = format!("{seeds} of 5 seeds");
+        format!("autonuma, instructions: base 6.1 ({of}), new 6.12 ({of});")
+    };
+    let four = text(&explained(4), None);
+    assert!(four.starts_with(&head(4)) && four.contains(" beyond  total"), "{four}");
+    let two = words(&text(&explained(2), None));
+    assert!(two.starts_with(&head(2)), "{two}");
     assert!(
-        text.starts_with("autonuma, instructions: base 6.1 (5 seeds), new 6.12 (2 of 5 seeds);")
+        two.contains("With 2 seeds a side no function, contribution or counter can be"),
+        "{two}"
     );
-    assert!(!text.contains(" beyond ") && !text.contains("Beyond luck"), "{text}");
-    assert!(words(&text).contains("Any of these changes may be luck."));
+    let one = text(&explained(1), None);
+    assert!(!one.contains(" beyond ") && !one.contains("Beyond luck"), "{one}");
+    assert!(words(&one).contains("Any of these changes may be luck."));
 }
 
 #[test]

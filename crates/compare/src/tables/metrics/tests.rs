@@ -7,15 +7,9 @@ use model::WorkloadReading;
 use super::*;
 use crate::testing::{boot, columns, executing, manifest, sample, used, variant};
 
-fn table(
-    used: &WorkloadUse,
-    columns: &[VariantBoots<'_>],
-    seeds: Option<u32>,
-    judging: &Judging,
-) -> Table {
-    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
+fn table(used: &WorkloadUse, columns: &[VariantBoots<'_>], mode: Mode, judging: &Judging) -> Table {
     let (operations, warm_ups) = steady(used, columns, mode, judging);
-    super::table(used, Reading::USUAL, columns, &operations, warm_ups, seeds, judging)
+    super::table(used, Reading::USUAL, columns, &operations, warm_ups, mode, judging)
 }
 
 fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
@@ -27,7 +21,7 @@ fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
 
 fn compared(base: &[Boot], new: &[Boot]) -> Table {
     let variants = ["base", "new"].map(variant);
-    table(&used(manifest()), &columns(&variants, &[base, new]), None, &Judging::default())
+    table(&used(manifest()), &columns(&variants, &[base, new]), Mode::Measured, &Judging::default())
 }
 
 fn names(table: &Table) -> Vec<String> {
@@ -135,7 +129,8 @@ fn a_metric_can_ask_for_its_decimals() {
     manifest.metrics[1].decimals = Some(2);
     let base = boots(&[("Elapsed", "", 120.0), ("Rate", "", 0.02), ("CPU", "", 0.02)]);
     let variants = ["base"].map(variant);
-    let table = table(&used(manifest), &columns(&variants, &[&base]), None, &Judging::default());
+    let table =
+        table(&used(manifest), &columns(&variants, &[&base]), Mode::Measured, &Judging::default());
     let decimals = |statistic, metric| row(&table, statistic, metric).decimals;
     assert_eq!(decimals(Statistic::CoeffVar, "Elapsed"), 4);
     assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
@@ -149,8 +144,12 @@ fn means_alone_follow_the_usual_rows() {
     manifest.metrics[0].rows = Rows::Mean;
     let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
     let variants = ["base", "new"].map(variant);
-    let table =
-        table(&used(manifest), &columns(&variants, &[&base, &base]), None, &Judging::default());
+    let table = table(
+        &used(manifest),
+        &columns(&variants, &[&base, &base]),
+        Mode::Measured,
+        &Judging::default(),
+    );
     assert_eq!(names(&table)[5..], ["BHmean.95 Rate", "Amean Elapsed"]);
 }
 
@@ -160,8 +159,12 @@ fn distributions_follow_the_usual_rows_and_luck_is_last() {
     manifest.metrics[0].rows = Rows::Distribution;
     let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
     let variants = ["base", "new"].map(variant);
-    let table =
-        table(&used(manifest), &columns(&variants, &[&base, &base]), Some(2), &Judging::default());
+    let table = table(
+        &used(manifest),
+        &columns(&variants, &[&base, &base]),
+        Mode::Exact,
+        &Judging::default(),
+    );
     let names = names(&table);
     assert_eq!(
         names[5..9],
@@ -184,9 +187,9 @@ fn seeds(values: &[(&str, &str, &[f64])]) -> Vec<Boot> {
     boots
 }
 
-fn judged(base: &[Boot], new: &[Boot], wanted: u32) -> Table {
+fn judged(base: &[Boot], new: &[Boot]) -> Table {
     let variants = ["base", "new"].map(variant);
-    table(&used(manifest()), &columns(&variants, &[base, new]), Some(wanted), &Judging::default())
+    table(&used(manifest()), &columns(&variants, &[base, new]), Mode::Exact, &Judging::default())
 }
 
 fn row<'a>(table: &'a Table, statistic: Statistic, metric: &str) -> &'a Row {
@@ -201,7 +204,7 @@ fn instructions_come_last_and_are_whole() {
         ("Own", "", &[1.0, 1.0]),
         ("Elapsed", "", &[1.0, 2.0]),
     ]);
-    let table = judged(&base, &[], 2);
+    let table = judged(&base, &[]);
     assert_eq!(names(&table)[..3], ["Min Elapsed", "Min Own", "Min instructions-total"]);
     let mean = row(&table, Statistic::Amean, "instructions-total");
     assert_eq!((&*mean.unit, mean.better, mean.decimals), (INSTRUCTIONS, Some(Better::Lower), 0));
@@ -226,7 +229,7 @@ fn instructions_are_those_of_an_iteration() {
             boot.samples.extend(samples);
         }
     }
-    let table = judged(&boots, &[], 2);
+    let table = judged(&boots, &[]);
     let mean = |metric| row(&table, Statistic::Amean, metric).value(0);
     // (2 + 3 + 5) + 3 (0 + 1) / 2 of the first seed, 3 more of the second one.
     assert_eq!(mean("instructions-total-no-phase"), Some(13.0));
@@ -254,12 +257,12 @@ fn no_verdict_rests_on_what_only_prepares() {
     let [base, new] = [boots(0.0), boots(50.0)];
     let columns = columns(&variants, &[&base[..], &new[..]]);
     let (used, judging) = (used(manifest), Judging::default());
-    let table = table(&used, &columns, Some(2), &judging);
+    let table = table(&used, &columns, Mode::Exact, &judging);
     // It does not matter which phases tables of counters leave out.
     let own = WorkloadReading { left_out: Some(vec!["run".into()]), ..WorkloadReading::default() };
     let asked = Reading { workloads: [("autonuma".into(), own)].into(), ..Reading::default() };
     let (operations, warm_ups) = steady(&used, &columns, Mode::Exact, &judging);
-    let other = super::table(&used, &asked, &columns, &operations, warm_ups, Some(2), &judging);
+    let other = super::table(&used, &asked, &columns, &operations, warm_ups, Mode::Exact, &judging);
     assert_eq!(table, other);
     let of = |phase: &str| {
         let name = format!("instructions-kernel-{phase}");
@@ -292,7 +295,7 @@ fn iterations_are_averaged_before_seeds() {
     base[0].samples.push(sample("Elapsed", "", 1, 5.0));
     base[0].samples.extend([2.0, 6.0].map(|rate| sample("Rate", "", 0, rate)));
     base[1].samples.push(sample("Rate", "", 0, 0.0));
-    let table = judged(&base, &[], 2);
+    let table = judged(&base, &[]);
     let value = |statistic, metric| row(&table, statistic, metric).value(0);
     assert_eq!(value(Statistic::Min, "Elapsed"), Some(3.0));
     assert_eq!(value(Statistic::Amean, "Elapsed"), Some(6.5));
@@ -314,7 +317,7 @@ fn verdicts_rest_on_the_kernels_instructions_and_other_means_are_a_list() {
         ("instructions", "user", &[500.0, 500.0, 500.0, 500.0]),
     ]);
     use crate::Verdict::{Regression, Same};
-    let table = judged(&base, &new, 4);
+    let table = judged(&base, &new);
     let of = |table: &Table, statistic, metric| {
         let row = row(table, statistic, metric);
         assert_eq!((row.verdict(0), row.floor(0), row.beyond_luck(0)), (None, None, None));
@@ -327,7 +330,7 @@ fn verdicts_rest_on_the_kernels_instructions_and_other_means_are_a_list() {
     assert_eq!(of(&table, Statistic::Max, "instructions-kernel"), (None, None));
     let luck = row(&table, Statistic::Luck, "instructions-kernel").value(1);
     assert_eq!(luck, row(&table, Statistic::Amean, "instructions-kernel").floor(1));
-    let back = judged(&base, &base, 4);
+    let back = judged(&base, &base);
     let kernel = of(&back, Statistic::Amean, "instructions-kernel");
     assert_eq!(kernel, (Some(Same), Some(false)));
 }
@@ -357,7 +360,7 @@ fn equal_entries_are_those_of_the_explanation() {
     let explanation = crate::explain(&columns[0], &columns[1], &used(manifest()), 5, INSTRUCTIONS);
     let explained = explanation.section(Some("run")).unwrap().totals.equal.unwrap();
     let equal = |columns: &[VariantBoots<'_>]| {
-        let table = table(&used(manifest()), columns, Some(5), &Judging::default());
+        let table = table(&used(manifest()), columns, Mode::Exact, &Judging::default());
         row(&table, Statistic::Equal, "instructions-kernel-run-equal-entries").clone()
     };
     let pair = equal(&columns[..2]);
@@ -372,17 +375,41 @@ fn equal_entries_are_those_of_the_explanation() {
 }
 
 #[test]
-fn without_all_seeds_nothing_is_decided() {
+fn without_two_seeds_on_both_sides_nothing_is_decided() {
     let count = |values| seeds(&[("instructions", "kernel", values)]);
-    let [one, two, three] = [&[1.0][..], &[7.0, 7.0], &[1.0, 1.0, 1.0]].map(count);
-    for (base, new, wanted) in
-        [(&one, &one, 1), (&one, &two, 2), (&three, &two, 3), (&two, &vec![], 2)]
-    {
-        let table = judged(base, new, wanted);
+    let [one, two] = [&[1.0][..], &[7.0, 7.0]].map(count);
+    for (base, new) in [(&one, &one), (&one, &two), (&two, &vec![])] {
+        let table = judged(base, new);
         let mean = row(&table, Statistic::Amean, "instructions-kernel");
         assert_eq!((mean.verdict(0), mean.verdict(1)), (None, Some(crate::Verdict::Undecided)));
         assert_eq!((mean.floor(1), mean.beyond_luck(1)), (None, None));
     }
+}
+
+/// A column that lacks a seed is compared with the baseline's other seeds, and its gain is that of these seeds.
+#[test]
+fn a_column_that_lacks_a_seed_is_compared_with_the_same_seeds() {
+    let count = |values| seeds(&[("instructions", "kernel", values)]);
+    let base = count(&[100.0, 300.0, 101.0, 102.0]);
+    let (whole, mut part) =
+        (count(&[200.0, 600.0, 202.0, 204.0]), count(&[150.0, 0.0, 151.0, 152.0]));
+    part.remove(1);
+    let variants = ["base", "whole", "part"].map(variant);
+    let columns = columns(&variants, &[&base, &whole, &part]);
+    let of = |columns: &[VariantBoots<'_>]| {
+        let columns = crate::pairs::paired(columns);
+        let table = table(&used(manifest()), &columns, Mode::Exact, &Judging::default());
+        row(&table, Statistic::Amean, "instructions-kernel").clone()
+    };
+    let all = of(&columns);
+    assert_eq!([0, 1, 2].map(|column| all.base(column)), [150.75, 150.75, 101.0].map(Some));
+    assert_eq!(all.value(2), Some(151.0));
+    let alone = of(&[columns[0].clone(), columns[2].clone()]);
+    assert_eq!([0, 1].map(|column| alone.value(column)), [101.0, 151.0].map(Some));
+    assert_eq!((alone.cells[1].base, alone.gain(1)), (None, all.gain(2)));
+    assert_eq!(all.verdict(2), Some(crate::Verdict::Regression));
+    // The other seeds of the baseline scatter too much.
+    assert_eq!(all.verdict(1), Some(crate::Verdict::Undecided));
 }
 
 /// Boots of two iterations of values that come up to 40 times in a row, and begin with a warm-up: whole
