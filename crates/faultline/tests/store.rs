@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Execution, Experiment, Outcome, Reading, Sample};
+use model::{Boot, Execution, Experiment, Mode, Outcome, Reading, Sample};
+use results::{Analysis, Question};
 use tempfile::TempDir;
 
 use said::Said;
@@ -350,4 +351,41 @@ fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
     let baseline = ["compare", "1", "3", "--baseline", "newer", "--format", "json"];
     let Said { out, err, .. } = faultline(&path, &baseline).expect(0);
     assert!(err.contains("form no pairs") && out.contains("old@1"), "{err}");
+}
+
+/// `try` answers after 3 of 5 seeds, before the other two. `compare` says the same then, and when one more boot is
+/// done.
+#[test]
+fn compare_says_during_a_run_what_the_first_answer_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let mut store = store::open(&path).unwrap();
+    let counted = Experiment { mode: Mode::Exact, boots: 3, ..experiment() };
+    let id = store.keep_experiment(&counted, Reading::USUAL).unwrap();
+    let keep = |store: &mut dyn store::Archive, variant: &str, boot_index: u32| {
+        let level = if variant == "old" { 1e6 } else { 1.2e6 };
+        let value = level + 100.0 * f64::from(boot_index * 7 % 5);
+        let sample = Sample::new("autonuma", "instructions", value);
+        let (label, phase) = ("kernel".into(), "run".into());
+        let samples = vec![Sample { label, phase, ..sample }];
+        store.keep_boot(id, &Boot { boot_index, samples, ..boot(variant, value) }).unwrap();
+    };
+    for seed in 0..3 {
+        keep(&mut *store, "old", seed);
+        keep(&mut *store, "new", seed);
+    }
+    let first = Analysis::of(&*store, &[id], &Question::default()).unwrap().comparison;
+    let first = report::verdicts(&first);
+    assert!(first.contains("regression ") && first.contains("luck floor 0."), "{first}");
+    let wanted = Experiment { boots: 5, ..counted };
+    assert_eq!(store.keep_experiment(&wanted, Reading::USUAL).unwrap(), id);
+    let during = |note: &str| {
+        let said = faultline(&path, &["compare"]).expect(0).out;
+        assert!(first.lines().all(|line| said.contains(line)), "{said}\n{first}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(note), "{said}");
+    };
+    during("3 of 5 seeds are complete on both sides; seeds 3, 4 of both are missing: not booted");
+    keep(&mut *store, "old", 3);
+    during("3 of 5 seeds are complete on both sides; seed 4 of old is missing: not booted;");
 }

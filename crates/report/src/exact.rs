@@ -71,15 +71,24 @@ fn missing(point: &str, comparison: &Comparison) -> Vec<Note> {
     let at = if point.is_empty() { String::new() } else { format!(" at {}", escape(point)) };
     let wanted = comparison.boots;
     if others.is_empty() && !baseline.missing.is_empty() {
-        let text =
-            format!("{} of {wanted} are complete{at}; {}", baseline.complete, lacks(baseline));
+        let text = format!(
+            "{} of {wanted} are complete{at}; {}",
+            baseline.complete,
+            lacks(&escape(&baseline.name), &baseline.missing)
+        );
         return vec![Note::on(SEEDS, &baseline.name, text)];
     }
     let short = others.iter().filter(|own| own.pairs.is_some_and(|it| it < wanted as usize));
     let note = |own: &VariantOutcomes| {
         let pairs = own.pairs.unwrap_or(0);
-        let lacking = [baseline, own].into_iter().filter(|it| !it.missing.is_empty());
-        let lacking: Vec<String> = lacking.map(lacks).collect();
+        let lacking = match own.missing == baseline.missing {
+            true => vec![lacks("both", &own.missing)],
+            false => {
+                let lacking = [baseline, own].into_iter().filter(|it| !it.missing.is_empty());
+                lacking.map(|it| lacks(&escape(&it.name), &it.missing)).collect()
+            }
+        };
+        let verb = if pairs == 1 { "is" } else { "are" };
         let luck = match pairs {
             0 | 1 => "; luck is unknown: that takes 2",
             // The baseline's figures are of all seeds that another variant has.
@@ -87,7 +96,7 @@ fn missing(point: &str, comparison: &Comparison) -> Vec<Note> {
             _ => "",
         };
         let text = format!(
-            "{pairs} of {wanted} seeds are complete on both sides{at}{luck}; {}",
+            "{pairs} of {wanted} seeds {verb} complete on both sides{at}{luck}; {}",
             lacking.join("; ")
         );
         Note::on(SEEDS, &own.name, text)
@@ -102,15 +111,15 @@ pub fn most_pairs(comparison: &Comparison) -> usize {
 }
 
 /// Says which seeds a variant lacks, and why: `seed 3 of 6.12 is missing: timed out`.
-fn lacks(variant: &VariantOutcomes) -> String {
+fn lacks(name: &str, missing: &[MissingSeed]) -> String {
     let why = |it: &MissingSeed| it.outcome.map_or("not booted".into(), |it| it.replace('-', " "));
-    let mut missing = variant.missing.clone();
+    let mut missing = missing.to_vec();
     missing.sort_by_key(|it| (it.outcome.is_none(), it.outcome));
     let alike = missing.chunk_by(|one, other| one.outcome == other.outcome);
     let each = alike.map(|seeds| {
         let numbers = few(MAX_NAMES, seeds.iter().map(|it| it.seed)).join(", ");
         let (s, verb) = if seeds.len() == 1 { ("", "is") } else { ("s", "are") };
-        format!("seed{s} {numbers} of {} {verb} missing: {}", escape(&variant.name), why(&seeds[0]))
+        format!("seed{s} {numbers} of {name} {verb} missing: {}", why(&seeds[0]))
     });
     each.collect::<Vec<_>>().join("; ")
 }

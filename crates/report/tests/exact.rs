@@ -216,9 +216,12 @@ fn a_boot_that_failed_takes_its_seed_out_of_both_sides() {
     let expected = "3 of 5 seeds are complete on both sides; seed 4 of 6.1 is missing: not booted; \
                     seed 3 of 6.12 is missing: panicked; seed 4 of 6.12 is missing: not booted";
     assert_eq!(note(&seeds(1.0, 4), &new[..4]), expected);
-    let expected = "1 of 5 seeds are complete on both sides; luck is unknown: that takes 2; \
+    let expected = "1 of 5 seeds is complete on both sides; luck is unknown: that takes 2; \
                     seeds 1, 2, 3, 4 of 6.12 are missing: not booted";
     assert_eq!(note(&seeds(1.0, 5), &new[..1]), expected);
+    let expected =
+        "3 of 5 seeds are complete on both sides; seeds 3, 4 of both are missing: not booted";
+    assert_eq!(note(&seeds(1.0, 3), &new[..3]), expected);
 }
 
 #[test]
