@@ -13,6 +13,11 @@ use crate::Time;
 /// The longest time that an exact machine may run without using any CPU time. It never waits for the host, and idle
 /// guests use CPU time too, because QEMU moves their clock from timer to timer.
 const STALLED: Duration = Duration::from_secs(600);
+/// A boot that exceeded a limit of the host's time had too little of it if one of QEMU's threads was ready to run, but
+/// waited for a CPU, for at least this share of the boot.
+const STARVED: f64 = 0.5;
+/// Shorter waits are usual, and cause no boot to exceed a limit.
+const LEAST: Duration = Duration::from_secs(5);
 /// The longest time between two readings that counts. If more passes, Faultline itself did not run.
 const MOST: Duration = Duration::from_secs(1);
 
@@ -76,6 +81,34 @@ impl Clock {
     }
 }
 
+/// The time for which the thread of a process that waited longest was ready to run, but had no CPU: the second field of
+/// `/proc/PID/task/TID/schedstat` (`Documentation/scheduler/sched-stats.rst`). `None` if the kernel does not count it.
+pub fn waited(process: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let waited = threads.filter_map(|thread| {
+        let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        stat.split_whitespace().nth(1)?.parse().ok()
+    });
+    waited.max().map(Duration::from_nanos)
+}
+
+/// Why the host is to blame for a boot of this length that exceeded a limit of the host's time. The error says why it
+/// is not: the boot had the CPU time that it could use. `waited` is as in [`waited`].
+pub fn starved(waited: Option<Duration>, length: Duration) -> Result<String, String> {
+    let Some(waited) = waited else {
+        return Err("this host does not tell how long QEMU waited for a CPU".to_owned());
+    };
+    let text = format!(
+        "a thread of QEMU was ready to run, but waited for a CPU for {} s of {} s",
+        waited.as_secs(),
+        length.as_secs()
+    );
+    match waited >= LEAST.max(length.mul_f64(STARVED)) {
+        true => Ok(format!("{text}, because the host was busy")),
+        false => Err(format!("{text}, so the host is not to blame")),
+    }
+}
+
 /// The CPU time of a process.
 pub struct Cpu {
     used: Duration,
@@ -92,6 +125,12 @@ impl Cpu {
     fn new(now: Instant) -> Self {
         let none = Duration::ZERO;
         Self { used: none, since: none, idle: none, state: None, read: now }
+    }
+
+    /// Says how much CPU time was used in a boot of this length.
+    pub fn share_of(&self, length: Duration) -> String {
+        let [used, length] = [self.used, length].map(|time| time.as_secs());
+        format!("the limit is of CPU time, of which QEMU used {used} s in {length} s")
     }
 
     /// Takes a reading; `None` if the process cannot be read.
@@ -209,6 +248,38 @@ mod tests {
         }
         assert_eq!(clock([(7, 'T'); 600].into_iter()).stall(), None);
         assert_eq!(clock((0..2000).map(|second| (second / 599, 'S'))).stall(), None);
+    }
+
+    #[test]
+    fn the_host_is_to_blame_if_a_thread_waited_for_half_of_the_time() {
+        let [boot, most] = [180, 90].map(seconds);
+        let why = starved(Some(most), boot).unwrap();
+        assert!(why.ends_with("waited for a CPU for 90 s of 180 s, because the host was busy"));
+        let why = starved(Some(seconds(89)), boot).unwrap_err();
+        assert!(why.ends_with("for 89 s of 180 s, so the host is not to blame"), "{why}");
+        assert!(starved(None, boot).is_err() && starved(Some(seconds(4)), seconds(4)).is_err());
+    }
+
+    /// Two busy threads on one CPU: one of them always waits.
+    #[test]
+    fn the_time_for_which_a_thread_waits_for_a_cpu_is_read() {
+        let mut busy = [0, 1].map(|_| {
+            let mut command = std::process::Command::new("taskset");
+            let command = command.args(["-c", "0", "sh", "-c", "while :; do :; done"]);
+            command.spawn().unwrap()
+        });
+        let begun = Instant::now();
+        let is_read = || busy.iter().any(|it| waited(it.id()) > Some(Duration::from_millis(50)));
+        while !is_read() && begun.elapsed() < seconds(60) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let found = is_read();
+        busy.iter_mut().for_each(|it| {
+            it.kill().unwrap();
+            it.wait().unwrap();
+        });
+        assert!(found);
+        assert_eq!(waited(u32::MAX), None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Ending {
     pub wall: Duration,
     /// Other anomalies as text: the guest was stopped at the end, or QEMU survived SIGKILL.
     pub remarks: Vec<String>,
+    /// How much CPU time QEMU had or waited for, if a limit expired.
+    pub time: Option<String>,
 }
 
 /// Why a machine ended.
@@ -28,7 +30,8 @@ pub enum How {
     /// All CPUs of an exact machine wait for an interrupt, and no timer is set that could raise one. QEMU was
     /// killed.
     Halted,
-    /// The host did not let an exact machine run for very long, for this reason. QEMU was killed.
+    /// The host is to blame, for this reason: it did not let an exact machine run for very long, or left another
+    /// machine so little CPU time that a limit expired. QEMU was killed.
     Stalled(String),
     /// QEMU ended without a cause in the guest. The text has its exit status and last messages.
     Died(String),

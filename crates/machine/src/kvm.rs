@@ -139,7 +139,8 @@ impl Probe<'_> {
             How::Died(how) => Err(Error::KvmFails(how)),
             // The agent started, or the kernel ran far enough to panic.
             How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(None),
-            How::Halted | How::Stalled(_) => unreachable!("this machine is not exact"),
+            How::Stalled(how) => Ok(Some(how)),
+            How::Halted => unreachable!("this machine is not exact"),
         }
     }
 

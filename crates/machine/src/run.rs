@@ -15,7 +15,7 @@ use model::{Bytes, Limits, Millis};
 use rustix::termios::{self, OptionalActions};
 
 use crate::arguments::{Console, arguments};
-use crate::clock::Clock;
+use crate::clock::{Clock, starved, waited};
 use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
 use crate::tail::Tail;
@@ -195,11 +195,12 @@ impl<'a> Watch<'a> {
                 return Ok(self.ending(how, Vec::new()));
             }
             if let Some(how) = self.too_much() {
+                let (how, time) = self.blamed(how);
                 let remarks = self.kill();
                 tracing::debug!("QEMU was killed: {how:?}");
                 self.check_host(&how)?;
                 self.read(watch)?;
-                return Ok(self.ending(how, remarks));
+                return Ok(Ending { time, ..self.ending(how, remarks) });
             }
             thread::sleep(TICK);
         }
@@ -256,6 +257,22 @@ impl<'a> Watch<'a> {
         }
         is_longer(PROFILE_FILE, PROFILE_LIMIT)
             .then(|| How::Died(format!("the plugin wrote a profile of more than {PROFILE_LIMIT}")))
+    }
+
+    /// The end by a limit of the host's time, or the host's fault if it left QEMU too little CPU time. For an end
+    /// by a limit also says what time QEMU had. Other ends are returned as they are.
+    fn blamed(&self, how: How) -> (How, Option<String>) {
+        let length = self.started.elapsed();
+        match (&how, &self.clock) {
+            (How::TimedOut(limit), Clock::Wall(_)) => {
+                match starved(waited(self.process.id()), length) {
+                    Ok(why) => (How::Stalled(format!("{limit}: {why}")), None),
+                    Err(why) => (how, Some(why)),
+                }
+            }
+            (How::TimedOut(_), Clock::Cpu(cpu)) => (how, Some(cpu.share_of(length))),
+            _ => (how, None),
+        }
     }
 
     /// Kills QEMU. Returns remarks on anomalies.
@@ -318,7 +335,7 @@ impl<'a> Watch<'a> {
     }
 
     fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
-        Ending { how, wall: self.started.elapsed(), remarks }
+        Ending { how, wall: self.started.elapsed(), remarks, time: None }
     }
 }
 

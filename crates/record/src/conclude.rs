@@ -295,7 +295,7 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<Note> {
     let Recording { found, left, notes, .. } = recording;
     let mut notes = [&**found, left, notes].concat();
-    let remarks = ending.into_iter().flat_map(|ending| &ending.remarks);
+    let remarks = ending.into_iter().flat_map(|it| it.remarks.iter().chain(&it.time));
     notes.extend(remarks.map(|remark| NoteKind::Remark.note(remark)));
     if recording.log_cut {
         notes.push(NoteKind::Remark.note("the kernel's log was too long; its end is missing"));
@@ -410,7 +410,7 @@ pub(crate) mod tests {
         let console = "[    9.000000] reboot: Power down\n";
         fs::write(directory.path().join(machine::CONSOLE_FILE), console).unwrap();
         let wall = Duration::from_secs(10);
-        let ending = Ending { how: How::PoweredOff, wall, remarks: Vec::new() };
+        let ending = Ending { how: How::PoweredOff, wall, remarks: Vec::new(), time: None };
         conclude(head(), directory.path(), Some(&ending), unknown_load(), None).unwrap()
     }
 
@@ -468,9 +468,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_boot_that_exceeds_a_limit_says_what_time_it_had() {
+        let how = How::TimedOut(Limit::Run(Time::Wall(Millis(180_000))));
+        let time = Some("a thread of QEMU waited".to_owned());
+        let ending = Ending { how, wall: Duration::ZERO, remarks: Vec::new(), time };
+        let notes = notes(&Recording::default(), Some(&ending));
+        assert_eq!(notes, [NoteKind::Remark.note("a thread of QEMU waited")]);
+    }
+
+    #[test]
     fn only_a_stalled_machine_is_the_hosts_fault() {
         let outcome = |how| {
-            let ending = Ending { how, wall: Duration::ZERO, remarks: Vec::new() };
+            let ending = Ending { how, wall: Duration::ZERO, remarks: Vec::new(), time: None };
             let head = Head {
                 experiment: String::new(),
                 variant: String::new(),

@@ -105,6 +105,8 @@ fn each_stage_has_its_limit() {
         let body = format!("{}\n{HANG}", recording(directory.path(), &recorded));
         let (ending, events) = run_fake(directory.path(), &body, &limits);
         assert_eq!(ending.how, how);
+        // It slept, so it did not wait for a CPU.
+        assert!(ending.time.unwrap().ends_with("so the host is not to blame"));
         assert!(ending.wall >= Duration::from_millis(SHORT.0));
         assert!(how == wall(Limit::Boot) || events == recorded);
     }
@@ -133,6 +135,9 @@ fn the_limits_of_an_exact_machine_are_of_cpu_time() {
     let (ending, _) = run_engine(directory.path(), engine, spin, &limits(limit, LONG, LONG));
     assert_eq!(ending.how, How::TimedOut(Limit::Boot(Time::Cpu(limit))));
     assert_eq!(ending.how.to_string(), "the agent did not start within 500ms of CPU time");
+    assert!(
+        ending.time.unwrap().starts_with("the limit is of CPU time, of which QEMU used 0 s in ")
+    );
 }
 
 #[test]
