@@ -18,7 +18,7 @@ use crate::failure;
 
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
-pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
+pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs, TurnArgs};
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
 pub use kernel::{EventCommand, KernelAddArgs, KernelCommand, KernelPruneArgs};
@@ -268,6 +268,8 @@ pub struct RunArgs {
     /// Repeat failed boots; the results of the failed ones stay in the store
     #[arg(long)]
     pub retry_failed: bool,
+    #[command(flatten)]
+    pub turn: TurnArgs,
     /// Print the boots, their order and the estimated time, and boot nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -305,6 +307,8 @@ pub struct SelftestArgs {
           conflicts_with_all = ["kernel", "workload", "parameters", "boots", "iterations",
                                 "cpus", "memory", "nodes", "accel", "disk"])]
     pub from: Option<Vec<String>>,
+    #[command(flatten)]
+    pub turn: TurnArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = SelftestFormat::Text)]
     pub format: SelftestFormat,
@@ -332,6 +336,8 @@ pub struct ReplayArgs {
     /// Keep the recording, console and counts of one replayed boot in this directory
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub turn: TurnArgs,
     /// Print only results, no progress
     #[arg(long, short)]
     pub quiet: bool,

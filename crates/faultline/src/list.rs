@@ -4,9 +4,11 @@ mod layout;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernels::{KnownKernel, KnownUserspace, Pruned, Renewed};
+use lock::Held;
 use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
 use results::KeyDifference;
@@ -66,6 +68,20 @@ pub fn userspaces(known: &[KnownUserspace]) -> String {
         ]
     });
     columns(["IMAGE", "SIZE", "MADE", "PACKAGES", "MADE FOR"], rows)
+}
+
+/// The run that is under way on a store, and the runs that wait for it, one line each; empty if there are none.
+/// `lock` is the file that they lock.
+pub fn runs(lock: &Path) -> String {
+    let now = Held::now(lock).map(|held| match held.span {
+        Some(span) => format!("under way for {}: {}\n", lock::text(span), held.by()),
+        None => format!("under way: {}\n", held.by()),
+    });
+    let waiting = lock::waiting(lock).into_iter().map(|it| match lock::age(it.process) {
+        Some(age) => format!("waiting, started {} ago: {it}\n", lock::text(age)),
+        None => format!("waiting: {it}\n"),
+    });
+    now.into_iter().chain(waiting).collect()
 }
 
 /// The damaged parts of a store, one line each.

@@ -3,8 +3,11 @@
 mod said;
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use model::{Boot, Host, Outcome, Pinned, Reading};
 use tempfile::TempDir;
@@ -374,4 +377,73 @@ fn a_program_that_cannot_be_tried_is_refused_with_a_remedy() {
         let error = setup.refused(&[&["try"], arguments].concat());
         assert!(error.contains(expected), "{arguments:?}: {error}");
     }
+}
+
+/// A process that this test started, which is killed at the end.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a run, and returns it when it has said that it waits, with what it said and its remaining output.
+fn waiting(setup: &Setup, guest: &Path) -> (Started, String, BufReader<ChildStderr>) {
+    let mut command = setup.command(&["run", "--kernels", "none-such", "--workload", "mprotect"]);
+    let mut child = command.env("FAULTLINE_GUEST", guest).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    (Started(child), line, lines)
+}
+
+/// The holder of the lock and two runs that wait for it are processes, so this is what users see.
+#[test]
+fn runs_of_one_store_take_turns() {
+    let setup = Setup::new("boots = 2");
+    let guest = setup.directory.path().join("guest");
+    fs::create_dir(&guest).unwrap();
+    no_programs(&guest);
+    drop(store::open(&setup.directory.path().join("store.db")).unwrap());
+    let lock = setup.directory.path().join("store.db.running/lock");
+    fs::create_dir(lock.parent().unwrap()).unwrap();
+    assert_eq!(setup.faultline(&["list"]).expect(0).out.matches("under way").count(), 0);
+    let mut flock = Command::new("flock");
+    flock.arg("--no-fork").arg(&lock).args(["sleep", "1000000"]);
+    let holder = Started(flock.stdin(Stdio::null()).spawn().unwrap());
+    while lock::Held::now(&lock).is_none() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let by = format!("process {} (`", holder.0.id());
+    let (mut first, line, mut rest) = waiting(&setup, &guest);
+    let head = format!("Waiting for another run to end: {} ", lock.display());
+    assert!(line.contains(&head) && line.contains(&by), "{line}");
+    let (mut second, ..) = waiting(&setup, &guest);
+    let listed = setup.faultline(&["list"]).expect(0).out;
+    assert!(listed.contains("under way") && listed.contains(&by), "{listed}");
+    for run in [&first, &second] {
+        let line = listed.lines().find(|line| line.contains(&format!("process {} ", run.0.id())));
+        let line = line.unwrap_or_else(|| panic!("{listed}"));
+        assert!(line.starts_with("waiting, started ") && line.contains("faultline"), "{line}");
+    }
+    let refused = ["run", "--kernels", "none-such", "--workload", "mprotect", "--no-wait"];
+    let refused = Said::of(setup.command(&refused).env("FAULTLINE_GUEST", &guest)).expect(1).err;
+    assert!(refused.contains("another run is under way") && refused.contains(&by), "{refused}");
+    let kill = |signal: &str, run: &Started| {
+        let status = Command::new("kill").args([signal, &run.0.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    };
+    kill("-INT", &second);
+    assert_eq!(second.0.wait().unwrap().code(), Some(130));
+    // The next run goes on when the holder was killed, and finds no such kernel.
+    kill("-KILL", &holder);
+    let ended = first.0.wait().unwrap().code();
+    let mut said = String::new();
+    rest.read_to_string(&mut said).unwrap();
+    assert!(ended == Some(2) || ended == Some(1), "{said}");
+    assert!(said.contains("none-such") && !said.contains("another run"), "{said}");
+    let listed = setup.faultline(&["list"]).expect(0).out;
+    assert!(!listed.contains("under way") && !listed.contains("waiting"), "{listed}");
 }

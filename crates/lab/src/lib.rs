@@ -21,8 +21,11 @@ mod worker;
 
 use std::cell::RefCell;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use ::lock::Held;
 use boot::out_of_tree::{self, OutOfTree};
 use boot::provenance::counted_by;
 use boot::symbols::{KernelCode, SymbolReader};
@@ -63,6 +66,8 @@ pub struct Lab {
     pub host: Host,
     /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
+    /// Whether a run waits while another run uses the store. If not, it fails.
+    pub waits: bool,
 }
 
 /// The options of a run.
@@ -124,13 +129,37 @@ pub enum RunEnding {
 /// use the store that the directory belongs to. Fails when another run holds the lock, or the
 /// directory cannot be written.
 pub fn lock(scratch: &Path) -> Result<File, RunError> {
-    let path = scratch.join("lock");
+    locked(scratch, ::lock::try_take)
+}
+
+/// The file whose lock a run holds.
+pub fn lock_file(scratch: &Path) -> PathBuf {
+    scratch.join("lock")
+}
+
+fn locked(
+    scratch: &Path,
+    take: impl FnOnce(&Path) -> io::Result<Result<File, Held>>,
+) -> Result<File, RunError> {
+    let path = lock_file(scratch);
     let failed = |error| RunError::Scratch { path: path.clone(), error };
     fs::create_dir_all(scratch).map_err(failed)?;
-    ::lock::try_take(&path).map_err(failed)?.map_err(RunError::Busy)
+    take(&path).map_err(failed)?.map_err(RunError::Busy)
 }
 
 impl Lab {
+    /// Takes the lock like [`lock`]. While another run holds it, this one waits for its turn, without a time limit,
+    /// and says for whom and since when; without [`Lab::waits`] it fails.
+    pub fn lock(&self, watch: &mut Watch<'_>) -> Result<File, RunError> {
+        if !self.waits {
+            return lock(&self.scratch);
+        }
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
+        let wait = ("for another run to end", Duration::MAX);
+        locked(&self.scratch, |path| ::lock::take_within(path, wait, &say))
+    }
+
     /// Does the boots of the experiment that are not done yet. Fails when the host fails (disk, emulator,
     /// package archive), or a verified boot is not exact. Failures of a variant are results.
     pub fn run(
@@ -139,11 +168,11 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
-        let _lock = lock(&self.scratch)?;
+        let _lock = self.lock(watch)?;
         self.run_locked(request, options, watch)
     }
 
-    /// Does the same as [`Lab::run`]. The caller holds the lock on the scratch directory.
+    /// Does the same as [`Lab::run`]. The caller holds the lock ([`Lab::lock`]).
     pub fn run_locked(
         &mut self,
         request: &Request,

@@ -17,7 +17,7 @@ use record::salvage::remove;
 
 use crate::watch::{Progress, Replayed, Watch};
 use crate::worker::{Report, work};
-use crate::{Lab, RunError, RunOptions, lock};
+use crate::{Lab, RunError, RunOptions};
 
 /// Why a boot cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
-        let _lock = lock(&self.scratch)?;
+        let _lock = self.lock(watch)?;
         for &id in ids {
             self.replayable(id)?;
         }

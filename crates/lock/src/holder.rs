@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{major, minor};
@@ -35,13 +35,24 @@ impl fmt::Display for Holder {
 /// The other process that holds a lock for writing on one of these files. `None` if the system does not tell, such as
 /// for a process in another container.
 pub fn holder(paths: &[PathBuf]) -> Option<Holder> {
-    let locks = fs::read_to_string("/proc/locks").ok()?;
+    others(paths, false).into_iter().next()
+}
+
+/// The other processes that wait for a lock for writing on this file, in the order of the kernel's list. Those that
+/// the system does not tell are missing, such as processes in another container.
+pub fn waiting(path: &Path) -> Vec<Holder> {
+    others(&[path.to_owned()], true)
+}
+
+/// The other processes that hold a lock for writing on one of these files, or wait for it.
+fn others(paths: &[PathBuf], wait: bool) -> Vec<Holder> {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let files: Vec<Metadata> = paths.iter().filter_map(|path| fs::metadata(path).ok()).collect();
-    let process = files.iter().find_map(|file| {
-        let mut holders = locks.lines().filter_map(|line| of_file(line, file));
-        holders.find(|process| *process != std::process::id())
-    })?;
-    let is_open = || {
+    let processes = files.iter().flat_map(|file| {
+        let all = locks.lines().filter_map(|line| of_file(line, file));
+        all.filter(|it| it.waits == wait && it.process != std::process::id())
+    });
+    let is_open = |process: u32| {
         let open = fs::read_dir(format!("/proc/{process}/fd"));
         // Descriptors of another user's process cannot be read.
         open.map_or(fs::exists(format!("/proc/{process}")).unwrap_or(false), |open| {
@@ -49,20 +60,34 @@ pub fn holder(paths: &[PathBuf]) -> Option<Holder> {
             open.into_iter().any(|it| files.iter().any(|file| is_same(&it, file)))
         })
     };
-    Some(Holder { process, command: is_open().then(|| command(process)) })
+    let holder = |Entry { process, .. }| Holder {
+        process,
+        command: is_open(process).then(|| command(process)),
+    };
+    processes.map(holder).collect()
+}
+
+/// An entry of the kernel's list of locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    process: u32,
+    /// Whether the process waits for the lock.
+    waits: bool,
 }
 
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The process of a line such as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:5366760 0 EOF` (`proc_locks(5)`) if it is a
+/// The entry of a line such as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:5366760 0 EOF` (`proc_locks(5)`) if it is a
 /// lock for writing on this file. Lines with `->` are of processes that wait.
-fn of_file(line: &str, file: &Metadata) -> Option<u32> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+fn of_file(line: &str, file: &Metadata) -> Option<Entry> {
+    let waits = line.contains("->");
+    let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "->").collect();
     let [_, _, _, "WRITE", process, place, ..] = words[..] else { return None };
     let device = format!("{:02x}:{:02x}", major(file.dev()), minor(file.dev()));
-    (place == format!("{device}:{}", file.ino())).then(|| process.parse().ok())?
+    (place == format!("{device}:{}", file.ino())).then_some(())?;
+    Some(Entry { process: process.parse().ok()?, waits })
 }
 
 /// The time for which a process has run: the host's uptime (`proc_uptime(5)`) minus the uptime at the process's
@@ -110,9 +135,11 @@ mod tests {
         let meta = file.as_file().metadata().unwrap();
         let device = format!("{:02x}:{:02x}", major(meta.dev()), minor(meta.dev()));
         let line = |head: &str| format!("{head} 4711 {device}:{} 0 EOF", meta.ino());
-        assert_eq!(of_file(&line("1: FLOCK  ADVISORY  WRITE"), &meta), Some(4711));
-        assert_eq!(of_file(&line("2: POSIX  ADVISORY  WRITE"), &meta), Some(4711));
-        for head in ["1: -> FLOCK  ADVISORY  WRITE", "1: FLOCK  ADVISORY  READ ", ""] {
+        let entry = |waits| Some(Entry { process: 4711, waits });
+        assert_eq!(of_file(&line("1: FLOCK  ADVISORY  WRITE"), &meta), entry(false));
+        assert_eq!(of_file(&line("2: POSIX  ADVISORY  WRITE"), &meta), entry(false));
+        assert_eq!(of_file(&line("1: -> FLOCK  ADVISORY  WRITE"), &meta), entry(true));
+        for head in ["1: FLOCK  ADVISORY  READ ", ""] {
             assert_eq!(of_file(&line(head), &meta), None, "{head}");
         }
         assert_eq!(of_file("1: FLOCK ADVISORY WRITE 4711 00:00:1 0 EOF", &meta), None);

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-pub use holder::{Holder, holder};
+pub use holder::{Holder, age, holder, waiting};
 
 /// The time after which a wait is mentioned for the first time. Most waits are shorter.
 const FIRST: Duration = Duration::from_millis(500);
@@ -40,6 +40,11 @@ pub struct Held {
 }
 
 impl Held {
+    /// The lock on this file; `None` if no other process holds it, or the system does not tell.
+    pub fn now(path: &Path) -> Option<Self> {
+        Some(Self::of(path)).filter(|held| held.holder.is_some())
+    }
+
     /// The lock on this file, which another process held just now.
     fn of(path: &Path) -> Self {
         let time = path.metadata().and_then(|it| it.modified()).ok();
@@ -69,7 +74,7 @@ impl fmt::Display for Held {
 }
 
 /// A duration as text: `48 s`, `57 min`, `2 h 5 min`.
-fn text(span: Duration) -> String {
+pub fn text(span: Duration) -> String {
     match span.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min", seconds / 60),
@@ -123,6 +128,15 @@ pub fn try_take(path: &Path) -> io::Result<Result<File, Held>> {
 
 /// Takes the lock like [`try_take`], but waits for it as [`wait`] does, for at most six hours.
 pub fn take(path: &Path, what_for: &str, say: &dyn Fn(&str)) -> io::Result<Result<File, Held>> {
+    take_within(path, (what_for, PATIENCE), say)
+}
+
+/// Takes the lock like [`take`], but waits for at most the time `patience`.
+pub fn take_within(
+    path: &Path,
+    (what_for, patience): (&str, Duration),
+    say: &dyn Fn(&str),
+) -> io::Result<Result<File, Held>> {
     let file = open(path)?;
     match file.try_lock() {
         Ok(()) => return Ok(Ok(stamped(file))),
@@ -140,7 +154,7 @@ pub fn take(path: &Path, what_for: &str, say: &dyn Fn(&str)) -> io::Result<Resul
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the waiting thread ended")),
     };
-    Ok(wait((what_for, PATIENCE), || Held::of(path), say, attempt)?.map(stamped))
+    Ok(wait((what_for, patience), || Held::of(path), say, attempt)?.map(stamped))
 }
 
 /// Opens a lock file. It is opened for reading too, because it is the standard input of builds.
@@ -214,6 +228,32 @@ mod tests {
         let span = Some(Duration::from_secs(57 * 60 + 5));
         let said = Held { holder: None, span, ..held }.to_string();
         assert_eq!(said, format!("{shown} has been locked for 57 min by another process"));
+    }
+
+    #[test]
+    fn those_who_hold_and_wait_are_told_and_a_killed_holder_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let holder = Other::holding(&path);
+        let mut command = Command::new("flock");
+        let command = command.arg("--no-fork").arg(&path).args(["sleep", "1000001"]);
+        let waiter = Other(command.stdin(Stdio::null()).spawn().unwrap());
+        let processes = || -> Vec<u32> { waiting(&path).iter().map(|it| it.process).collect() };
+        let until = |is_so: &dyn Fn() -> bool| {
+            let begun = Instant::now();
+            while !is_so() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", processes());
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        until(&|| processes() == [waiter.0.id()]);
+        let holds = |id: u32| Held::now(&path).is_some_and(|it| it.holder.unwrap().process == id);
+        assert!(holds(holder.0.id()));
+        // SIGKILL ends the holder, and the next one has the lock.
+        drop(holder);
+        until(&|| holds(waiter.0.id()) && processes().is_empty());
+        drop(waiter);
+        assert_eq!(Held::now(&path), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod variants;
 use std::cmp::Reverse;
 
 use culprit::{Commit, Culprit, Findings, SearchEnding};
-use lab::{Lab, Progress, RunError, Watch, lock};
+use lab::{Lab, Progress, RunError, Watch};
 use model::Mode;
 use plan::Search;
 
@@ -40,7 +40,7 @@ pub fn find(
     range: &Range,
     watch: &mut Watch<'_>,
 ) -> Result<Findings, RunError> {
-    let _lock = lock(&lab.scratch)?;
+    let _lock = lab.lock(watch)?;
     let (between, kernels) = (range.between(search), range.kernels(search.prove));
     let plan = format!("{between}: about {kernels} kernels to try");
     watch(Progress::Message(&plan));

@@ -6,7 +6,7 @@ use clap::Args;
 use model::{Bytes, Millis};
 
 use super::boots::DiskArg;
-use super::{AccelArg, BuildArgs, MachineArgs};
+use super::{AccelArg, BuildArgs, MachineArgs, TurnArgs};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...")]
@@ -61,6 +61,8 @@ pub struct TryArgs {
     /// Repeat failed boots; the results of the failed ones stay in the store
     #[arg(long)]
     pub retry_failed: bool,
+    #[command(flatten)]
+    pub turn: TurnArgs,
     /// Print only results, no progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -103,6 +103,14 @@ pub struct SequentialArgs {
     pub budget: Option<Millis>,
 }
 
+/// What happens while another run uses the store.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TurnArgs {
+    /// Fail while another run uses the store [default: wait until it ends]
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
 /// Options of exact mode.
 #[derive(Debug, Args)]
 pub struct ExactArgs {

@@ -7,7 +7,7 @@ use model::{Millis, Share};
 
 use super::boots::percent;
 use super::build::ConfigArgs;
-use super::{MachineArgs, ModeArg, name_and_value};
+use super::{MachineArgs, ModeArg, TurnArgs, name_and_value};
 
 /// The heading of the options that choose the figure.
 const FIGURE: &str = "Figure [default: what tells the ends apart best]";
@@ -92,6 +92,8 @@ pub struct CulpritArgs {
     /// Write to this file
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub turn: TurnArgs,
     /// Print only results, no progress
     #[arg(long, short)]
     pub quiet: bool,

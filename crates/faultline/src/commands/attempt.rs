@@ -39,7 +39,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         return Err(Failure::Usage(message.into()));
     }
     let named = store_option(store.as_ref());
-    let mut lab = laboratory(store)?;
+    let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
     if asked.is_none() {
         let mode = usual_mode(args, &lab, &request, &mut display)?;
@@ -52,6 +52,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         return save(&request, &archive, directory);
     }
     on_interrupt(&display)?;
+    let _turn = lab.lock(&mut |progress| display.show(progress))?;
     let summary = stages(&mut lab, &request, args, &mut display)?;
     print(&answer(&lab, &summary, &named)?)?;
     let failed = summary.failed + summary.failed_before;
@@ -207,7 +208,7 @@ fn run(
     let retry_failed = args.retry_failed;
     let options = RunOptions { retry_failed, keep_going: true, in_all, ..RunOptions::default() };
     let is_announced = in_all.is_some() && display.has_plan();
-    let summary = lab.run(request, options, &mut |progress| match progress {
+    let summary = lab.run_locked(request, options, &mut |progress| match progress {
         Progress::Plan { .. } if is_announced => {}
         progress => display.show(progress),
     });

@@ -63,7 +63,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     if args.dry_run {
         return plan(store, &search, &range);
     }
-    let mut lab = laboratory(store)?;
+    let mut lab = laboratory(store, args.turn)?;
     on_interrupt(&display)?;
     let found = search::find(&mut lab, &search, &range, &mut |progress| display.show(progress));
     display.finish();

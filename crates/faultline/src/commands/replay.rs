@@ -16,7 +16,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         return Err(Failure::Usage("--keep works with one boot only".into()));
     }
     let path = store_path(store.clone())?;
-    let lab = with_store(existing_store(store)?, &path)?;
+    let lab = with_store(existing_store(store)?, &path, args.turn)?;
     let mut ids = args.boots.clone();
     ids.sort();
     ids.dedup();

@@ -19,7 +19,7 @@ use store::Archive;
 use super::build::variants;
 use super::plan::{left_out, plan};
 use super::{existing_store, options, print, store_option, store_path};
-use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs};
+use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
 use crate::progress::Display;
@@ -35,7 +35,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
-    let mut lab = laboratory(store)?;
+    let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
     on_interrupt(&display)?;
     let summary = lab.run(&request, run_options(&args), &mut |progress| display.show(progress));
@@ -86,13 +86,13 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
 }
 
 /// The laboratory with the named store, or with the default one.
-pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
+pub fn laboratory(store: Option<PathBuf>, turn: TurnArgs) -> Result<Lab, Failure> {
     let path = store_path(store)?;
-    with_store(store::open(&path)?, &path)
+    with_store(store::open(&path)?, &path, turn)
 }
 
 /// The laboratory with an open store, whose file is at `path`.
-pub fn with_store(store: Box<dyn Archive>, path: &Path) -> Result<Lab, Failure> {
+pub fn with_store(store: Box<dyn Archive>, path: &Path, turn: TurnArgs) -> Result<Lab, Failure> {
     log::to_file(path);
     Ok(Lab {
         cache: Cache::open()?,
@@ -101,6 +101,7 @@ pub fn with_store(store: Box<dyn Archive>, path: &Path) -> Result<Lab, Failure> 
         store,
         host: machine::host::describe(Path::new("/")),
         scratch: scratch(path),
+        waits: !turn.no_wait,
     })
 }
 

@@ -57,7 +57,7 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let workload = &experiment.workloads[0].manifest.name;
     experiment.name = format!("selftest-{workload}-{}", default_name(&args.kernel));
     lab::check(experiment)?;
-    let mut lab = laboratory(store)?;
+    let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
     let options = RunOptions::default();
     let summary = lab.run(&request, options, &mut |progress| display.show(progress));

@@ -12,11 +12,13 @@ use results::KeyDifference;
 use store::{Archive, Detail, ExperimentRow};
 
 use super::chosen::{find, older};
-use super::{existing_store, print, store_or_nothing};
+use super::run::scratch;
+use super::{existing_store, print, store_or_nothing, store_path};
 use crate::failure::Failure;
 use crate::list;
 
 pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
+    let path = store_path(store.clone())?;
     let Some(store) = store_or_nothing(store)? else { return Ok(ExitCode::SUCCESS) };
     let rows = store.experiments()?;
     let mut remarks = Vec::new();
@@ -27,6 +29,7 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
         });
     }
     print(&list::experiments(&rows, &remarks))?;
+    print(&list::runs(&lab::lock_file(&scratch(&path))))?;
     for row in &rows {
         store.listed(row.id)?;
     }

@@ -15,7 +15,7 @@ use store::Detail;
 
 use super::run::{laboratory, refused};
 use super::{options, print, store_path};
-use crate::args::{Language, WorkloadCheckArgs, WorkloadCommand};
+use crate::args::{Language, TurnArgs, WorkloadCheckArgs, WorkloadCommand};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 use crate::progress::Display;
@@ -153,7 +153,7 @@ fn check(args: &WorkloadCheckArgs) -> Result<ExitCode, Failure> {
     experiment.name = format!("check-{}", manifest.name);
     lab::check(experiment)?;
     let directory = tempfile::tempdir()?;
-    let mut lab = laboratory(Some(directory.path().join("check.db")))?;
+    let mut lab = laboratory(Some(directory.path().join("check.db")), TurnArgs { no_wait: false })?;
     let mut display = Display::new(args.quiet);
     let summary = lab.run(&request, RunOptions::default(), &mut |progress| display.show(progress));
     display.finish();
