@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use lab::{Lab, Progress, RunOptions, RunSummary};
-use model::{Experiment, Mode, Note, Outcome, Pinned, Profiling, count};
+use model::{Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
 use plan::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use report::{escape, shell_word};
@@ -116,8 +116,8 @@ fn boots(
     Ok(())
 }
 
-/// Runs one boot of each kernel, in exact mode then a few for a first answer, and then the others. Ends when boots
-/// have failed, since others would fail too.
+/// Runs one boot of each kernel, in exact mode then a few for a first answer, and then the others. Ends when a kernel
+/// has no complete boot, since others would fail too.
 fn stages(
     lab: &mut Lab,
     request: &Request,
@@ -133,18 +133,31 @@ fn stages(
         let experiment = Experiment { boots, sequential: None, ..whole.clone() };
         let stage = Request { experiment, ..request.clone() };
         let summary = run(lab, &stage, in_all, args, display)?;
-        if summary.failed + summary.failed_before > 0 {
+        let kept = lab.store.boots(summary.experiment, Detail::Summary)?;
+        if !all_complete(whole, &kept) {
             return Ok(summary);
         }
         if boots == FIRST {
             let more = count((whole.boots - FIRST) as usize, "seed");
-            let head =
-                format!("First answer, from {FIRST} seeds of each kernel, before {more} more:\n");
+            let of =
+                if summary.failed + summary.failed_before > 0 { "those complete of " } else { "" };
+            let head = format!(
+                "First answer, from {of}{FIRST} seeds of each kernel, before {more} more:\n"
+            );
             let analysis = Analysis::of(&*lab.store, &[summary.experiment], &Question::default())?;
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
     run(lab, request, in_all, args, display)
+}
+
+/// Whether each kernel has a complete boot.
+fn all_complete(experiment: &Experiment, kept: &[Kept]) -> bool {
+    let counts = |kept: &&Kept| !kept.superseded && kept.boot.outcome.counts();
+    experiment
+        .variants
+        .iter()
+        .all(|variant| kept.iter().filter(counts).any(|kept| kept.boot.variant == variant.name))
 }
 
 /// The program with its files.
@@ -299,4 +312,31 @@ fn save(request: &Request, archive: &Path, directory: &Path) -> Result<ExitCode,
     let file = shell_word(directory.join(name).to_string_lossy().as_bytes());
     print(&format!("Wrote {}. `faultline run {file}` runs it.\n", directory.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, BootId, Variant};
+
+    use super::*;
+
+    #[test]
+    fn a_failed_boot_ends_a_try_only_if_its_kernel_has_no_complete_one() {
+        let variants =
+            ["old", "new"].map(|name| Variant { name: name.into(), ..Variant::default() });
+        let experiment = Experiment { variants: variants.into(), ..Experiment::default() };
+        let kept = |variant: &str, outcome| Kept {
+            id: BootId(1),
+            superseded: false,
+            boot: Boot { variant: variant.into(), outcome, ..Boot::default() },
+        };
+        let failed = || Outcome::TimedOut("late".into());
+        let mut boots = vec![kept("old", Outcome::Complete), kept("new", failed())];
+        assert!(!all_complete(&experiment, &boots));
+        boots.push(kept("new", Outcome::Complete));
+        boots.push(kept("old", failed()));
+        assert!(all_complete(&experiment, &boots));
+        boots[2].superseded = true;
+        assert!(!all_complete(&experiment, &boots));
+    }
 }
