@@ -196,7 +196,8 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
         Some([low, high]) => format!(" ({} to {})", decimal(Some(low), 2), decimal(Some(high), 2)),
         None => String::new(),
     };
-    let gain = format!("{gain:>7} %{interval}");
+    let times = Of::unit(&row.unit).times(evidence.ratio, Some([evidence.low, evidence.high]));
+    let gain = times.unwrap_or_else(|| format!("{gain:>7} %{interval}"));
     match verdict {
         Verdict::Same => {
             let worst = evidence.no_worse_than(better, comparison.judging.confidence);
@@ -319,10 +320,11 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
         0..=2 => row.metric.clone(),
         _ => format!("{} {}", comparison.variants[column].name, row.metric),
     };
-    let change = match row.better {
+    let of = Of::unit(&row.unit);
+    let change = of.times(evidence.ratio, None).or_else(|| match row.better {
         Some(better) => evidence.gain(better).map(|gain| format!("{} %", decimal(Some(gain), 2))),
-        None => Of::unit(&row.unit).change([1.0, evidence.ratio], 2),
-    };
+        None => of.change([1.0, evidence.ratio], 2),
+    });
     format!("{name} {}", change.as_deref().unwrap_or("from 0"))
 }
 

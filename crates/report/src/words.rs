@@ -51,19 +51,31 @@ impl Of {
         }
     }
 
+    /// Formats a factor of at least ten: `1,401 times as many`, with the interval `12.3 times as long (11.0 to
+    /// 13.9)`. `None` for other factors.
+    pub fn times(self, ratio: f64, interval: Option<[f64; 2]>) -> Option<String> {
+        if ratio < TIMES || !ratio.is_finite() {
+            return None;
+        }
+        let factor = |it: f64| figure(it, if ratio < WHOLE_TIMES { 1 } else { 0 });
+        let word = match self {
+            Self::Number => "many",
+            Self::Time => "long",
+            Self::Amount => "much",
+        };
+        let interval = interval
+            .map_or(String::new(), |[low, high]| format!(" ({} to {})", factor(low), factor(high)));
+        Some(format!("{} times as {word}{interval}", factor(ratio)))
+    }
+
     /// Formats the change from `base` to `new`: `139.97 % more`, `0.52 % fewer`, from a factor of ten on
     /// `1,401 times as many`, and `0.00 %` if it rounds to zero. `None` if the change has no size, such as
     /// a change from 0.
     pub fn change(self, [base, new]: [f64; 2], decimals: usize) -> Option<String> {
-        let ratio = new / base;
-        if base > 0.0 && ratio >= TIMES && ratio.is_finite() {
-            let ratio = figure(ratio, if ratio < WHOLE_TIMES { 1 } else { 0 });
-            let word = match self {
-                Self::Number => "many",
-                Self::Time => "long",
-                Self::Amount => "much",
-            };
-            return Some(format!("{ratio} times as {word}"));
+        if base > 0.0
+            && let Some(times) = self.times(new / base, None)
+        {
+            return Some(times);
         }
         let percent = 100.0 * (new - base) / base.abs();
         let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
@@ -200,6 +212,9 @@ mod tests {
         assert_eq!(Of::Amount.change([1.0, 250.0], 2).unwrap(), "250 times as much");
         // Neither 0 nor a negative figure has multiples.
         assert_eq!([number(0.0, 3.0), number(0.0, 0.0)], [None, None]);
+        let within = Of::Time.times(12.34, Some([11.0, 13.96]));
+        assert_eq!(within.unwrap(), "12.3 times as long (11.0 to 14.0)");
+        assert_eq!(Of::Time.times(9.99, Some([8.0, 12.0])), None);
         assert_eq!(of(-1.0, 10.0), "1100.00 % more");
         assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0)], ["0.00 %", "0.00 %"]);
     }

@@ -3,7 +3,9 @@
 mod common;
 
 use common::carried::assert_mail_says_it;
-use common::{boot, boots, by_patch, columns, experiment, measure, measured, series, variant};
+use common::{
+    blocks, boot, boots, by_patch, columns, experiment, measure, measured, series, variant,
+};
 use compare::{
     Basis, Cell, Comparison, Conclusion, CrossCheck, Difference, Evidence, Explained, Gain,
     Headline, Holder, Judging, Results, Verdict, compare,
@@ -511,4 +513,11 @@ proptest! {
 
 fn size() -> impl Strategy<Value = f64> {
     prop_oneof![1e-9..1e-3, 1e-3..1e3, 1e3..1e12]
+}
+
+#[test]
+fn the_subject_has_a_large_change_as_a_factor() {
+    let sides = [("6.1", blocks(5, 1.0, 1)), ("6.12", blocks(5, 20.0, 1))];
+    let subject = Case::new(Mode::Measured, &sides).subject(|_| ());
+    assert!(subject.contains("20.0 times as long ("), "{subject}");
 }

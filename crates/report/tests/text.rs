@@ -48,6 +48,14 @@ fn two_variants() {
     insta::assert_snapshot!(text);
 }
 
+#[test]
+fn a_change_above_tenfold_is_a_factor_in_verdicts() {
+    let comparison = compared(&[("6.1", &blocks(5, 1.0, 1)), ("6.12", &blocks(5, 20.0, 1))]);
+    let text = printed(&comparison);
+    let verdict = text.lines().find(|line| line.starts_with("  regression")).unwrap();
+    assert!(verdict.contains("20.0 times as long (") && !verdict.contains(" %"), "{verdict}");
+}
+
 /// Times of two machines say nothing about two kernels, even if they are far apart.
 #[test]
 fn boots_of_two_hosts_give_no_verdict() {

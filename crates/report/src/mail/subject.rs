@@ -7,7 +7,7 @@ use super::clipped;
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
-use crate::words::{decimal, times};
+use crate::words::{Of, decimal, times};
 
 /// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
@@ -101,6 +101,11 @@ fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>, mode: Mode) -> String {
     }
     let better = row.better.unwrap_or(Better::Lower);
     let evidence = row.evidence(*column);
+    let times =
+        evidence.and_then(|it| Of::unit(&row.unit).times(it.ratio, Some([it.low, it.high])));
+    if let Some(times) = times {
+        return times;
+    }
     // With evidence, the gain is one of means over boots, as its interval is.
     let gain = match evidence.and_then(|it| it.gain(better)).or(row.gain(*column)) {
         Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
