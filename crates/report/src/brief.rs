@@ -59,16 +59,18 @@ pub fn verdicts(comparison: &Comparison) -> String {
     document::text(&blocks, &TEXT)
 }
 
-/// Returns a sentence for each measured phase on the functions in which its change is; empty if there are
-/// none.
+/// Returns a sentence for each measured phase on the functions in which its change is, and what an entry is; empty if
+/// there are none.
 pub fn headlines(explained: &[Explained]) -> String {
     let several = explained.len() > 1;
     let said = explained.iter().flat_map(|it| {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
         let said = headline::headlines(&it.headlines, None).into_iter();
-        said.map(move |line| sentence(format!("{first}{line}")))
+        said.map(move |line| format!("{first}{line}"))
     });
-    document::text(&said.collect::<Vec<_>>(), &TEXT)
+    let said: Vec<String> = said.collect();
+    let legend = headline::legend(&said).map(str::to_owned);
+    document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }
 
 /// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out.

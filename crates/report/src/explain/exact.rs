@@ -76,10 +76,13 @@ fn blocks(
     let Some(section) = explanation.section(phase) else {
         return Err(view::no_phase(explanation, phase.unwrap_or_default()));
     };
-    let found = headline::headlines(headlines, phase)
+    let found: Vec<String> = headline::headlines(headlines, phase)
         .into_iter()
-        .chain(cause::causes(section, &explanation.cost.unit));
-    let found = found.map(lead).chain(view::unjudged(explanation, phase).map(note)).collect();
+        .chain(cause::causes(section, &explanation.cost.unit))
+        .collect();
+    let legend = headline::legend(&found).map(str::to_owned);
+    let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);
+    let found = found.into_iter().map(lead).chain(below).collect();
     let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };
     let drawn = paths.map(|paths| {
         let graphs = graphs(explanation, headlines, paths, section);

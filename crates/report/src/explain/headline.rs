@@ -20,6 +20,12 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     asked().map(|it| headline(it) + &parts(it)).chain(hint).collect()
 }
 
+/// Returns what an entry is, if a sentence of these has one.
+pub fn legend(said: &[String]) -> Option<&'static str> {
+    let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
+    is_used.then_some("An entry is one call or other start of a function.")
+}
+
 /// Most functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
 

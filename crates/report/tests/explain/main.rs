@@ -265,7 +265,8 @@ fn the_headline_comes_first() {
          97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
-         now. Phase end: 0.10 % more kernel instructions: this may be luck."
+         now. Phase end: 0.10 % more kernel instructions: this may be luck. An entry is one call or other start of a \
+         function."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
     assert!(
