@@ -194,7 +194,11 @@ fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
 /// detail.
 pub fn tells(note: &Note) -> bool {
     let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
-    !is_usual && !DETAILS.contains(&note.topic)
+    // The release tells packaged kernels apart. The origin of others names their source and patches.
+    let is_source = note.topic == notes::ORIGIN
+        && note.variant.is_some()
+        && !note.text.starts_with(notes::DEBIAN);
+    is_source || !is_usual && !DETAILS.contains(&note.topic)
 }
 
 /// Returns the notes that [`tells`] keeps, with long texts cut.

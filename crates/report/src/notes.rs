@@ -30,6 +30,8 @@ pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
 pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
 const COMPLAINTS: &str = "complaints";
+/// Prefix of the origin of a Debian package. The version follows, up to a comma.
+pub const DEBIAN: &str = "Debian ";
 /// The topic of notes on the origin of kernels.
 pub const ORIGIN: &str = "origin";
 

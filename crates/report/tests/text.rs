@@ -41,7 +41,7 @@ fn two_variants() {
         boot.facts.banner = boot.facts.banner.replace("12.2.0", "14.2.0");
         boot.facts.cmdline.push_str(" transparent_hugepage=never");
         boot.facts.config.push_str("CONFIG_LRU_GEN_ENABLED=y\nCONFIG_FOO=m\n");
-        boot.facts.kernel_origin = "debian linux-image-6.12.57+deb12-cloud-amd64 6.12.57-1".into();
+        boot.facts.kernel_origin = "Debian 6.12.57-1, linux-image-6.12.57+deb12-cloud-amd64".into();
     }
     let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
     assert!(widest(&text) <= 100);
@@ -54,6 +54,25 @@ fn a_change_above_tenfold_is_a_factor_in_verdicts() {
     let text = printed(&comparison);
     let verdict = text.lines().find(|line| line.starts_with("  regression")).unwrap();
     assert!(verdict.contains("20.0 times as long (") && !verdict.contains(" %"), "{verdict}");
+}
+
+#[test]
+fn the_notes_name_the_patch_of_a_kernel_from_source() {
+    let from = |origin: &str| {
+        let mut boots = boots(1.0);
+        boots.iter_mut().for_each(|boot| boot.facts.kernel_origin = origin.into());
+        boots
+    };
+    let origin = |patch: &str| format!("debian-source 6.1.174-1{patch}; small configuration");
+    let [old, new] = ["", ", \"mm: walk every page\""].map(|patch| from(&origin(patch)));
+    let text = brief(&compared(&[("6.1", &old), ("6.1+walk", &new)]));
+    let told = format!("6.1+walk  {}\n", origin(", \"mm: walk every page\""));
+    assert!(text.contains("\n  origin ") && text.contains(&told), "{text}");
+    // The release tells packaged kernels apart.
+    let packages = ["Debian 6.1.174-1, linux-image-6.1.0", "Debian 6.12.57-1, linux-image-6.12"];
+    let [old, new] = packages.map(from);
+    let text = brief(&compared(&[("6.1", &old), ("6.12", &new)]));
+    assert!(!text.contains("  origin "), "{text}");
 }
 
 /// Times of two machines say nothing about two kernels, even if they are far apart.

@@ -6,6 +6,7 @@ use model::{BootFacts, BootId, Mode, Pinned, Variant};
 use crate::ascii::{excerpt, shell_word};
 use crate::document::{Block, part, sentence};
 use crate::note::{self, Note};
+use crate::notes;
 
 /// The version and the files that are needed to run an experiment again.
 #[derive(Clone, Debug)]
@@ -17,8 +18,6 @@ pub struct Recipe<'a> {
     pub files: &'a [(String, String)],
 }
 
-/// Prefix of the origin of a Debian package. The version follows, up to a comma.
-const DEBIAN: &str = "Debian ";
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
 const MOST_LINES: usize = 120;
 /// The letters by which a mail names the variants.
@@ -175,7 +174,8 @@ fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
 fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
     let (kernel, _) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    let version = origin.strip_prefix(DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
+    let version =
+        origin.strip_prefix(notes::DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
     match version {
         Some(version) => {
             format!("faultline kernel add {}", shell_word(format!("debian:{version}").as_bytes()))

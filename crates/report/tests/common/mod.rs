@@ -59,7 +59,7 @@ pub fn boot(boot_index: u32) -> Boot {
                 emulator: "QEMU 10.0.2".into(),
                 ..Provenance::default()
             },
-            kernel_origin: "debian linux-image-6.1.0-49-cloud-amd64 6.1.174-1".into(),
+            kernel_origin: "Debian 6.1.174-1, linux-image-6.1.0-49-cloud-amd64".into(),
             kernel_digest: "5bd1".into(),
             config: "CONFIG_HZ=250\nCONFIG_LRU_GEN=y\n# CONFIG_LRU_GEN_ENABLED is not set\nCONFIG_NR_CPUS=512\n".into(),
             ..BootFacts::default()
