@@ -91,7 +91,16 @@ fn may_have(kernel: &Kernel, names: &[String], event: &String, system: &str) -> 
     let is_of_system = |name: &String| name.split_once(':').is_some_and(|(it, _)| it == system);
     names.is_empty()
         || names.contains(event)
-        || (kernel.modules.is_some() && !names.iter().any(is_of_system))
+        || (kernel.modules.is_some()
+            && !names.iter().any(is_of_system)
+            && !is_misspelt(names, event, system))
+}
+
+/// Returns whether a known tracepoint has this name in a system that is spelt similarly.
+fn is_misspelt(names: &[String], event: &str, system: &str) -> bool {
+    let own = event.split_once(':').map(|(_, own)| own);
+    let mut known = names.iter().filter_map(|name| name.split_once(':'));
+    known.any(|(of, name)| Some(name) == own && near::nearest(system, [of].into_iter()).is_some())
 }
 
 #[cfg(test)]
@@ -107,6 +116,8 @@ mod tests {
         assert!(may(&bare, "tlb:tlb_flush", "tlb") && !may(&bare, "tlb:tlb_flsh", "tlb"));
         assert!(!may(&with, "tlb:tlb_flsh", "tlb") && may(&with, "xfs:xfs_buf_get", "xfs"));
         assert!(!may(&bare, "xfs:xfs_buf_get", "xfs"));
+        assert!(!may(&with, "shced:sched_switch", "shced"));
+        assert!(may(&with, "drm:sched_switch", "drm"));
         assert!(may_have(&bare, &[], &"tlb:tlb_flush".to_owned(), "tlb"));
     }
 }
