@@ -40,7 +40,9 @@ fn files_of_users_are_compared() {
     for (variant, slow) in [("old", 20), ("new", 60)] {
         for boot in 0..4 {
             let file = format!("{variant}{boot}.txt");
-            fs::write(directory.path().join(&file), script(slow + boot, 100 + 2 * boot)).unwrap();
+            let head = format!("# os release : 6.{boot}.0-{variant}\n");
+            let samples = script(slow + boot, 100 + 2 * boot);
+            fs::write(directory.path().join(&file), head + &samples).unwrap();
             arguments.push(format!("{variant}={file}"));
         }
     }
@@ -58,7 +60,12 @@ fn files_of_users_are_compared() {
     assert!(slow.contains("+20.1") && slow.contains("0.00"), "{explained}");
     assert!(explained.contains("old: 498 samples"), "{explained}");
     text(faultline(directory.path(), &["compare"]), 0);
-    text(faultline(directory.path(), &["show"]), 0);
+    let shown = text(faultline(directory.path(), &["show"]), 0);
+    let variant = shown.lines().find(|line| line.starts_with("variant old: ")).unwrap();
+    assert!(
+        variant.contains("6.0.0-old, imported from ") && variant.contains("old3.txt"),
+        "{shown}"
+    );
 }
 
 #[test]

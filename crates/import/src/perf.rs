@@ -34,6 +34,8 @@ const UNKNOWN: &str = "[unknown]";
 pub struct PerfSamples {
     /// The samples of one event, as the profile of a workload without a name.
     pub profile: Profile,
+    /// The release of the kernel that ran; empty if the file does not say it.
+    pub release: String,
     /// Samples of other events, which are left out, by the event's name.
     pub others: BTreeMap<String, u64>,
     /// Samples of idle CPUs, which are left out.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use model::{Topology, count};
+use model::{Kept, Topology, count};
 use report::escape;
 use results::KeyDifference;
 use store::{Archive, Detail, ExperimentRow};
@@ -86,9 +86,10 @@ fn show_experiment(store: &dyn Archive, named: Option<&str>) -> Result<String, F
     if let Some(swap) = &experiment.machine.swap {
         let _ = writeln!(text, "swap: {}", escape(&swap.to_string()));
     }
+    let boots = store.boots(id, Detail::Summary)?;
     for variant in &experiment.variants {
         let kernel = match variant.kernel.to_string() {
-            unknown if unknown.is_empty() => "not known".to_owned(),
+            unknown if unknown.is_empty() => of_boots(&boots, &variant.name),
             kernel => kernel,
         };
         let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(&kernel));
@@ -105,8 +106,21 @@ fn show_experiment(store: &dyn Archive, named: Option<&str>) -> Result<String, F
             let _ = writeln!(text, "  {} = {}", escape(name), escape(&parameter.value));
         }
     }
-    let boots = store.boots(id, Detail::Summary)?;
     Ok(format!("{text}\n{}", list::boots(&boots)))
+}
+
+/// The kernel of an imported variant and the files it was imported from, as far as its boots say them.
+fn of_boots(boots: &[Kept], variant: &str) -> String {
+    let own = boots.iter().filter(|kept| kept.boot.variant == variant);
+    let mut said: Vec<&str> = Vec::new();
+    for facts in own.map(|kept| &kept.boot.facts) {
+        for text in [&facts.release, &facts.kernel_origin] {
+            if !text.is_empty() && !said.contains(&&**text) {
+                said.push(text);
+            }
+        }
+    }
+    if said.is_empty() { "not known".to_owned() } else { said.join(", ") }
 }
 
 fn machine(topology: &Topology) -> String {

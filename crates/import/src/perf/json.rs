@@ -6,7 +6,7 @@ use std::io::Read;
 use serde::Deserialize;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 
-use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process};
+use super::{Collector, KERNEL, PerfSamples, Sample, UNKNOWN, process, shortened};
 
 /// The largest number of functions of a call chain that are read.
 const MAX_CHAIN: usize = 1 << 12;
@@ -53,6 +53,8 @@ struct Headers {
     /// The command line of `perf record`.
     #[serde(default)]
     cmdline: Vec<Text>,
+    #[serde(rename = "os-release", default)]
+    release: Text,
 }
 
 /// Samples, summed up while they are read.
@@ -106,7 +108,8 @@ pub fn perf_json(input: impl Read, event: Option<&str>) -> Result<PerfSamples, S
             ));
         }
     };
-    Ok(file.samples.0.samples(one))
+    let release = shortened(&file.headers.release.0);
+    Ok(PerfSamples { release, ..file.samples.0.samples(one) })
 }
 
 /// The events of a command line of `perf record`. Words after its options are the program's.
@@ -261,6 +264,7 @@ mod tests {
 	"linux-perf-json-version": 1,
 	"headers": {
 		"header-version": 1,
+		"os-release": "6.1.0-44-amd64",
 		"cmdline": ["/usr/bin/perf", "record", "-a", "-g", "-e", "cpu-clock", "--", "bash", "-e", "x"]
 	},
 	"samples": [
@@ -279,7 +283,9 @@ mod tests {
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, idle, dropped, .. } = perf_json(TEXT.as_bytes(), None).unwrap();
+        let PerfSamples { profile, idle, dropped, release, .. } =
+            perf_json(TEXT.as_bytes(), None).unwrap();
+        assert_eq!(release, "6.1.0-44-amd64");
         let expected =
             ["[unknown]: 1", "do_anonymous_page;clear_page_erms: 1", "7 a \"b\" touch: 1"];
         assert_eq!(taken(&profile), expected);

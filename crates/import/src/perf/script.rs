@@ -27,7 +27,12 @@ pub fn perf_script(mut input: impl BufRead, event: Option<&str>) -> io::Result<P
     }
     reader.end();
     let samples = reader.collector.samples(reader.event.as_deref().unwrap_or_default());
-    Ok(PerfSamples { others: reader.others, unread: reader.unread, ..samples })
+    Ok(PerfSamples {
+        release: reader.release,
+        others: reader.others,
+        unread: reader.unread,
+        ..samples
+    })
 }
 
 /// Reads the next line, of which at most [`MAX_LINE`] bytes are kept. False at the end.
@@ -40,6 +45,9 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(!line.is_empty())
 }
 
+/// Begins the line of a header with the kernel's release.
+const RELEASE: &str = "# os release :";
+
 #[derive(Default)]
 struct Reader {
     collector: Collector,
@@ -47,6 +55,8 @@ struct Reader {
     event: Option<String>,
     /// The sample that is being read, and its event.
     sample: Option<(Sample, String)>,
+    /// The kernel's release, from the header that `perf script --header` prints.
+    release: String,
     others: BTreeMap<String, u64>,
     unread: Option<(usize, usize)>,
 }
@@ -69,6 +79,8 @@ impl Reader {
             (is_indented, &mut self.sample, frame(line))
         {
             frame.add_to(sample);
+        } else if let Some(release) = line.strip_prefix(RELEASE) {
+            self.release = shortened(release.trim());
         } else if !is_comment {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
@@ -204,7 +216,9 @@ lost its head
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, others, idle, dropped, nowhere, unread } = read(TEXT, None);
+        let PerfSamples { profile, release, others, idle, dropped, nowhere, unread } =
+            read(TEXT, None);
+        assert_eq!(release, "");
         let expected = [
             "do_anonymous_page;clear_page_erms: 2",
             "ext4_read: 1",

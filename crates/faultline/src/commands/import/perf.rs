@@ -209,7 +209,7 @@ impl Read for Hashed {
 
 /// Prints what was read of a file, and what was not.
 fn describe(path: &Path, samples: &PerfSamples) -> Result<(), Failure> {
-    let PerfSamples { profile, others, idle, dropped, nowhere, unread } = samples;
+    let PerfSamples { profile, others, idle, dropped, nowhere, unread, .. } = samples;
     let event = profile.sampled.as_ref().map_or("", |it| &it.event);
     let samples = profile.totals().total() as usize;
     let mut text = format!(
@@ -275,6 +275,7 @@ fn boot(variant: &str, (block, boot_index): (u32, u32), path: &Path, samples: Pe
         block,
         outcome: Outcome::Complete,
         facts: BootFacts {
+            release: samples.release,
             kernel_origin: format!("imported from {} ({TOOL})", path.display()),
             ..BootFacts::default()
         },
