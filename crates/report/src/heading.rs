@@ -54,11 +54,16 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
             format!("counters summed over iterations, mean of seeds: {pooled}{}", left_out(table))
         }
         (Kind::Events, Mode::Measured) => {
-            format!("events per second, mean of boots: {pooled}{}", left_out(table))
+            format!(
+                "events per iteration and per second (/s), mean of boots: {pooled}{}",
+                left_out(table)
+            )
         }
         (Kind::Events, Mode::Exact) => {
             let without = left_out(table);
-            format!("events per second of guest time, mean of seeds: {pooled}{without}")
+            format!(
+                "events per iteration and per second of guest time (/s), mean of seeds: {pooled}{without}"
+            )
         }
     };
     what + part

@@ -251,7 +251,8 @@ fn on_events(table: &Table, comparison: &Comparison) -> Vec<String> {
             "( +- ) is the standard error of the mean over {over}, as perf stat -r prints it."
         ));
     }
-    for row in &table.rows {
+    // A number per iteration was counted as long as its rate.
+    for row in table.rows.iter().filter(|row| row.unit.ends_with("/s")) {
         for (cell, variant) in row.cells.iter().zip(&comparison.variants) {
             let share = cell.spread.map_or(1.0, |it| it.running);
             if share < 1.0 {

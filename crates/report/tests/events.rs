@@ -92,13 +92,13 @@ fn figures_are_in_the_document() {
         let rows = table["rows"].as_array().unwrap();
         rows.iter().find(|row| row["metric"] == name).unwrap().clone()
     };
-    let cycles = row("cycles-run");
+    let cycles = row("cycles-run/s");
     assert_eq!(cycles["values"], serde_json::json!([100_000_000.0, null]));
     assert_eq!(cycles["spreads"][0]["running"], 0.75);
     assert_eq!(cycles["spreads"][1], serde_json::Value::Null);
-    let flushes = row("tlb:tlb_flush-run-warm-up");
+    let flushes = row("tlb:tlb_flush-run-warm-up/s");
     assert!(flushes["evidence"][1]["p"].as_f64().unwrap() < 0.05, "{flushes}");
-    assert!(row("LLC-loads-run")["values"][0].is_null());
+    assert!(row("LLC-loads-run/s")["values"][0].is_null());
 }
 
 #[test]
@@ -120,5 +120,8 @@ fn the_page_has_the_table() {
 #[test]
 fn exact_mode_has_rates_of_guest_time() {
     let text = of(Mode::Exact, |comparison, _| report::text(comparison));
-    assert!(text.contains("events per second of guest time, mean of seeds"), "{text}");
+    assert!(
+        text.contains("events per iteration and per second of guest time (/s), mean of seeds"),
+        "{text}"
+    );
 }

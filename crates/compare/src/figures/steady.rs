@@ -274,7 +274,7 @@ mod tests {
         let tables = tables(&experiment, &boots, &Judging::default());
         let rows = &tables.iter().find(|table| table.kind == Kind::Events).unwrap().rows;
         let rows: Vec<_> = rows.iter().map(|row| (&*row.metric, row.value(1))).collect();
-        let expected = [("cycles-run-warm-up", Some(1000.0)), ("cycles-run", Some(100.0))];
+        let expected = [("cycles-run-warm-up/s", Some(1000.0)), ("cycles-run/s", Some(100.0))];
         assert_eq!(rows, expected);
     }
 

@@ -1,10 +1,11 @@
-//! The table of events that perf counts: their rates per second by phase, with the spread over the intervals between
-//! readings and over boots. Warm-up has rows of its own.
+//! The table of events that perf counts, by phase: their numbers per iteration, then their rates per second, with the
+//! spread over the intervals between readings and over boots. Warm-up has rows of its own. Under emulation a rate is
+//! one of emulated time, so it is printed and not compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernelfiles::events::{ENABLED, RUNNING};
-use model::{Boot, Chunk, Mode, PerfEvent, Source, WorkloadUse};
+use model::{Boot, Chunk, Execution, Mode, PerfEvent, Source, WorkloadUse};
 use stats::Summary;
 
 use crate::figures::BootFigures;
@@ -19,11 +20,13 @@ use crate::{
 
 /// The suffix of the names of rows on warm-up.
 const WARM_UP: &str = "-warm-up";
+/// The suffix of the names of rows per second.
+const PER_SECOND: &str = "/s";
 /// Intervals shorter than the longest one divided by this are left out of the spread. A cut makes such intervals.
 const SHORTEST: f64 = 2.0;
 
-/// The rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload without
-/// iterations of warm-up, and `steady` says which part of a phase is warm-up.
+/// The numbers and rates of `events` in the phases of `used`, the mean over complete boots. `beyond` is the same workload
+/// without iterations of warm-up, and `steady` says which part of a phase is warm-up.
 pub fn table(
     (used, beyond): (&WorkloadUse, Workload<'_>),
     events: &[String],
@@ -54,28 +57,47 @@ pub fn table(
     let in_phases = phases.iter().filter(|(name, _)| !name.is_empty()).count();
     let is_outside = in_phases > 0 && in_phases < phases.len();
     phases.retain(|(name, _)| !(is_outside && name.is_empty()));
-    for (phase, is_warm_up) in &phases {
-        for event in events {
-            let key =
-                RowKey { phase: phase.clone(), is_warm_up: *is_warm_up, event: event.clone() };
-            let row = row(&key, &counted);
-            let figures = counted.iter().map(|boots| {
-                boots.iter().map(|it| (it.boot, it.rates.get(&key).map(|it| it.mean())))
-            });
-            let is_known = row.values().any(|value| value.is_some());
-            rows.push(match (is_known, mode) {
-                (false, _) => row,
-                (true, Mode::Exact) => {
-                    held.push(SeedRow::listed(rows.len(), columns, figures));
-                    row
+    let is_emulated = counted
+        .iter()
+        .flatten()
+        .any(|it| it.boot.facts.provenance.execution == Some(Execution::Tcg));
+    let keys = phases.iter().flat_map(|(phase, is_warm_up)| {
+        let key = move |event: &String| RowKey {
+            phase: phase.clone(),
+            is_warm_up: *is_warm_up,
+            event: event.clone(),
+        };
+        [Figure::Number, Figure::Rate]
+            .into_iter()
+            .flat_map(move |figure| events.iter().map(move |event| (key(event), figure)))
+    });
+    for (key, figure) in keys {
+        let row = row(&key, figure, &counted);
+        let figures = counted.iter().map(|boots| {
+            boots.iter().map(|it| (it.boot, it.rates.get(&key).and_then(|it| figure.of(it))))
+        });
+        let is_known = row.values().any(|value| value.is_some());
+        let is_compared =
+            is_known && (figure == Figure::Number || mode.is_measured() && !is_emulated);
+        rows.push(match (is_compared, mode) {
+            // The rate says that nothing is known.
+            (false, _) if !is_known && figure == Figure::Number => continue,
+            (false, _) => row,
+            (true, Mode::Exact) => {
+                held.push(SeedRow::listed(rows.len(), columns, figures));
+                row
+            }
+            (true, Mode::Measured) => {
+                let figures: Vec<_> = figures.map(BootFigures::of_boots).collect();
+                let row = row.against_boots(&figures, judging);
+                match figure {
+                    Figure::Number => row,
+                    Figure::Rate => {
+                        row.with_variation(counted.iter().map(|boots| variation(&key, boots)))
+                    }
                 }
-                (true, Mode::Measured) => {
-                    let figures: Vec<_> = figures.map(BootFigures::of_boots).collect();
-                    row.against_boots(&figures, judging)
-                        .with_variation(counted.iter().map(|boots| variation(&key, boots)))
-                }
-            });
-        }
+            }
+        });
     }
     match mode {
         Mode::Exact => exact::judge(&mut rows, &held, judging),
@@ -104,6 +126,24 @@ struct RowKey {
     event: String,
 }
 
+/// What a row has of an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    /// Its number per iteration.
+    Number,
+    /// Its rate per second.
+    Rate,
+}
+
+impl Figure {
+    fn of(self, rate: &Rate) -> Option<f64> {
+        match self {
+            Self::Number => rate.per_iteration(),
+            Self::Rate => Some(rate.mean()),
+        }
+    }
+}
+
 /// The rates of events in one boot.
 struct Counted<'a> {
     boot: &'a Boot,
@@ -118,6 +158,9 @@ struct Counted<'a> {
 struct Rate {
     /// The number of events, scaled to the whole time ([`scaled`]).
     count: f64,
+    iterations: BTreeSet<u32>,
+    /// Whether some chunk is counted only from a moment within its phase.
+    is_part: bool,
     seconds: f64,
     enabled: f64,
     running: f64,
@@ -128,6 +171,11 @@ struct Rate {
 impl Rate {
     fn mean(&self) -> f64 {
         self.count / self.seconds
+    }
+
+    /// The number of events in an iteration; `None` if parts of phases were counted.
+    fn per_iteration(&self) -> Option<f64> {
+        (!self.is_part).then(|| self.count / self.iterations.len() as f64)
     }
 
     /// The rates in the intervals, without short ones.
@@ -173,7 +221,7 @@ fn boot<'a>(
     iterations.dedup();
     let mut rates: BTreeMap<RowKey, Option<Rate>> = BTreeMap::new();
     for chunk in of_phase {
-        let parts = match beyond.used.counts(chunk.iteration) {
+        let parts: Vec<(bool, std::ops::Range<usize>)> = match beyond.used.counts(chunk.iteration) {
             false => vec![(true, 0..chunk.times.len())],
             true => match share(kept, chunk) {
                 Share::All => vec![(false, 0..chunk.times.len())],
@@ -183,6 +231,7 @@ fn boot<'a>(
                 }
             },
         };
+        let is_part = parts.len() > 1;
         for (is_warm_up, places) in parts {
             let phase = (chunk.phase.clone(), is_warm_up);
             if !phases.contains(&phase) {
@@ -193,6 +242,7 @@ fn boot<'a>(
                 let (phase, event) = (chunk.phase.clone(), event.name.clone());
                 let key = RowKey { phase, is_warm_up, event };
                 let more = rate(chunk, &key.event, places.clone());
+                let more = more.map(|more| Rate { is_part, ..more });
                 let sum = rates.entry(key).or_insert_with(|| Some(Rate::default()));
                 *sum = sum.take().zip(more).map(|(sum, more)| sum.with(more));
             }
@@ -206,6 +256,8 @@ fn boot<'a>(
 impl Rate {
     fn with(mut self, more: Self) -> Self {
         self.count += more.count;
+        self.iterations.extend(more.iterations);
+        self.is_part |= more.is_part;
         self.seconds += more.seconds;
         self.enabled += more.enabled;
         self.running += more.running;
@@ -242,7 +294,8 @@ fn rate(chunk: &Chunk, event: &str, places: std::ops::Range<usize>) -> Option<Ra
         Some((length, scaled(value, enabled, running)? / length))
     });
     let intervals = intervals.collect();
-    Some(Rate { count, seconds: seconds(first, last)?, enabled, running, intervals })
+    let (iterations, seconds) = (BTreeSet::from([chunk.iteration]), seconds(first, last)?);
+    Some(Rate { count, iterations, is_part: false, seconds, enabled, running, intervals })
 }
 
 /// The estimated number of events over all the time, scaled as `perf stat` does. `None` if they were never counted.
@@ -275,15 +328,15 @@ fn variation(key: &RowKey, boots: &[Counted]) -> Option<Variation> {
     Variation::within_hosts(rates.map(|(boot, rate)| (HostBlock::of(boot).host, rate.whole())))
 }
 
-fn row(key: &RowKey, counted: &[Vec<Counted>]) -> Row {
+fn row(key: &RowKey, figure: Figure, counted: &[Vec<Counted>]) -> Row {
     let event = &key.event;
     let rates = |boots: &[Counted]| -> Vec<Rate> {
         boots.iter().filter_map(|boot| boot.rates.get(key).cloned()).collect()
     };
     let columns: Vec<Vec<Rate>> = counted.iter().map(|boots| rates(boots)).collect();
     let mean = |rates: &Vec<Rate>| {
-        let means: Vec<f64> = rates.iter().map(Rate::mean).collect();
-        Summary::of(&means).map(|it| it.amean)
+        let means: Option<Vec<f64>> = rates.iter().map(|it| figure.of(it)).collect();
+        Summary::of(&means?).map(|it| it.amean)
     };
     let values: Vec<Option<f64>> = columns.iter().map(mean).collect();
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -293,154 +346,29 @@ fn row(key: &RowKey, counted: &[Vec<Counted>]) -> Row {
         _ => 4,
     };
     let is_time = PerfEvent::parse(event).is_some_and(PerfEvent::is_time);
-    let unit = if is_time { "ns/s" } else { "/s" };
-    let spreads = columns.iter().map(|rates| spread(rates));
-    Row::new(&label(key), unit, None, Statistic::Amean, values, decimals).with_spreads(spreads)
+    let (unit, suffix) = match (figure, is_time) {
+        (Figure::Number, true) => ("ns", ""),
+        (Figure::Number, false) => ("", ""),
+        (Figure::Rate, true) => ("ns/s", PER_SECOND),
+        (Figure::Rate, false) => ("/s", PER_SECOND),
+    };
+    let spreads = columns.iter().map(|rates| spread(rates, figure));
+    Row::new(&(label(key) + suffix), unit, None, Statistic::Amean, values, decimals)
+        .with_spreads(spreads)
 }
 
-fn spread(rates: &[Rate]) -> Option<Spread> {
-    let means: Vec<f64> = rates.iter().map(Rate::mean).collect();
+fn spread(rates: &[Rate], figure: Figure) -> Option<Spread> {
+    let means: Option<Vec<f64>> = rates.iter().map(|it| figure.of(it)).collect();
+    let means = means?;
     let summary = Summary::of(&means)?;
     let share = |error: f64| Some(error.sqrt() / summary.amean).filter(|share| share.is_finite());
     let errors: Vec<f64> = rates.iter().filter_map(Rate::error).collect();
     let intervals = Summary::of(&errors).and_then(|errors| share(errors.amean));
+    let intervals = intervals.filter(|_| figure == Figure::Rate);
     let boots = summary.stddev.and_then(|it| share(it.powi(2) / means.len() as f64));
     let sum = |of: fn(&Rate) -> f64| rates.iter().map(of).sum::<f64>();
     Some(Spread { intervals, boots, running: sum(|it| it.running) / sum(|it| it.enabled) })
 }
 
 #[cfg(test)]
-mod tests {
-    use model::Column;
-
-    use super::*;
-    use crate::testing::{boot as complete, columns, manifest, used, usual, variant};
-
-    const SECOND: u64 = 1_000_000_000;
-
-    /// Readings every second: value, and milliseconds enabled and running.
-    fn chunk(iteration: u32, phase: &str, event: &str, readings: &[Option<[i64; 3]>]) -> Chunk {
-        let column = |end: &str, place: usize, unit: i64| {
-            let values = readings.iter().map(|reading| Some(reading.as_ref()?[place] * unit));
-            Column::new(format!("{event}{end}"), values.collect())
-        };
-        Chunk {
-            workload: "autonuma".into(),
-            iteration,
-            phase: phase.into(),
-            source: "events".into(),
-            times: (0..readings.len() as u64).map(|at| at * SECOND).collect(),
-            columns: vec![
-                column("", 0, 1),
-                column(ENABLED, 1, 1_000_000),
-                column(RUNNING, 2, 1_000_000),
-            ],
-        }
-    }
-
-    /// A chunk with a reading each second of an event that is counted all the time.
-    fn counting(iteration: u32, phase: &str, values: &[i64]) -> Chunk {
-        let reading = |(at, value): (i64, &i64)| Some([*value, 1000 * at, 1000 * at]);
-        let readings: Vec<_> = (0..).zip(values).map(reading).collect();
-        chunk(iteration, phase, "tlb:tlb_flush", &readings)
-    }
-
-    fn of(boots: &[&[Boot]], warmup: u32, events: &[&str]) -> Table {
-        let variants = vec![variant(""); boots.len()];
-        let used = WorkloadUse { warmup, ..used(manifest()) };
-        let events: Vec<String> = events.iter().map(|event| (*event).to_owned()).collect();
-        let columns = columns(&variants, boots);
-        let (steady, judging) = (Steady::default(), Judging::default());
-        table((&used, usual(&used)), &events, &columns, &steady, Mode::Measured, &judging)
-    }
-
-    fn with(number: u32, chunks: Vec<Chunk>) -> Boot {
-        Boot { chunks, block: number, ..complete(number) }
-    }
-
-    fn near(found: Option<f64>, expected: f64) {
-        assert!((found.unwrap() / expected - 1.0).abs() < 1e-12, "{found:?}, not {expected}");
-    }
-
-    #[test]
-    fn values_are_scaled_as_perf_does_it() {
-        // Counted 250 ms of 1 s: perf prints 4 x 300 and (25.00%).
-        near(scaled(300.0, 1e9, 25e7), 1200.0);
-        assert_eq!(scaled(7.0, 3.0, 3.0), Some(7.0));
-        assert_eq!((scaled(0.0, 1e9, 0.0), scaled(-1.0, 1.0, 1.0)), (None, None));
-    }
-
-    #[test]
-    fn rates_are_over_a_phase_and_spreads_over_intervals_and_boots() {
-        let boots = [
-            with(0, vec![counting(0, "run", &[0, 90, 200, 300])]),
-            with(1, vec![counting(0, "run", &[0, 130, 250, 360])]),
-        ];
-        let table = of(&[&boots], 0, &["tlb:tlb_flush"]);
-        let row = &table.rows[0];
-        assert_eq!(row.metric, "tlb:tlb_flush-run");
-        // By hand: 100 and 120 a second.
-        near(row.value(0), 110.0);
-        let spread = row.cells[0].spread.unwrap();
-        // Both boots have deviations -10, 10 and 0: variance 100, of the mean 100 / 3.
-        near(spread.intervals, (100.0f64 / 3.0).sqrt() / 110.0);
-        // Standard deviation of 100 and 120 over the root of 2: 10.
-        near(spread.boots, 10.0 / 110.0);
-        assert_eq!(spread.running, 1.0);
-    }
-
-    #[test]
-    fn multiplexed_values_are_scaled_by_phase_and_interval() {
-        let readings = [[100, 0, 0], [150, 1000, 500], [170, 2000, 1500]].map(Some);
-        let boots = [with(0, vec![chunk(0, "run", "cycles", &readings)])];
-        let table = of(&[&boots], 0, &["cycles"]);
-        // 70 counted in 1.5 of 2 s.
-        near(table.rows[0].value(0), 70.0 * 2.0 / 1.5 / 2.0);
-        let spread = table.rows[0].cells[0].spread.unwrap();
-        near(Some(spread.running), 0.75);
-        // Intervals: 100 and 20 a second.
-        near(spread.intervals, 40.0 / (70.0 / 1.5));
-    }
-
-    #[test]
-    fn warm_up_has_rows_of_its_own() {
-        let chunks = vec![counting(0, "run", &[0, 900]), counting(1, "run", &[900, 1000])];
-        let table = of(&[&[with(0, chunks)]], 1, &["tlb:tlb_flush"]);
-        let rows: Vec<_> = table.rows.iter().map(|row| (&*row.metric, row.value(0))).collect();
-        let expected =
-            [("tlb:tlb_flush-run-warm-up", Some(900.0)), ("tlb:tlb_flush-run", Some(100.0))];
-        assert_eq!(rows, expected);
-    }
-
-    #[test]
-    fn what_is_missing_is_not_zero() {
-        let whole = with(0, vec![counting(0, "run", &[0, 5])]);
-        let gap = [Some([0, 0, 0]), Some([9, 1000, 1000]), None];
-        let lost = with(0, vec![chunk(0, "run", "tlb:tlb_flush", &gap)]);
-        let events = ["tlb:tlb_flush", "cycles"];
-        let table = of(&[&[whole], &[lost]], 0, &events);
-        let values: Vec<Vec<_>> = table.rows.iter().map(|row| row.values().collect()).collect();
-        assert_eq!(values, [[Some(5.0), None], [None, None]]);
-        assert_eq!(table.rows[1].metric, "cycles-run");
-    }
-
-    #[test]
-    fn time_outside_phases_is_left_out_beside_phases() {
-        let chunks = vec![counting(0, "", &[0, 5]), counting(0, "run", &[5, 9])];
-        let named = |chunks: &[Chunk]| {
-            let table = of(&[&[with(0, chunks.to_vec())]], 0, &["tlb:tlb_flush"]);
-            let names = table.rows.into_iter().map(|row| row.metric).collect::<Vec<_>>();
-            (names, table.left_out)
-        };
-        assert_eq!(named(&chunks), (vec!["tlb:tlb_flush-run".into()], vec![String::new()]));
-        assert_eq!(named(&chunks[..1]), (vec!["tlb:tlb_flush".into()], vec![]));
-    }
-
-    #[test]
-    fn short_intervals_before_cuts_are_left_out_of_the_spread() {
-        let mut chunk = counting(0, "run", &[0, 100, 200, 290]);
-        chunk.times[3] = 2 * SECOND + SECOND / 10;
-        let spread = of(&[&[with(0, vec![chunk])]], 0, &["tlb:tlb_flush"]).rows[0].cells[0].spread;
-        assert_eq!(spread.unwrap().intervals, Some(0.0));
-    }
-}
+mod tests;
