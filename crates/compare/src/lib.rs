@@ -41,9 +41,9 @@ pub use explain::sampled::{
 };
 pub use explain::signal::Signal;
 pub use explain::{
-    Callee, Calls, Code, Compared, Contribution, Counter, Explanation, Headline, Holder, NoCost,
-    Only, Path, Paths, Section, Side, Split, Subject, Totals, check_cost, explain, headlines,
-    paths,
+    Callee, Calls, Code, Compared, Contribution, Counter, Divided, Explanation, Headline, Holder,
+    NoCost, Only, OwnCost, Path, Paths, Section, Side, Split, Subject, Totals, check_cost, explain,
+    headlines, paths,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;

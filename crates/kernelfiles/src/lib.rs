@@ -14,6 +14,7 @@ pub mod config;
 pub mod cpuinfo;
 pub mod derived;
 pub mod diskstats;
+pub mod entry;
 pub mod events;
 pub mod interrupts;
 pub mod kallsyms;

@@ -2,8 +2,8 @@
 
 use benchmarks::names::Month;
 use compare::{
-    Comparison, CrossCheck, Judging, Notes, PointComparison, PointVerdicts, Sources, Step, Table,
-    Unmet, UserNote, VariantOutcomes, Verdict, VerdictChange, verdicts_by_point,
+    Comparison, CrossCheck, Explained, Judging, Notes, PointComparison, PointVerdicts, Sources,
+    Step, Table, Unmet, UserNote, VariantOutcomes, Verdict, VerdictChange, verdicts_by_point,
 };
 use model::Mode;
 use serde::Serialize;
@@ -41,6 +41,9 @@ struct Document<'a> {
     /// The verdicts along a sweep, for each figure of a variant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     along: Vec<AlongDocument<'a>>,
+    /// The functions that hold the changes, in exact mode.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    explained: &'a [Explained],
     notes: &'a Notes,
     /// The user's own notes on the experiments.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -100,9 +103,10 @@ struct Tally {
     undecided: usize,
 }
 
-/// Returns the comparison as one JSON object, with figures in full precision. `baseline` is null only if
+/// Returns the comparison as one JSON object, with figures in full precision. `explained` names the functions behind
+/// its verdicts. `baseline` is null only if
 /// there is no variant. No comparison causes an error.
-pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+pub fn json(comparison: &Comparison, explained: &[Explained]) -> Result<String, serde_json::Error> {
     let variants = comparison.variants.iter();
     let document = Document {
         schema: SCHEMA,
@@ -120,6 +124,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         steps: comparison.steps.iter().map(step).collect(),
         points: comparison.points.iter().map(point).collect(),
         along: verdicts_by_point(&comparison.points).iter().map(of_figure).collect(),
+        explained,
         notes: &comparison.notes,
         user_notes: &comparison.user_notes,
         names: comparison.names,

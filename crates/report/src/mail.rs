@@ -80,7 +80,7 @@ fn functions(explained: &[Explained]) -> Vec<Block> {
             [_] => String::new(),
             _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
         };
-        let headlines = it.headlines.iter().filter(|headline| headline.function.is_some());
+        let headlines = it.headlines.iter().filter(|it| headline::names(it));
         headlines.map(move |it| sentence(format!("{first}{}", headline::headline(it))))
     });
     named.take(MAX_FUNCTIONS).collect()

@@ -255,6 +255,7 @@ fn the_function_behind_a_verdict_is_named() {
             parts: Vec::new(),
             callee: None,
         }),
+        divided: None,
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,

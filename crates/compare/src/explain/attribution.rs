@@ -1,11 +1,12 @@
 //! The functions that hold the changes of a comparison, in exact mode.
 
 use model::INSTRUCTIONS;
+use serde::Serialize;
 
 use crate::{Comparison, Headline, Results, Verdict, explain, headlines, paths};
 
 /// The attribution of a variant's changes in the phases of a workload.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Explained {
     /// The workload's name.
     pub workload: String,

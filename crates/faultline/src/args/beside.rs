@@ -60,8 +60,8 @@ mod tests {
 
     /// The options of `run` that apply to an experiment file too.
     const APPLY: [&str; 11] = [
-        "--dry-run", "--jobs", "--keep-going", "--mode", "--profile", "--quiet", "--retry-failed",
-        "--seeds", "--store", "--verbose", "--verify",
+        "--dry-run", "--jobs", "--keep-going", "--mode", "--no-wait", "--profile", "--quiet",
+        "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
     ];
 
     #[test]

@@ -40,7 +40,8 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             if !head.is_empty() {
                 eprintln!("{}", head.trim_end());
             }
-            report::json(comparison).map_err(|error| Failure::Host(error.to_string()))?
+            report::json(comparison, &analysis.explained())
+                .map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => {
             let (results, explained) = (analysis.results(), analysis.explained());

@@ -138,7 +138,7 @@ fn lay_out(
             Ok(exact.into_iter().chain(sampled).collect::<Vec<_>>().join("\n"))
         }
         (ExplainFormat::Json, Some(exact), difference) => {
-            report::explain_json(&exact.explanation, difference).map_err(failed)
+            report::explain_json(&exact.explanation, &exact.headlines(), difference).map_err(failed)
         }
         (ExplainFormat::Json, None, Some(it)) => report::sampled_json(it).map_err(failed),
         (ExplainFormat::Html, Some(exact), difference) => {

@@ -162,7 +162,7 @@ fn graphs(
         moved: ": to another call path of the same function, between a function and its callees, or \
                 between callees of which one is new or gone",
         least: section.totals.kernel.floor.unwrap_or(0.0),
-        marked: asked.filter_map(|it| Some(&*it.function.as_ref()?.name)).collect(),
+        marked: asked.flat_map(headline::functions).collect(),
         marks: "the functions named at the top",
     };
     flame::graphs(paths, &graphs)

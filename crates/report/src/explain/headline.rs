@@ -1,6 +1,6 @@
 //! The headlines of an explanation: a sentence for each phase.
 
-use compare::{FEWEST_FOR_LISTS, Headline, Holder, Section};
+use compare::{Divided, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
 use model::OUTSIDE_PHASES;
 
 use crate::ascii::excerpt;
@@ -11,13 +11,24 @@ use crate::words::{self, Of};
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     let lacks_paths = |it: &Headline| {
-        let is_unnamed = it.kernel.beyond_luck() == Some(true) && it.function.is_none();
+        let is_unnamed = it.kernel.beyond_luck() == Some(true) && !names(it);
         is_unnamed && it.listed && it.by_path && !it.followed
     };
     let hint = asked().any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
     });
-    asked().map(|it| headline(it) + &parts(it)).chain(hint).collect()
+    asked().flat_map(in_full).chain(hint).collect()
+}
+
+/// Returns whether the headline names functions.
+pub fn names(it: &Headline) -> bool {
+    it.function.is_some() || it.divided.is_some()
+}
+
+/// Returns the names of the functions that a headline names.
+pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
+    let parts = it.divided.iter().flat_map(|it| &it.parts);
+    it.function.iter().chain(parts).map(|it| &*it.name)
 }
 
 /// Returns what an entry is, if a sentence of these has one.
@@ -28,15 +39,37 @@ pub fn legend(said: &[String]) -> Option<&'static str> {
 
 /// Most functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
+/// Most functions in a part of a divided change that are named.
+const PARTS_OF_PART: usize = 2;
 
-/// Lists the functions in the holder of a change whose own cost differs. Empty if there are fewer than two.
-fn parts(it: &Headline) -> String {
-    let Some(Holder { parts, entries, .. }) = &it.function else { return String::new() };
+/// Returns the headline with the functions in which the change is: in the function that holds it, or a sentence for
+/// each function between which it divides.
+fn in_full(it: &Headline) -> Vec<String> {
+    let first = headline(it);
+    match (&it.divided, &it.function) {
+        (Some(Divided { parts, .. }), _) => {
+            let part = |of: &Holder| {
+                format!(
+                    "{}: {}.{}",
+                    called(of),
+                    figures(of, false),
+                    own(of, &it.unit, PARTS_OF_PART)
+                )
+            };
+            [first].into_iter().chain(parts.iter().map(part)).collect()
+        }
+        (None, Some(holder)) => vec![first + &own(holder, &it.unit, PARTS)],
+        (None, None) => vec![first],
+    }
+}
+
+/// Lists the functions in a holder whose own cost differs, at most `most` by name. Empty if there are fewer than two.
+fn own(Holder { parts, entries, .. }: &Holder, unit: &str, most: usize) -> String {
     if parts.len() < 2 {
         return String::new();
     }
-    let (named, others) = parts.split_at(parts.len().min(PARTS));
-    let named = named.iter().map(|(name, [base, new])| {
+    let (named, others) = parts.split_at(parts.len().min(most));
+    let named = named.iter().map(|OwnCost { name, own: [base, new] }| {
         let here = match (*base == 0.0, *new == 0.0) {
             (true, _) => " (new here)",
             (_, true) => " (gone here)",
@@ -44,15 +77,15 @@ fn parts(it: &Headline) -> String {
         };
         format!("{} {}{here}", excerpt(name), words::signed(new - base, 0))
     });
-    let left: f64 = others.iter().map(|(_, [base, new])| new - base).sum();
+    let left: f64 = others.iter().map(|it| it.own[1] - it.own[0]).sum();
     let left =
         (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
     let all: Vec<String> = named.chain(left).collect();
     let per_entry = if entries.is_some() { " per entry of it" } else { " in it" };
-    format!(" Own {}{per_entry}: {}.", it.unit, all.join(", "))
+    format!(" Own {unit}{per_entry}: {}.", all.join(", "))
 }
 
-/// Writes the headline of a phase: its change, and the function that holds the change or why none is named.
+/// Writes the headline of a phase: its change, and the functions that hold the change or why none is named.
 pub fn headline(it: &Headline) -> String {
     let (kernel, phase, unit) = (&it.kernel, phase_name(&it.phase), &it.unit);
     let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
@@ -64,30 +97,63 @@ pub fn headline(it: &Headline) -> String {
         Some(change) => format!("{change} kernel {unit}"),
     };
     let change = format!("Phase {phase}: {change}");
-    let Some(holder) = &it.function else {
-        let why = match kernel.beyond_luck() {
-            Some(true) if it.followed => {
-                "beyond luck; no function holds half of the change".to_owned()
-            }
-            Some(true) if it.listed => {
-                "beyond luck; no function alone holds half of the change".to_owned()
-            }
-            Some(true) => format!(
-                "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side{}",
-                if it.by_path { " or call paths (`run --profile stacks`)" } else { "" }
-            ),
-            Some(false) => "this may be luck".to_owned(),
-            None => "the luck floor is unknown".to_owned(),
-        };
-        return format!("{change}: {why}.");
-    };
+    let divided = it.divided.as_ref().map(shares);
+    match (&it.function, divided) {
+        (Some(holder), divided) => {
+            let share = match holder.share {
+                share @ ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
+                _ => String::new(),
+            };
+            let figures = figures(holder, it.at_equal_entries);
+            let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
+            format!("{change}, {share}in {}: {figures}.{divided}", called(holder))
+        }
+        (None, Some(divided)) => format!("{change}: {divided}."),
+        (None, None) => format!("{change}: {}.", unnamed(it)),
+    }
+}
+
+/// Returns why no function is named.
+fn unnamed(it: &Headline) -> String {
+    match it.kernel.beyond_luck() {
+        Some(true) if it.followed => "beyond luck; no function holds the change".to_owned(),
+        Some(true) if it.listed => {
+            "beyond luck; no function alone holds half of the change".to_owned()
+        }
+        Some(true) => format!(
+            "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side{}",
+            if it.by_path { " or call paths (`run --profile stacks`)" } else { "" }
+        ),
+        Some(false) => "this may be luck".to_owned(),
+        None => "the luck floor is unknown".to_owned(),
+    }
+}
+
+/// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed.
+fn shares(Divided { parts, complete }: &Divided) -> String {
+    let tenths = |share: f64| (1000.0 * share).round() / 10.0;
+    let mut rest = 100.0;
+    let mut shares = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        let share = tenths(part.share);
+        rest -= share;
+        let of = if place == 0 { " of the change" } else { "" };
+        shares.push(format!("{share:.1} %{of} in {}", called(part)));
+    }
+    if rest.abs() >= 0.05 {
+        shares.push(format!("{rest:.1} % elsewhere"));
+    }
+    let named = shares.join(", ");
+    match complete {
+        true => named,
+        false => format!("no three functions make up the change; the largest: {named}"),
+    }
+}
+
+/// Returns the name of a function that holds a change, and whether what it calls is included.
+fn called(holder: &Holder) -> String {
     let calls = if holder.inclusive { " and what it calls" } else { "" };
-    let share = match holder.share {
-        share @ ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
-        _ => String::new(),
-    };
-    let figures = figures(holder, it.at_equal_entries);
-    format!("{change}, {share}in {}{calls}: {figures}.", excerpt(&holder.name))
+    format!("{}{calls}", excerpt(&holder.name))
 }
 
 /// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.

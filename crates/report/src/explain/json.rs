@@ -1,6 +1,8 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
-use compare::{Contribution, Counter, Explanation, SampledDifference, Section, Side, Totals};
+use compare::{
+    Contribution, Counter, Explanation, Headline, SampledDifference, Section, Side, Totals,
+};
 use model::Cost;
 use serde::Serialize;
 
@@ -22,6 +24,7 @@ struct Document<'a> {
     denominator: i128,
     not_modelled: [&'static str; 4],
     code_unknown: Option<&'a str>,
+    headlines: &'a [Headline],
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -67,6 +70,7 @@ struct SectionDocument<'a> {
 /// error.
 pub fn explain_json(
     explanation: &Explanation,
+    headlines: &[Headline],
     beside: Option<&SampledDifference>,
 ) -> Result<String, serde_json::Error> {
     let document = Document {
@@ -79,6 +83,7 @@ pub fn explain_json(
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
         code_unknown: explanation.unmarked.as_deref(),
+        headlines,
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),

@@ -67,7 +67,7 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Option<Block> 
     let mut lines: Vec<Block> = lines.collect();
     let more = lines.split_off(lines.len().min(MAX_EXPLAINED));
     if !more.is_empty() {
-        lines.push(Block::Fold(count(more.len(), "more phase"), more));
+        lines.push(Block::Fold(count(more.len(), "more sentence"), more));
     }
     let hint = note("More: `faultline explain BASE NEW --format html`.");
     (!lines.is_empty()).then(|| {

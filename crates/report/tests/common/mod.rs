@@ -260,7 +260,7 @@ pub fn brief(comparison: &Comparison) -> String {
 
 /// Returns a comparison as JSON.
 pub fn document(comparison: &Comparison) -> Value {
-    serde_json::from_str(&report::json(comparison).unwrap()).unwrap()
+    serde_json::from_str(&report::json(comparison, &[]).unwrap()).unwrap()
 }
 
 /// Returns a column for each variant. The boots are numbered over all columns: `b1`, `b2` and so on.

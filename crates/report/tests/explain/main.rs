@@ -2,12 +2,13 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod headline;
 mod kernels;
 mod marked;
 mod sampled;
 
 use common::{boot, columns, variant, words};
-use compare::{Callee, Difference, Explanation, Headline, Holder, Paths};
+use compare::{Explanation, Paths};
 use model::{
     ALL_CPUS, Boot, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege,
     Profile, WorkloadUse,
@@ -194,7 +195,7 @@ fn limits_of_exact_mode_are_printed() {
         assert!(report.contains("instructions at the cuts between phases"));
     }
     let json: serde_json::Value =
-        serde_json::from_str(&report::explain_json(&explanation, None).unwrap()).unwrap();
+        serde_json::from_str(&report::explain_json(&explanation, &[], None).unwrap()).unwrap();
     let named = json["not_modelled"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
     assert_eq!(named.collect::<Vec<_>>().join(", "), not_modelled);
 }
@@ -210,118 +211,6 @@ fn contributions_add_up_as_printed() {
         let sum: i128 = proof.split_whitespace().next().unwrap().parse().unwrap();
         assert_eq!(printed.iter().sum::<i128>(), sum);
         assert!(proof.ends_with(": adds up to the change of the total exactly"), "{proof}");
-    }
-}
-
-#[test]
-fn the_headline_comes_first() {
-    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let headline = |phase: &str, new, function| Headline {
-        phase: phase.into(),
-        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
-        function,
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-    };
-    let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
-        name: "change_pte".into(),
-        inclusive,
-        instructions: [base * entries, new * now],
-        entries: Some([entries, now]),
-        share: 0.99,
-        parts: Vec::new(),
-        callee: None,
-    };
-    let part = |name: &str, costs| (name.to_owned(), costs);
-    let parts = vec![
-        part("change_pte", [2_149_280.0, 1622.0]),
-        part("modify_pte", [0.0, 2_000_000.4]),
-        part("flush", [0.0, 1_500_000.0]),
-        part("old_pte", [90_000.0, 0.0]),
-        part("a", [0.0, 7.0]),
-        part("b", [5.0, 2.0]),
-    ];
-    let dearer = Holder { parts, ..holder(true, [2_406_301.0, 5_764_432.0], [5.0, 5.0]) };
-    let often = Holder { share: 0.6, ..holder(false, [1_946_694.0, 1_806_297.0], [50.0, 54.0]) };
-    let once = holder(true, [120.0, 121.0], [1.0, 1.0]);
-    let headlines = [
-        headline("fill", 2398.4, Some(dearer)),
-        headline("steady", 1009.7, Some(often)),
-        headline("once", 14_010.0, Some(once.clone())),
-        Headline { at_equal_entries: true, ..headline("alike", 1010.0, Some(once)) },
-        headline("end", 1001.0, None),
-    ];
-    let text = report::explain(&explanation, &headlines, None, 10);
-    let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
-    assert_eq!(
-        said.join(" "),
-        "Phase fill: 139.84 % more kernel instructions, in change_pte and what it calls: 12,031,505 before, 28,822,160 \
-         now; 5 entries; 2,406,301 per entry before, 5,764,432 now. Own instructions per entry of it: change_pte \
-         -2,147,658, modify_pte +2,000,000 (new here), flush +1,500,000 (new here), old_pte -90,000 (gone here), 2 more \
-         +4. Phase steady: 0.97 % more kernel instructions, 60 % of the change in change_pte: 97,334,700 before, \
-         97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
-         many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
-         more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
-         now. Phase end: 0.10 % more kernel instructions: this may be luck. An entry is one call or other start of a \
-         function."
-    );
-    let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
-    assert!(
-        page.contains("97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry")
-            && !page.contains("2,406,301")
-    );
-}
-
-/// The thread runs since before the phase, so its function has no entries in the phase.
-#[test]
-fn a_kernel_threads_function_has_totals() {
-    let (explanation, _) = explained(&kernels::old(), &kernels::new());
-    let callee = Callee {
-        name: "folio_walk_start".into(),
-        entries: [2_012_345.0, 912.0],
-        per_entry: [80.0, 81.0],
-    };
-    let holder = Holder {
-        name: "ksm_scan_thread".into(),
-        inclusive: true,
-        instructions: [345_123_456.0, 2_812_345.0],
-        entries: None,
-        share: 1.0,
-        parts: vec![
-            ("folio_walk_start".into(), [160_987_600.0, 73_872.0]),
-            ("ksm_scan_thread".into(), [90_000_000.0, 0.0]),
-        ],
-        callee: Some(callee.clone()),
-    };
-    let said = |callee| {
-        let headline = Headline {
-            phase: "merge".into(),
-            kernel: Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) },
-            function: Some(Holder { callee, ..holder.clone() }),
-            unit: "instructions".into(),
-            at_equal_entries: false,
-            followed: true,
-            by_path: true,
-            listed: true,
-        };
-        report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
-    };
-    let beginning = "Phase merge: 99.18 % fewer kernel instructions, in ksm_scan_thread and what it calls: \
-                     345,123,456 before, 2,812,345 now";
-    let parts = "Own instructions in it: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (gone here).";
-    for (callee, words) in [
-        (None, ""),
-        (Some(callee.clone()), "; folio_walk_start: 2,012,345 entries before, 912 now"),
-        (
-            Some(Callee { entries: [5.0; 2], ..callee }),
-            "; folio_walk_start: 80.00 of its own per entry before, 81.00 now",
-        ),
-    ] {
-        let said = said(callee);
-        assert!(said.contains(&format!("{beginning}{words}. {parts}")), "{said}");
     }
 }
 
@@ -501,7 +390,7 @@ fn the_json_document() {
         &[simple(0, 10, 100), simple(1, 10, 101)],
         &[simple(0, 11, 150), simple(1, 11, 150)],
     );
-    insta::assert_snapshot!(report::explain_json(&explanation, None).unwrap());
+    insta::assert_snapshot!(report::explain_json(&explanation, &[], None).unwrap());
 }
 
 /// Each entry of `f` misses the cache, more often in the new kernel. There are four seeds.

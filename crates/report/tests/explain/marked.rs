@@ -40,7 +40,7 @@ fn causes_are_named_first() {
     let page = report::explain_html(&explanation, &[], &compare::Paths::default(), None, None);
     assert!(page.contains("The code of 2 of the "), "{page}");
     assert!(page.contains("do_anonymous_page (code differs)"), "{page}");
-    let json = report::explain_json(&explanation, None).unwrap();
+    let json = report::explain_json(&explanation, &[], None).unwrap();
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));

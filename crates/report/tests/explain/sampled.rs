@@ -104,7 +104,7 @@ fn sampled_profiles_stand_beside_exact_ones() {
     let (difference, paths) = compared(&side(20, 0), &side(60, 0));
     let page = report::explain_html(&explanation, &[], &exact, None, Some((&difference, &paths)));
     assert!(page.contains("Sampled: autonuma, samples: base 6.1 (4 boots)"), "{page}");
-    let json = report::explain_json(&explanation, Some(&difference)).unwrap();
+    let json = report::explain_json(&explanation, &[], Some(&difference)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["sampled"]["base"]["boots"], 4);
 }

@@ -219,6 +219,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             parts: Vec::new(),
             callee: None,
         }),
+        divided: None,
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: true,
@@ -241,7 +242,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
         "Phase a: 150.00 % more kernel instructions, in <b>a and what it calls: 100 before, 250 now; 10 \
          entries; 10.00 per entry before, 25.00 now."
     );
-    assert_eq!(texts(&document, "#verdicts summary"), ["1 more phase"]);
+    assert_eq!(texts(&document, "#verdicts summary"), ["1 more sentence"]);
 }
 
 const HOSTILE: &str =

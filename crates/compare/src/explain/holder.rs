@@ -1,0 +1,333 @@
+//! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kernelfiles::entry::is_entry;
+use serde::Serialize;
+
+use super::paths::KERNEL;
+use super::{Contribution, Path, Paths, Section, Subject};
+use crate::Difference;
+
+/// A function whose own instructions hold the change has at least this share of it.
+const HALF: f64 = 0.5;
+/// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
+const REST: f64 = 0.1;
+/// The entries of a function are its entries on some paths if others have at most this share of its cost.
+const LITTLE: f64 = 0.01;
+/// A callee of a holder without entries is named if it has at least this share of the change.
+const NOTABLE: f64 = 0.1;
+/// A change is divided between at most this many functions.
+const PARTS: usize = 3;
+
+/// The functions that hold the change of a phase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Held {
+    /// The function that holds the change with what it calls. `None` if no function does.
+    pub function: Option<Holder>,
+    /// The functions between which the change divides.
+    pub divided: Option<Divided>,
+}
+
+/// Functions that have parts of a change. None calls another on the paths that count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Divided {
+    /// The functions, that with the largest part of the change first.
+    pub parts: Vec<Holder>,
+    /// Whether they make up the change. If not, they are only the largest.
+    pub complete: bool,
+}
+
+/// The function that holds a change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Holder {
+    /// The function's name.
+    pub name: String,
+    /// Whether the figures include those of its callees.
+    pub inclusive: bool,
+    /// Instructions on both sides.
+    pub instructions: [f64; 2],
+    /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
+    /// or if the function is also called elsewhere: entries are not known by call path.
+    pub entries: Option<[f64; 2]>,
+    /// Its share of the phase's change; above 1 if other functions offset a part of it.
+    pub share: f64,
+    /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.
+    /// They are per entry of the holder if it has entries. Empty without callees.
+    pub parts: Vec<OwnCost>,
+    /// The callee with the largest change, if the holder has no entries.
+    pub callee: Option<Callee>,
+}
+
+/// A function in the holder of a change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnCost {
+    /// The function's name.
+    pub name: String,
+    /// Its own cost on both sides.
+    pub own: [f64; 2],
+}
+
+/// A function that the holder of a change calls, directly or not, and that both sides entered. Its own instructions
+/// changed most of all such functions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Callee {
+    /// The callee's name.
+    pub name: String,
+    /// Entries on both sides.
+    pub entries: [f64; 2],
+    /// Own instructions per entry on both sides.
+    pub per_entry: [f64; 2],
+}
+
+impl Holder {
+    /// Instructions per entry on both sides; `None` if a side has no entries.
+    pub fn per_entry(&self) -> Option<[f64; 2]> {
+        Some(per_entry(self.instructions, self.entries?))
+    }
+}
+
+impl Callee {
+    /// Whether more of its change is due to the number of entries than to the instructions per entry
+    /// ([`super::Split`]).
+    pub fn is_by_number(&self) -> bool {
+        let [cost, number] = [self.per_entry, self.entries];
+        let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
+        part(number, cost) > part(cost, number)
+    }
+}
+
+fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
+    [instructions[0] / entries[0], instructions[1] / entries[1]]
+}
+
+/// A path, and those of its frames that count.
+type Walked<'a> = (Vec<&'a str>, &'a Path);
+
+/// A call of a function on one path, with all that is called in it.
+#[derive(Clone, Copy)]
+struct Call<'w, 'a> {
+    /// The number of frames before the function.
+    depth: usize,
+    /// The paths that begin with these frames and the function, in order.
+    paths: &'w [Walked<'a>],
+}
+
+impl<'w, 'a> Call<'w, 'a> {
+    fn name(&self) -> &'a str {
+        self.paths[0].0[self.depth]
+    }
+
+    fn sums(&self) -> [f64; 2] {
+        let sum = |of: fn(&Path) -> f64| self.paths.iter().map(|(_, path)| of(path)).sum();
+        [sum(|path| path.base), sum(|path| path.new)]
+    }
+
+    fn change(&self) -> f64 {
+        let [base, new] = self.sums();
+        new - base
+    }
+
+    /// The paths that end with the function, and the others. Paths are sorted, so the former are first.
+    fn split(&self) -> [Self; 2] {
+        let depth = self.depth;
+        let own = self.paths.partition_point(|(frames, _)| frames.len() <= depth + 1);
+        let (own, rest) = self.paths.split_at(own);
+        [own, rest].map(|paths| Call { depth, paths })
+    }
+
+    /// The calls in it, that with the largest change first.
+    fn callees(&self) -> Vec<Self> {
+        let [_, Call { paths, .. }] = self.split();
+        let depth = self.depth + 1;
+        let calls = paths.chunk_by(|(one, _), (other, _)| one[depth] == other[depth]);
+        let mut calls: Vec<Self> = calls.map(|paths| Call { depth, paths }).collect();
+        calls.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
+        calls
+    }
+
+    /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
+    /// more than that took work over from others.
+    fn innermost(self) -> Self {
+        let first = self.callees().first().copied();
+        let share = |it: &Self| it.change() / self.change();
+        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && !it.sums().contains(&0.0);
+        first.filter(holds).map_or(self, Self::innermost)
+    }
+}
+
+/// The functions that hold the change, by call paths. Functions by which the kernel is entered only lead to others
+/// ([`is_entry`]). Functions that only one side executes were renamed, moved or inlined: what they call counts as
+/// called by their caller.
+pub fn by_calls(section: &Section, paths: &Paths) -> Held {
+    let walked = walked(paths);
+    let kernel = Call { depth: 0, paths: &walked };
+    let (all, calls) = (kernel.change(), kernel.callees());
+    if all == 0.0 || calls.is_empty() {
+        return Held::default();
+    }
+    let holder = |call: Call<'_, '_>| holder(section, call, kernel);
+    let divided = |calls: &[Call<'_, '_>], complete| Divided {
+        parts: calls.iter().map(|call| holder(call.innermost())).collect(),
+        complete,
+    };
+    match enough(&calls, all) {
+        Some(1) => {
+            let call = calls[0].innermost();
+            let divided = within(call, all).map(|calls| divided(&calls, true));
+            Held { function: Some(holder(call)), divided }
+        }
+        Some(number) => Held { function: None, divided: Some(divided(&calls[..number], true)) },
+        None => {
+            let largest = &calls[..calls.len().min(PARTS)];
+            Held { function: None, divided: Some(divided(largest, false)) }
+        }
+    }
+}
+
+/// The number of the first calls that make up the change `all`; `None` if it takes too many.
+fn enough(calls: &[Call<'_, '_>], all: f64) -> Option<usize> {
+    (1..=calls.len().min(PARTS)).find(|&number| {
+        let (named, others) = calls.split_at(number);
+        let sum: f64 = named.iter().map(Call::change).sum();
+        let largest = others.first().map_or(0.0, Call::change);
+        (sum / all - 1.0).abs() <= REST && (largest / all).abs() <= REST
+    })
+}
+
+/// The callees of the function that holds a change, if two or three make it up. `None` if they changed in opposite
+/// directions, or only one side has one: then work moved between them.
+fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
+    let [own, _] = call.split();
+    let mut calls = call.callees();
+    calls.truncate(enough(&calls, all).filter(|number| *number > 1)?);
+    let moved = |it: &Call<'_, '_>| it.change() / all < 0.0 || it.sums().contains(&0.0);
+    ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
+}
+
+/// The figures of a function with what it calls. Functions by which the kernel is entered have their own cost.
+/// `kernel` has all paths.
+fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
+    let name = call.name().to_owned();
+    let instructions = call.sums();
+    let entries = entries(section, &name).filter(|_| is_all(call, kernel));
+    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
+    for (_, Path { frames, base, new }) in call.paths {
+        let sum = sums.entry(frames.last().map_or("", String::as_str)).or_default();
+        *sum = [sum[0] + base, sum[1] + new];
+    }
+    let part = |(name, sums): (&str, _)| OwnCost {
+        name: name.to_owned(),
+        own: entries.map_or(sums, |entries| per_entry(sums, entries)),
+    };
+    let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
+    let mut parts: Vec<OwnCost> = sums.into_iter().filter(differs).map(part).collect();
+    let size = |OwnCost { own: [base, new], .. }: &OwnCost| (new - base).abs();
+    parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let callee = match entries {
+        None => callee(section, &name, call.change(), &parts),
+        Some(_) => None,
+    };
+    Holder {
+        inclusive: !is_entry(&name),
+        name,
+        instructions,
+        entries,
+        share: call.change() / kernel.change(),
+        parts,
+        callee,
+    }
+}
+
+/// Whether hardly any cost of a function is on other paths than those of `call`.
+fn is_all(call: Call<'_, '_>, kernel: Call<'_, '_>) -> bool {
+    let with_it = kernel.paths.iter().filter(|(frames, _)| frames.contains(&call.name()));
+    let sums = with_it.fold([0.0; 2], |[base, new], (_, path)| [base + path.base, new + path.new]);
+    call.sums().into_iter().zip(sums).all(|(part, sum)| sum - part <= LITTLE * sum)
+}
+
+/// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
+/// kernel is entered, only those whose own cost it is are kept.
+fn walked(paths: &Paths) -> Vec<Walked<'_>> {
+    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
+    let mut executed = HashMap::<&str, [bool; 2]>::new();
+    for Path { frames, base, new } in paths.paths.iter().filter(kernel) {
+        for frame in frames {
+            let sides = executed.entry(frame).or_default();
+            *sides = [sides[0] || *base > 0.0, sides[1] || *new > 0.0];
+        }
+    }
+    let mut walked: Vec<Walked<'_>> = paths
+        .paths
+        .iter()
+        .filter(kernel)
+        .map(|path| {
+            let last = path.frames.len() - 1;
+            let counts = |place: usize, frame: &str| {
+                executed[frame] == [true; 2] && (place == last || !is_entry(frame))
+            };
+            let frames = path.frames.iter().map(String::as_str).enumerate();
+            let frames = frames.filter(|(place, frame)| counts(*place, frame));
+            (frames.map(|(_, frame)| frame).collect(), path)
+        })
+        .collect();
+    walked.sort_by(|(one, _), (other, _)| one.cmp(other));
+    walked
+}
+
+/// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of
+/// `holder`; `None` if that part is below [`NOTABLE`].
+fn callee(section: &Section, holder: &str, change: f64, parts: &[OwnCost]) -> Option<Callee> {
+    let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
+    let mut parts = parts.iter().filter(|it| it.name != holder && is_notable(&it.own));
+    parts.find_map(|OwnCost { name, .. }| {
+        let calls = function(section, name)?.calls.as_ref()?;
+        let entries = entries(section, name)?;
+        let Difference { base, new, .. } = calls.per_entry?;
+        Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
+    })
+}
+
+/// How often each side entered a function of the kernel; `None` if a side did not.
+fn entries(section: &Section, name: &str) -> Option<[f64; 2]> {
+    let Difference { base, new, .. } = function(section, name)?.calls.as_ref()?.entries;
+    (base > 0.0 && new > 0.0).then_some([base, new])
+}
+
+/// The only function of this name in the kernel and its modules.
+fn function<'a>(section: &'a Section, function: &str) -> Option<&'a Contribution> {
+    let is_it =
+        |subject: &Subject| matches!(subject, Subject::Function { name, .. } if name == function);
+    let mut found = section.contributions.iter().filter(|it| is_it(&it.subject));
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
+}
+
+/// The function whose own instructions per entry hold half of the change. `None` if functions executed on one side
+/// only offset its change: it may have absorbed their code.
+pub fn own(section: &Section) -> Option<Holder> {
+    let first = section.contributions.get(*section.per_entry.first()?)?;
+    let own = first.instructions.change();
+    let share = own / section.totals.kernel.change();
+    let makes_up = |it: &&Contribution| {
+        let is_one_sided = it.calls.as_ref().is_some_and(|calls| calls.only.is_some());
+        is_one_sided && it.instructions.change() / own < -HALF
+    };
+    if share < HALF || section.contributions.iter().any(|it| makes_up(&it)) {
+        return None;
+    }
+    let entries = first.calls.as_ref()?.entries;
+    let [instructions, entries] = [first.instructions, entries].map(|it| [it.base, it.new]);
+    Some(Holder {
+        name: first.subject.to_string(),
+        inclusive: false,
+        instructions,
+        entries: Some(entries),
+        share,
+        parts: Vec::new(),
+        callee: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Which functions hold a change of made-up call paths.
+
+use super::super::tests::{all, executed};
+use super::*;
+
+fn paths(paths: &[(&str, f64, f64)]) -> Paths {
+    let path = |&(frames, base, new): &(&str, f64, f64)| Path {
+        frames: frames.split(' ').map(str::to_owned).collect(),
+        base,
+        new,
+    };
+    Paths { followed: true, paths: paths.iter().map(path).collect() }
+}
+
+fn part(name: &str, own: [f64; 2]) -> OwnCost {
+    OwnCost { name: name.into(), own }
+}
+
+/// The loop of a function moved into a new function and became more expensive.
+#[test]
+fn the_caller_of_a_moved_loop_holds_the_change() {
+    let base = [executed(&[("sys", "", 5, 50), ("change", "", 5, 1000)])];
+    let new = [executed(&[("sys", "", 5, 50), ("change", "", 5, 10), ("pte", "", 500, 2400)])];
+    let section = all(&base, &new);
+    let calls = paths(&[
+        ("kernel irq", 70.0, 71.0),
+        ("kernel sys", 50.0, 50.0),
+        ("kernel sys change", 1000.0, 10.0),
+        ("kernel sys change pte", 0.0, 2400.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    let expected = Holder {
+        name: "change".into(),
+        inclusive: true,
+        instructions: [1000.0, 2410.0],
+        entries: Some([5.0, 5.0]),
+        share: 1410.0 / 1411.0,
+        parts: vec![part("pte", [0.0, 480.0]), part("change", [200.0, 2.0])],
+        callee: None,
+    };
+    assert_eq!(holder.per_entry(), Some([200.0, 482.0]));
+    assert_eq!(holder, expected);
+}
+
+#[test]
+fn fewer_entries_can_hold_the_change() {
+    let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
+    let section = all(&boot(100, 10), &boot(50, 11));
+    let calls = paths(&[("kernel f", 1000.0, 550.0)]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!(holder.per_entry(), Some([10.0, 11.0]));
+    assert_eq!((holder.instructions, holder.entries), ([1000.0, 550.0], Some([100.0, 50.0])));
+}
+
+/// Two threads were entered before the phase; one of them calls `walk` less often now. One of the kernels enters
+/// threads by a function that the other does not have.
+#[test]
+fn the_function_of_a_kernel_thread_has_a_total() {
+    let boot = |scan: u64, walks: u64| {
+        let threads = [("kthread", "", 0, 0), ("scan", "", 0, scan), ("reclaim", "", 0, 300)];
+        [executed(&[threads.as_slice(), &[("walk", "", walks, 10 * walks)]].concat())]
+    };
+    let section = all(&boot(5000, 400), &boot(2000, 10));
+    let calls = paths(&[
+        ("kernel ret_from_fork kthread reclaim", 300.0, 0.0),
+        ("kernel ret_from_fork kthread scan", 5000.0, 0.0),
+        ("kernel ret_from_fork kthread scan walk", 4000.0, 0.0),
+        ("kernel start ret_from_fork kthread reclaim", 0.0, 300.0),
+        ("kernel start ret_from_fork kthread scan", 0.0, 2000.0),
+        ("kernel start ret_from_fork kthread scan walk", 0.0, 100.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    let callee = Callee { name: "walk".into(), entries: [400.0, 10.0], per_entry: [10.0, 10.0] };
+    assert!(callee.is_by_number());
+    assert!(!Callee { per_entry: [10.0, 900.0], ..callee.clone() }.is_by_number());
+    let expected = Holder {
+        name: "scan".into(),
+        inclusive: true,
+        instructions: [9000.0, 2100.0],
+        entries: None,
+        share: 1.0,
+        parts: vec![part("walk", [4000.0, 100.0]), part("scan", [5000.0, 2000.0])],
+        callee: Some(callee),
+    };
+    assert_eq!(holder, expected);
+    assert_eq!(holder.per_entry(), None);
+}
+
+/// Some of the change is in one thread, and the rest in another.
+#[test]
+fn threads_divide_a_change() {
+    let boot = |cost: u64| [executed(&[("scan", "", 0, 6 * cost), ("reclaim", "", 0, 4 * cost)])];
+    let section = all(&boot(10), &boot(20));
+    let calls = paths(&[
+        ("kernel ret_from_fork kthread reclaim", 40.0, 80.0),
+        ("kernel ret_from_fork_asm ret_from_fork kthread scan", 60.0, 120.0),
+    ]);
+    assert_eq!(
+        shares(&by_calls(&section, &calls)),
+        (None, vec!["scan 0.60".into(), "reclaim 0.40".into()], true)
+    );
+}
+
+/// A function between two others has another name in each kernel.
+#[test]
+fn functions_of_one_side_are_looked_through() {
+    let boot = |name: &'static str, cost: u64| {
+        [executed(&[("sys", "", 2, 10), (name, "", 2, 10), ("f", "", 4, cost)])]
+    };
+    let section = all(&boot("old", 100), &boot("new", 900));
+    let calls = paths(&[
+        ("kernel sys", 10.0, 10.0),
+        ("kernel sys new", 0.0, 10.0),
+        ("kernel sys new f", 0.0, 900.0),
+        ("kernel sys old", 10.0, 0.0),
+        ("kernel sys old f", 100.0, 0.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.entries), ("f", Some([4.0, 4.0])));
+    assert_eq!(holder.share, 1.0);
+}
+
+/// The holder, and the parts with their shares.
+fn shares(held: &Held) -> (Option<&str>, Vec<String>, bool) {
+    let function = held.function.as_ref().map(|it| &*it.name);
+    let Some(Divided { parts, complete }) = &held.divided else {
+        return (function, vec![], true);
+    };
+    let parts = parts.iter().map(|it| format!("{} {:.2}", it.name, it.share));
+    (function, parts.collect(), *complete)
+}
+
+#[test]
+fn a_change_in_two_callees_divides() {
+    let boot =
+        |cost: u64| [executed(&[("sys", "", 2, 10), ("a", "", 2, cost), ("b", "", 2, cost)])];
+    let section = all(&boot(100), &boot(200));
+    let calls = |of: [f64; 3]| {
+        let [a, b, c] = of.map(|change| 100.0 + change);
+        paths(&[
+            ("kernel sys", 10.0, 10.0),
+            ("kernel sys a", 100.0, a),
+            ("kernel sys b inner", 100.0, b),
+            ("kernel sys c", 100.0, c),
+        ])
+    };
+    let held = by_calls(&section, &calls([60.0, 40.0, 0.0]));
+    assert_eq!(shares(&held), (Some("sys"), vec!["a 0.60".into(), "inner 0.40".into()], true));
+    // Work that moved from one to another belongs to their caller.
+    let held = by_calls(&section, &calls([80.0, 40.0, -20.0]));
+    assert_eq!(shares(&held), (Some("sys"), vec![], true));
+    // And so does the caller's own.
+    let own = paths(&[
+        ("kernel sys", 10.0, 30.0),
+        ("kernel sys a", 10.0, 50.0),
+        ("kernel sys b", 10.0, 50.0),
+    ]);
+    assert_eq!(shares(&by_calls(&section, &own)), (Some("sys"), vec![], true));
+    // Where calls were not followed, a function that holds half is named.
+    let holder = self::own(&section).unwrap();
+    assert_eq!((holder.per_entry(), holder.share), (Some([50.0, 100.0]), 0.5));
+}
+
+/// Every system call passes the same functions, which are no answer.
+#[test]
+fn system_calls_divide_a_change() {
+    let boot = [executed(&[("copy_process", "", 2, 10)])];
+    let section = all(&boot, &boot);
+    let of = |fork: f64, exit: f64, fault: f64, own: f64| {
+        let base = 1000.0;
+        by_calls(
+            &section,
+            &paths(&[
+                ("kernel asm_exc_page_fault exc_page_fault", base, base + fault),
+                ("kernel entry_SYSCALL_64_after_hwframe do_syscall_64", base, base + own),
+                (
+                    "kernel entry_SYSCALL_64_after_hwframe do_syscall_64 __x64_sys_clone copy_process",
+                    base,
+                    base + fork,
+                ),
+                (
+                    "kernel entry_SYSCALL_64_after_hwframe do_syscall_64 x64_sys_call __x64_sys_exit_group",
+                    0.0,
+                    base + exit,
+                ),
+                (
+                    "kernel entry_SYSCALL_64_after_hwframe do_syscall_64 __x64_sys_exit_group",
+                    base,
+                    0.0,
+                ),
+            ]),
+        )
+    };
+    let held = of(47.0, 45.0, 6.0, 2.0);
+    assert_eq!(
+        shares(&held),
+        (None, vec!["copy_process 0.47".into(), "__x64_sys_exit_group 0.45".into()], true)
+    );
+    let parts = held.divided.unwrap().parts;
+    assert_eq!((parts[0].entries, parts[0].inclusive), (Some([2.0, 2.0]), true));
+    // A part can have the other sign.
+    let held = of(130.0, -32.0, 1.0, 1.0);
+    assert_eq!(
+        shares(&held),
+        (None, vec!["copy_process 1.30".into(), "__x64_sys_exit_group -0.32".into()], true)
+    );
+    // The common way itself became dearer.
+    let held = of(2.0, 1.0, 0.0, 97.0);
+    assert_eq!(shares(&held), (Some("do_syscall_64"), vec![], true));
+    assert!(!held.function.unwrap().inclusive);
+    // Other changes that offset each other are large: the parts are not all of it.
+    let held = of(60.0, 50.0, 40.0, -50.0);
+    let largest = ["copy_process 0.60", "do_syscall_64 -0.50", "__x64_sys_exit_group 0.50"];
+    let found = shares(&held);
+    assert_eq!((found.0, found.2), (None, false));
+    assert!(largest.iter().all(|it| found.1.contains(&(*it).to_owned())), "{found:?}");
+}
+
+#[test]
+fn a_function_that_absorbed_another_holds_no_change() {
+    let base = [executed(&[("load", "", 10, 170), ("descend", "", 10, 160)])];
+    let section = all(&base, &[executed(&[("load", "", 10, 335)])]);
+    assert_eq!(own(&section), None);
+    // And neither does a small part of a change.
+    let boot =
+        |work: u64, cost: u64| [executed(&[("f", "", 2, 2 * cost), ("g", "", work, 100 * work)])];
+    assert_eq!(own(&all(&boot(10, 5), &boot(20, 6))), None);
+}
+
+#[test]
+fn nothing_changed() {
+    let boot = [executed(&[("sys", "", 2, 10)])];
+    for calls in [paths(&[("kernel sys", 10.0, 10.0)]), Paths::default()] {
+        assert_eq!(by_calls(&all(&boot, &boot), &calls), Held::default());
+    }
+}
+
+/// `tear` is called elsewhere too, and now by `setup` instead of `begin`.
+#[test]
+fn work_that_moved_between_callees_belongs_to_their_caller() {
+    let boot = [executed(&[("exec", "", 1, 10), ("tear", "", 62, 10)])];
+    let section = all(&boot, &boot);
+    let calls =
+        paths(&[("kernel exec begin tear", 900.0, 10.0), ("kernel exec setup tear", 10.0, 1000.0)]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (Some("exec"), vec![], true));
+    assert_eq!(held.function.unwrap().entries, Some([1.0; 2]));
+    let calls = paths(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.entries), ("tear", None));
+}

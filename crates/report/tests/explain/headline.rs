@@ -1,0 +1,181 @@
+//! The first sentences: which functions hold the change of a phase.
+
+use compare::{Callee, Difference, Divided, Headline, Holder, OwnCost};
+
+use super::{explained, kernels};
+
+#[test]
+fn the_headline_comes_first() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let headline = |phase: &str, new, function| Headline {
+        phase: phase.into(),
+        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
+        function,
+        divided: None,
+        unit: "instructions".into(),
+        at_equal_entries: false,
+        followed: true,
+        by_path: true,
+        listed: true,
+    };
+    let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
+        name: "change_pte".into(),
+        inclusive,
+        instructions: [base * entries, new * now],
+        entries: Some([entries, now]),
+        share: 0.99,
+        parts: Vec::new(),
+        callee: None,
+    };
+    let part = |name: &str, own| OwnCost { name: name.into(), own };
+    let parts = vec![
+        part("change_pte", [2_149_280.0, 1622.0]),
+        part("modify_pte", [0.0, 2_000_000.4]),
+        part("flush", [0.0, 1_500_000.0]),
+        part("old_pte", [90_000.0, 0.0]),
+        part("a", [0.0, 7.0]),
+        part("b", [5.0, 2.0]),
+    ];
+    let dearer = Holder { parts, ..holder(true, [2_406_301.0, 5_764_432.0], [5.0, 5.0]) };
+    let often = Holder { share: 0.6, ..holder(false, [1_946_694.0, 1_806_297.0], [50.0, 54.0]) };
+    let once = holder(true, [120.0, 121.0], [1.0, 1.0]);
+    let headlines = [
+        headline("fill", 2398.4, Some(dearer)),
+        headline("steady", 1009.7, Some(often)),
+        headline("once", 14_010.0, Some(once.clone())),
+        Headline { at_equal_entries: true, ..headline("alike", 1010.0, Some(once)) },
+        headline("end", 1001.0, None),
+    ];
+    let text = report::explain(&explanation, &headlines, None, 10);
+    let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        said.join(" "),
+        "Phase fill: 139.84 % more kernel instructions, in change_pte and what it calls: 12,031,505 before, 28,822,160 \
+         now; 5 entries; 2,406,301 per entry before, 5,764,432 now. Own instructions per entry of it: change_pte \
+         -2,147,658, modify_pte +2,000,000 (new here), flush +1,500,000 (new here), old_pte -90,000 (gone here), 2 more \
+         +4. Phase steady: 0.97 % more kernel instructions, 60 % of the change in change_pte: 97,334,700 before, \
+         97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
+         many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
+         more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
+         now. Phase end: 0.10 % more kernel instructions: this may be luck. An entry is one call or other start of a \
+         function."
+    );
+    let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
+    assert!(
+        page.contains("97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry")
+            && !page.contains("2,406,301")
+    );
+}
+
+/// The thread runs since before the phase, so its function has no entries in the phase.
+#[test]
+fn a_kernel_threads_function_has_totals() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let callee = Callee {
+        name: "folio_walk_start".into(),
+        entries: [2_012_345.0, 912.0],
+        per_entry: [80.0, 81.0],
+    };
+    let holder = Holder {
+        name: "ksm_scan_thread".into(),
+        inclusive: true,
+        instructions: [345_123_456.0, 2_812_345.0],
+        entries: None,
+        share: 1.0,
+        parts: vec![
+            OwnCost { name: "folio_walk_start".into(), own: [160_987_600.0, 73_872.0] },
+            OwnCost { name: "ksm_scan_thread".into(), own: [90_000_000.0, 0.0] },
+        ],
+        callee: Some(callee.clone()),
+    };
+    let said = |callee| {
+        let headline = Headline {
+            phase: "merge".into(),
+            kernel: Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) },
+            function: Some(Holder { callee, ..holder.clone() }),
+            divided: None,
+            unit: "instructions".into(),
+            at_equal_entries: false,
+            followed: true,
+            by_path: true,
+            listed: true,
+        };
+        report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
+    };
+    let beginning = "Phase merge: 99.18 % fewer kernel instructions, in ksm_scan_thread and what it calls: \
+                     345,123,456 before, 2,812,345 now";
+    let parts = "Own instructions in it: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (gone here).";
+    for (callee, words) in [
+        (None, ""),
+        (Some(callee.clone()), "; folio_walk_start: 2,012,345 entries before, 912 now"),
+        (
+            Some(Callee { entries: [5.0; 2], ..callee }),
+            "; folio_walk_start: 80.00 of its own per entry before, 81.00 now",
+        ),
+    ] {
+        let said = said(callee);
+        assert!(said.contains(&format!("{beginning}{words}. {parts}")), "{said}");
+    }
+}
+
+/// The shares add up to 100 % as printed.
+#[test]
+fn a_change_that_divides_is_told_by_its_parts() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let part = |name: &str, share: f64, entries| Holder {
+        name: name.into(),
+        inclusive: name != "do_syscall_64",
+        instructions: [1000.0, 1000.0 + 300.0 * share],
+        entries,
+        share,
+        parts: [["f", "g", "h"].map(|name| OwnCost { name: name.into(), own: [1.0, 2.0] })]
+            .concat(),
+        callee: None,
+    };
+    let parts = vec![
+        part("copy_process", 0.4746, Some([2.0, 2.0])),
+        part("exit_mmap", 0.4556, None),
+        part("do_syscall_64", -0.02, None),
+    ];
+    let headline = |complete, function: Option<Holder>| Headline {
+        phase: "run".into(),
+        kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
+        function,
+        divided: Some(Divided { parts: parts.clone(), complete }),
+        unit: "instructions".into(),
+        at_equal_entries: false,
+        followed: true,
+        by_path: true,
+        listed: true,
+    };
+    let said = |headline: &Headline| {
+        let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);
+        let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+        said.join(" ")
+    };
+    let shares = "47.5 % of the change in copy_process and what it calls, 45.6 % in exit_mmap and what it calls, \
+                  -2.0 % in do_syscall_64, 8.9 % elsewhere.";
+    let figures = "copy_process and what it calls: 1,000 before, 1,142 now; 2 entries; 500.00 per entry before, \
+                   571.19 now. Own instructions per entry of it: f +1, g +1, 1 more +1. exit_mmap and what it \
+                   calls: 1,000 before, 1,137 now. Own instructions in it: f +1, g +1, 1 more +1. \
+                   do_syscall_64: 1,000 before, 994 now.";
+    let begins = "Phase run: 30.00 % more kernel instructions";
+    let all = headline(true, None);
+    assert!(said(&all).starts_with(&format!("{begins}: {shares} {figures}")), "{}", said(&all));
+    let some = said(&headline(false, None));
+    let largest = "no three functions make up the change; the largest:";
+    assert!(some.starts_with(&format!("{begins}: {largest} {shares} {figures}")), "{some}");
+    let below = said(&headline(true, Some(part("sys", 1.0, None))));
+    let caller = "in sys and what it calls: 1,000 before, 1,300 now.";
+    assert!(below.starts_with(&format!("{begins}, {caller} {shares} {figures}")), "{below}");
+    let page = report::explain_html(&explanation, std::slice::from_ref(&all), &paths, None, None);
+    assert!(page.contains("45.6 % in exit_mmap and what it calls"));
+    let json = report::explain_json(&explanation, &[all], None).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let divided = &json["headlines"][0]["divided"];
+    assert_eq!(
+        (&divided["complete"], &divided["parts"][1]["share"]),
+        (&true.into(), &0.4556.into())
+    );
+    assert_eq!(divided["parts"][0]["parts"][0]["own"], serde_json::json!([1.0, 2.0]));
+}
