@@ -59,7 +59,7 @@ mod tests {
     use crate::args::Cli;
 
     /// The options of `run` that apply to an experiment file too.
-    const APPLY: [&str; 11] = [
+    const APPLY: [&str; 12] = [
         "--dry-run", "--jobs", "--keep-going", "--mode", "--no-wait", "--profile", "--quiet",
         "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
     ];
