@@ -128,7 +128,7 @@ fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
 }
 
 /// Lays out the counters that moved most; nothing if it is not known which counters differ.
-fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
+pub fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     match moved_most(whole, comparison) {
         None => Vec::new(),
         Some(Err(none)) => vec![sentence(format!("{}: {none}", whole.workload))],

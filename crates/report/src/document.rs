@@ -8,6 +8,8 @@ mod markup;
 mod medium;
 mod text;
 
+use std::borrow::Cow;
+
 use compare::Verdict;
 use maud::Markup;
 
@@ -89,7 +91,7 @@ impl From<Option<Markup>> for Cell {
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The name above the column; empty if it has none.
-    pub head: &'static str,
+    pub head: Cow<'static, str>,
     /// A drawing above the column, such as a scale.
     pub ruler: Option<Markup>,
     /// The media that print the column.
@@ -139,7 +141,7 @@ pub enum On {
 impl Column {
     /// Creates a column that all media print.
     const fn of(holds: Holds, head: &'static str) -> Self {
-        Self { head, ruler: None, on: On::All, holds, least: 0 }
+        Self { head: Cow::Borrowed(head), ruler: None, on: On::All, holds, least: 0 }
     }
 
     /// Creates a column of topics, without a name.
@@ -175,6 +177,12 @@ impl Column {
     /// Creates a column of little plots, with `ruler` above them. Only pages print it.
     pub fn drawings(ruler: Markup) -> Self {
         Self { ruler: Some(ruler), ..Self::on_page(Holds::Drawings, "") }
+    }
+
+    /// Sets the name above the column. The layout escapes it.
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.head = name.into();
+        self
     }
 
     /// Sets the least width in text, in characters.

@@ -1,55 +1,129 @@
-//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, other differences, what
-//! the figures do not show, and how to repeat the run. It is plain text in the style of the kernel's lists.
-//! Whatever names a guest or a file has, each line is printable ASCII of at most 78 characters, and no
-//! mailbox misreads it.
+//! The comparison as a mail for a list: a subject, the cause, one table, what differs otherwise, what the
+//! figures do not show, and how to repeat the run, in at most [`fit::MOST`] lines. `compare --full` prints
+//! everything else. It is plain text in the style of the kernel's lists. Whatever names a guest or a file has,
+//! each line is printable ASCII of at most 78 characters, and no mailbox misreads it.
 
+mod fit;
 pub mod reproduce;
+mod rows;
 mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Results};
+use compare::{Comparison, Explained, Kind, Results, Row, Table};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt};
-use crate::brief::with_rows;
-use crate::document::{Block, MAIL, sections, sentence};
+use crate::brief::{moved_most, tells, with_rows};
+use crate::document::{Block, MAIL, sections, sentence, text};
 use crate::explain::headline;
 use crate::note::{self, Note};
-use crate::notes::{self, ORIGIN};
-use crate::{cross_check, exact, steps, sweep};
+use crate::{cross_check, effects, exact, notes, oddities, steps, sweep, table};
+use fit::Piece::{Kept, Rows, Spare};
+use fit::{Piece, cut};
 
 pub use reproduce::Recipe;
 pub use subject::header;
 
-/// Returns the mail: one header, the subject, then an empty line and the body. `results` is the input of
-/// the comparison, `explained` names the functions behind its verdicts, and `recipe` has what is needed to
-/// repeat the run.
+/// Most lines of a sweep's table, and of that of a series of patches.
+const MAX_DESIGN: usize = 24;
+/// Most lines about the cause.
+const MAX_CAUSE: usize = 9;
+/// Most lines about what was compared.
+const MAX_COMPARED: usize = 14;
+/// Most lines about what the figures do not show.
+const MAX_LIMITS: usize = 8;
+/// Most lines about how to repeat the run, without files.
+const MAX_RECIPE: usize = 14;
+
+/// Returns the mail: its headers, then an empty line and the body. `results` is the input of the comparison,
+/// `explained` names the functions behind its verdicts, and `recipe` has what is needed to repeat the run.
 pub fn mail(
     comparison: &Comparison,
     results: &Results<'_>,
     explained: &[Explained],
     recipe: &Recipe<'_>,
 ) -> String {
-    // The origin of kernels is printed with the commands that get them. An import has no such commands.
-    let is_told = |note: &Note| note.topic == ORIGIN && results.experiment.imported.is_none();
-    let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
-    let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
-    let notes: Vec<Note> = seeds.into_iter().flatten().chain(notes).collect();
-    let mut all: Vec<Vec<Block>> = vec![notes::states_block(comparison).into_iter().collect()];
-    all.push(sweep::blocks(comparison));
+    let subject = subject::words(comparison);
+    let mut pieces: Vec<Piece> = Vec::new();
+    let design = [sweep::blocks(comparison), steps::block(comparison).into_iter().collect()];
+    pieces.extend(design.map(|blocks| Kept(cut(text(&blocks, &MAIL), MAX_DESIGN))));
+    let shown = match comparison.points.is_empty() {
+        true => rows::rows(comparison),
+        false => Vec::new(),
+    };
     if comparison.points.is_empty() {
-        all.extend(verdicts::sections(comparison));
-        all.push(functions(explained));
-        all.extend(tables::sections(comparison));
+        pieces.push(Kept(cut(text(&functions(explained), &MAIL), MAX_CAUSE)));
+        pieces.push(Rows);
+        pieces.push(Kept(text(&unmet(comparison), &MAIL)));
+        pieces.extend(beside(comparison));
     }
-    all.push(steps::block(comparison).into_iter().collect());
-    all.push(cross_check::blocks(comparison));
-    all.push(vec![note::block("What was compared:", &notes)]);
-    all.extend(limits(comparison).map(|it| vec![note::block("What this does not show:", &it)]));
-    all.extend(reproduce::boots(results).map(|boots| vec![boots]));
-    all.extend(reproduce::sections(results, recipe));
-    format!("{}\n{}", header(&subject::words(comparison)), guarded(&sections(&all, &MAIL)))
+    pieces.push(spare(1, &cross_check::blocks(comparison)));
+    pieces.push(Kept(cut(text(&[compared_briefly(comparison, results)], &MAIL), MAX_COMPARED)));
+    let limits = limits(comparison).map(|it| note::block("What this does not show:", &it));
+    pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
+    pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
+    pieces.extend(reproduction(results, recipe));
+    let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
+    let body = fit::body(&pieces, shown.len(), table);
+    format!("{}\n{}", header(&subject), guarded(&body))
+}
+
+/// Lays out a paragraph that is left out where there is no room.
+fn spare(rank: u8, blocks: &[Block]) -> Piece {
+    Spare { rank, text: text(blocks, &MAIL), instead: String::new() }
+}
+
+/// Lays out what stands beside the rows with verdicts: oddities and other differences of their tables, the
+/// effects of axes, events, and the counters that moved most.
+fn beside(comparison: &Comparison) -> Vec<Piece> {
+    let of = |kind| comparison.tables.iter().filter(move |table| table.kind == kind);
+    let effects: Vec<Block> =
+        of(Kind::Metrics).flat_map(|table| effects::blocks(table, comparison)).collect();
+    let odd: Vec<Block> =
+        of(Kind::Metrics).flat_map(|table| oddities::blocks(table, comparison)).collect();
+    let moved: Vec<Block> =
+        of(Kind::Counters).flat_map(|table| counters(table, comparison)).collect();
+    let events: Vec<Block> =
+        of(Kind::Events).flat_map(|table| table::blocks(table, comparison)).collect();
+    vec![spare(1, &effects), spare(2, &odd), spare(2, &moved), spare(5, &events)]
+}
+
+/// Lays out the counters that moved most.
+fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
+    let of = &whole.workload;
+    match moved_most(whole, comparison) {
+        None => Vec::new(),
+        Some(Err(none)) => vec![sentence(format!("{of}: {none}"))],
+        Some(Ok((table, more))) => {
+            let beyond = match comparison.mode {
+                Mode::Exact => format!("beyond luck ({})", exact::luck_list()),
+                Mode::Measured => "significantly".to_owned(),
+            };
+            let more = more.map(|more| format!(" {more}")).unwrap_or_default();
+            let said =
+                format!("{of}: counters that changed {beyond}, largest changes first.{more}");
+            let [_, figures] = tables::plain(&table, comparison);
+            vec![sentence(said), figures]
+        }
+    }
+}
+
+/// Returns the sentences on rows that were chosen for verdicts but are not there.
+fn unmet(comparison: &Comparison) -> Vec<Block> {
+    let tables = comparison.tables.iter();
+    tables.filter_map(|table| crate::verdicts::unmet(table, comparison)).map(sentence).collect()
+}
+
+/// Lays out how to repeat the run. Files that the run needs have a paragraph each.
+fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Piece> {
+    let how = reproduce::how(results, recipe);
+    let mut pieces = vec![Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
+    if results.experiment.imported.is_none() {
+        let files = recipe.files.iter();
+        pieces.extend(files.map(|(name, text)| reproduce::short_file(name, text)));
+    }
+    pieces
 }
 
 /// Lays out the verdicts of a comparison, and the rows of its tables that have a verdict.
@@ -70,10 +144,32 @@ pub fn compared(comparison: &Comparison) -> Block {
     note::block("What was compared:", &notes)
 }
 
-/// Most functions that are named, one for each phase.
-const MAX_FUNCTIONS: usize = 4;
+/// Lays out what differs between the kernels. Notes on which all of them agree are left out, as are the
+/// names of kernels whose origins are printed with the commands that get them.
+fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
+    let has_origin = |it: &compare::VariantBoots<'_>| {
+        reproduce::facts(it).is_some_and(|facts| !facts.kernel_origin.is_empty())
+    };
+    let is_told = results.experiment.imported.is_none() && results.variants.iter().all(has_origin);
+    let notes = notes::states(comparison).into_iter().chain(notes::all(comparison));
+    let notes = notes.filter(tells).filter(|note| !(is_told && note.topic == "kernel"));
+    // Exact mode fixes the machine, so that variants differ only in the memory that their kernels leave free.
+    let machine = reproduce::machine(results).filter(|_| comparison.mode == Mode::Exact);
+    let notes: Vec<Note> = match machine {
+        Some(machine) => {
+            let others = notes.filter(|note| note.topic != machine.topic);
+            let others: Vec<Note> = others.collect();
+            [machine].into_iter().chain(others).collect()
+        }
+        None => notes.collect(),
+    };
+    note::block("What was compared:", &notes)
+}
 
-/// Returns a sentence for each phase in which a function holds the change.
+/// Most functions that are named, one for each phase.
+const MAX_FUNCTIONS: usize = 2;
+
+/// Returns a sentence for each of the first phases in which a function holds the change.
 fn functions(explained: &[Explained]) -> Vec<Block> {
     let named = explained.iter().flat_map(|it| {
         let first = match explained {
@@ -91,10 +187,18 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          real machine's instructions, caches, TLBs, memory latency and distances \
                          between nodes. The kernels' counters are valid.";
 
-/// Returns what emulation or exact mode does not model. `None` in measured mode without emulation.
+/// Returns what emulation or exact mode does not model, and how many seeds there are. `None` in measured
+/// mode without emulation.
 fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
     match comparison.mode {
-        Mode::Exact => Some(exact::limits().into()),
+        Mode::Exact => {
+            let [times, unmodelled] = exact::limits();
+            let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
+            let counted = "in an emulated machine: instructions are not time".to_owned();
+            let counted = if is_judged { Note::on_all("counted", counted) } else { times };
+            let notes = [counted, unmodelled];
+            Some(notes.into_iter().chain(exact::seeds(comparison)).collect())
+        }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])
         }

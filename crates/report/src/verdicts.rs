@@ -57,9 +57,15 @@ pub fn unmet(table: &Table, comparison: &Comparison) -> Option<String> {
 /// Lays out the verdicts on all columns with their evidence, and the effects of axes; empty if there are
 /// none.
 pub fn on_columns(table: &Table, comparison: &Comparison) -> Vec<Block> {
+    let verdicts = of_rows(table, table, comparison);
+    verdicts.into_iter().chain(effects::blocks(table, comparison)).collect()
+}
+
+/// Lays out the verdicts on the rows of `shown` in all columns. What is said of all verdicts is of those in
+/// `whole`.
+pub fn of_rows(whole: &Table, shown: &Table, comparison: &Comparison) -> Vec<Block> {
     let columns = 1..comparison.variants.len();
-    let verdicts = columns.filter_map(|column| on_column(table, comparison, column));
-    verdicts.chain(effects::blocks(table, comparison)).collect()
+    columns.filter_map(|column| on_column(whole, shown, comparison, column)).collect()
 }
 
 /// Lays out differences without a verdict, the spread of boots, and oddities; in exact mode only oddities.
@@ -82,7 +88,12 @@ fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)>
 
 /// Lays out the verdicts on a column, each on a line, and the smallest change that could have been seen.
 /// `None` if there are no verdicts.
-fn on_column(table: &Table, comparison: &Comparison, column: usize) -> Option<Block> {
+fn on_column(
+    table: &Table,
+    shown: &Table,
+    comparison: &Comparison,
+    column: usize,
+) -> Option<Block> {
     let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
     let mut lacking: Vec<Option<NoEvidence>> =
         rows.iter().map(|(row, _)| row.no_evidence(column)).collect();
@@ -96,8 +107,8 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize) -> Option<Bl
     }
     let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence(column)?.visible?)));
     let seen = range(visible.collect(), 2).map(|range| sentence(format!("{SEEN}: {range}")));
-    let rows = rows.iter().map(|(row, verdict)| {
-        let said = evidence(row, *verdict, comparison, column);
+    let rows = judged(shown, column).map(|(row, verdict)| {
+        let said = evidence(row, verdict, comparison, column);
         vec![verdict.name().to_owned(), row.metric.clone(), said]
     });
     let rows: Vec<Vec<String>> = rows.collect();

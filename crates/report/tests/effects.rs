@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::carried::assert_mail_says_it;
+use common::carried::{assert_short, mail};
 use common::{blocks, boot, columns, experiment, measure_phase, variant};
 use compare::{Comparison, Judging, Results, VariantBoots, compare};
 use model::{Boot, Mode, Reading, Variant};
@@ -48,7 +48,7 @@ fn section(text: &str) -> &str {
 #[test]
 fn effects_over_blocks() {
     let comparison = measured(4);
-    assert_mail_says_it(&comparison);
+    assert_short(&mail(&comparison));
     insta::assert_snapshot!(section(&report::text(&comparison)));
     let document = common::document(&comparison);
     let table = &document["tables"][0];
@@ -65,7 +65,7 @@ fn effects_over_blocks() {
 #[test]
 fn a_variant_without_boots_leaves_effects_unknown() {
     let comparison = measured(3);
-    assert_mail_says_it(&comparison);
+    assert_short(&mail(&comparison));
     insta::assert_snapshot!(section(&report::text(&comparison)));
 }
 
@@ -93,7 +93,7 @@ fn effects_over_seeds() {
     let columns = columns(&variants, &boots.each_ref().map(Vec::as_slice));
     let results = Results { experiment: &experiment, reading: &reading(), variants: columns };
     let comparison = compare(&results, 0, &Judging::default());
-    assert_mail_says_it(&comparison);
+    assert_short(&mail(&comparison));
     insta::assert_snapshot!(section(&report::text(&comparison)));
     // With another baseline, other values of the axes come first.
     let text = report::text(&compare(&results, 3, &Judging::default()));
@@ -115,7 +115,7 @@ fn many_interactions_are_counted() {
     let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
     let reading = common::crossed(&["a", "b"], variants.iter().zip(values));
     let comparison = compare_columns(&reading, columns(&variants, &boots));
-    assert_mail_says_it(&comparison);
+    assert_short(&mail(&comparison));
     let text = report::text(&comparison);
     let said = "    3 more interactions, independent or undecided\n";
     assert!(section(&text).contains(said), "{text}");

@@ -75,7 +75,7 @@ fn the_text_has_rates_and_spreads_by_warm_up() {
 
 #[test]
 fn a_mail_has_what_the_text_has() {
-    let recipe = Recipe { version: "0.1.0", files: &[] };
+    let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
     let mail =
         of(Mode::Measured, |comparison, results| report::mail(comparison, results, &[], &recipe));
     insta::assert_snapshot!(section(&mail, "autonuma: events"));
@@ -110,7 +110,7 @@ fn the_page_has_the_table() {
             plots: &[],
             consoles: &[],
             explained: &[],
-            recipe: &Recipe { version: "0.1.0", files: &[] },
+            recipe: &Recipe { version: "0.1.0", ..Recipe::default() },
         })
     });
     assert!(page.contains("<h3>Events</h3>"), "{page}");

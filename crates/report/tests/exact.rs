@@ -184,6 +184,55 @@ fn one_variant_has_no_verdicts() {
     assert!(!text.contains(['[', '?']), "{text}");
 }
 
+/// Returns the paragraph of a mail with the table of instructions.
+fn table_of_mail(comparison: &Comparison) -> String {
+    let mail = common::carried::mail(comparison);
+    common::carried::assert_short(&mail);
+    common::section(&mail, "Kernel instructions").to_owned()
+}
+
+#[test]
+fn a_mail_has_one_table_of_all_phases() {
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.5, 5))]);
+    let mail = common::carried::mail(&comparison);
+    let subject = mail.lines().next().unwrap();
+    assert_eq!(
+        subject,
+        "Subject: mm: autonuma NUMA01 50.0 % more instructions with 6.12 than with 6.1"
+    );
+    insta::assert_snapshot!(table_of_mail(&comparison));
+    assert!(mail.contains("\n  counted       in an emulated machine: instructions are not time\n"));
+    assert!(!mail.contains("Stddev") && !mail.contains('~'), "{mail}");
+    // With long names, and with several variants, the columns have other heads.
+    let [base, new] = [seeds(1.0, 5), seeds(0.9, 5)];
+    let long = "6.12.117+deb12-cloud-amd64";
+    let variants = [("6.1", &base[..]), (long, &new), ("v7.2", &base)];
+    insta::assert_snapshot!(table_of_mail(&compared(5, &variants[..2])));
+    insta::assert_snapshot!(table_of_mail(&compared(5, &variants)));
+}
+
+#[test]
+fn a_mail_keeps_the_phases_that_changed() {
+    let boots = |scale: f64| -> Vec<Boot> {
+        let seed = |number| {
+            let mut boot = boot(number);
+            for phase in 0..80 {
+                let scale = if phase % 40 == 39 { scale } else { 1.0 };
+                let phase = format!("phase-{phase:02}-of-many");
+                let luck = 1.0 + LUCK[number as usize] / 1e4;
+                measure_phase(&mut boot, &phase, "instructions", "kernel", 1e9 * luck * scale);
+            }
+            boot
+        };
+        (0..5).map(seed).collect()
+    };
+    let table = table_of_mail(&compared(5, &[("6.1", &boots(1.0)), ("6.12", &boots(1.2))]));
+    let changed: Vec<&str> = table.lines().filter(|line| line.ends_with("regression")).collect();
+    assert_eq!(changed.len(), 2, "{table}");
+    assert!(changed[0].starts_with("phase-39-of-many  "), "{table}");
+    assert!(table.contains("more rows; of all 80 rows 2 have a regression, 0 an improvement."));
+}
+
 #[test]
 fn three_variants_fit_a_mail() {
     let boots = |scale: f64| {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::carried::assert_mail_says_it;
+use common::carried::{assert_short, mail as mail_of};
 use common::{blocks, boot, columns, experiment};
 use compare::{Comparison, Judging, Results, compare};
 use model::{Boot, Experiment, Mode, Outcome, Reading, Sequential};
@@ -41,14 +41,14 @@ fn section(text: &str) -> &str {
 #[test]
 fn texts_have_verdicts_by_point() {
     of(|comparison, results| {
-        assert_mail_says_it(comparison);
+        assert_short(&mail_of(comparison));
         let text = report::text(comparison);
         insta::assert_snapshot!(section(&text));
         let brief = report::brief(comparison, "faultline compare 1 --point memory=4G --full");
         assert_eq!(section(&brief), section(&text));
         let full = "counters and notes of a point: faultline compare 1 --point memory=4G";
         assert!(brief.contains(full), "{brief}");
-        let recipe = Recipe { version: "0.1.0", files: &[] };
+        let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
         let mail = report::mail(comparison, results, &[], &recipe);
         let subject = mail.split("\n\n").next().unwrap().to_owned();
         insta::assert_snapshot!(subject + "\n\n" + section(&mail));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ::compare::Comparison;
 use model::Mode;
 use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
@@ -23,17 +24,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let analysis = Analysis::of(&*store, &ids, &question(args))?;
     let head = head(&analysis.rows, analysis.comparison.mode);
     let comparison = &analysis.comparison;
+    let full = full_command(&named, &ids, args, comparison);
     let text = match args.format {
-        Format::Text if !args.full => {
-            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            let point = match (&args.point, comparison.points.last()) {
-                (Some(point), _) => format!(" --point {}", shell_word(point.as_bytes())),
-                (None, Some(last)) => format!(" --point {}", shell_word(last.name.as_bytes())),
-                (None, None) => String::new(),
-            };
-            let full = format!("faultline{named} compare {}{point} --full", ids.join(" "));
-            head + &report::brief(comparison, &full)
-        }
+        Format::Text if !args.full => head + &report::brief(comparison, &full),
         Format::Text => head + &report::text(comparison),
         Format::Csv => report::csv(comparison).map_err(|error| Failure::Host(error.to_string()))?,
         Format::Json => {
@@ -45,7 +38,8 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         }
         Format::Mail => {
             let (results, explained) = (analysis.results(), analysis.explained());
-            report::mail(comparison, &results, &explained, &recipe(&files(&analysis)))
+            let files = files(&analysis);
+            report::mail(comparison, &results, &explained, &recipe(&files))
         }
         Format::Html => page(&*store, &analysis)?,
     };
@@ -53,11 +47,29 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
+/// The command that prints all tables.
+fn full_command(
+    named: &str,
+    ids: &[ExperimentId],
+    args: &CompareArgs,
+    comparison: &Comparison,
+) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let point = match (&args.point, comparison.points.last()) {
+        (Some(point), _) => format!(" --point {}", shell_word(point.as_bytes())),
+        (None, Some(last)) => format!(" --point {}", shell_word(last.name.as_bytes())),
+        (None, None) => String::new(),
+    };
+    format!("faultline{named} compare {}{point} --full", ids.join(" "))
+}
+
 /// Refuses options that contradict each other.
 fn check(args: &CompareArgs) -> Result<(), Failure> {
     let wrong = |message: &str| Err(Failure::Usage(message.into()));
     if args.full && args.format != Format::Text {
-        return wrong("--full needs --format text: other formats are always complete");
+        return wrong(
+            "--full needs --format text: json, csv and html are always complete, and a mail is short",
+        );
     }
     if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
         return wrong("--phase all already means every phase: leave the others out");

@@ -81,10 +81,10 @@ fn table(table: &Table, title: Option<&str>) -> Markup {
                     @if let Some(title) = title { caption { (named(title)) } }
                     @if columns.iter().any(|column| !column.head.is_empty()) {
                         thead role=[role("rowgroup")] { tr role=[role("row")] {
-                            @for column in subject { th scope="col" { (column.head) } }
+                            @for column in subject { th scope="col" { (escape(&column.head)) } }
                             @for column in heads {
                                 th scope="col" class=[class(column)] role=[role("columnheader")] {
-                                    (column.head)
+                                    (escape(&column.head))
                                     @if let Some(ruler) = &column.ruler { (ruler) }
                                 }
                             }
@@ -136,7 +136,7 @@ fn line(row: &[&Cell], columns: &[&Column], is_first: bool, of: usize, is_card: 
             @for (place, cell) in cells.iter().enumerate() {
                 @let span = (place == last && spanned > 1).then_some(spanned);
                 @let column = columns[place];
-                @let label = (column.holds == Holds::Intervals).then_some(column.head);
+                @let label = (column.holds == Holds::Intervals).then_some(&*column.head);
                 td class=[class(column)] colspan=[span] role=[role("cell")] data-label=[label] {
                     @match column.holds {
                         Holds::Figures => (figure(&escape(&cell.said))),

@@ -47,7 +47,7 @@ fn table(table: &Table, medium: &Medium, indent: &str) -> String {
     let escaped = |row: &Vec<&Cell>| row.iter().map(|cell| escape(&cell.said)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
     let has_heads = !table.bare && columns.iter().any(|column| !column.head.is_empty());
-    let heads = has_heads.then(|| columns.iter().map(|it| it.head.to_owned()).collect::<Vec<_>>());
+    let heads = has_heads.then(|| columns.iter().map(|it| escape(&it.head)).collect::<Vec<_>>());
     let lines = || heads.iter().chain(&rows);
     let last = columns.len() - 1;
     let widest = columns.iter().enumerate().map(|(place, column)| {
@@ -102,7 +102,7 @@ fn line(
 /// other cell after the name of its column.
 fn row_in_words(row: &[String], columns: &[&Column], medium: &Medium, indent: &str) -> String {
     let cells = row.iter().zip(columns).skip(1);
-    let cells = cells.map(|(cell, column)| format!("{} {}", column.head, cell.trim()));
+    let cells = cells.map(|(cell, column)| format!("{} {}", escape(&column.head), cell.trim()));
     let said = format!("{}: {}", row[0], cells.collect::<Vec<_>>().join(", "));
     medium.wrapped(indent, &format!("{indent}{GAP}"), &said)
 }

@@ -1,15 +1,16 @@
 //! How the boots were done, and how to repeat the run.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Mode, Pinned, Variant};
+use model::{BootFacts, BootId, Mode, Pinned, Variant, count};
 
-use crate::ascii::{excerpt, shell_word};
-use crate::document::{Block, part, sentence};
+use super::fit::Piece;
+use crate::ascii::{escape, excerpt, shell_word};
+use crate::document::{self, Block, MAIL, part, sentence};
 use crate::note::{self, Note};
 use crate::notes;
 
 /// The version and the files that are needed to run an experiment again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recipe<'a> {
     /// The version of Faultline that ran it.
     pub version: &'a str,
@@ -18,16 +19,19 @@ pub struct Recipe<'a> {
     pub files: &'a [(String, String)],
 }
 
+/// Prefix of the name of a packaged source.
+const SOURCE: &str = "linux-source-";
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
-const MOST_LINES: usize = 120;
+const MOST_LINES: usize = 24;
 /// The letters by which a mail names the variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Lists the order in which the variants booted. `None` for an import, with fewer than two variants, or
-/// with more variants than letters.
+/// Lists the order in which the variants booted. `None` for an import, in exact mode, where the order does
+/// not matter, with fewer than two variants, or with more variants than letters.
 pub fn boots(results: &Results<'_>) -> Option<Block> {
     let Results { experiment, variants, .. } = results;
-    if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
+    let is_told = experiment.imported.is_some() || experiment.mode == Mode::Exact;
+    if is_told || variants.len() > LETTERS.len() || variants.len() < 2 {
         return None;
     }
     let mut boots: Vec<(u32, u64, BootId, char, bool)> = Vec::new();
@@ -51,52 +55,76 @@ pub fn boots(results: &Results<'_>) -> Option<Block> {
         .zip(LETTERS)
         .map(|(column, letter)| format!("{} is {}", char::from(*letter), column.variant.name));
     let letters = letters.collect::<Vec<_>>().join(", ");
-    let what = match experiment.mode {
-        Mode::Measured => "boots of each variant, in blocks in which each boots once",
-        Mode::Exact => "seeds of each variant, a boot each",
-    };
+    let what = "boots of each variant, in blocks in which each boots once";
     let wanted = format!("{} {what}: {letters}. Boots in brackets do not count.", experiment.boots);
     let notes = [Note::on_all("wanted", wanted), Note::on_all("done", order)];
     Some(note::block("Boots:", &notes))
 }
 
-/// Lays out the kernels, files and commands that are needed to repeat the run.
-pub fn sections(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Vec<Block>> {
+/// Lays out the kernels and commands that are needed to repeat the run.
+pub fn how(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Block> {
     let Results { experiment, variants, .. } = results;
     if let Some(imported) = &experiment.imported {
-        let said = format!("Imported from what {} left behind.", imported.tool);
-        return vec![vec![sentence(said)]];
+        return vec![sentence(format!("Imported from what {} left behind.", imported.tool))];
     }
     let mut how: Vec<Block> =
-        variants.iter().map(|column| kernel(column.variant, facts(column))).collect();
-    how.extend(guest(results));
-    how.push(run(results, recipe));
-    let files = recipe.files.iter().map(|(name, text)| match text.lines().count() {
-        lines if lines > MOST_LINES => {
-            vec![sentence(format!("{name} has {lines} lines: it goes beside this mail."))]
+        variants.iter().filter_map(|column| kernel(column.variant, facts(column))).collect();
+    how.extend(userspace(results));
+    how.push(Block::Code(commands(results, recipe).join("\n")));
+    vec![part(format!("How to repeat it, by faultline {}:", recipe.version), how)]
+}
+
+/// Returns the machine of the boots as a note. `None` if it is not known.
+pub fn machine(results: &Results<'_>) -> Option<Note> {
+    let topology = &results.experiment.machine.topology;
+    let facts = results.variants.iter().find_map(facts)?;
+    let provenance = &facts.provenance;
+    // A distribution's version of it follows in brackets.
+    let emulator = provenance.emulator.split(" (").next().unwrap_or_default();
+    let executed = format!("{}, {emulator}", provenance.execution?.name());
+    let size = [
+        count(topology.cpus() as usize, "CPU"),
+        count(topology.nodes.len(), "node"),
+        topology.memory().to_string(),
+    ];
+    Some(Note::on_all("machine", format!("{}; {executed}", size.join(", "))))
+}
+
+/// Lays out a file, without its empty lines, where there is room for it. If there is none, a sentence says
+/// so.
+pub fn short_file(name: &str, text: &str) -> Piece {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let said = format!("{name} has {} lines: it goes beside this mail.", text.lines().count());
+    let instead = document::text(&[sentence(said)], &MAIL);
+    match lines.len() > MOST_LINES {
+        true => Piece::Kept(instead),
+        false => {
+            let text = document::text(&[file(name, &lines.join("\n"))], &MAIL);
+            Piece::Spare { rank: 3, text, instead }
         }
-        _ => vec![file(name, text)],
-    });
-    [vec![part("How to reproduce:", how)]].into_iter().chain(files).collect()
+    }
 }
 
 /// Lists the digests of what ran in the guest besides its kernel.
 pub fn guest(results: &Results<'_>) -> Vec<Block> {
+    let own = &results.experiment.guest_digest;
+    let own = (!own.is_empty()).then(|| part("Our programs in the guest:", [digest(own)]));
+    own.into_iter().chain(userspace(results)).collect()
+}
+
+/// Lays out the digest of the user space in the guest. `None` if there is none.
+fn userspace(results: &Results<'_>) -> Option<Block> {
     let experiment = results.experiment;
-    let mut guest = Vec::new();
-    if !experiment.guest_digest.is_empty() {
-        guest.push(part("Our programs in the guest:", [digest(&experiment.guest_digest)]));
+    if experiment.userspace_digest.is_empty() {
+        return None;
     }
-    if !experiment.userspace_digest.is_empty() {
-        let packages = experiment.packages().join(", ");
-        let locked = lock_command(results).map(|command| {
-            sentence(format!("Its packages are written down by `{command}` where it ran."))
-        });
-        let said = [digest(&experiment.userspace_digest)].into_iter().chain(locked);
-        let title = format!("User space in the guest ({packages}):");
-        guest.push(part(title, said.collect::<Vec<_>>()));
-    }
-    guest
+    let packages = experiment.packages().join(", ");
+    let locked = lock_command(results).map(|command| {
+        sentence(format!("Its packages are written down by `{command}` where it ran."))
+    });
+    let said = [digest(&experiment.userspace_digest)].into_iter().chain(locked);
+    let title = format!("User space in the guest ({packages}):");
+    Some(part(title, said.collect::<Vec<_>>()))
 }
 
 /// Lists the commands that repeat the run.
@@ -126,7 +154,8 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     }
     if let Some((file, _)) = recipe.files.first() {
         commands.push(format!("faultline run {}", shell_word(file.as_bytes())));
-        commands.push(format!("faultline compare {}", shell_word(experiment.name.as_bytes())));
+        let name = shell_word(experiment.name.as_bytes());
+        commands.push(format!("faultline compare {name} --full  # prints everything"));
     }
     commands
 }
@@ -160,13 +189,22 @@ pub fn kernel_and_digest<'a>(
     (name, known.or(digest.as_deref()).unwrap_or_default())
 }
 
-/// Lays out the origin and the digest of a variant's kernel.
-fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
+/// Lays out the origin and the digest of a variant's kernel. `None` for a package, which is named by the
+/// command that gets it.
+fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Option<Block> {
     let (kernel, known) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
     let origin = if origin.is_empty() { kernel } else { origin };
     let below: Vec<Block> = (!known.is_empty()).then(|| digest(known)).into_iter().collect();
-    part(format!("{}: {}", variant.name, excerpt(origin)), below)
+    let is_named = package(origin).is_some();
+    (!is_named).then(|| part(format!("{}: {}", variant.name, excerpt(origin)), below))
+}
+
+/// Returns the version of the package that has a kernel, by the kernel's origin. `None` for other kernels,
+/// also for those built from a packaged source.
+fn package(origin: &str) -> Option<&str> {
+    let (version, name) = origin.strip_prefix(notes::DEBIAN)?.split_once(", ")?;
+    (!name.starts_with(SOURCE)).then_some(version)
 }
 
 /// Returns the command that gets a variant's kernel. If it is no package of Debian, the command has
@@ -174,11 +212,10 @@ fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Block {
 fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
     let (kernel, _) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    let version =
-        origin.strip_prefix(notes::DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
-    match version {
+    match package(origin) {
         Some(version) => {
-            format!("faultline kernel add {}", shell_word(format!("debian:{version}").as_bytes()))
+            let package = shell_word(format!("debian:{version}").as_bytes());
+            format!("faultline kernel add {package}  # {}", escape(&variant.name))
         }
         None => {
             format!(

@@ -5,7 +5,7 @@ use model::{Mode, count};
 
 use crate::document::{Block, sentence};
 use crate::exact::luck_list;
-use crate::table::{NOTHING, below, moved, plain, vanishes};
+use crate::table::{NOTHING, below, moved, vanishes};
 use crate::verdicts;
 
 /// Least number of significant digits of a baseline below 1.
@@ -23,13 +23,19 @@ pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
     }
 }
 
+/// Lays out the heading and the rows of a table.
+pub fn plain(table: &Table, comparison: &Comparison) -> [Block; 2] {
+    crate::table::plain(&readable(table), comparison, false)
+}
+
 fn one(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let (moved, still) = moved(table);
     let table = &readable(&moved);
     let beyond =
         (1..comparison.variants.len()).filter_map(|column| beyond_luck(table, comparison, column));
     let said = still.sentences().into_iter().chain(below(table, comparison, false)).chain(beyond);
-    let figures = plain(table, comparison, false).into_iter().chain(said.map(sentence));
+    let figures =
+        crate::table::plain(table, comparison, false).into_iter().chain(said.map(sentence));
     figures.chain(verdicts::beside(table, comparison, false)).collect()
 }
 

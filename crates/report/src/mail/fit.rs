@@ -1,0 +1,111 @@
+//! Fits a mail into the number of lines that a list reader looks at.
+
+/// Most lines of a mail's body.
+pub const MOST: usize = 60;
+/// Rows that the table keeps while something else can be left out.
+const KEPT_ROWS: usize = 12;
+
+/// A paragraph of a mail.
+pub enum Piece {
+    /// A paragraph that is always printed.
+    Kept(String),
+    /// A paragraph that is left out where there is no room.
+    Spare {
+        /// Paragraphs of lower ranks get the room first.
+        rank: u8,
+        /// The paragraph.
+        text: String,
+        /// What is printed in its place; it may be empty.
+        instead: String,
+    },
+    /// The table. It loses rows where there is no room.
+    Rows,
+}
+
+/// Joins the paragraphs with an empty line between them. `table` lays out the table with at most so many
+/// rows, of which it has `rows`. The first rows get their room before spare paragraphs, the others after
+/// them. If names of extreme length leave no room, the end is cut.
+pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> String {
+    let mut included = vec![false; pieces.len()];
+    let joined = |rows: usize, included: &[bool]| {
+        let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
+            Piece::Kept(text) => text.clone(),
+            Piece::Spare { text, .. } if *is_included => text.clone(),
+            Piece::Spare { instead, .. } => instead.clone(),
+            Piece::Rows => table(rows),
+        });
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    };
+    let fits = |rows: usize, included: &[bool]| joined(rows, included).lines().count() <= MOST;
+    let mut kept = rows.min(KEPT_ROWS);
+    while kept > 1 && !fits(kept, &included) {
+        kept -= 1;
+    }
+    for place in by_rank(pieces) {
+        included[place] = true;
+        included[place] = fits(kept, &included);
+    }
+    while kept < rows && fits(kept + 1, &included) {
+        kept += 1;
+    }
+    cut(joined(kept, &included), MOST)
+}
+
+/// Returns the places of the spare paragraphs, the lowest rank first.
+fn by_rank(pieces: &[Piece]) -> Vec<usize> {
+    let mut places: Vec<(u8, usize)> = Vec::new();
+    for (place, piece) in pieces.iter().enumerate() {
+        if let Piece::Spare { rank, .. } = piece {
+            places.push((*rank, place));
+        }
+    }
+    places.sort_unstable();
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Cuts a text to `most` lines. If lines are left out, their number takes the place of the last one.
+pub fn cut(text: String, most: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= most {
+        return text;
+    }
+    let kept = lines[..most - 1].join("\n");
+    format!("{kept}\n  ({} more lines)\n", lines.len() + 1 - most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(word: &str, number: usize) -> String {
+        format!("{word}\n").repeat(number)
+    }
+
+    #[test]
+    fn what_matters_most_gets_the_room() {
+        let spare = |rank, word, number| Piece::Spare {
+            rank,
+            text: lines(word, number),
+            instead: String::new(),
+        };
+        let of = |long: usize, rows| {
+            let pieces = [Piece::Kept(lines("kept", long)), Piece::Rows];
+            let pieces: Vec<Piece> =
+                pieces.into_iter().chain([spare(1, "first", 4), spare(2, "second", 4)]).collect();
+            let text = body(&pieces, rows, |rows| lines("row", rows));
+            assert!(text.lines().count() <= MOST, "{text}");
+            ["kept", "row", "first", "second"]
+                .map(|it| text.lines().filter(|line| *line == it).count())
+        };
+        assert_eq!(of(10, 20), [10, 20, 4, 4]);
+        assert_eq!(of(10, 80), [10, 39, 4, 4]);
+        assert_eq!(of(41, 20), [41, 13, 4, 0]);
+        assert_eq!(of(50, 20), [50, 9, 0, 0]);
+    }
+
+    #[test]
+    fn a_cut_text_says_how_much_it_lacks() {
+        assert_eq!(cut(lines("x", 4), 4), lines("x", 4));
+        assert_eq!(cut(lines("x", 5), 4), "x\nx\nx\n  (2 more lines)\n");
+    }
+}

@@ -1,0 +1,222 @@
+//! The table of a mail: the rows with verdicts, or as many of them as there is room for.
+
+use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
+use model::{EQUAL_ENTRIES, INSTRUCTIONS, Mode, count, grouped};
+
+use super::tables;
+use crate::brief::with_rows;
+use crate::document::{self, Block, Column, note, sentence};
+use crate::words::{decimal, name};
+use crate::{exact, verdicts};
+
+/// Most characters of a variant's name above a column. Longer names stand above the table.
+const MAX_NAME: usize = 16;
+/// Most rows that are printed if none has a verdict.
+const UNJUDGED: usize = 8;
+
+/// A row of the mail's table.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    table: &'a Table,
+    row: &'a Row,
+}
+
+/// Returns the rows with verdicts, in the order of the tables. Without any, returns the first means.
+pub fn rows(comparison: &Comparison) -> Vec<Shown<'_>> {
+    let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
+    let all = tables.flat_map(|table| table.rows.iter().map(move |row| Shown { table, row }));
+    let (judged, others): (Vec<_>, Vec<_>) = all.partition(|it| it.row.is_judged());
+    match judged.is_empty() {
+        false => judged,
+        true => others.into_iter().filter(|it| it.row.statistic.is_mean()).take(UNJUDGED).collect(),
+    }
+}
+
+/// Lays out at most `most` of the rows. Regressions and improvements are kept before undecided rows, these
+/// before rows that are the same.
+pub fn sections(comparison: &Comparison, all: &[Shown<'_>], most: usize) -> Vec<Vec<Block>> {
+    let shown = first(all, most);
+    let is_judged = shown.iter().any(|it| it.row.is_judged());
+    let without = |said: String| {
+        let said = [sentence(said)].into_iter();
+        vec![said.collect(), figures(comparison, &shown)]
+    };
+    let mut sections = match (comparison.mode, comparison.variants.as_slice()) {
+        (_, []) => vec![vec![sentence("There is no variant.")]],
+        (_, [only]) => {
+            without(format!("Figures of {}; there is nothing to compare with.", only.name))
+        }
+        _ if !is_judged => without("No verdict on any metric.".into()),
+        (Mode::Exact, _) => vec![counted(comparison, &shown)],
+        (Mode::Measured, _) => vec![timed(comparison, &shown), figures(comparison, &shown)],
+    };
+    let left = all.len() - shown.len();
+    let left = (left > 0).then(|| sentence(left_out(comparison, all, left)));
+    sections.last_mut().expect("there is a section").extend(left);
+    sections
+}
+
+/// Returns the `most` rows that matter most, in the order of the tables.
+fn first<'a>(all: &[Shown<'a>], most: usize) -> Vec<Shown<'a>> {
+    let rank = |it: &Shown<'_>| {
+        let verdicts = it.row.cells.iter().filter_map(|cell| cell.verdict);
+        let rank = |verdict| match verdict {
+            Verdict::Regression | Verdict::Improvement => 0,
+            Verdict::Undecided => 1,
+            Verdict::Same => 2,
+        };
+        verdicts.map(rank).min().unwrap_or(3)
+    };
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|place| rank(&all[*place]));
+    order.truncate(most);
+    order.sort_unstable();
+    order.into_iter().map(|place| all[place]).collect()
+}
+
+/// Returns a sentence on the rows that are left out.
+fn left_out(comparison: &Comparison, all: &[Shown<'_>], left: usize) -> String {
+    let columns = 1..comparison.variants.len();
+    let of = |verdict| {
+        let rows = all.iter();
+        rows.filter(|it| columns.clone().any(|column| it.row.verdict(column) == Some(verdict)))
+            .count()
+    };
+    let [worse, better] = [Verdict::Regression, Verdict::Improvement].map(of);
+    let rows = count(left, "more row");
+    match worse + better {
+        0 => format!("{rows}."),
+        _ => format!(
+            "{rows}; of all {} rows {worse} have a regression, {better} an improvement.",
+            all.len()
+        ),
+    }
+}
+
+/// Returns `whole` with only those of its rows that are shown. `None` if there are none.
+fn part_of(whole: &Table, shown: &[Shown<'_>]) -> Option<Table> {
+    let own = shown.iter().filter(|it| std::ptr::eq(it.table, whole));
+    let rows: Vec<Row> = own.map(|it| it.row.clone()).collect();
+    (!rows.is_empty()).then(|| with_rows(whole, rows))
+}
+
+/// Lays out the figures of the rows in the layout of the kernel's lists.
+fn figures(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
+    let tables = comparison.tables.iter().filter_map(|whole| part_of(whole, shown));
+    let blocks: Vec<Block> = tables.flat_map(|table| tables::plain(&table, comparison)).collect();
+    match blocks.is_empty() && comparison.tables.is_empty() {
+        true => vec![sentence(crate::table::NOTHING)],
+        false => blocks,
+    }
+}
+
+/// Lays out the verdicts of measured mode on the rows, with their evidence.
+fn timed(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
+    let several = comparison.has_several_workloads();
+    let of_table = |whole: &Table| {
+        let part = part_of(whole, shown);
+        let verdicts = part.map(|part| verdicts::of_rows(whole, &part, comparison));
+        let title = verdicts.is_some() && several;
+        let title = title.then(|| sentence(format!("{}:", whole.workload)));
+        title.into_iter().chain(verdicts.into_iter().flatten()).collect::<Vec<Block>>()
+    };
+    comparison.tables.iter().flat_map(of_table).collect()
+}
+
+/// Lays out the kernel's instructions of each phase: a table for each variant but the baseline.
+fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
+    let columns = 1..comparison.variants.len();
+    let tables = columns.flat_map(|column| on_column(comparison, shown, column));
+    let more = undecided(comparison, shown).map(sentence);
+    let has_equal = shown.iter().any(|it| it.row.statistic == Statistic::Equal);
+    let equal = has_equal.then(|| {
+        note("At equal entries: as if functions had been entered equally often on both sides.")
+    });
+    tables.chain(more).chain(equal).collect()
+}
+
+/// Lays out the table of a variant, a line for each phase.
+fn on_column(comparison: &Comparison, shown: &[Shown<'_>], column: usize) -> [Block; 2] {
+    let names = [0, column].map(|column| &*comparison.variants[column].name);
+    let is_short = names.iter().all(|name| name.len() <= MAX_NAME);
+    let heads = if is_short { names } else { ["before", "now"] };
+    let which = match is_short {
+        true => String::new(),
+        false => format!("; before: {}, now: {}", names[0], names[1]),
+    };
+    let seeds = count(comparison.boots as usize, "seed");
+    let title =
+        format!("Kernel instructions of each phase, mean of {seeds}, and luck floor{which}:");
+    let figures = heads.map(|head| Column::figures("").named(head.to_owned()));
+    let columns = [Column::words("phase")].into_iter().chain(figures);
+    let columns = columns.chain([
+        Column::figures("change"),
+        Column::figures("luck"),
+        Column::words("verdict"),
+    ]);
+    let lines = shown.iter().filter_map(|it| line(comparison, it, column)).collect();
+    [sentence(title), document::table(columns.collect::<Vec<_>>(), lines)]
+}
+
+/// Returns the cells of a phase. `None` without a verdict.
+fn line(comparison: &Comparison, shown: &Shown<'_>, column: usize) -> Option<Vec<String>> {
+    let row = shown.row;
+    let verdict = row.verdict(column)?;
+    let value =
+        |column| row.value(column).map_or("-".to_owned(), |it| grouped(&decimal(Some(it), 0)));
+    let percent = |number: Option<f64>| number.map(|it| format!("{} %", decimal(Some(it), 2)));
+    let change = exact::percent(row, column);
+    let sign = if change.is_some_and(|it| it > 0.0) { "+" } else { "" };
+    let change = percent(change).map_or("-".to_owned(), |said| format!("{sign}{said}"));
+    let floor = percent(exact::floor_percent(row, column));
+    Some(vec![
+        phase(comparison, shown),
+        value(0),
+        value(column),
+        change,
+        floor.unwrap_or_else(|| "unknown".to_owned()),
+        verdict.name().to_owned(),
+    ])
+}
+
+/// Returns the name of the phase that a row of instructions is about, with its workload if there are
+/// several.
+pub fn phase_of(row: &Row) -> String {
+    let kernel = row.metric.strip_prefix(INSTRUCTIONS).and_then(|it| it.strip_prefix("-kernel"));
+    let phase = match kernel {
+        Some("") => "all phases",
+        Some(rest) => rest.trim_start_matches('-'),
+        None => &row.metric,
+    };
+    match phase.strip_suffix(EQUAL_ENTRIES) {
+        Some(phase) => format!("{phase} (at equal entries)"),
+        None => phase.to_owned(),
+    }
+}
+
+fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {
+    let row = Row { metric: phase_of(shown.row), ..shown.row.clone() };
+    name(comparison, shown.table, &row)
+}
+
+/// Returns a sentence on what undecided rows need: the seeds for the row that needs most. `None` without
+/// undecided rows.
+fn undecided(comparison: &Comparison, shown: &[Shown<'_>]) -> Option<String> {
+    let columns = 1..comparison.variants.len();
+    let open = shown.iter().flat_map(|it| columns.clone().map(move |column| (it.row, column)));
+    let open = open.filter(|(row, column)| row.verdict(*column) == Some(Verdict::Undecided));
+    let open: Vec<(&Row, usize)> = open.collect();
+    let floor = |(row, column): &(&Row, usize)| exact::floor_percent(row, *column);
+    let widest = open.iter().filter(|it| floor(it).is_some());
+    let widest = widest.max_by(|a, b| floor(a).unwrap_or(0.0).total_cmp(&floor(b).unwrap_or(0.0)));
+    match widest {
+        _ if open.is_empty() => None,
+        None => {
+            Some("Undecided: the luck floor needs all seeds of both variants, at least 2.".into())
+        }
+        Some((row, column)) => {
+            let more = exact::more(row, comparison, *column)?;
+            Some(format!("Undecided: luck may hide a change; {more} in every row."))
+        }
+    }
+}
