@@ -52,6 +52,7 @@ pub(super) fn unpack(from: &mut dyn Read, target: &mut Target) -> Result<(), Fai
         if name == TRAILER {
             return Ok(());
         }
+        target.count(size.into())?;
         let mut content = from.take(size.into());
         let (about, number) =
             ((mode, size.into()), (u64::from(major) << 32 | u64::from(minor), inode.into()));

@@ -31,6 +31,7 @@ pub(super) fn entries(archive: impl Read, target: &mut Target) -> Result<(), Fai
     // In raw mode long names are entries of their own, so they are not read into memory before their size is checked.
     for entry in tar.entries()?.raw(true) {
         let mut entry = entry?;
+        target.count(entry.size())?;
         let kind = entry.header().entry_type();
         let is_about_next = kind.is_gnu_longname()
             || kind.is_gnu_longlink()

@@ -68,24 +68,32 @@ impl Target {
         Ok(Self { root, files: MAX_FILES, bytes: MAX_BYTES, links: Vec::new(), shared, waiting })
     }
 
+    /// Counts an entry of an archive with `size` bytes, whatever it is. Each is counted before it is unpacked.
+    pub fn count(&mut self, size: u64) -> Result<(), Failure> {
+        let Some(files) = self.files.checked_sub(1) else {
+            return refuse("it has more files than the package of any kernel");
+        };
+        let Some(bytes) = self.bytes.checked_sub(size) else {
+            return refuse("its files are larger than those of any kernel");
+        };
+        (self.files, self.bytes) = (files, bytes);
+        Ok(())
+    }
+
     /// Makes a directory.
-    pub fn directory(&mut self, name: &[u8]) -> Result<(), Failure> {
+    pub fn directory(&self, name: &[u8]) -> Result<(), Failure> {
         let path = self.place(name)?;
         make(&path)
     }
 
     /// Writes a file of `size` bytes, which `content` has. Returns its path.
     pub fn file(
-        &mut self,
+        &self,
         name: &[u8],
         (mode, size): (u32, u64),
         content: &mut dyn Read,
     ) -> Result<PathBuf, Failure> {
         let path = self.place(name)?;
-        let Some(left) = self.bytes.checked_sub(size) else {
-            return refuse("its files are larger than those of any kernel");
-        };
-        self.bytes = left;
         let mut file = create(&path)?;
         let (mut buffer, mut left) = (vec![0; CHUNK.min(size as usize)], size);
         while left > 0 {
@@ -127,8 +135,8 @@ impl Target {
     }
 
     /// Gives a file that was written another name.
-    pub fn again(&mut self, name: &[u8], known: &[u8]) -> Result<(), Failure> {
-        let (known, path) = (self.inside(known)?, self.place(name)?);
+    pub fn again(&self, name: &[u8], known: &[u8]) -> Result<(), Failure> {
+        let (known, path) = (self.place(known)?, self.place(name)?);
         match known.symlink_metadata() {
             Ok(found) if found.is_file() => same(&known, &path),
             _ => refuse(&format!(
@@ -168,17 +176,8 @@ impl Target {
         Ok(())
     }
 
-    /// The path of the next file, which counts.
-    fn place(&mut self, name: &[u8]) -> Result<PathBuf, Failure> {
-        let Some(left) = self.files.checked_sub(1) else {
-            return refuse("it has more files than the package of any kernel");
-        };
-        self.files = left;
-        self.inside(name)
-    }
-
     /// The path of a file below the directory.
-    fn inside(&self, name: &[u8]) -> Result<PathBuf, Failure> {
+    fn place(&self, name: &[u8]) -> Result<PathBuf, Failure> {
         if name.len() > MAX_PATH {
             return refuse("the path of a file is too long");
         }
@@ -299,18 +298,18 @@ mod tests {
     fn an_archive_is_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let mut target = Target::new(directory.path()).unwrap();
-        (target.files, target.bytes) = (4, 10);
-        target.file(b"a", (0o644, 9), &mut &b"123456789"[..]).unwrap();
-        assert!(refused(target.file(b"b", (0o644, 2), &mut &b"12"[..])).contains("larger"));
+        (target.files, target.bytes) = (2, 10);
+        target.count(9).unwrap();
+        assert!(refused(target.count(2)).contains("larger"));
+        target.count(1).unwrap();
+        assert!(refused(target.count(0)).contains("more files"));
         assert_eq!(refused(target.file(b"b", ABOUT, &mut &b""[..])), "it is truncated");
-        target.directory(b"c").unwrap();
-        assert!(refused(target.link(b"d", b"a")).contains("more files"));
     }
 
     #[test]
     fn a_name_is_a_file_or_a_directory() {
         let directory = tempfile::tempdir().unwrap();
-        let mut target = Target::new(directory.path()).unwrap();
+        let target = Target::new(directory.path()).unwrap();
         target.file(b"a", ABOUT, &mut &b"x"[..]).unwrap();
         target.directory(b"b").unwrap();
         assert_eq!(refused(target.directory(b"a")), "`a` is both a file and a directory");
