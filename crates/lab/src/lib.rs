@@ -148,7 +148,7 @@ fn locked(
 }
 
 impl Lab {
-    /// Takes the lock like [`lock`]. While another run holds it, this one waits for its turn, without a time limit,
+    /// Takes the lock like [`lock()`]. While another run holds it, this one waits for its turn, without a time limit,
     /// and says for whom and since when; without [`Lab::waits`] it fails.
     pub fn lock(&self, watch: &mut Watch<'_>) -> Result<File, RunError> {
         if !self.waits {
