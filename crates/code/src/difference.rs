@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::image::{Image, Piece};
 use crate::instruction::{Key, Normal, decode, normal};
+use crate::instrumentation::Instrumentation;
 
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,9 @@ pub struct Function {
     /// The inlined function of the source that has most of these instructions: more than the function itself and than
     /// any other. Known only if both kernels have debug information.
     pub inlined: Option<String>,
+    /// What only one side is instrumented with, if both kernels have the function.
+    #[serde(flatten)]
+    pub instrumentation: Instrumentation,
 }
 
 /// The way in which a function differs.
@@ -160,8 +164,11 @@ fn function(
     let balance = balance(bodies, |_, _| ());
     let sum = |sign: i64| balance.values().map(|it| (it * sign).max(0) as usize).sum();
     let (removed, added) = (sum(-1), sum(1));
-    let inlined = (change == Change::Changed).then(|| inlined(bodies, images)).flatten();
-    Function { name: name.to_owned(), change, base, new, removed, added, inlined }
+    let is_changed = change == Change::Changed;
+    let inlined = is_changed.then(|| inlined(bodies, images)).flatten();
+    let instrumentation = if is_changed { Instrumentation::of(bodies) } else { <_>::default() };
+    let name = name.to_owned();
+    Function { name, change, base, new, removed, added, inlined, instrumentation }
 }
 
 /// For each kind of instruction, and each value that `of` gives to its side and address: the number in the other

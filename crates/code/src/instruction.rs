@@ -218,6 +218,14 @@ impl Normal<'_> {
         self.shape == other.shape && values.all(is_same)
     }
 
+    /// The function that the instruction calls or jumps to; `None` for other instructions.
+    pub fn target(&self) -> Option<&str> {
+        match (self.shape.mnemonic, self.values[0]) {
+            (Mnemonic::Call | Mnemonic::Jmp, Value::At(Place::Code(name, 0))) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The identity of the instruction without distances in the function and without all data.
     pub fn key(&self) -> Key {
         let mut hasher = DefaultHasher::new();

@@ -4,11 +4,13 @@
 mod difference;
 mod image;
 mod instruction;
+mod instrumentation;
 mod listing;
 mod sources;
 mod symbol;
 
 pub use difference::{Change, CodeDifference, Function, Size, difference};
 pub use image::{Error, Image};
+pub use instrumentation::Instrumentation;
 pub use listing::{Line, Listing, listings};
 pub use symbol::{Piece, Symbol};

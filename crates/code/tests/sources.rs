@@ -75,6 +75,28 @@ fn a_change_is_followed_to_the_function_that_was_inlined() {
 }
 
 #[test]
+fn instrumentation_of_one_side_is_named() {
+    let main =
+        format!("{MAIN}__attribute__((noinline)) void __stack_chk_fail(void) {{ limit = 2; }}\n");
+    let protector = ["-fstack-protector-all", "-mstack-protector-guard=global"];
+    let main = format!("{main}unsigned long __stack_chk_guard;\n");
+    let kernels = [kernel(HEADER, &main, &[]), kernel(HEADER, &main, &protector)];
+    let [plain, protected] = images(&kernels);
+    let of = |one, other| {
+        let found = difference(one, other).functions;
+        found.into_iter().find(|it| it.name == "twice").unwrap().instrumentation
+    };
+    let found = of(&plain, &protected);
+    assert_eq!(Vec::from_iter(found.gained), ["the stack protector"]);
+    assert!(found.lost.is_empty());
+    assert_eq!(Vec::from_iter(of(&protected, &plain).lost), ["the stack protector"]);
+    let longer = kernel(HEADER, &main.replace("+ limit", "- limit * 5"), &protector);
+    let longer = Image::read(&longer, &Symbols::default()).unwrap();
+    let found = of(&protected, &longer);
+    assert!(found.gained.is_empty() && found.lost.is_empty(), "both sides have it: {found:?}");
+}
+
+#[test]
 fn damaged_debug_information_is_none() {
     let whole = kernel(HEADER, MAIN, &["-g", "-gz=none"]);
     let file = object::File::parse(&*whole).unwrap();

@@ -27,6 +27,7 @@ mod tests;
 use model::{Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
+use crate::notes::{self, BuildDifference};
 use crate::{VariantBoots, pairs};
 pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
@@ -67,6 +68,8 @@ pub struct Explanation {
     pub preparation: Vec<String>,
     /// Why it is not known how the code of functions differs; `None` if it is known, or if code was not compared.
     pub unmarked: Option<String>,
+    /// How the kernels were built differently; `None` if no difference is known.
+    pub build: Option<BuildDifference>,
 }
 
 /// One of the two variants.
@@ -112,6 +115,7 @@ pub fn explain(
     wanted: u32,
     cost: &str,
 ) -> Explanation {
+    let build = notes::builds(&[base.clone(), new.clone()]).pop();
     let seeds = seeds([base, new], used);
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
@@ -157,6 +161,7 @@ pub fn explain(
         phases,
         preparation,
         unmarked: None,
+        build,
     }
 }
 

@@ -52,7 +52,8 @@ pub use figures::steady::Part;
 pub use figures::warmup::{Beginnings, Repeated, WarmUp};
 pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
-    Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
+    BuildDifference, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
+    Unmeasured,
 };
 pub use pairs::MissingSeed;
 pub use plots::locality::{Interval, locality};

@@ -1,5 +1,6 @@
 //! Notes on the columns: differences other than the code, and what happened while the boots ran.
 
+mod build;
 mod config;
 pub mod consistency;
 mod facts;
@@ -10,6 +11,7 @@ use model::{Boot, BootFacts, BootId, HostLoad, Note, NoteKind, ProblemKind, STAT
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots};
+pub use build::BuildDifference;
 
 /// The kinds of notes that say that a boot lacks figures.
 const LACKS: [NoteKind; 5] = [
@@ -30,6 +32,9 @@ pub struct Notes {
     pub facts: Vec<Fact>,
     /// How the configurations of the columns differ from the baseline's.
     pub config: Vec<ConfigDifference>,
+    /// The columns whose kernels were built differently from the baseline's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub builds: Vec<BuildDifference>,
     /// Variants whose boots differ in something that should be the same.
     pub mixed: Vec<Mixed>,
     /// Complaints in the kernels' logs.
@@ -139,18 +144,13 @@ pub struct HostRange {
 
 /// Notes on `columns`, of which the first is the baseline.
 pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
-    let boots: Vec<Option<&Boot>> = columns
-        .iter()
-        .map(|column| {
-            let any = column.boots.first().map(|kept| kept.boot);
-            column.complete().next().or(any)
-        })
-        .collect();
+    let boots: Vec<Option<&Boot>> = columns.iter().map(any_boot).collect();
     let of_columns: Vec<_> = boots.iter().map(|boot| Some(&(*boot)?.facts)).collect();
     Notes {
         states: states(&boots),
         facts: facts(columns, &of_columns),
         config: config(columns, &of_columns),
+        builds: builds(columns),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
@@ -159,6 +159,22 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
     }
+}
+
+/// A boot that stands for the column's kernel: a complete one if there is one.
+fn any_boot<'a>(column: &VariantBoots<'a>) -> Option<&'a Boot> {
+    let any = column.boots.first().map(|kept| kept.boot);
+    column.complete().next().or(any)
+}
+
+/// How the kernels of `columns` were built differently from that of the first one, where that is known.
+pub fn builds(columns: &[VariantBoots<'_>]) -> Vec<BuildDifference> {
+    let Some((base, others)) = columns.split_first() else { return Vec::new() };
+    let Some(base) = any_boot(base) else { return Vec::new() };
+    let difference = |column: &VariantBoots<'_>| {
+        build::difference(column.name(), &base.facts, &any_boot(column)?.facts)
+    };
+    others.iter().filter_map(difference).collect()
 }
 
 /// The facts of each column; `None` for a column without boots.

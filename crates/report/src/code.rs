@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::ascii::{WIDTH, cut, excerpt};
 use crate::document::{Column, TEXT, note, part, sections, sentence, table, text};
+use crate::explain::cause;
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
@@ -132,7 +133,9 @@ pub fn code(names: [&str; 2], difference: &CodeDifference, full: bool) -> String
 fn row(it: &Function) -> Vec<String> {
     let figures = [it.base.instructions, it.new.instructions, it.removed, it.added];
     let inlined = it.inlined.as_ref().map(|name| format!(" (inlined from {name})"));
-    let name = cut(&(it.name.clone() + &inlined.unwrap_or_default()), 60);
+    let kinds = cause::instrumented(&it.instrumentation).map(|kinds| format!(" ({kinds})"));
+    let [inlined, kinds] = [inlined, kinds].map(Option::unwrap_or_default);
+    let name = cut(&format!("{}{inlined}{kinds}", it.name), 60);
     figures.iter().map(ToString::to_string).chain([name]).collect()
 }
 
@@ -187,7 +190,7 @@ fn columns(base: Option<&str>, mark: char, new: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use code::{Line, Size};
+    use code::{Instrumentation, Line, Size};
 
     use super::*;
 
@@ -203,6 +206,7 @@ mod tests {
             removed,
             added,
             inlined: None,
+            instrumentation: Instrumentation::default(),
         }
     }
 
@@ -210,6 +214,7 @@ mod tests {
         let functions = vec![
             Function {
                 inlined: Some("dup_mm".into()),
+                instrumentation: Instrumentation::default(),
                 ..function("fork", Change::Changed, [10, 210, 0, 200])
             },
             function("late", Change::New, [0, 5, 0, 5]),

@@ -2,7 +2,7 @@
 //! HTML with a differential flame graph. The difference is one of exact mode, which a page also draws as a
 //! waterfall, or one of sampled profiles ([`mod@sampled`]).
 
-mod cause;
+pub mod cause;
 mod exact;
 mod flame;
 pub mod headline;

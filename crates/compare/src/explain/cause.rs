@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use code::{Change, CodeDifference};
+use code::{Change, CodeDifference, Function};
 use serde::Serialize;
 
 use super::{Contribution, Explanation, Section, Subject};
@@ -51,15 +51,16 @@ impl Explanation {
             _ => None,
         };
         let functions = difference.functions.iter();
-        let inlined: HashMap<&str, &str> =
-            functions.filter_map(|it| Some((&*it.name, it.inlined.as_deref()?))).collect();
+        let known: HashMap<&str, &Function> = functions.map(|it| (&*it.name, it)).collect();
         for section in self.all.iter_mut().chain(&mut self.measured).chain(&mut self.phases) {
             for it in &mut section.contributions {
                 it.code = code(it);
                 if it.code == Some(Code::Differs)
                     && let Subject::Function { name, .. } = &it.subject
+                    && let Some(function) = known.get(name.as_str())
                 {
-                    it.inlined = inlined.get(name.as_str()).map(|name| (*name).to_owned());
+                    it.inlined.clone_from(&function.inlined);
+                    it.instrumentation.clone_from(&function.instrumentation);
                 }
             }
             let Section { per_entry, contributions, .. } = section;
@@ -71,7 +72,7 @@ impl Explanation {
 
 #[cfg(test)]
 mod tests {
-    use code::{Function, Size};
+    use code::{Instrumentation, Size};
 
     use super::super::tests::{dearer, executed, explained};
     use super::*;
@@ -85,6 +86,7 @@ mod tests {
             removed: 0,
             added: 0,
             inlined: (name == "rarely").then(|| "helper".into()),
+            instrumentation: Instrumentation::default(),
         };
         let same = same.iter().map(|&name| name.to_owned()).collect();
         CodeDifference { functions: changes.iter().map(function).collect(), same }

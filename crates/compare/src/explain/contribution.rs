@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use code::Instrumentation;
 use serde::{Serialize, Serializer};
 
 use super::cause::Code;
@@ -74,6 +75,9 @@ pub struct Contribution {
     pub code: Option<Code>,
     /// The inlined function that holds most of the difference in its code, if that is known.
     pub inlined: Option<String>,
+    /// What the code of only one side is instrumented with.
+    #[serde(flatten)]
+    pub instrumentation: Instrumentation,
 }
 
 impl Contribution {
@@ -165,6 +169,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<SeedContrib
         calls: None,
         code: None,
         inlined: None,
+        instrumentation: Instrumentation::default(),
     };
     Some(SeedContribution {
         contribution,

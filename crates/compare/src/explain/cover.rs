@@ -135,7 +135,7 @@ impl<'a> CoverageBuilder<'a> {
 
 #[cfg(test)]
 mod tests {
-    use code::{Function, Size};
+    use code::{Function, Instrumentation, Size};
     use model::{Cell, Cost, CostTable, INSTRUCTIONS, Outcome, Profile};
 
     use super::*;
@@ -149,6 +149,7 @@ mod tests {
             removed: 0,
             added: 0,
             inlined: None,
+            instrumentation: Instrumentation::default(),
         };
         CodeDifference {
             functions: names.iter().map(function).collect(),

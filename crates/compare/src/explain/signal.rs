@@ -191,7 +191,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
 
 #[cfg(test)]
 mod tests {
-    use code::{Change, CodeDifference, Function, Size};
+    use code::{Change, CodeDifference, Function, Instrumentation, Size};
     use model::{Boot, INSTRUCTIONS};
 
     use super::*;
@@ -222,6 +222,7 @@ mod tests {
                 removed: 0,
                 added: 0,
                 inlined: None,
+                instrumentation: Instrumentation::default(),
             };
             let same = if change.is_none() { vec!["f".to_owned()] } else { Vec::new() };
             let code = CodeDifference {

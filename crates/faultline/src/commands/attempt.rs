@@ -242,6 +242,7 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
     if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
         text += &report::headlines(&analysis.explained());
+        text += &report::builds(comparison);
         text += "\n";
         text += &report::figures(comparison);
         text += "\n";

@@ -1,6 +1,9 @@
 //! Sentences and remarks on functions whose machine code differs, and which can therefore be causes of the
 //! change.
 
+use std::collections::BTreeSet;
+
+use code::Instrumentation;
 use compare::{Calls, Code, Contribution, Only, Section};
 use model::{count, grouped};
 
@@ -41,10 +44,22 @@ fn is_beyond_luck(it: &Contribution) -> bool {
 fn part(it: &Contribution) -> String {
     let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
     let cost = cost.map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
-    let inlined = it.inlined.as_ref().map(|name| format!(" (inlined from {})", excerpt(name)));
-    let [inlined, cost] = [inlined, cost].map(Option::unwrap_or_default);
+    let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
+    let parts: Vec<_> = inlined.into_iter().chain(instrumented(&it.instrumentation)).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     let change = words::signed(it.instructions.change(), 0);
-    format!("{}{inlined} {change}{cost}", excerpt(&it.subject.to_string()))
+    format!("{}{parts} {change}{}", excerpt(&it.subject.to_string()), cost.unwrap_or_default())
+}
+
+/// Returns what the code of only one side is instrumented with; `None` if both have the same.
+pub fn instrumented(it: &Instrumentation) -> Option<String> {
+    let said = |word: &str, kinds: &BTreeSet<&str>| {
+        let kinds: Vec<&str> = kinds.iter().copied().collect();
+        (!kinds.is_empty()).then(|| format!("{word} {}", kinds.join(" and ")))
+    };
+    let said = [said("now with", &it.gained), said("now without", &it.lost)];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// Returns the remarks on a function: how its code differs, that only one side executed it, or that it was
@@ -65,13 +80,32 @@ pub fn remark(it: &Contribution) -> String {
     };
     let code = it.code.and_then(|code| match code {
         Code::Same => Some("code same".to_owned()),
-        Code::Differs => Some(match &it.inlined {
-            Some(name) => format!("code differs, inlined from {}", excerpt(name)),
-            None => "code differs".to_owned(),
-        }),
+        Code::Differs => {
+            let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
+            let parts =
+                [Some("code differs".to_owned()), inlined, instrumented(&it.instrumentation)];
+            Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        }
         // The other side cannot have executed it.
         Code::New | Code::Gone => None,
     });
     let remarks: Vec<_> = code.into_iter().chain(executed).collect();
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instrumentation_of_one_side_is_said() {
+        let of = |gained: &[&'static str], lost: &[&'static str]| Instrumentation {
+            gained: gained.iter().copied().collect(),
+            lost: lost.iter().copied().collect(),
+        };
+        let said = instrumented(&of(&["retpolines", "the stack protector"], &["KCOV"]));
+        let expected = "now with retpolines and the stack protector, now without KCOV";
+        assert_eq!(said.as_deref(), Some(expected));
+        assert_eq!(instrumented(&of(&[], &[])), None);
+    }
 }

@@ -9,6 +9,7 @@ use super::headline;
 use super::waterfall::waterfall;
 use super::{page, sampled, view};
 use crate::ascii::excerpt;
+use crate::build;
 use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
 
 /// Most rows of each ranking on a page.
@@ -79,6 +80,7 @@ fn blocks(
     let found: Vec<String> = headline::headlines(headlines, phase)
         .into_iter()
         .chain(cause::causes(section, &explanation.cost.unit))
+        .chain(explanation.build.as_ref().map(build::differs))
         .collect();
     let legend = headline::legend(&found).map(str::to_owned);
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);

@@ -1,7 +1,8 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Contribution, Counter, Explanation, Headline, SampledDifference, Section, Side, Totals,
+    BuildDifference, Contribution, Counter, Explanation, Headline, SampledDifference, Section,
+    Side, Totals,
 };
 use model::Cost;
 use serde::Serialize;
@@ -24,6 +25,7 @@ struct Document<'a> {
     denominator: i128,
     not_modelled: [&'static str; 4],
     code_unknown: Option<&'a str>,
+    build: Option<&'a BuildDifference>,
     headlines: &'a [Headline],
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
@@ -83,6 +85,7 @@ pub fn explain_json(
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
         code_unknown: explanation.unmarked.as_deref(),
+        build: explanation.build.as_ref(),
         headlines,
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),

@@ -1,6 +1,6 @@
 //! Explanations with functions marked by their code.
 
-use code::{Change, CodeDifference, Function, Size};
+use code::{Change, CodeDifference, Function, Instrumentation, Size};
 use compare::{Explanation, Subject};
 use model::{Boot, Place};
 
@@ -22,6 +22,7 @@ fn marked_in(new: &[Boot], causes: &[&str]) -> Explanation {
     let (differ, same) = names.partition::<Vec<_>, _>(|name| causes.contains(&name.as_str()));
     let function = |name: String| Function {
         inlined: (name == "vmstat_update").then(|| "fold_diff".into()),
+        instrumentation: Instrumentation::default(),
         name,
         change: Change::Changed,
         base: Size::default(),

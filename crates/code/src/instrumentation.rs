@@ -1,0 +1,60 @@
+//! What options of the configuration and the compiler add to functions everywhere: calls that the source of the
+//! function does not have.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::difference::Body;
+
+/// Beginnings of the names of called functions, and what their calls come from. Sources: the symbols that GCC and
+/// Clang document for `-fstack-protector`, `-mindirect-branch`, `-mfunction-return`, `-fsanitize` and
+/// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
+const CALLS: [(&str, &str); 18] = [
+    ("__stack_chk_fail", "the stack protector"),
+    ("__x86_indirect_thunk", "retpolines"),
+    ("__x86_return_thunk", "return thunks"),
+    ("__asan_", "KASAN"),
+    ("__kasan_check_", "KASAN"),
+    ("__tsan_", "KCSAN"),
+    ("__kcsan_check_", "KCSAN"),
+    ("__msan_", "KMSAN"),
+    ("__ubsan_handle_", "UBSAN"),
+    ("__sanitizer_cov_", "KCOV"),
+    ("__gcov_", "GCOV"),
+    ("lock_acquire", "lockdep"),
+    ("lock_release", "lockdep"),
+    ("__rcu_read_lock", "preemptible RCU"),
+    ("__rcu_read_unlock", "preemptible RCU"),
+    ("preempt_schedule", "kernel preemption"),
+    ("__SCT__preempt_schedule", "kernel preemption"),
+    ("__phys_addr", "checked physical addresses"),
+];
+
+/// What the code of only one kernel is instrumented with, such as `the stack protector`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Instrumentation {
+    /// What only the other kernel's code has.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub gained: BTreeSet<&'static str>,
+    /// What only the baseline's code has.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub lost: BTreeSet<&'static str>,
+}
+
+impl Instrumentation {
+    /// Compares the pieces of a function in the baseline and in the other kernel.
+    pub(crate) fn of(bodies: &[Vec<Body<'_>>; 2]) -> Self {
+        let kinds = |bodies: &Vec<Body<'_>>| -> BTreeSet<_> {
+            let instructions = bodies.iter().flat_map(|body| &body.instructions);
+            instructions.filter_map(|it| kind(it.target()?)).collect()
+        };
+        let [base, new] = bodies.each_ref().map(kinds);
+        Self { gained: &new - &base, lost: &base - &new }
+    }
+}
+
+/// What a call of this function comes from; `None` if the function's own source can have it.
+fn kind(called: &str) -> Option<&'static str> {
+    CALLS.iter().find(|(begin, _)| called.starts_with(begin)).map(|(_, kind)| *kind)
+}

@@ -1,0 +1,64 @@
+//! How differently two kernels were built from their sources: by which compiler, with which options.
+
+use kernelfiles::config::{self, OptionDifference};
+use model::BootFacts;
+use serde::Serialize;
+
+use super::facts;
+
+/// How the kernel of a variant was built differently from the baseline's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BuildDifference {
+    /// The variant's name.
+    pub variant: String,
+    /// The compilers of the baseline and of the variant. `None` if they are the same, or one is not known.
+    pub compilers: Option<[String; 2]>,
+    /// Number of configuration options that differ; 0 if a configuration is not known.
+    pub options: usize,
+    /// Number of these that both configurations list. The others can have come or gone with the source.
+    pub of_both: usize,
+}
+
+/// Compares how two kernels were built. `None` if no difference is known.
+pub fn difference(variant: &str, base: &BootFacts, new: &BootFacts) -> Option<BuildDifference> {
+    let compilers = match [base, new].map(facts::compiler) {
+        [Some(base), Some(new)] if base != new => Some([base, new]),
+        _ => None,
+    };
+    let is_known = !base.config.is_empty() && !new.config.is_empty();
+    let [first, second] = [base, new].map(|facts| config::parse(&facts.config));
+    let differing = if is_known { config::differences(&first, &second) } else { Vec::new() };
+    let is_listed = |it: &&OptionDifference<'_>| it.first.is_some() && it.second.is_some();
+    let of_both = differing.iter().filter(is_listed).count();
+    let options = differing.len();
+    let differs = compilers.is_some() || options > 0;
+    differs.then(|| BuildDifference { variant: variant.to_owned(), compilers, options, of_both })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(compiler: &str, config: &str) -> BootFacts {
+        let banner = format!("Linux version 6.1.0 (a@b.org) ({compiler}, GNU ld 2.40) #1 SMP");
+        BootFacts { banner, config: config.into(), ..BootFacts::default() }
+    }
+
+    #[test]
+    fn compilers_and_options_are_compared() {
+        let old = facts("gcc-12 (Debian 12.2.0-14) 12.2.0", "CONFIG_A=y\nCONFIG_B=1\nCONFIG_C=y\n");
+        let new = facts("gcc-14 (Debian 14.2.0-19) 14.2.0", "CONFIG_A=y\nCONFIG_B=2\nCONFIG_D=y\n");
+        let found = difference("new", &old, &new).unwrap();
+        assert_eq!(found.compilers, Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]));
+        assert_eq!((found.options, found.of_both), (3, 1));
+        assert_eq!(difference("new", &old, &old), None);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_difference() {
+        let known = facts("gcc-12 (Debian 12.2.0-14) 12.2.0", "CONFIG_A=y\n");
+        let unknown = BootFacts::default();
+        assert_eq!(difference("new", &known, &unknown), None);
+        assert_eq!(difference("new", &unknown, &known), None);
+    }
+}
