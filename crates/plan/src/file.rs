@@ -48,7 +48,7 @@ pub use input::{Input, InputError};
 pub use machine::MachineForm;
 pub use mode::{Auto, BootsForm};
 use variants::SourceForm;
-pub use variants::{VariantForm, check_cmdline, default_name};
+pub use variants::{VariantForm, check_cmdline, default_names};
 pub use workloads::WorkloadForm;
 pub use write::{Written, file_name, write};
 
@@ -183,7 +183,12 @@ fn named(
     }
     let workloads = workloads.iter().map(|used| &*used.manifest.name);
     let parts = workloads.chain(variants.iter().map(|variant| &*variant.name));
-    let name = parts.collect::<Vec<_>>().join("-");
+    // The name of a change begins with its own mark.
+    let name =
+        parts.fold(String::new(), |name, part| match name.is_empty() || part.starts_with('+') {
+            true => name + part,
+            false => name + "-" + part,
+        });
     if mode == Mode::Exact { exact_name(&name) } else { name }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kernels::Source;
-use plan::file::{Input, VariantForm, default_name};
+use plan::file::{Input, VariantForm, default_names};
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
@@ -32,7 +32,9 @@ pub fn variants(
         return Err(Failure::Usage(NO_SOURCE.into()));
     }
     let mut variants = Vec::new();
-    for kernel in kernels {
+    let names = default_names(&kernels.iter().map(String::as_str).collect::<Vec<_>>());
+    let is_only = kernels.len() == 1;
+    for (kernel, name) in kernels.into_iter().zip(names) {
         let mut form = || VariantForm::new(input.option(option, kernel.clone()));
         let is_changed = build.changes() && Source::is(&kernel);
         if !(is_changed && each) {
@@ -45,7 +47,8 @@ pub fn variants(
             changed.revert = build.revert.clone();
             changed.pick = build.pick.clone();
             if !each {
-                let name = format!("{}+{}", default_name(&kernel), changes(build));
+                let base = if is_only { "" } else { &*name };
+                let name = format!("{base}+{}", changes(build));
                 changed.name = Some(input.option(option, name));
             }
             variants.push(changed);

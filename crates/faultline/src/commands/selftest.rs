@@ -7,7 +7,7 @@ use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
 use lab::RunOptions;
 use model::{Mode, Source};
-use plan::file::{BootsForm, FileForm, Input, VariantForm, default_name, placeless};
+use plan::file::{BootsForm, FileForm, Input, VariantForm, default_names, placeless};
 use results::place_of;
 use store::Detail;
 
@@ -55,7 +55,7 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let mut request = input.request(form)?;
     let experiment = &mut request.experiment;
     let workload = &experiment.workloads[0].manifest.name;
-    experiment.name = format!("selftest-{workload}-{}", default_name(&args.kernel));
+    experiment.name = format!("selftest-{workload}-{}", default_names(&[&args.kernel])[0]);
     lab::check(experiment)?;
     let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);

@@ -127,14 +127,21 @@ pub(super) fn suffix(step: usize) -> String {
     }
 }
 
-/// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
-/// when a patch cannot be read.
-pub(super) fn each(series: &VariantRequest) -> Result<Vec<VariantRequest>, kernels::Error> {
+/// The variants of a series of patches: without patches, with the first, with the first two, and so on. If the
+/// series `is_only` what the experiment compares, only the first name has the kernel's. Fails when a patch cannot be
+/// read.
+pub(super) fn each(
+    series: &VariantRequest,
+    is_only: bool,
+) -> Result<Vec<VariantRequest>, kernels::Error> {
     let VariantRequest { variant, reading, build: Some(build) } = series else {
         return Ok(vec![series.clone()]);
     };
     let subjects = kernels::subjects(&build.patches)?;
-    let name = |step: usize| variant.name.clone() + &suffix(step);
+    let name = |step: usize| match step > 0 && is_only {
+        true => suffix(step),
+        false => variant.name.clone() + &suffix(step),
+    };
     let step = |step: usize| VariantRequest {
         variant: Variant { name: name(step), ..variant.clone() },
         reading: VariantReading {
@@ -164,9 +171,13 @@ mod tests {
         let build = Some(Build { patches: patches.into(), ..Build::default() });
         let variant = Variant { name: "v6.12".into(), ..Variant::default() };
         let reading = VariantReading::default();
-        let steps = each(&VariantRequest { variant, reading, build }).unwrap();
-        let name = |it: &VariantRequest| it.variant.name.clone();
-        assert_eq!(steps.iter().map(name).collect::<Vec<_>>(), ["v6.12", "v6.12+1", "v6.12+1..2"]);
+        let series = VariantRequest { variant, reading, build };
+        let names = |steps: &[VariantRequest]| -> Vec<String> {
+            steps.iter().map(|it| it.variant.name.clone()).collect()
+        };
+        assert_eq!(names(&each(&series, true).unwrap()), ["v6.12", "+1", "+1..2"]);
+        let steps = each(&series, false).unwrap();
+        assert_eq!(names(&steps), ["v6.12", "v6.12+1", "v6.12+1..2"]);
         assert_eq!(steps[0].reading.step, None);
         let last = PatchStep { after: "v6.12+1".into(), patch: "2.patch".into() };
         assert_eq!(steps[2].reading.step, Some(last));
@@ -192,7 +203,7 @@ mod tests {
         let variants = read.experiment.variants.iter();
         let kernels: Vec<_> = variants.map(|it| (&*it.name, &*it.kernel.name)).collect();
         let expected =
-            [("linux", "dir:/e/linux"), ("/a/b.deb", "/a/b.deb+/e/c.rpm"), ("mine", "mine")];
+            [("linux", "dir:/e/linux"), ("b.deb", "/a/b.deb+/e/c.rpm"), ("mine", "mine")];
         assert_eq!(kernels, expected);
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::build;
-use super::variants::{NEEDS_PATCHES, VariantForm, contradiction, default_name};
+use super::variants::{NEEDS_PATCHES, VariantForm, contradiction, default_names};
 use super::{Checked, Value, fault};
 use crate::form::near::nearest;
 
@@ -141,7 +141,7 @@ impl Axis {
     fn new<T>(
         name: &str,
         values: List<T>,
-        choice: impl Fn(Range<usize>, T) -> Checked<Choice>,
+        mut choice: impl FnMut(Range<usize>, T) -> Checked<Choice>,
     ) -> Checked<Self> {
         let span = values.span();
         let values = values.into_inner().into_iter();
@@ -229,6 +229,11 @@ impl Axis {
             let change = change(key.clone(), value);
             Ok(Choice { place, name: written.clone(), written, suffix, change })
         })
+    }
+
+    /// Whether its values are settings or words of the command line. Others are kernels and what they are built from.
+    fn is_of_settings(&self) -> bool {
+        self.choices.iter().any(|it| it.suffix.starts_with(' '))
     }
 
     fn choice(&self, text: &str) -> Option<usize> {
@@ -336,8 +341,10 @@ fn values(
 impl MatrixForm {
     /// The axes in the order of the names of variants; the last one changes fastest from column to column.
     fn axes(self, directory: &Path) -> Checked<Vec<Axis>> {
+        let kernels: Vec<&str> = self.kernel.get_ref().iter().map(|it| &**it.get_ref()).collect();
+        let mut names = default_names(&kernels).into_iter();
         let mut axes = vec![Axis::new(KERNEL, self.kernel, |place, written| {
-            let name = default_name(&written);
+            let name = names.next().unwrap_or_default();
             Ok(Choice { place, suffix: name.clone(), name, written, change: VariantChange::Kernel })
         })?];
         let (patches, series) = match self.each.filter(|it| *it.get_ref()) {
@@ -448,11 +455,26 @@ fn chosen<'a>(axes: &'a [Axis], cell: &[usize]) -> impl Iterator<Item = (&'a Axi
     axes.iter().zip(cell).map(|(axis, choice)| (axis, &axis.choices[*choice]))
 }
 
-/// The name of a variant. An axis with one value is not part of it, except the kernel.
+/// The name of a variant: its values on the axes that have several. If these leave it empty, it is the kernel's.
+/// Values on several axes of settings are joined by slashes, as in `6.12 always/on`, unless that is not plain.
 fn name(axes: &[Axis], cell: &[usize]) -> String {
-    let is_named = |axis: &Axis| axis.choices.len() > 1 || axis.name == KERNEL;
-    let named = chosen(axes, cell).filter(|(axis, _)| is_named(axis));
-    named.map(|(_, choice)| &*choice.suffix).collect()
+    let named = || chosen(axes, cell).filter(|(axis, _)| axis.choices.len() > 1);
+    let settings = || axes.iter().filter(|it| it.choices.len() > 1 && it.is_of_settings());
+    let is_plain = |it: &Choice| !it.name.contains(['/', ' ']);
+    let joins = settings().count() > 1 && settings().all(|it| it.choices.iter().all(is_plain));
+    let name: String = match joins {
+        false => named().map(|(_, choice)| &*choice.suffix).collect(),
+        true => {
+            let (set, others): (Vec<_>, Vec<_>) = named().partition(|(it, _)| it.is_of_settings());
+            let values: Vec<&str> = set.iter().map(|(_, choice)| &*choice.name).collect();
+            let others: String = others.iter().map(|(_, choice)| &*choice.suffix).collect();
+            format!("{others} {}", values.join("/"))
+        }
+    };
+    match name.trim() {
+        "" => chosen(axes, cell).map(|(_, kernel)| kernel.name.clone()).take(1).collect(),
+        name => name.to_owned(),
+    }
 }
 
 /// The variant with these choices, of all `cells`.

@@ -77,15 +77,20 @@ pub(super) fn check_all(
     source: SourceForm<'_>,
 ) -> Checked<Vec<VariantRequest>> {
     let mut variants: Vec<VariantRequest> = Vec::new();
-    for form in forms {
+    let kernels: Vec<&str> = forms.iter().map(|form| &**form.kernel.get_ref()).collect();
+    let names = default_names(&kernels);
+    let is_only = forms.len() == 1;
+    for (mut form, name) in forms.into_iter().zip(names) {
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
         let is_series = form.each;
         if is_series && form.patches.is_empty() {
             return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
         }
+        let own = form.name.take().map_or(name, Spanned::into_inner);
+        form.name = Some(Spanned::new(place.clone(), own));
         let request = form.check(source)?;
         let all = match is_series {
-            true => build::each(&request)
+            true => build::each(&request, is_only)
                 .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
             false => vec![request],
         };
@@ -134,7 +139,7 @@ impl VariantForm {
         let build = build::check(source, (general, self.build), change, directory)?;
         let build = build.map(|build| Build { first: self.first, ..build });
         let kernel = self.kernel.into_inner();
-        let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
+        let name = self.name.map_or_else(|| short_name(&kernel), Spanned::into_inner);
         if !is_name(&name) {
             return fault(
                 place,
@@ -242,11 +247,47 @@ pub(super) fn contradiction<'a>(one: &'a [String], other: &'a [String]) -> Optio
     pairs.into_iter().find(|(a, b)| contradicts(a, b)).map(|(a, b)| [&**a, &**b])
 }
 
-/// The default name of a variant: its kernel's, without `debian:`, `git:` or `dir:`; of several packages the first one's.
-pub fn default_name(kernel: &str) -> String {
-    let prefixes = ["debian:", "git:", "dir:"];
-    match kernel.parse() {
-        Ok(kernels::Request::Packages { files, .. }) => files[0].display().to_string(),
-        _ => prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned(),
+/// The default names of variants of these kernels: short, but those of different kernels differ.
+pub fn default_names(kernels: &[&str]) -> Vec<String> {
+    let long = kernels.iter().map(|kernel| kernel.strip_prefix("debian:").unwrap_or(kernel));
+    let both: Vec<(&str, String)> = long.map(|long| (long, short_name(long))).collect();
+    let name = |(long, short): &(&str, String)| {
+        let is_shared = |it: &(&str, String)| it.1 == *short && it.0 != *long;
+        if both.iter().any(is_shared) { (*long).to_owned() } else { short.clone() }
+    };
+    both.iter().map(name).collect()
+}
+
+/// A kernel's name without what says how to get it: `6.1` for `debian-source:6.1`. A path gives its last component;
+/// several packages give that of the first one.
+fn short_name(kernel: &str) -> String {
+    const VERSIONS: [&str; 3] = ["debian:", "git:", "debian-source:"];
+    const PATHS: [&str; 2] = ["dir:", "src:"];
+    let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    if let Ok(kernels::Request::Packages { files, .. }) = kernel.parse() {
+        return last(&files[0]).unwrap_or_else(|| kernel.to_owned());
+    }
+    let without = |of: &[&str]| of.iter().find_map(|it| kernel.strip_prefix(it)).map(str::to_owned);
+    let path = without(&PATHS).and_then(|path| last(Path::new(&path)));
+    without(&VERSIONS).or(path).unwrap_or_else(|| kernel.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_unless_two_kernels_would_share_one() {
+        for (kernels, names) in [
+            (&["debian:6.1", "6.12"][..], &["6.1", "6.12"][..]),
+            (&["debian-source:6.1", "git:v6.12"], &["6.1", "v6.12"]),
+            (&["debian-source:6.1", "6.1"], &["debian-source:6.1", "6.1"]),
+            (&["dir:/a/linux", "src:/b/next/"], &["linux", "next"]),
+            (&["dir:/a/linux", "dir:/b/linux"], &["dir:/a/linux", "dir:/b/linux"]),
+            (&["/tmp/kernel-6.1.deb", "worktree"], &["kernel-6.1.deb", "worktree"]),
+            (&["debian:6.1", "6.1"], &["6.1", "6.1"]),
+        ] {
+            assert_eq!(default_names(kernels), names, "{kernels:?}");
+        }
     }
 }

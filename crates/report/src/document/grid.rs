@@ -113,14 +113,18 @@ impl Long {
     }
 }
 
-/// Lays out a grid as lines. In a strict medium each section stands alone, and is split into parts that
-/// each have as many columns as fit.
+/// Lays out a grid as lines. A grid that is too wide is split into parts, each with the baseline and as many of
+/// the other columns as fit. In a strict medium each section stands alone, and long names are cut short.
 pub fn text(grid: &Grid, medium: &Medium) -> String {
     if !medium.strict {
         let columns: Vec<Column> =
             grid.columns.iter().map(|it| Column::new(it, &escape(&it.name), grid)).collect();
-        let labels = labels(grid).into_iter().map(|[before, name]| before + &name).collect();
-        return lines(grid, labels, &columns.iter().collect::<Vec<_>>(), &grid.sections);
+        let labels = labels(grid).into_iter().map(|[before, name]| before + &name);
+        let labels: Vec<String> = labels.collect();
+        let room = medium.width.saturating_sub(longest(&labels).min(MAX_LABEL));
+        let parts = split(&columns, room).into_iter();
+        let parts = parts.map(|part| lines(grid, labels.clone(), &part, &grid.sections));
+        return parts.collect::<Vec<_>>().join("\n");
     }
     let mut long = Long::default();
     let mut begin = 0;
