@@ -15,6 +15,7 @@ pub mod equal;
 mod headline;
 mod holder;
 mod paths;
+mod reasons;
 mod rename;
 pub mod sampled;
 mod section;
@@ -35,6 +36,7 @@ pub use cost::{NoCost, check_cost};
 pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder, OwnCost};
 pub use paths::{Path, Paths, paths};
+pub use reasons::{Reason, reasons};
 pub use section::{Compared, Counter, Section, Totals};
 use sides::Sides;
 pub(crate) use tally::{Executed, Identity, Tally};
@@ -70,6 +72,8 @@ pub struct Explanation {
     pub unmarked: Option<String>,
     /// How the kernels were built differently; `None` if no difference is known.
     pub build: Option<BuildDifference>,
+    /// The kernel's cost by what made it execute, if that was asked for.
+    pub reasons: Option<Vec<Reason>>,
 }
 
 /// One of the two variants.
@@ -123,9 +127,8 @@ pub fn explain(
         complete: is_complete(&seeds[place], wanted),
     };
     let (base, new) = (side(0, base), side(1, new));
-    let [first, second] = seeds.each_ref().map(|boots| boots.iter().map(|it| it.boot_index));
-    let pairs = if first.eq(second) { seeds[0].len() } else { 0 };
-    let sides = Sides { seeds, complete: pairs > 0 };
+    let sides = Sides::of(seeds);
+    let pairs = if sides.complete { sides.seeds[0].len() } else { 0 };
     let section = |span: Span<'_>| {
         let tallies = sides.map(|boot| Tally::of(profiles(boot, used, span), cost));
         let counters = sides.map(|boot| counters::growth(boot, used, span));
@@ -162,6 +165,7 @@ pub fn explain(
         preparation,
         unmarked: None,
         build,
+        reasons: None,
     }
 }
 

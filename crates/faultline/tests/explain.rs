@@ -122,6 +122,36 @@ fn a_cost_that_boots_have_is_explained() {
 }
 
 #[test]
+fn two_seeds_of_one_variant_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store.db");
+    keep(&path);
+    let explain = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(&path).arg("explain").args(arguments);
+        Said::of(command.env("XDG_CACHE_HOME", place.path()))
+    };
+    let same = explain(&["old", "old"]).expect(2);
+    assert!(same.err.contains("two seeds of it with --seeds"), "{}", same.err);
+    explain(&["old", "old", "--seeds", "0,0"]).expect(2);
+    let other = explain(&["old", "old", "--seeds", "0,7"]).expect(2);
+    assert_eq!(other.err, "faultline: `old` has no complete boot of seed 7; it has: 0\n");
+    let both = explain(&["old", "new", "--seeds", "0,0"]).expect(0);
+    assert!(
+        both.out.contains("base old, seed 0 (1 seed), new new, seed 0 (1 seed)"),
+        "{}",
+        both.out
+    );
+    let paths = explain(&["old", "new", "--by-syscall"]).expect(2);
+    assert!(
+        paths.err.contains("not all boots of experiment 1 recorded call paths"),
+        "{}",
+        paths.err
+    );
+    explain(&["old", "new", "--seeds", "0"]).expect(2);
+}
+
+#[test]
 fn what_is_outside_all_phases_is_asked_for_by_its_printed_name() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("store.db");

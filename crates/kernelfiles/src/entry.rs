@@ -24,9 +24,58 @@ pub fn system_call(function: &str) -> Option<&str> {
     SYSTEM_CALLS.iter().find_map(|first| function.strip_prefix(first)).filter(|it| !it.is_empty())
 }
 
+/// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt,
+/// otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for other
+/// paths, such as those of the idle task.
+pub fn reason(path: &[&str]) -> Option<String> {
+    let interrupt = path.iter().rev().find_map(|it| interrupt(it));
+    let call = || path.iter().find_map(|it| system_call(it));
+    let exception = || path.iter().find_map(|it| it.strip_prefix("asm_exc_"));
+    let thread = || {
+        let begin = path.iter().position(|it| *it == "kthread")?;
+        path.get(begin + 1).copied().filter(|it| !is_entry(it))
+    };
+    let named = |kind: &str, name: &str| format!("{kind} {name}");
+    interrupt
+        .map(|it| named("interrupt", it))
+        .or_else(|| call().map(|it| named("system call", it)))
+        .or_else(|| exception().map(|it| named("exception", it)))
+        .or_else(|| thread().map(|it| named("kernel thread", it)))
+}
+
+/// Returns the name of the interrupt by which a function is entered.
+fn interrupt(function: &str) -> Option<&str> {
+    match function {
+        "asm_common_interrupt" => Some("of a device"),
+        _ => function.strip_prefix("asm_sysvec_"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_has_one_reason() {
+        let call = ["entry_SYSCALL_64", "do_syscall_64", "__x64_sys_clone", "kernel_clone"];
+        let timer = ["asm_sysvec_apic_timer_interrupt", "sysvec_apic_timer_interrupt"];
+        let fault = ["asm_exc_page_fault", "exc_page_fault"];
+        let thread = ["ret_from_fork_asm", "ret_from_fork", "kthread", "ksm_scan_thread", "x"];
+        let both = |one: &[&'static str], other: &[&'static str]| [one, other].concat();
+        for (path, expected) in [
+            (call.to_vec(), Some("system call clone")),
+            (both(&call, &fault), Some("system call clone")),
+            (both(&call, &timer), Some("interrupt apic_timer_interrupt")),
+            (both(&both(&fault, &timer), &["asm_common_interrupt"]), Some("interrupt of a device")),
+            (fault.to_vec(), Some("exception page_fault")),
+            (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
+            (thread[..3].to_vec(), None),
+            (vec!["do_idle"], None),
+            (vec![], None),
+        ] {
+            assert_eq!(reason(&path).as_deref(), expected, "{path:?}");
+        }
+    }
 
     #[test]
     fn entries_and_system_calls_are_told_from_other_functions() {

@@ -93,6 +93,25 @@ pub enum AnalysisError {
         "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
     )]
     NotCounted(ExperimentId),
+    /// A boot did not record call paths.
+    #[error(
+        "not all boots of experiment {0} recorded call paths, which lead back to system calls: run it with \
+         --profile stacks"
+    )]
+    NotFollowed(ExperimentId),
+    /// A variant has no complete boot of a seed.
+    #[error("`{variant}` has no complete boot of seed {seed}{}", match &**known {
+        [] => String::new(),
+        known => format!("; it has: {}", known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    })]
+    NoSeed {
+        /// The name of the variant.
+        variant: String,
+        /// The number of the seed.
+        seed: u32,
+        /// The seeds of which it has complete boots.
+        known: Vec<u32>,
+    },
     /// A variant has no boot with a sampled profile.
     #[error(
         "`{variant}` has no complete boot with samples: `faultline show {experiment}` shows its boots, `[profile] \

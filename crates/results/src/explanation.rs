@@ -2,7 +2,9 @@
 //! from the result ([`Explained`]).
 
 use boot::code_difference;
-use compare::{Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths};
+use compare::{
+    Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths, reasons,
+};
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
 use store::{Archive, Detail, ExperimentId};
@@ -26,6 +28,10 @@ pub struct ExplanationQuestion {
     pub phase: Option<String>,
     /// The name of the cost; `None` for instructions.
     pub cost: Option<String>,
+    /// Whether the kernel's cost is also asked for by system call and other reasons.
+    pub by_system_call: bool,
+    /// The only seed of each side; `None` for all seeds. With seeds, both sides can be one variant.
+    pub seeds: Option<[u32; 2]>,
 }
 
 /// The explanation of a difference, and the boots that it explains.
@@ -46,7 +52,7 @@ impl Explained {
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
         let phase = asked.phase.clone();
-        let cost = asked.cost.clone();
+        let (cost, by_system_call) = (asked.cost.clone(), asked.by_system_call);
         let Compared { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
@@ -54,9 +60,15 @@ impl Explained {
         let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
         check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
-        let explanation = explain(&base, &new, &used, experiment.boots, cost);
+        let mut explanation = explain(&base, &new, &used, experiment.boots, cost);
         // To compare the code of two kernels takes much longer.
         check(&explanation, id, phase.as_deref())?;
+        if by_system_call {
+            explanation.reasons = reasons(&base, &new, &used, (phase.as_deref(), cost));
+            if explanation.reasons.is_none() {
+                return Err(AnalysisError::NotFollowed(id));
+            }
+        }
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
         let code = cache.and_then(|cache| code_difference(&cache, kernels));
@@ -96,15 +108,50 @@ pub(super) fn find(
     store: &dyn Archive,
     asked: ExplanationQuestion,
 ) -> Result<Compared, AnalysisError> {
-    let ExplanationQuestion { experiment: id, variants, workload, .. } = asked;
-    let Stored { experiment, kept, .. } = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+    let ExplanationQuestion { experiment: id, variants, workload, seeds, .. } = asked;
+    let Stored { mut experiment, mut kept, .. } =
+        read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
     let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
     let point = |place: usize| experiment.variants[place].point.as_ref().map(Point::name);
     if point(places[0]) != point(places[1]) {
         return Err(AnalysisError::OtherPoint(variants));
     }
     let used = used(&experiment, workload.as_deref())?.clone();
+    if let Some(seeds) = seeds {
+        one_seed_each(&mut experiment, &mut kept, places, seeds)?;
+        return Ok(Compared { experiment, kept, places: [0, 1], used });
+    }
     Ok(Compared { experiment, kept, places, used })
+}
+
+/// Leaves one boot of each side, as the only seeds of two variants of their own. Fails when a side has no complete boot
+/// of its seed.
+fn one_seed_each(
+    experiment: &mut Experiment,
+    kept: &mut Vec<Kept>,
+    places: [usize; 2],
+    seeds: [u32; 2],
+) -> Result<(), AnalysisError> {
+    let mut variants = Vec::new();
+    let mut boots = Vec::new();
+    for (place, seed) in places.into_iter().zip(seeds) {
+        let mut variant = experiment.variants[place].clone();
+        let is_complete = |it: &&Kept| {
+            it.boot.variant == variant.name && !it.superseded && it.boot.outcome.counts()
+        };
+        let mut complete = kept.iter().filter(is_complete);
+        let Some(mut one) = complete.clone().find(|it| it.boot.boot_index == seed).cloned() else {
+            let known = complete.by_ref().map(|it| it.boot.boot_index).collect();
+            return Err(AnalysisError::NoSeed { variant: variant.name, seed, known });
+        };
+        variant.name = format!("{}, seed {seed}", variant.name);
+        one.boot.variant.clone_from(&variant.name);
+        one.boot.boot_index = 0;
+        variants.push(variant);
+        boots.push(one);
+    }
+    (experiment.variants, experiment.boots, *kept) = (variants, 1, boots);
+    Ok(())
 }
 
 pub(super) fn sides<'a>(
@@ -203,8 +250,15 @@ mod tests {
         ] {
             let variants = ["old", new].map(str::to_owned);
             let workload = workload.map(str::to_owned);
-            let asked =
-                ExplanationQuestion { experiment, variants, workload, phase: None, cost: None };
+            let asked = ExplanationQuestion {
+                experiment,
+                variants,
+                workload,
+                phase: None,
+                cost: None,
+                by_system_call: false,
+                seeds: None,
+            };
             let error = Explained::of(&*store, asked).err().unwrap().to_string();
             assert!(error.starts_with(told), "{error}");
         }

@@ -62,7 +62,7 @@ pub fn paths(
 }
 
 /// The paths of one side with their instructions, over all its seeds.
-fn sums<'a>(
+pub(super) fn sums<'a>(
     boots: &[&'a Boot],
     used: &WorkloadUse,
     (span, cost): (Span<'_>, &str),
@@ -100,7 +100,7 @@ pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 
 /// Whether a profile has the cost by path.
-fn has_paths(profile: &Profile, cost: &str) -> bool {
+pub(super) fn has_paths(profile: &Profile, cost: &str) -> bool {
     let number = profile.costs.number(cost);
     let is_main = cost == profile.main_cost();
     let is_path = |place: &Place| matches!(place, Place::Path(_));

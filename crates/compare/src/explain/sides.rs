@@ -1,5 +1,7 @@
 //! Figures of both sides, one per seed.
 
+use model::Boot;
+
 use crate::Difference;
 
 /// One value for each seed of both sides.
@@ -9,6 +11,15 @@ pub struct Sides<T> {
     pub seeds: [Vec<T>; 2],
     /// Whether both sides have the same seeds. If not, luck is unknown.
     pub complete: bool,
+}
+
+impl<'a> Sides<&'a Boot> {
+    /// The boots of both sides, in the order of their seeds.
+    pub fn of(seeds: [Vec<&'a Boot>; 2]) -> Self {
+        let [first, second] = seeds.each_ref().map(|boots| boots.iter().map(|it| it.boot_index));
+        let complete = !seeds[0].is_empty() && first.eq(second);
+        Self { seeds, complete }
+    }
 }
 
 impl<T> Sides<T> {

@@ -431,6 +431,41 @@ fn counters_beyond_luck_come_first() {
 }
 
 #[test]
+fn a_kernels_cost_is_divided_by_what_made_it_execute() {
+    let boot = |[clone, fault, idle]: [u64; 3], seed| {
+        let mut boot = executed(&[("f", "", 1, 1)]);
+        let costs = &mut boot.profiles[0].costs;
+        for (functions, cost) in [
+            (&["do_syscall_64", "__x64_sys_clone", "kernel_clone"][..], clone),
+            (&["do_syscall_64", "__x64_sys_clone"], 7),
+            (&["asm_exc_page_fault", "exc_page_fault"], fault),
+            (&["do_idle"], idle),
+        ] {
+            let path = functions.iter().map(|&name| name.into()).collect();
+            costs.push(Place::Path(path), [Cell::new(0, ALL_CPUS, cost)]);
+        }
+        Boot { boot_index: seed, ..boot }
+    };
+    let base: Vec<Boot> = (0..4).map(|seed| boot([100, 50, 5], seed)).collect();
+    let new: Vec<Boot> = (0..4).map(|seed| boot([300, 40, 5], seed)).collect();
+    let variants = ["6.1", "6.12"].map(variant);
+    let of = |new: &[Boot]| {
+        let columns = columns(&variants, &[&base, new]);
+        reasons(&columns[0], &columns[1], &used(manifest()), (None, INSTRUCTIONS))
+    };
+    let found = of(&new).unwrap();
+    let figures = found.iter().map(|it| (&*it.name, it.cost.base, it.cost.new));
+    let expected = [
+        ("system call clone", 107.0, 307.0),
+        ("exception page_fault", 50.0, 40.0),
+        ("other", 5.0, 5.0),
+    ];
+    assert_eq!(figures.collect::<Vec<_>>(), expected);
+    assert_eq!(found[0].cost.beyond_luck(), Some(true));
+    assert_eq!(of(&[executed(&[("f", "", 1, 1)])]), None, "calls were not followed");
+}
+
+#[test]
 fn paths_of_parts_are_those_of_their_functions() {
     let boot = |symbols: &[&str], instructions| {
         let mut boot = executed(&[("f", "", 1, 1)]);

@@ -133,12 +133,19 @@ pub struct ExplainArgs {
     /// samples of measured mode]
     #[arg(long, value_name = "NAME")]
     pub cost: Option<String>,
+    /// Also print the kernel's cost by system call, exception, interrupt and kernel thread; needs
+    /// `run --profile stacks`
+    #[arg(long)]
+    pub by_syscall: bool,
+    /// Compare one seed of the first variant with one of the second, such as 0,3; the variants can be the same
+    #[arg(long, value_name = "SEED,SEED", value_parser = seeds)]
+    pub seeds: Option<[u32; 2]>,
     /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how
     /// to read it; needs no store
     #[arg(
         long,
         value_name = "NAME",
-        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "cost", "top", "format", "output"]
+        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "cost", "by_syscall", "seeds", "top", "format", "output"]
     )]
     pub counter: Option<String>,
     /// Rows of each ranking in text output [default: 10]
@@ -150,6 +157,15 @@ pub struct ExplainArgs {
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// The seeds of two sides.
+fn seeds(text: &str) -> Result<[u32; 2], &'static str> {
+    let seeds = text.split_once(',').and_then(|(base, new)| {
+        let seed = |text: &str| text.trim().parse().ok();
+        Some([seed(base)?, seed(new)?])
+    });
+    seeds.ok_or("name two seeds by their numbers, such as 0,3")
 }
 
 /// The name of a phase; empty for what is outside all phases.

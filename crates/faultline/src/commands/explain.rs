@@ -53,9 +53,13 @@ fn explain_difference(
             "--top needs --format text: other formats have all rows".into(),
         ));
     }
-    if base == new {
+    let is_same = match args.seeds {
+        None => base == new,
+        Some([one, other]) => base == new && one == other,
+    };
+    if is_same {
         return Err(Failure::Usage(format!(
-            "`{base}` is the same on both sides: name two variants"
+            "`{base}` is the same on both sides: name two variants, or two seeds of it with --seeds"
         )));
     }
     let store = existing_store(store)?;
@@ -66,12 +70,21 @@ fn explain_difference(
         Some(_) if exact.is_some() => (exact, None),
         Some(_) => (None, sampled),
     };
+    // Samples have no seeds, and lead to no system call.
+    let is_exact = args.seeds.is_some() || args.by_syscall;
+    let sampled = sampled.filter(|_| !is_exact);
+    if is_exact && exact.is_none() {
+        let message = "--seeds and --by-syscall are for exact mode: no such experiment was found";
+        return Err(Failure::Usage(message.into()));
+    }
     let asked = |experiment| ExplanationQuestion {
         experiment,
         variants: [base, new].map(str::to_owned),
         workload: args.workload.clone(),
         phase: args.phase.clone(),
         cost: args.cost.clone(),
+        by_system_call: args.by_syscall,
+        seeds: args.seeds,
     };
     let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
     let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));

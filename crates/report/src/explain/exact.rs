@@ -104,7 +104,9 @@ fn blocks(
     let notes = view::notes(explanation).into_iter().map(note);
     let last = cautions.chain(folds).chain(notes).collect();
     let tables = rankings(explanation, section, rows).map(|table| vec![table]);
-    let totals = vec![view::totals(explanation, phases)];
+    let reasons =
+        explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
+    let totals = [view::totals(explanation, phases)].into_iter().chain(reasons).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }
 

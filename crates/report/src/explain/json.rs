@@ -1,8 +1,8 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    BuildDifference, Contribution, Counter, Explanation, Headline, SampledDifference, Section,
-    Side, Totals,
+    BuildDifference, Contribution, Counter, Explanation, Headline, Reason, SampledDifference,
+    Section, Side, Totals,
 };
 use model::Cost;
 use serde::Serialize;
@@ -27,6 +27,8 @@ struct Document<'a> {
     code_unknown: Option<&'a str>,
     build: Option<&'a BuildDifference>,
     headlines: &'a [Headline],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<&'a [Reason]>,
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -87,6 +89,7 @@ pub fn explain_json(
         code_unknown: explanation.unmarked.as_deref(),
         build: explanation.build.as_ref(),
         headlines,
+        reasons: explanation.reasons.as_deref(),
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),

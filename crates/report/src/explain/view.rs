@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
-    Section, Side, Totals,
+    Reason, Section, Side, Totals,
 };
 use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
@@ -233,6 +233,30 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
     let foot = more.into_iter().chain(outside(explanation)).collect();
     ranking("Totals", &heads, rows, foot)
+}
+
+/// Lays out the kernel's cost by system call, exception, interrupt and kernel thread, at most `limit` of them.
+pub fn reasons(
+    explanation: &Explanation,
+    section: &Section,
+    reasons: &[Reason],
+    limit: usize,
+) -> Block {
+    let row = |it: &Reason| {
+        let Reason { name, cost } = it;
+        let change = signed(cost.change(), 0);
+        let (luck, name) = (luck(cost).to_owned(), excerpt(name));
+        vec![figure(cost.base), figure(cost.new), change, percent(cost), floor(cost, 0), luck, name]
+    };
+    let title = format!(
+        "Kernel {}{} by system call, exception, interrupt and kernel thread",
+        explanation.cost.unit,
+        within(section)
+    );
+    let heads = ["base", "new", "change", "%", "floor", "luck", "of"];
+    let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
+    let foot = more.map(|more| format!("{more} more")).into_iter().collect();
+    ranking(&title, &heads, reasons.iter().take(limit).map(row).collect(), foot)
 }
 
 /// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.

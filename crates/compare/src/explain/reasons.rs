@@ -1,0 +1,80 @@
+//! The kernel's cost by what made it execute.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernelfiles::entry;
+use model::{Boot, WorkloadUse};
+use serde::Serialize;
+
+use super::paths::{KERNEL, has_paths, sums};
+use super::sides::Sides;
+use super::{Span, profiles, seeds};
+use crate::verdicts::luck::{Entry, listed};
+use crate::{Difference, VariantBoots};
+
+/// A cost of the kernel by what made it execute: a system call, an exception, an interrupt or a kernel thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reason {
+    /// Its kind and name, such as `system call clone`; `other` for the rest.
+    pub name: String,
+    /// The cost of all that it executes.
+    pub cost: Difference,
+}
+
+/// The kernel's cost by reason, the largest change first, in one phase or in the measured phases. `None` if a seed did
+/// not follow calls.
+pub fn reasons(
+    base: &VariantBoots<'_>,
+    new: &VariantBoots<'_>,
+    used: &WorkloadUse,
+    (phase, cost): (Option<&str>, &str),
+) -> Option<Vec<Reason>> {
+    let all = seeds([base, new], used);
+    let measured = || Span::measured(all.iter().flatten().copied(), used);
+    let span = phase.map_or_else(measured, Span::Phase);
+    let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(|it| has_paths(it, cost));
+    if !all.iter().flatten().all(|boot| followed(boot)) {
+        return None;
+    }
+    let by_reason = |boot: &&Boot| {
+        let mut totals = BTreeMap::<String, i128>::new();
+        for (frames, sum) in sums(&[*boot], used, (span, cost), true) {
+            if let [KERNEL, path @ ..] = &*frames {
+                let name = entry::reason(path).unwrap_or_else(|| OTHER.to_owned());
+                *totals.entry(name).or_default() += sum;
+            }
+        }
+        totals
+    };
+    let sides = Sides::of(all).map(by_reason);
+    let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
+    let mut rows: Vec<(Reason, Sides<i128>)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let figures = sides.map(|it| it.get(name).copied().unwrap_or_default());
+            let cost = figures.difference()?;
+            Some((Reason { name: name.clone(), cost }, figures))
+        })
+        .collect();
+    listed(
+        rows.iter_mut().map(|(reason, figures)| Entry {
+            difference: &mut reason.cost,
+            values: figures.seeds.each_ref().map(|side| side.iter().map(|it| *it as f64).collect()),
+            scale: 1.0,
+        }),
+        true,
+    );
+    let mut reasons: Vec<Reason> = rows.into_iter().map(|(reason, _)| reason).collect();
+    reasons.sort_by(|one, other| {
+        other
+            .cost
+            .change()
+            .abs()
+            .total_cmp(&one.cost.change().abs())
+            .then(one.name.cmp(&other.name))
+    });
+    Some(reasons)
+}
+
+/// The name of what no reason of its own executes, such as the idle task.
+const OTHER: &str = "other";
