@@ -184,6 +184,11 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
             said.push_str(": beyond luck, within the margin");
         }
         Verdict::Undecided => {
+            said.extend(row.same_at_equal_entries(column).map(|share| {
+                let change = Of::unit(&row.unit).change([1.0, 1.0 + share], 2);
+                let change = change.unwrap_or_default();
+                format!("; same at equal entries, {change}: how often functions ran is luck")
+            }));
             said.extend(more(row, comparison, column).map(|more| format!("; {more}")));
         }
         _ => {}

@@ -107,7 +107,8 @@ pub struct Calls {
     #[serde(flatten, serialize_with = "parts")]
     pub split: Option<Split>,
     /// Whether it was entered both at its beginning and through a part (`.part.N`), on one side or across both. Where
-    /// its beginning is inlined, only the part counts an entry, and kernels may inline it at different places.
+    /// its beginning is inlined, only the part counts an entry, and kernels may inline it at different places. Parts
+    /// that the function itself entered do not count, if call paths are known.
     pub in_parts: bool,
     /// The side that executed it, if only one did.
     pub only: Option<Only>,

@@ -1,6 +1,6 @@
 //! The sums of one seed: what a boot executed in one phase, or in all phases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ENTRIES, Place, Privilege, Profile};
 
@@ -22,7 +22,8 @@ pub struct Executed {
     pub cost: i128,
     /// Entries of the function itself.
     pub entries: i128,
-    /// Entries of its parts (`.part.N`); cold code is not a part.
+    /// Entries of its parts (`.part.N`) that can be entries of the function. They are 0 if call paths show that the
+    /// function itself entered its parts. Cold code is not a part.
     pub part_entries: i128,
 }
 
@@ -41,11 +42,37 @@ pub struct Tally<'a> {
     pub processes: BTreeMap<&'a str, i128>,
 }
 
+/// The functions with a part that another function entered. `None` if the profile has no call paths.
+fn entered_directly(profile: &Profile) -> Option<BTreeSet<&str>> {
+    let mut functions = BTreeSet::new();
+    let mut has_paths = false;
+    for row in profile.costs.rows() {
+        let Place::Path(path) = row.place else { continue };
+        has_paths = true;
+        let mut caller = "";
+        for symbol in path.iter().map(|name| Symbol::of(name)) {
+            if symbol.piece == Piece::Part && symbol.name != caller {
+                functions.insert(symbol.name);
+            }
+            caller = symbol.name;
+        }
+    }
+    has_paths.then_some(functions)
+}
+
 impl<'a> Tally<'a> {
     /// Adds up a cost of profiles. Profiles without the cost count as 0.
     pub fn of(profiles: impl Iterator<Item = &'a Profile>, cost: &str) -> Self {
         let mut tally = Self::default();
-        profiles.for_each(|profile| tally.add(profile, cost));
+        let mut direct = Some(BTreeSet::new());
+        for profile in profiles {
+            tally.add(profile, cost);
+            direct = direct.zip(entered_directly(profile)).map(|(all, own)| &all | &own);
+        }
+        if let Some(direct) = direct {
+            let inner = tally.functions.iter_mut().filter(|(it, _)| !direct.contains(it.name));
+            inner.filter(|(_, it)| it.entries > 0).for_each(|(_, it)| it.part_entries = 0);
+        }
         tally
     }
 

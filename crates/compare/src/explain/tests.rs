@@ -243,6 +243,25 @@ fn a_beginning_that_is_inlined_here_and_there_counts_no_entries() {
 }
 
 #[test]
+fn a_function_is_compared_as_a_whole_if_it_alone_enters_its_parts() {
+    let boot = |cost, caller: &str| {
+        let mut boot = executed(&[("f", "", 10, cost), ("f.part.0", "", 5, 40)]);
+        for path in [&["a", "f"][..], &[caller, "f.part.0"]] {
+            let path = Place::Path(path.iter().map(|&name| name.into()).collect());
+            boot.profiles[0].costs.push(path, [Cell::new(0, ALL_CPUS, 1)]);
+        }
+        [boot]
+    };
+    let whole = all(&boot(100, "f"), &boot(160, "f.isra.0"));
+    let f = calls(&whole, "f");
+    let cost = f.per_entry.unwrap();
+    assert_eq!((cost.base, cost.new, f.in_parts), (14.0, 20.0, false));
+    assert_eq!((f.entries.base, f.entries.new), (10.0, 10.0));
+    let apart = all(&boot(100, "f"), &boot(160, "a"));
+    assert_eq!((calls(&apart, "f").per_entry, calls(&apart, "f").in_parts), (None, true));
+}
+
+#[test]
 fn instructions_in_no_function_are_an_error_of_the_profile() {
     let boot = |kernel: u64| {
         let mut costs = CostTable::new([Cost::new(INSTRUCTIONS)]);

@@ -192,6 +192,9 @@ pub enum Basis {
         floor: Option<f64>,
         /// Whether the difference is beyond the floor.
         beyond_luck: Option<bool>,
+        /// If the row is undecided, and the change at equal entries is within the margin for certain: that change, as
+        /// a share of the baseline's figure.
+        same_at_equal_entries: Option<f64>,
     },
 }
 
@@ -286,6 +289,14 @@ impl Row {
         }
     }
 
+    /// The change at equal entries of an undecided row, as a share, if it is within the margin for certain.
+    pub fn same_at_equal_entries(&self, column: usize) -> Option<f64> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { same_at_equal_entries, .. } => same_at_equal_entries,
+            _ => None,
+        }
+    }
+
     /// The results of `of`, one entry per column.
     fn each<T>(&self, of: impl Fn(&Self, usize) -> Option<T>) -> Vec<Option<T>> {
         (0..self.cells.len()).map(|column| of(self, column)).collect()
@@ -373,6 +384,10 @@ impl Serialize for Row {
         row.serialize_entry("verdicts", &self.each(Self::verdict))?;
         row.serialize_entry("floors", &self.each(Self::floor))?;
         row.serialize_entry("beyond_luck", &self.each(Self::beyond_luck))?;
+        let same = self.each(Self::same_at_equal_entries);
+        if same.iter().any(Option::is_some) {
+            row.serialize_entry("same_at_equal_entries", &same)?;
+        }
         row.serialize_entry("evidence", &self.each(Self::evidence))?;
         row.serialize_entry("lacking", &self.each(Self::no_evidence))?;
         row.serialize_entry("variation", &self.each(Self::variation))?;

@@ -68,6 +68,7 @@ pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
             rows[held.row].cells[column + 1].basis = Basis::Exact {
                 floor: difference.and_then(|it| it.floor),
                 beyond_luck: difference.and_then(|it| it.beyond_luck()),
+                same_at_equal_entries: None,
             };
         }
     }
@@ -115,7 +116,8 @@ fn give_verdicts(row: &mut Row, differences: &[Option<Difference>], judging: &Ju
 }
 
 /// Gives verdicts on the row of equal entries where luck hides the change of the total, and the change at
-/// equal entries is beyond luck and the margin, and compatible with the total.
+/// equal entries is beyond luck and the margin, and compatible with the total. If that change is within the margin,
+/// the total keeps its verdict, and a note of it.
 fn overrule(
     rows: &mut [Row],
     equal: usize,
@@ -128,10 +130,22 @@ fn overrule(
         let (Some(difference), Some(base), Some(new)) = (difference, base, new) else { continue };
         let all = Difference { base, new, floor: rows[total].floor(column) };
         let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
-        let is_changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
-        if all.hides(difference) && is_changed {
-            rows[equal].cells[column].verdict = Some(verdict);
-            rows[total].cells[column].verdict = None;
+        let is_undecided = rows[total].cells[column].verdict == Some(Verdict::Undecided);
+        match verdict {
+            _ if !all.hides(difference) => {}
+            Verdict::Regression | Verdict::Improvement => {
+                rows[equal].cells[column].verdict = Some(verdict);
+                rows[total].cells[column].verdict = None;
+            }
+            Verdict::Same if is_undecided => {
+                let share = difference.change() / difference.base.abs();
+                if let Basis::Exact { same_at_equal_entries, .. } =
+                    &mut rows[total].cells[column].basis
+                {
+                    *same_at_equal_entries = Some(share).filter(|share| share.is_finite());
+                }
+            }
+            Verdict::Same | Verdict::Undecided => {}
         }
     }
 }
@@ -154,13 +168,18 @@ mod tests {
 
     /// Verdicts on a total and the same at equal entries.
     fn verdicts(total: [&[f64]; 2], equal: [&[f64]; 2]) -> [Option<Verdict>; 2] {
-        let mut rows = vec![row(Statistic::Amean, total), row(Statistic::Equal, equal)];
+        judged(total, equal).each_ref().map(|row| row.verdict(1))
+    }
+
+    /// A total and the same at equal entries, with their verdicts.
+    fn judged(total: [&[f64]; 2], equal: [&[f64]; 2]) -> [Row; 2] {
+        let mut rows = [row(Statistic::Amean, total), row(Statistic::Equal, equal)];
         let held = [
             SeedRow::new(0, &total.map(seeds), Role::Total),
             SeedRow { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
         ];
         judge(&mut rows, &held, &Judging::default());
-        [rows[0].verdict(1), rows[1].verdict(1)]
+        rows
     }
 
     const LUCKY: [f64; 5] = [100.0, 120.0, 90.0, 105.0, 85.0];
@@ -176,6 +195,11 @@ mod tests {
         // Within the margin.
         let little = steady.map(|it| it + 0.9);
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &little]), [Some(Undecided), None]);
+        let share =
+            |equal: &[f64]| judged([&LUCKY, &SAME], [&steady, equal])[0].same_at_equal_entries(1);
+        let small = share(&steady.map(|it| it + 0.2)).unwrap();
+        assert!((small - 0.002).abs() < 1e-5, "{small}");
+        assert_eq!([share(&dearer), share(&steady.map(|it| it + 60.0))], [None, None]);
         // More than the total allows.
         let far = steady.map(|it| it + 60.0);
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &far]), [Some(Undecided), None]);

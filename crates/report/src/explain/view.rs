@@ -119,8 +119,8 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     };
     let words = "New, gone: only one side executed the function; it may be new, renamed or inlined. \
                  Maybe: a function of the other side with a similar name that was entered as often and \
-                 cost as much. In parts: entered at its beginning and at a `.part`, so not \
-                 compared per entry.";
+                 cost as much. In parts: entered at its beginning, and by others at a `.part`, so \
+                 not compared per entry.";
     let code = match &explanation.unmarked {
         None if explanation.all.iter().any(|all| causes(all, "").is_some()) => {
             "Code differs: the function's own machine code differs (`faultline diff`), so it can be \
