@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::image::{Image, Piece};
 use crate::instruction::{Key, Normal, decode, normal};
-use crate::instrumentation::Instrumentation;
+use crate::instrumentation::{Instrumentation, known};
 
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,6 +124,7 @@ pub(crate) fn unmatched<'a>(
 pub fn difference(base: &Image<'_>, new: &Image<'_>) -> CodeDifference {
     let images = [base, new];
     let [of_base, of_new] = images.map(Image::functions);
+    let known = [&of_base, &of_new].map(|functions| known(functions.keys().copied()));
     let mut difference = CodeDifference::default();
     let names: BTreeSet<&str> = of_base.keys().chain(of_new.keys()).copied().collect();
     for name in names {
@@ -135,7 +136,12 @@ pub fn difference(base: &Image<'_>, new: &Image<'_>) -> CodeDifference {
             _ => Change::Changed,
         };
         if !bodies.iter().all(Vec::is_empty) {
-            difference.functions.push(function(name, change, &bodies, images));
+            let instrumentation = match change {
+                Change::Changed => Instrumentation::of(&bodies, &known),
+                Change::New | Change::Gone => Instrumentation::default(),
+            };
+            let function = function(name, change, &bodies, images);
+            difference.functions.push(Function { instrumentation, ..function });
         } else if change == Change::Changed {
             difference.same.insert(name.to_owned());
         }
@@ -164,10 +170,8 @@ fn function(
     let balance = balance(bodies, |_, _| ());
     let sum = |sign: i64| balance.values().map(|it| (it * sign).max(0) as usize).sum();
     let (removed, added) = (sum(-1), sum(1));
-    let is_changed = change == Change::Changed;
-    let inlined = is_changed.then(|| inlined(bodies, images)).flatten();
-    let instrumentation = if is_changed { Instrumentation::of(bodies) } else { <_>::default() };
-    let name = name.to_owned();
+    let inlined = (change == Change::Changed).then(|| inlined(bodies, images)).flatten();
+    let (name, instrumentation) = (name.to_owned(), Instrumentation::default());
     Function { name, change, base, new, removed, added, inlined, instrumentation }
 }
 

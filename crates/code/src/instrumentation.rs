@@ -12,8 +12,6 @@ use crate::difference::Body;
 /// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
 const CALLS: [(&str, &str); 18] = [
     ("__stack_chk_fail", "the stack protector"),
-    ("__x86_indirect_thunk", "retpolines"),
-    ("__x86_return_thunk", "return thunks"),
     ("__asan_", "KASAN"),
     ("__kasan_check_", "KASAN"),
     ("__tsan_", "KCSAN"),
@@ -22,6 +20,8 @@ const CALLS: [(&str, &str); 18] = [
     ("__ubsan_handle_", "UBSAN"),
     ("__sanitizer_cov_", "KCOV"),
     ("__gcov_", "GCOV"),
+    ("__x86_indirect_thunk", "retpolines"),
+    ("__x86_return_thunk", "return thunks"),
     ("lock_acquire", "lockdep"),
     ("lock_release", "lockdep"),
     ("__rcu_read_lock", "preemptible RCU"),
@@ -30,6 +30,17 @@ const CALLS: [(&str, &str); 18] = [
     ("__SCT__preempt_schedule", "kernel preemption"),
     ("__phys_addr", "checked physical addresses"),
 ];
+/// What a function gains or loses with its own source too, such as `retpolines` by a call of a pointer. It counts only
+/// if the other kernel has no such function to call.
+const OF_SOURCE: [&str; 6] = [
+    "retpolines", "return thunks", "lockdep", "preemptible RCU", "kernel preemption",
+    "checked physical addresses",
+];
+
+/// The instrumentation for which a kernel has functions to call, by the names of its functions.
+pub(crate) fn known<'a>(functions: impl Iterator<Item = &'a str>) -> BTreeSet<&'static str> {
+    functions.filter_map(kind).collect()
+}
 
 /// What the code of only one kernel is instrumented with, such as `the stack protector`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,14 +54,19 @@ pub struct Instrumentation {
 }
 
 impl Instrumentation {
-    /// Compares the pieces of a function in the baseline and in the other kernel.
-    pub(crate) fn of(bodies: &[Vec<Body<'_>>; 2]) -> Self {
+    /// Compares the pieces of a function in the baseline and in the other kernel. `known` is what each kernel has
+    /// functions for.
+    pub(crate) fn of(bodies: &[Vec<Body<'_>>; 2], known: &[BTreeSet<&'static str>; 2]) -> Self {
         let kinds = |bodies: &Vec<Body<'_>>| -> BTreeSet<_> {
             let instructions = bodies.iter().flat_map(|body| &body.instructions);
             instructions.filter_map(|it| kind(it.target()?)).collect()
         };
         let [base, new] = bodies.each_ref().map(kinds);
-        Self { gained: &new - &base, lost: &base - &new }
+        let only = |of: &BTreeSet<&'static str>, other: &BTreeSet<_>, place: usize| {
+            let is_sure = |kind: &&&str| !OF_SOURCE.contains(kind) || !known[place].contains(*kind);
+            (of - other).iter().filter(is_sure).copied().collect()
+        };
+        Self { gained: only(&new, &base, 0), lost: only(&base, &new, 1) }
     }
 }
 

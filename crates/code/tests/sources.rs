@@ -97,6 +97,23 @@ fn instrumentation_of_one_side_is_named() {
 }
 
 #[test]
+fn calls_that_a_source_can_gain_are_instrumentation_only_of_a_kernel_that_has_them() {
+    let thunk = "__attribute__((noinline)) void __x86_indirect_thunk_rax(void) { limit = 2; }\n";
+    let calls = MAIN.replace("return helper", "__x86_indirect_thunk_rax();\n\treturn helper");
+    let calls = calls.replace("int twice", &format!("{thunk}int twice"));
+    let unused = MAIN.replace("int twice", &format!("{thunk}int twice"));
+    let gained = |base: &str| {
+        let kernels = [kernel(HEADER, base, &[]), kernel(HEADER, &calls, &[])];
+        let [base, new] = images(&kernels);
+        let found = difference(&base, &new).functions;
+        let twice = found.into_iter().find(|it| it.name == "twice").unwrap();
+        Vec::from_iter(twice.instrumentation.gained)
+    };
+    assert_eq!(gained(MAIN), ["retpolines"]);
+    assert_eq!(gained(&unused), [""; 0]);
+}
+
+#[test]
 fn damaged_debug_information_is_none() {
     let whole = kernel(HEADER, MAIN, &["-g", "-gz=none"]);
     let file = object::File::parse(&*whole).unwrap();
