@@ -12,7 +12,7 @@ FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/ta
 # What checks the crates that we depend on.
 DENY := target/tools/bin/cargo-deny
 # The crates that neither boot nor fetch.
-PURE := benchmarks code compare culprit export flight import kernelfiles mmtests model report stats
+PURE := benchmarks code compare culprit export flight import kernelfiles mmtests model plots report stats
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 

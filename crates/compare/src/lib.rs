@@ -9,7 +9,6 @@ mod explain;
 mod figures;
 mod notes;
 mod pairs;
-mod plots;
 mod tables;
 #[cfg(test)]
 mod testing;
@@ -35,6 +34,7 @@ pub use designs::sweep::{
     PointComparison, PointFigure, PointVerdict, PointVerdicts, VerdictChange, verdicts_by_point,
 };
 pub use explain::attribution::{Explained, explained};
+pub use explain::counters::counter_growth;
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
 pub use explain::sampled::{
     SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
@@ -47,6 +47,7 @@ pub use explain::{
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;
+pub use figures::operations::{BootSamples, Operation, OrderedSamples};
 pub use figures::phases::{ALL_PHASES, NoPhase, with_phases};
 pub use figures::steady::Part;
 pub use figures::warmup::{Beginnings, Repeated, WarmUp};
@@ -56,9 +57,8 @@ pub use notes::{
     Unmeasured,
 };
 pub use pairs::MissingSeed;
-pub use plots::locality::{Interval, locality};
-pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
 pub use tables::chosen::Unmet;
+pub use tables::metrics::steady as steady_operations;
 pub use tables::oddities::{Odd, Oddity, Peak};
 pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table};
 pub use verdicts::evidence::{Evidence, Judging, Look, NoEvidence, Variation};
@@ -111,12 +111,12 @@ impl<'a> VariantBoots<'a> {
     }
 
     /// The boots that occupy their places, complete or not.
-    fn standing(&self) -> impl Iterator<Item = &KeptBoot<'a>> {
+    pub fn standing(&self) -> impl Iterator<Item = &KeptBoot<'a>> {
         self.boots.iter().filter(|kept| kept.stands())
     }
 
     /// The boots that count.
-    fn complete(&self) -> impl Iterator<Item = &'a Boot> {
+    pub fn complete(&self) -> impl Iterator<Item = &'a Boot> {
         self.complete_kept().map(|kept| kept.boot)
     }
 
@@ -380,8 +380,8 @@ fn described(
     }
 }
 
-/// The variants with the baseline before the others.
-fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<VariantBoots<'a>> {
+/// The variants with the baseline, whose index is `baseline`, before the others.
+pub fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<VariantBoots<'a>> {
     let mut columns = variants.to_vec();
     if let Some(up_to_baseline) = columns.get_mut(..=baseline) {
         up_to_baseline.rotate_right(1);

@@ -1,6 +1,6 @@
 //! The share of memory accesses to the CPU's own node, over time.
 
-use compare::Interval;
+use plots::Interval;
 
 use crate::document::{Column, TEXT, sentence, table, text};
 

@@ -17,9 +17,10 @@ mod tables;
 mod time;
 mod workload;
 
-use compare::{Comparison, Explained, Plots, Results};
+use compare::{Comparison, Explained, Results};
 use maud::{Markup, html};
 use model::{BootId, Mode, count};
+use plots::Plots;
 
 use crate::ascii::{escape, excerpt};
 use crate::document::frame::{Policy, frame};

@@ -6,11 +6,12 @@ use common::{
     boot, brief, by_patch, columns, count, document, experiment, judged, measure, measure_phase,
     series, spend, variant, words,
 };
-use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
+use compare::{Comparison, Judging, Results, Sources, compare, cross_check};
 use model::{
     Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
     Profile, Reading, STORES, Target,
 };
+use plots::locality;
 use serde_json::json;
 
 /// The luck of seeds 0 to 4, in parts per 10,000 of a figure.

@@ -2,10 +2,11 @@
 
 use benchmarks::names::Month;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Plots, Results, Sources,
-    UserNote, comparable, compare, cross_check, explained, plots, with_phases,
+    Comparison, Explained, FailedBoot, Judging, NoPhase, Results, Sources, UserNote, comparable,
+    compare, cross_check, explained, with_phases,
 };
 use model::{BootId, Experiment, Kept, Mode, OUTSIDE_PHASES, Reading, Source};
+use plots::{PLOT_SOURCES, Plots, plots};
 use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
 use crate::across::{Of, Stored, across};

@@ -1,8 +1,9 @@
 //! Renames the rows of compared results to the names that mmtests has for them.
 
 use benchmarks::names::{Month, counter, theirs};
-use compare::{Comparison, Kind, Plots};
+use compare::{Comparison, Kind};
 use model::{Experiment, Manifest};
+use plots::Plots;
 
 /// Gives rows, counters and steps' rows the names that mmtests had for them in the month `at`. Rows
 /// that it does not have keep their names.

@@ -1,7 +1,7 @@
 //! Counters of `/proc/vmstat` that grew by different amounts.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Boot, Source, WorkloadUse};
 
@@ -21,6 +21,13 @@ pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Growth<
             && span.has(&chunk.phase, used)
     });
     if lost_series(boot) { Growth::default() } else { Growth::of(chunks) }
+}
+
+/// The growth of the counters of `/proc/vmstat` in one boot, over the iterations of the workload that count. A counter
+/// that a part of them lacks is missing; all are if the boot lost series.
+pub fn counter_growth<'a>(boot: &'a Boot, used: &WorkloadUse) -> BTreeMap<&'a str, i128> {
+    let grown = growth(boot, used, Span::All);
+    grown.iter().filter_map(|(name, by)| Some((name, by?))).collect()
 }
 
 /// The counters that both sides have, ranked by [`order`].

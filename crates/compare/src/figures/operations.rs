@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use model::{
     Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, NO_PHASE, Sample, WorkloadUse,
 };
-use stats::counted::count;
 use stats::{Counted, RepeatedValue, Summary};
 
 use super::BootFigures;
@@ -17,8 +16,11 @@ use crate::{KeptBoot, VariantBoots};
 pub struct Operation<'a> {
     /// Metric, label and phase as one name.
     pub name: String,
+    /// The metric as the manifest declares it. One that it does not declare has no direction.
     pub metric: Metric,
+    /// The label of its samples; empty if they have none.
     pub label: &'a str,
+    /// The phase of its samples; empty outside all phases.
     pub phase: &'a str,
     /// Whether it is outside all phases, in a workload that has phases.
     pub in_no_phase: bool,
@@ -31,13 +33,13 @@ pub struct Operation<'a> {
 
 impl Operation<'_> {
     /// Whether `other` is the same operation. Its boots and the reading of its figures may differ.
-    pub fn is(&self, other: &Operation<'_>) -> bool {
+    pub(crate) fn is(&self, other: &Operation<'_>) -> bool {
         (&self.metric.name, self.label, self.phase)
             == (&other.metric.name, other.label, other.phase)
     }
 
     /// For each column, one figure per boot: the boot's samples in the mean that the metric declares.
-    pub fn figures(&self) -> Vec<BootFigures> {
+    pub(crate) fn figures(&self) -> Vec<BootFigures> {
         let figure = |it: &BootSamples<'_>| (HostBlock::of(it.boot), it.mean(self.metric.mean));
         self.columns.iter().map(|boots| BootFigures::new(boots.iter().map(figure))).collect()
     }
@@ -47,6 +49,7 @@ impl Operation<'_> {
 pub struct BootSamples<'a> {
     /// The boot's number in the store.
     pub id: BootId,
+    /// The boot as it was recorded.
     pub boot: &'a Boot,
     /// The samples that count; at least one.
     pub counted: OrderedSamples,
@@ -67,19 +70,14 @@ pub struct OrderedSamples {
 
 impl OrderedSamples {
     /// Appends a run of equal samples.
-    pub fn push(&mut self, value: RepeatedValue, iteration: u32, ended: Option<u64>) {
+    pub(crate) fn push(&mut self, value: RepeatedValue, iteration: u32, ended: Option<u64>) {
         self.values.push(value);
         self.iterations.push(iteration);
         self.ends.push(ended);
     }
 
-    /// The number of samples.
-    pub fn len(&self) -> usize {
-        count(&self.values)
-    }
-
     /// Appends the runs of `others`.
-    pub fn extend(&mut self, others: Self) {
+    pub(crate) fn extend(&mut self, others: Self) {
         self.values.extend(others.values);
         self.iterations.extend(others.iterations);
         self.ends.extend(others.ends);

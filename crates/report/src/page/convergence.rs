@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use compare::{Comparison, Panel, Plots};
+use compare::Comparison;
 use maud::{Markup, html};
+use plots::{Panel, Plots};
 
 use super::series::unit;
 use super::time::{Surroundings, plot};

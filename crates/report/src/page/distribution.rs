@@ -1,7 +1,8 @@
 //! Distributions of samples, with a curve for each variant.
 
-use compare::{Comparison, Scatter};
+use compare::Comparison;
 use maud::{Markup, html};
+use plots::Scatter;
 
 use super::dots::caption;
 use super::svg::{GROUPS, Path, Scale, WIDTH, bottom_axis, left_axis, marks, px};

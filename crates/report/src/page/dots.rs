@@ -1,9 +1,10 @@
 //! A dot plot of samples. Each variant has a row with a lane for each boot, so that differences between
 //! boots are visible.
 
-use compare::{BootDots, Comparison, Row, Scatter};
+use compare::{Comparison, Row};
 use maud::{Markup, html};
 use model::{Better, Mode, count};
+use plots::{BootDots, Scatter};
 
 use super::svg::{Scale, WIDTH, bottom_axis, marks, px};
 use super::{boot_word, short};

@@ -1,8 +1,9 @@
 //! Series of a workload over time, with the variants overlaid.
 
-use compare::{Comparison, Panel, Plots};
+use compare::Comparison;
 use maud::{Markup, html};
 use model::count;
+use plots::{Panel, Plots};
 
 use super::short;
 use super::time::{Surroundings, plot};

@@ -1,7 +1,7 @@
 //! A plot over time, with curves and shaded phases. It has the data with which the script zooms into it.
 
-use compare::{Panel, PhaseTimes, Plots};
 use maud::{Markup, html};
+use plots::{Panel, PhaseTimes, Plots};
 
 use super::short;
 use super::svg::{GROUPS, Path, Scale, WIDTH, left_axis, marks, px};

@@ -1,9 +1,10 @@
 //! The section of a workload: its samples, the counters that moved most, its series and its nodes. Its
 //! tables follow, folded.
 
-use compare::{Comparison, Kind, Plots, Row, Scatter, Table};
+use compare::{Comparison, Kind, Row, Table};
 use maud::{Markup, html};
 use model::count;
+use plots::{Plots, Scatter};
 
 use super::{convergence, distribution, dots, series, svg, tables};
 use crate::ascii::excerpt;

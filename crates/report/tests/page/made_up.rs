@@ -1,10 +1,11 @@
 //! A synthetic experiment that contains every kind of content.
 
-use compare::{Comparison, Explained, Judging, KeptBoot, Results, VariantBoots, compare, plots};
+use compare::{Comparison, Explained, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Boot, BootId, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Reading, Setting,
     Variant,
 };
+use plots::plots;
 use report::{Console, Page, Recipe};
 
 use crate::common::{boot, experiment, measure, spend, variant};

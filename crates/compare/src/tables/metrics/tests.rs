@@ -462,14 +462,5 @@ proptest! {
                 prop_assert!(near, "{}: {a:?}, not {b:?}", one.statistic);
             }
         }
-
-        let variants = ["base", "new"].map(variant);
-        let experiment = crate::testing::experiment(Mode::Measured, 4, vec![manifest()]);
-        let plots = |boots: [&[Boot]; 2]| {
-            let variants = columns(&variants, &boots);
-            let results = crate::Results { experiment: &experiment, reading: Reading::USUAL, variants };
-            crate::plots(&results, 0, &Judging::default())
-        };
-        prop_assert_eq!(plots([&base, &new]), plots([&all[0], &all[1]]));
     }
 }

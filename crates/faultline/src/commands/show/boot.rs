@@ -46,7 +46,7 @@ fn workloads(boot: &Boot) -> impl Iterator<Item = &str> {
 
 /// The share of a workload's local accesses over time; empty if they were not counted.
 fn locality(boot: &Boot, workload: &str) -> String {
-    match compare::locality(boot, workload) {
+    match plots::locality(boot, workload) {
         intervals if intervals.is_empty() => String::new(),
         intervals => format!("\n{}", report::locality(workload, &intervals)),
     }

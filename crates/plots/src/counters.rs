@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use compare::{Difference, VariantBoots, counter_growth};
 use kernelfiles::catalogue;
 use model::{Boot, WorkloadUse};
-
-use crate::explain::Span;
-use crate::explain::counters::growth;
-use crate::{Difference, VariantBoots};
 
 /// Most counters that are drawn for a workload.
 const MAX_COUNTERS: usize = 8;
@@ -37,10 +34,9 @@ pub fn meaning(counter: &str) -> (&'static str, &'static str) {
 pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
     let grown: Vec<Vec<_>> = columns
         .iter()
-        .map(|column| column.complete().map(|boot: &Boot| growth(boot, used, Span::All)).collect())
+        .map(|column| column.complete().map(|boot: &Boot| counter_growth(boot, used)).collect())
         .collect();
-    let names: BTreeSet<&str> =
-        grown.iter().flatten().flat_map(|it| it.iter().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> = grown.iter().flatten().flat_map(|it| it.keys().copied()).collect();
     let mut ranked: Vec<(f64, &str, Vec<f64>)> = names
         .into_iter()
         .filter(|name| !SHOWN_ELSEWHERE.contains(name))
@@ -49,7 +45,7 @@ pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -
                 .iter()
                 .map(|boots| {
                     let known = boots.iter().filter_map(|it| it.get(name));
-                    known.map(|value| value as f64).collect()
+                    known.map(|&value| value as f64).collect()
                 })
                 .collect();
             let (base, others) = sides.split_first()?;

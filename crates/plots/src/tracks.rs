@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use compare::VariantBoots;
 use model::{Boot, BootId, Chunk};
-
-use crate::VariantBoots;
 
 /// Most iterations of a variant that are drawn. Of more, an even selection is drawn.
 const MAX_TRACKS: usize = 8;

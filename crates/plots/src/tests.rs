@@ -1,22 +1,53 @@
 //! The plot data of synthetic boots.
 
-use model::{Boot, BootId, Chunk, Column, Mode, Reading, Sample};
+use std::num::NonZeroU32;
+
+use compare::{KeptBoot, VariantBoots};
+use model::{
+    Better, Boot, BootId, Chunk, Column, Experiment, Manifest, Metric, Millis, Mode, ONCE, Outcome,
+    Reading, Sample, Variant, WorkloadUse,
+};
+use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{boot, columns, experiment, failed, manifest, sample, variant};
+
+fn boot(boot_index: u32) -> Boot {
+    Boot { boot_index, outcome: Outcome::Complete, ..Boot::default() }
+}
+
+fn sample(metric: &str, label: &str, iteration: u32, value: f64) -> Sample {
+    Sample { iteration, label: label.into(), ..Sample::new("autonuma", metric, value) }
+}
 
 fn plotted(boots: &[&[Boot]]) -> Plots {
     plotted_on(boots, 0)
 }
 
 fn plotted_on(boots: &[&[Boot]], baseline: usize) -> Plots {
-    let variants: Vec<_> = (0..boots.len()).map(|number| variant(&number.to_string())).collect();
-    let experiment = experiment(Mode::Measured, 2, vec![manifest()]);
-    let results = Results {
-        experiment: &experiment,
-        reading: Reading::USUAL,
-        variants: columns(&variants, boots),
+    let elapsed = Metric {
+        name: "Elapsed".into(),
+        unit: "s".into(),
+        better: Some(Better::Lower),
+        ..Metric::default()
     };
+    let manifest =
+        Manifest { name: "autonuma".into(), metrics: vec![elapsed], ..Manifest::default() };
+    let experiment = Experiment {
+        mode: Mode::Measured,
+        workloads: vec![WorkloadUse::new(manifest, 1, Millis(1000))],
+        boots: 2,
+        ..Experiment::default()
+    };
+    let named = |number: usize| Variant { name: number.to_string(), ..Variant::default() };
+    let variants: Vec<Variant> = (0..boots.len()).map(named).collect();
+    let mut numbers = (0..).map(BootId);
+    let mut kept = |boot| KeptBoot { id: numbers.next().unwrap(), superseded: false, boot };
+    let columns = variants.iter().zip(boots).map(|(variant, boots)| VariantBoots {
+        variant,
+        boots: boots.iter().map(&mut kept).collect(),
+    });
+    let variants = columns.collect();
+    let results = Results { experiment: &experiment, reading: Reading::USUAL, variants };
     plots(&results, baseline, &Judging::default()).remove(0)
 }
 
@@ -42,7 +73,8 @@ fn panel<'a>(plots: &'a Plots, title: &str) -> &'a Panel {
 
 #[test]
 fn every_sample_stands_with_its_boot_and_its_mean() {
-    let mut boots = [boot(0), failed(1, "no answer"), boot(2)];
+    let mut boots =
+        [boot(0), Boot { outcome: Outcome::Failed("no answer".into()), ..boot(1) }, boot(2)];
     for (place, values) in [(0, [1.0, 3.0]), (1, [7.0, 7.0]), (2, [5.0, f64::NAN])] {
         boots[place].samples.extend(values.map(|value| sample("Elapsed", "A", 0, value)));
     }
@@ -213,4 +245,46 @@ fn a_large_experiment_stays_small() {
     let boots = plots.scatters.iter().flat_map(|it| &it.columns).flatten();
     let dots: usize = boots.map(|boot| boot.dots.len()).sum();
     assert!((10_000..=40_000).contains(&dots), "{dots}");
+}
+
+/// Boots of two iterations of values that come up to 40 times in a row, and begin with a warm-up: whole
+/// numbers, whose sums are exact.
+fn repeated() -> impl Strategy<Value = Vec<Boot>> {
+    let run = (prop_oneof![1..12_i32, Just(7), Just(300)], 1..40_u32);
+    let iteration = prop::collection::vec(run, 4..12);
+    let boots = prop::collection::vec(prop::collection::vec(iteration, 2), 4);
+    (boots, 0..60_i32).prop_map(|(boots, warm)| {
+        let of = |(number, runs): (u32, Vec<Vec<(i32, u32)>>)| {
+            let samples = runs.into_iter().zip(0..).flat_map(|(runs, iteration)| {
+                let runs = [(60 + warm, 3)].into_iter().chain(runs);
+                runs.map(move |(value, count)| Sample {
+                    count: NonZeroU32::new(count).unwrap(),
+                    ..sample("Elapsed", "", iteration, f64::from(value))
+                })
+            });
+            Boot { samples: samples.collect(), block: number, ..boot(number) }
+        };
+        (0..).zip(boots).map(of).collect()
+    })
+}
+
+/// The same boots with a sample for each value.
+fn expanded(boots: &[Boot]) -> Vec<Boot> {
+    let of = |boot: &Boot| {
+        let each = |it: &Sample| {
+            let one = Sample { count: ONCE, ..it.clone() };
+            std::iter::repeat_n(one, it.count.get() as usize)
+        };
+        Boot { samples: boot.samples.iter().flat_map(each).collect(), ..boot.clone() }
+    };
+    boots.iter().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn repeated_values_have_the_plots_of_each_by_itself(base in repeated(), new in repeated()) {
+        prop_assert_eq!(plotted(&[&base, &new]), plotted(&[&expanded(&base), &expanded(&new)]));
+    }
 }

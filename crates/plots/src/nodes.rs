@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use compare::VariantBoots;
 use model::Source;
 
 use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD, node_in};
 use super::tracks::Tracks;
-use crate::VariantBoots;
 
 /// Most of the workload's own figures by node that are drawn.
 const MAX_OWN: usize = 4;

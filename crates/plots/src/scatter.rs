@@ -2,13 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use model::{Better, BootId, Mode};
+use compare::{BootSamples, Judging, Operation, VariantBoots, steady_operations};
+use model::{Better, BootId, Mode, Reading, WorkloadUse};
 use stats::counted::count;
 use stats::{RepeatedValue, outliers};
-
-use crate::figures::operations::{BootSamples, Operation, operations};
-use crate::figures::warmup::leave_out;
-use crate::{Judging, VariantBoots, Workload};
 
 /// Most operations of a workload that are drawn; those with a direction come first.
 const MAX_SCATTERS: usize = 24;
@@ -60,15 +57,14 @@ pub struct Dot {
 
 /// The operations that are drawn, and the number of those that are not.
 pub fn scatters(
-    Workload { used, reading }: Workload<'_>,
+    used: &WorkloadUse,
+    reading: &Reading,
     columns: &[VariantBoots<'_>],
     mode: Mode,
     judging: &Judging,
 ) -> (Vec<Scatter>, usize) {
-    let mut operations = operations(used, columns, mode);
-    if mode == Mode::Measured {
-        leave_out(&mut operations, judging);
-    }
+    let (mut operations, _) = steady_operations(used, columns, mode, judging);
+    let reading = reading.workload(used);
     let all = operations.len();
     if all > MAX_SCATTERS {
         operations.sort_by_key(|operation| {
@@ -128,7 +124,7 @@ fn dots(operation: &Operation<'_>, boots: &[BootSamples<'_>], far: &[usize]) -> 
             let is_far = |place| far.binary_search(&place).is_ok();
             left_out.chain(counted.map(|(run, place)| dot(run, is_far(place)))).collect()
         },
-        samples: it.left_out.len() + it.counted.len(),
+        samples: count(&it.left_out.values) + count(&it.counted.values),
         mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
     };
     boots.iter().map(&mut dots).collect()

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use compare::VariantBoots;
 use model::{ACCESSES_SOURCE, BootId, Source, WorkloadUse};
 
 use super::counters;
 use super::locality::{share, steps, sum};
 use super::tracks::{Track, Tracks};
-use crate::VariantBoots;
 
 /// Most of the workload's own series that are drawn.
 const MAX_OWN: usize = 6;

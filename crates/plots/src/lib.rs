@@ -2,7 +2,7 @@
 //! for any experiment, so that a page with all plots stays small. Counts say how much the bounds leave out.
 
 mod counters;
-pub mod locality;
+mod locality;
 mod nodes;
 mod scatter;
 mod series;
@@ -11,10 +11,10 @@ mod tests;
 mod thin;
 mod tracks;
 
+use compare::{Judging, Results, baseline_first};
 use model::{ACCESSES_SOURCE, Source};
 
-use crate::{Judging, Results, Workload, baseline_first};
-
+pub use locality::{Interval, locality};
 pub use scatter::{BootDots, Dot, Scatter};
 pub use series::{Curve, Panel};
 pub use tracks::PhaseTimes;
@@ -49,7 +49,7 @@ pub struct Plots {
 }
 
 /// The plot data of each workload, in the order of the experiment, with the variant `baseline` first, judged
-/// as in [`crate::compare()`].
+/// as in [`compare::compare()`].
 pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<Plots> {
     let columns = baseline_first(&results.variants, baseline);
     let mode = results.experiment.mode;
@@ -59,9 +59,8 @@ pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<P
         .iter()
         .map(|used| {
             let name = &used.manifest.name;
-            let workload = Workload { used, reading: results.reading.workload(used) };
             let (scatters, scatters_left_out) =
-                scatter::scatters(workload, &columns, mode, judging);
+                scatter::scatters(used, results.reading, &columns, mode, judging);
             let tracks: Vec<_> = columns.iter().map(|it| tracks::tracks(name, it)).collect();
             Plots {
                 workload: name.clone(),

@@ -122,7 +122,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::boot;
 
     const COLUMNS: [&str; 4] = ["user-local", "user-remote", "kernel-local", "kernel-remote"];
     const HINTS: [&str; 2] = ["numa_hint_faults_local", "numa_hint_faults"];
@@ -148,7 +147,7 @@ mod tests {
     }
 
     fn located(chunks: Vec<Chunk>) -> Vec<Interval> {
-        locality(&Boot { chunks, ..boot(0) }, "autonuma")
+        locality(&Boot { chunks, ..Boot::default() }, "autonuma")
     }
 
     #[test]
