@@ -218,6 +218,30 @@ fn notes_are_in_every_comparison() {
     assert!(!format("json").contains("user_notes"));
 }
 
+/// `--attach` writes what a mail leaves out, and the mail names the files.
+#[test]
+fn files_beside_a_mail_have_what_it_leaves_out() {
+    let (directory, path) = namesakes();
+    let beside = directory.path().join("beside");
+    let mail = ["compare", "1", "--format", "mail", "--attach", beside.to_str().unwrap()];
+    let Said { out, err, .. } = faultline(&path, &mail).expect(0);
+    assert_eq!(err, "");
+    let names = "comparison.txt, comparison.json, comparison.html, numa.toml";
+    assert!(words(&out).ends_with(&format!("Attached: {names}.")), "{out}");
+    let said = |arguments: &[&str]| faultline(&path, arguments).expect(0).out;
+    let file = |name: &str| std::fs::read_to_string(beside.join(name)).unwrap();
+    assert_eq!(file("comparison.txt"), said(&["compare", "1", "--full"]));
+    assert_eq!(file("comparison.json"), said(&["compare", "1", "--format", "json"]));
+    assert_eq!(file("comparison.html"), said(&["compare", "1", "--format", "html"]));
+    assert!(file("numa.toml").starts_with("name = \"numa\"\n"), "{}", file("numa.toml"));
+    assert_eq!(std::fs::read_dir(&beside).unwrap().count(), 4);
+
+    let Said { out, err, .. } = faultline(&path, &mail).expect(2);
+    assert!(out.is_empty() && err.contains("it is not empty"), "{err}");
+    let other = ["compare", "1", "--attach", "x"];
+    assert!(faultline(&path, &other).expect(2).err.contains("--attach needs --format mail"));
+}
+
 #[test]
 fn experiments_are_renamed_and_get_notes() {
     let (_directory, path) = namesakes();

@@ -33,16 +33,20 @@ const MAX_CAUSE: usize = 9;
 const MAX_COMPARED: usize = 14;
 /// Most lines about what the figures do not show.
 const MAX_LIMITS: usize = 8;
+/// Most lines with the names of files beside the mail.
+const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
 const MAX_RECIPE: usize = 14;
 
 /// Returns the mail: its headers, then an empty line and the body. `results` is the input of the comparison,
-/// `explained` names the functions behind its verdicts, and `recipe` has what is needed to repeat the run.
+/// `explained` names the functions behind its verdicts, `recipe` has what is needed to repeat the run, and `attached`
+/// names the files that go beside the mail.
 pub fn mail(
     comparison: &Comparison,
     results: &Results<'_>,
     explained: &[Explained],
     recipe: &Recipe<'_>,
+    attached: &[&str],
 ) -> String {
     let subject = subject::words(comparison);
     let mut pieces: Vec<Piece> = Vec::new();
@@ -64,6 +68,10 @@ pub fn mail(
     pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
     pieces.extend(reproduction(results, recipe));
+    if !attached.is_empty() {
+        let beside = sentence(format!("Attached: {}.", attached.join(", ")));
+        pieces.push(Kept(cut(text(&[beside], &MAIL), MAX_ATTACHED)));
+    }
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
     format!("{}\n{}", header(&subject), guarded(&body))

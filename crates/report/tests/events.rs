@@ -76,8 +76,9 @@ fn the_text_has_rates_and_spreads_by_warm_up() {
 #[test]
 fn a_mail_has_what_the_text_has() {
     let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
-    let mail =
-        of(Mode::Measured, |comparison, results| report::mail(comparison, results, &[], &recipe));
+    let mail = of(Mode::Measured, |comparison, results| {
+        report::mail(comparison, results, &[], &recipe, &[])
+    });
     insta::assert_snapshot!(section(&mail, "autonuma: events"));
     assert!(mail.lines().all(|line| line.len() <= 78), "{mail}");
 }

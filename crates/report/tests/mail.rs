@@ -49,7 +49,7 @@ impl Case {
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
         let recipe = Recipe { version: "0.1.0", files: &self.files };
-        let mail = report::mail(&comparison, &results, &self.explained, &recipe);
+        let mail = report::mail(&comparison, &results, &self.explained, &recipe, &[]);
         assert_sendable(&mail);
         assert_short(&mail);
         (mail, comparison)

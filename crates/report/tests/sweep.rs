@@ -49,7 +49,7 @@ fn texts_have_verdicts_by_point() {
         let full = "counters and notes of a point: faultline compare 1 --point memory=4G";
         assert!(brief.contains(full), "{brief}");
         let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
-        let mail = report::mail(comparison, results, &[], &recipe);
+        let mail = report::mail(comparison, results, &[], &recipe, &[]);
         let subject = mail.split("\n\n").next().unwrap().to_owned();
         insta::assert_snapshot!(subject + "\n\n" + section(&mail));
     });

@@ -45,6 +45,10 @@ pub struct CompareArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// With --format mail: write what the mail leaves out into this directory, which must be new or empty: tables as
+    /// text, JSON, the page, and the experiment's file
+    #[arg(long, value_name = "DIR")]
+    pub attach: Option<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

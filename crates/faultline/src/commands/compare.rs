@@ -1,20 +1,23 @@
 //! `faultline compare`: the tables of an experiment, or of several side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use model::Mode;
+use model::{Mode, visible};
 use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
-use super::{existing_store, store_option, write_out};
+use super::{attach, existing_store, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 use crate::list::moment;
+
+/// The names of the files beside a mail: tables as text, JSON, and the page.
+const ATTACHED: [&str; 3] = ["comparison.txt", "comparison.json", "comparison.html"];
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
     check(args)?;
@@ -33,14 +36,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             if !head.is_empty() {
                 eprintln!("{}", head.trim_end());
             }
-            report::json(comparison, &analysis.explained())
-                .map_err(|error| Failure::Host(error.to_string()))?
+            json(&analysis)?
         }
-        Format::Mail => {
-            let (results, explained) = (analysis.results(), analysis.explained());
-            let files = files(&analysis);
-            report::mail(comparison, &results, &explained, &recipe(&files))
-        }
+        Format::Mail => mail(&*store, &analysis, args.attach.as_deref())?,
         Format::Html => page(&*store, &analysis)?,
     };
     write_out(&text, args.output.as_deref())?;
@@ -70,6 +68,12 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
         return wrong(
             "--full needs --format text: json, csv and html are always complete, and a mail is short",
         );
+    }
+    if let Some(directory) = &args.attach {
+        if args.format != Format::Mail {
+            return wrong("--attach needs --format mail: it writes what a mail leaves out");
+        }
+        attach::check(directory)?;
     }
     if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
         return wrong("--phase all already means every phase: leave the others out");
@@ -138,6 +142,32 @@ fn head(rows: &[ExperimentRow], mode: Mode) -> String {
     text
 }
 
+/// The mail. What it leaves out is written into the directory `attached`.
+fn mail(
+    store: &dyn Archive,
+    analysis: &Analysis,
+    attached: Option<&Path>,
+) -> Result<String, Failure> {
+    let comparison = &analysis.comparison;
+    let files = files(analysis);
+    let mut beside: Vec<(String, String)> = Vec::new();
+    if let Some(directory) = attached {
+        let all = [report::text(comparison), json(analysis)?, page(store, analysis)?];
+        let all = all.map(|text| visible(&text).into_owned());
+        let named = ATTACHED.map(str::to_owned).into_iter().zip(all);
+        beside.extend(named.chain(files.iter().cloned()));
+        attach::write(directory, &beside)?;
+    }
+    let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
+    let (results, explained) = (analysis.results(), analysis.explained());
+    Ok(report::mail(comparison, &results, &explained, &recipe(&files), &names))
+}
+
+fn json(analysis: &Analysis) -> Result<String, Failure> {
+    report::json(&analysis.comparison, &analysis.explained())
+        .map_err(|error| Failure::Host(error.to_string()))
+}
+
 fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
     let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
     Ok(report::page(&Page {
@@ -153,7 +183,11 @@ fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
 /// The files that reproduce an experiment, the experiment file first.
 fn files(analysis: &Analysis) -> Vec<(String, String)> {
     let Written { text, others } = file::write(&analysis.experiment, &analysis.reading);
-    let own = (file::file_name(&analysis.experiment.name), text);
+    let mut name = file::file_name(&analysis.experiment.name);
+    if others.iter().any(|(other, _)| *other == name) {
+        name = format!("run-{name}");
+    }
+    let own = (name, text);
     [own].into_iter().chain(others).collect()
 }
 

@@ -28,5 +28,5 @@ pub fn mail(comparison: &Comparison) -> String {
     let results =
         Results { experiment: &experiment, reading: Reading::USUAL, variants: Vec::new() };
     let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
-    report::mail(comparison, &results, &[], &recipe)
+    report::mail(comparison, &results, &[], &recipe, &[])
 }
