@@ -20,11 +20,6 @@ const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
 /// Returns the comparison in short. `full` is the command that prints all of it.
 pub fn brief(comparison: &Comparison, full: &str) -> String {
-    let exact = (comparison.mode == Mode::Exact).then(|| {
-        let notes: Vec<Note> =
-            exact::seeds(comparison).into_iter().chain(exact::limits()).collect();
-        note::block("Exact mode:", &notes)
-    });
     let nothing = comparison.tables.is_empty() && comparison.points.is_empty();
     let tables = comparison.tables.iter().map(|table| match table.kind {
         Kind::Metrics => metrics(table, comparison),
@@ -36,7 +31,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     let more = Block::Code(format!("All rows, counters and notes{of}: {full}"));
     let parts = [
         notes::states_block(comparison).into_iter().collect(),
-        exact.into_iter().collect(),
+        exact::head(comparison, false).into_iter().collect(),
         nothing.then(|| sentence(table::NOTHING)).into_iter().collect(),
     ];
     let rest = [
@@ -76,14 +71,13 @@ pub fn headlines(explained: &[Explained]) -> String {
 /// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out.
 pub fn figures(comparison: &Comparison) -> String {
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
-    let blocks = tables.flat_map(|table| {
+    let blocks = tables.filter_map(|table| {
         let is_figure =
             |row: &&Row| row.statistic.is_mean() && !row.is_judged() && row.unit != INSTRUCTIONS;
         let mut rows: Vec<Row> = table.rows.iter().filter(is_figure).cloned().collect();
         rows.iter_mut().for_each(|row| row.better = None);
         let is_known = !rows.is_empty();
-        let figures = is_known.then(|| table::plain(&with_rows(table, rows), comparison, false));
-        figures.into_iter().flatten()
+        is_known.then(|| table::plain(&with_rows(table, rows), comparison, false))
     });
     document::text(&blocks.collect::<Vec<_>>(), &TEXT)
 }
@@ -124,7 +118,7 @@ fn metrics(whole: &Table, comparison: &Comparison) -> Vec<Block> {
     let unmet = verdicts::unmet(whole, comparison).map(sentence);
     let rows = table::plain(&with_rows(whole, rows), comparison, false);
     let below = more.into_iter().chain(verdicts::on_columns(whole, comparison)).chain(unmet);
-    rows.into_iter().chain(below).chain(oddities::blocks(whole, comparison)).collect()
+    [rows].into_iter().chain(below).chain(oddities::blocks(whole, comparison)).collect()
 }
 
 /// Lays out the counters that moved most; nothing if it is not known which counters differ.
@@ -134,7 +128,7 @@ pub fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
         Some(Err(none)) => vec![sentence(format!("{}: {none}", whole.workload))],
         Some(Ok((table, more))) => {
             let rows = table::plain(&table, comparison, true);
-            rows.into_iter().chain(more.map(sentence)).collect()
+            [rows].into_iter().chain(more.map(sentence)).collect()
         }
     }
 }

@@ -6,6 +6,7 @@ mod grid;
 mod html;
 mod markup;
 mod medium;
+pub mod svg;
 mod text;
 
 use std::borrow::Cow;
@@ -13,8 +14,8 @@ use std::borrow::Cow;
 use compare::Verdict;
 use maud::Markup;
 
-pub use grid::{Figures, Grid};
-pub use html::{figure, html, symbol};
+pub use grid::{Figure, Figures, Grid, Label};
+pub use html::{figure, html};
 pub use medium::{MAIL, Medium, TEXT};
 pub use text::{sections, text};
 
@@ -35,8 +36,36 @@ pub enum Block {
     Fold(String, Vec<Block>),
     /// Blocks that a page folds below a line. Text prints only the line.
     More(String, Vec<Block>),
-    /// A drawing. Text omits it.
+    /// Words, then the verdicts that were given, each with its colour on a page.
+    Verdicts(String, Vec<Cell>),
+    /// A chart. Text omits it.
+    Chart(Chart),
+    /// Charts side by side, with one legend: the number of each group and its name. Text omits them.
+    Charts(Vec<(usize, String)>, Vec<Chart>),
+    /// A little drawing without a title, such as one in a cell. Text omits it.
     Drawing(Markup),
+}
+
+/// A drawing with its title, and its figures in words.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// The name of what is drawn; may be empty.
+    pub title: String,
+    /// Words beside the title, such as the unit; may be empty.
+    pub beside: String,
+    /// What the drawing shows, on one line. It is the name of the image for readers who do not see it.
+    pub label: String,
+    /// The figures in words, for readers who do not see the drawing; may be empty.
+    pub figures: String,
+    /// A sentence below the title on how to read the drawing; may be empty.
+    pub note: String,
+    /// The class for the style sheet; may be empty.
+    pub class: &'static str,
+    /// Width and height of the drawing. A drawing of width 0 is as wide as the page; its lengths across are
+    /// in percent.
+    pub size: [f64; 2],
+    /// The shapes of the drawing.
+    pub shapes: Markup,
 }
 
 /// How much a sentence stands out on a page.
@@ -48,6 +77,8 @@ pub enum Tone {
     Plain,
     /// An explanation that is needed to read figures.
     Note,
+    /// A warning that limits what figures mean.
+    Caution,
     /// A warning that something is missing.
     Bad,
 }

@@ -9,7 +9,8 @@ use model::Mode;
 use crate::ascii::{escape, few};
 use crate::document::Block;
 use crate::note::{Note, block};
-use crate::words::{Of, decimal, more_of, name, short, times};
+use crate::verdicts::given;
+use crate::words::{Of, decimal, more_of, short};
 
 /// Nanoseconds by which the guest's clock advances for each instruction of any CPU. QEMU's option
 /// `-icount shift=1` sets 2^1.
@@ -21,17 +22,14 @@ pub const NOT_MODELLED: [&str; 4] =
 const MAX_NAMES: usize = 4;
 /// The topic of notes on seeds.
 const SEEDS: &str = "seeds";
-/// Returns the block at the head of a report. `None` in measured mode.
-pub fn head(comparison: &Comparison) -> Option<Block> {
-    (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes(comparison)))
-}
 
-/// Returns the notes that are printed above all tables in exact mode.
-pub fn notes(comparison: &Comparison) -> Vec<Note> {
-    let mut notes: Vec<Note> = seeds(comparison);
-    notes.extend((1..comparison.variants.len()).filter_map(|column| verdicts(comparison, column)));
-    notes.extend(limits());
-    notes
+/// Returns the block at the head of a report: the seeds, how often each verdict was given if `verdicts` is
+/// set, and what exact mode does not show. `None` in measured mode.
+pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
+    let columns = if verdicts { 1..comparison.variants.len() } else { 1..1 };
+    let given = columns.filter_map(|column| self::verdicts(comparison, column));
+    let notes = || seeds(comparison).into_iter().chain(given).chain(limits());
+    (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
 }
 
 /// Returns notes on what exact mode does not show.
@@ -132,39 +130,11 @@ pub fn level() -> String {
 /// Returns a note on how often each verdict was given on a column, and on which metrics. `None` if there is
 /// nothing to say.
 fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
-    let of = |verdict| {
-        let given = comparison.verdicts(column).filter(|it| it.verdict == verdict);
-        given.map(|it| (it.table, it.row)).collect::<Vec<_>>()
-    };
-    let mut said = Vec::new();
-    for verdict in [Verdict::Regression, Verdict::Improvement] {
-        let rows = of(verdict);
-        if rows.is_empty() {
-            continue;
-        }
-        let names = few(MAX_NAMES, rows.iter().map(|(table, row)| name(comparison, table, row)));
-        said.push(format!("{} ({})", times(verdict, rows.len()), names.join(", ")));
-    }
-    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
-    let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
-    if !beyond.is_empty() {
-        let named = beyond.iter().map(|(table, row)| {
-            let change = change(row, column, 2).unwrap_or_default();
-            format!("{} {change}", name(comparison, table, row))
-        });
-        let names = few(MAX_NAMES, named).join(", ");
-        said.push(format!("{} same: beyond luck, within the margin ({names})", beyond.len()));
-    }
-    for (number, verdict) in
-        [(same.len(), Verdict::Same), (of(Verdict::Undecided).len(), Verdict::Undecided)]
-    {
-        if number > 0 {
-            said.push(times(verdict, number));
-        }
-    }
+    let given = given(comparison, column).into_iter().map(|it| it.said);
+    let given = given.collect::<Vec<_>>().join(", ");
     let (variant, baseline) = (&comparison.variants[column].name, &comparison.variants[0].name);
-    let text = format!("against {}: {}", escape(baseline), said.join(", "));
-    (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
+    let text = format!("against {}: {given}", escape(baseline));
+    (!given.is_empty()).then(|| Note::on("verdicts", variant, text))
 }
 
 /// Formats the change that a verdict is about, and its luck floor.

@@ -4,8 +4,8 @@ use compare::{Comparison, Row};
 use maud::{Markup, html};
 use model::Mode;
 
+use crate::document::svg::{Scale, px};
 use crate::exact;
-use crate::page::svg::{Scale, px};
 use crate::words::decimal;
 
 /// Width and height of a little plot.

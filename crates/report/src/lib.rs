@@ -63,7 +63,7 @@ pub fn text(comparison: &Comparison) -> String {
     let nothing = comparison.tables.is_empty() && comparison.points.is_empty();
     let head = [
         notes::states_block(comparison).into_iter().collect(),
-        exact::head(comparison).into_iter().collect(),
+        exact::head(comparison, true).into_iter().collect(),
         nothing.then(|| sentence(table::NOTHING)).into_iter().collect(),
     ];
     let tables = comparison.tables.iter().map(|table| {

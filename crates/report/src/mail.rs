@@ -111,8 +111,7 @@ fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
             let more = more.map(|more| format!(" {more}")).unwrap_or_default();
             let said =
                 format!("{of}: counters that changed {beyond}, largest changes first.{more}");
-            let [_, figures] = tables::plain(&table, comparison);
-            vec![sentence(said), figures]
+            vec![sentence(said), tables::rows(&table, comparison)]
         }
     }
 }

@@ -11,9 +11,7 @@ mod judgement;
 mod reproduce;
 mod series;
 mod summary;
-pub mod svg;
 mod sweep;
-mod tables;
 mod time;
 mod workload;
 
@@ -24,10 +22,9 @@ use plots::Plots;
 
 use crate::ascii::{escape, excerpt};
 use crate::document::frame::{Policy, frame};
-use crate::document::{self, Block};
-use crate::exact::{NANOSECONDS, NOT_MODELLED};
+use crate::document::{self, Block, Tone, svg};
 use crate::mail::Recipe;
-use crate::{effects, notes, steps, words};
+use crate::{effects, exact, notes, steps, table};
 
 pub use failed::MAX_CONSOLES;
 
@@ -63,46 +60,23 @@ pub struct Console {
 
 /// Returns the page. Every text from a guest or a file is escaped; nothing is loaded.
 pub fn page(page: &Page<'_>) -> String {
-    let Page { comparison, results, plots, .. } = page;
+    let Page { results, .. } = page;
     let name = &results.experiment.name;
-    let mut workloads: Vec<&str> = Vec::new();
-    for name in comparison.tables.iter().map(|table| &table.workload) {
-        if !workloads.contains(&&**name) {
-            workloads.push(name);
-        }
-    }
-    let effects = effects::of_all(comparison);
+    let sections = sections(page);
     let body = html! {
         (head(page))
         nav aria-label="Sections" {
-            a href="#verdicts" { "Verdicts" }
-            @if !effects.is_empty() { a href="#effects" { "Effects" } }
-            @if !comparison.steps.is_empty() { a href="#series" { "By patch" } }
-            @for (number, name) in workloads.iter().enumerate() {
-                a href={ "#w" (number) } { (short(name)) }
+            @for Section { id, title, .. } in sections.iter().filter(|it| !it.title.is_empty()) {
+                a href={ "#" (id) } { (short(title)) }
             }
-            a href="#details" { "Machine and kernels" }
-            a href="#failed" { "Failed boots" }
-            a href="#reproduce" { "Reproduce" }
         }
         main {
-            @if let Some(states) = notes::states_block(comparison) {
-                section id="states" { (document::html(&[states], 2)) }
+            @for Section { id, title, level, blocks } in &sections {
+                section id=(id) {
+                    @if !title.is_empty() { h2 { (title) } }
+                    (document::html(blocks, *level))
+                }
             }
-            @if comparison.points.is_empty() {
-                (section("verdicts", "Verdicts", &summary::blocks(comparison, page.explained), 2))
-                (section("effects", "Effects of each setting", &effects, 3))
-                (section("series", "By patch", steps::block(comparison).as_slice(), 2))
-            } @else {
-                (section("verdicts", "Verdicts along the sweep", &sweep::blocks(comparison), 2))
-            }
-            @for (number, name) in workloads.iter().enumerate() {
-                @let plots = plots.iter().find(|plots| plots.workload == *name);
-                (workload::section(number, name, comparison, plots))
-            }
-            (section("details", "Machine and kernels", &details::blocks(comparison), 2))
-            (failed::section(page))
-            (section("reproduce", "How to reproduce", &reproduce::blocks(page), 3))
         }
         footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
     };
@@ -110,16 +84,54 @@ pub fn page(page: &Page<'_>) -> String {
     frame(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
 }
 
-/// Lays out a section; nothing if there are no blocks. `level` is that of the heading above them.
-fn section(id: &str, title: &str, blocks: &[Block], level: u8) -> Markup {
-    html! {
-        @if !blocks.is_empty() {
-            section id=(id) {
-                h2 { (title) }
-                (document::html(blocks, level))
-            }
+/// A section of the page.
+struct Section {
+    /// The target of links to it.
+    id: String,
+    /// Its heading; empty if it has none.
+    title: String,
+    /// The level of the heading above its blocks.
+    level: u8,
+    blocks: Vec<Block>,
+}
+
+/// Returns the sections of the page that are not empty.
+fn sections(page: &Page<'_>) -> Vec<Section> {
+    let Page { comparison, plots, explained, .. } = page;
+    let section = |id: &str, title: &str, level, blocks: Vec<Block>| {
+        let (id, title) = (id.to_owned(), title.to_owned());
+        Section { id, title, level, blocks }
+    };
+    let states = notes::states_block(comparison).into_iter().collect();
+    let series = steps::block(comparison).into_iter().collect();
+    let verdicts = match comparison.points.is_empty() {
+        true => section("verdicts", "Verdicts", 2, summary::blocks(comparison, explained)),
+        false => section("verdicts", "Verdicts along the sweep", 2, sweep::blocks(comparison)),
+    };
+    let mut all = vec![
+        section("states", "", 2, states),
+        verdicts,
+        section("effects", "Effects of each setting", 3, effects::of_all(comparison)),
+        section("series", "By patch", 2, series),
+    ];
+    let mut workloads: Vec<&str> = Vec::new();
+    for name in comparison.tables.iter().map(|table| &table.workload) {
+        if !workloads.contains(&&**name) {
+            workloads.push(name);
         }
     }
+    all.extend(workloads.into_iter().enumerate().map(|(number, name)| {
+        let plots = plots.iter().find(|plots| plots.workload == *name);
+        let blocks = workload::blocks(name, comparison, plots);
+        section(&format!("w{number}"), &excerpt(name), 2, blocks)
+    }));
+    all.extend([
+        section("details", "Machine and kernels", 2, details::blocks(comparison)),
+        section("failed", "Failed boots", 2, failed::blocks(page)),
+        section("reproduce", "How to reproduce", 3, reproduce::blocks(page)),
+    ]);
+    all.retain(|section| !section.blocks.is_empty());
+    all
 }
 
 fn head(page: &Page<'_>) -> Markup {
@@ -147,19 +159,16 @@ fn head(page: &Page<'_>) -> Markup {
                     }
                 }
             }
-            @if comparison.mode == Mode::Exact {
-                p class="caution" {
-                    "Exact mode counts instructions. A difference counts if it exceeds the luck \
-                     floor of its seeds and the margin of " (words::short(100.0 * comparison.judging.margin))
-                    " %. Times are guest time, " (NANOSECONDS) " ns per \
-            instruction. Not modelled: "
-                    (NOT_MODELLED.join(", ")) "."
-                }
-            } @else if comparison.emulated {
-                p class="caution" { "Times under emulation (TCG) are not performance." }
-            }
+            (document::html(&cautions(comparison), 2))
         }
     }
+}
+
+/// Returns what limits the meaning of all figures.
+fn cautions(comparison: &Comparison) -> Vec<Block> {
+    let emulated = comparison.emulated && comparison.mode == Mode::Measured;
+    let emulated = emulated.then(|| Block::Sentence(Tone::Caution, table::EMULATED.to_owned()));
+    exact::head(comparison, false).into_iter().chain(emulated).collect()
 }
 
 /// Returns the word for a boot: in exact mode, `seed`.

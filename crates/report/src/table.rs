@@ -5,7 +5,7 @@ use benchmarks::names::OPS;
 use compare::{Comparison, Kind, Row, Spread, Table, Verdict};
 use model::Mode;
 
-use crate::document::{Block, Figures, Grid, sentence};
+use crate::document::{Block, Figure, Figures, Grid, Label, part, sentence};
 use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
@@ -42,42 +42,40 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
     let below = still.sentences().into_iter().chain(below(table, comparison, exact));
-    plain(table, comparison, true).into_iter().chain(below.map(sentence)).collect()
+    [plain(table, comparison, true)].into_iter().chain(below.map(sentence)).collect()
 }
 
 /// Lays out the heading and the rows, without the text below them. `marks` says whether values without
 /// gains have marks.
-pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> [Block; 2] {
-    let heading = sentence(heading::words(table, comparison));
-    [heading, Block::Grid(grid(table, comparison, marks))]
+pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> Block {
+    part(heading::words(table, comparison), [rows(table, comparison, marks)])
 }
 
 /// Lays out the rows, with a column for each variant.
-fn grid(table: &Table, comparison: &Comparison, marks: bool) -> Grid {
+pub fn rows(table: &Table, comparison: &Comparison, marks: bool) -> Block {
     let marks = Some(comparison).filter(|_| marks);
-    let cells = (0..comparison.variants.len()).map(|column| cells(table, column, marks));
-    let columns = comparison.variants.iter().zip(cells).map(|(variant, cells)| {
-        let beside = cells.gains.iter().zip(&cells.spreads);
-        let beside = beside.map(|(gain, spread)| format!("{gain}{spread}")).collect();
-        Figures { name: variant.name.clone(), values: cells.values, beside }
+    let columns = comparison.variants.iter().enumerate();
+    let columns = columns.map(|(column, variant)| Figures {
+        name: variant.name.clone(),
+        cells: cells(table, column, marks),
     });
     let word = word(comparison, table.kind);
-    let labels = table.rows.iter().map(|row| {
-        let before = match table.kind {
-            Kind::Metrics => row.statistic.to_string(),
-            _ => word.unwrap_or_default().to_owned(),
-        };
-        [before, row.metric.clone()]
+    let is_metric = table.kind == Kind::Metrics;
+    let labels = table.rows.iter().map(|row| Label {
+        section: row.section.map(str::to_owned),
+        before: if is_metric { row.statistic.to_string() } else { word.unwrap_or_default().into() },
+        name: row.metric.clone(),
+        unit: if is_metric { String::new() } else { row.unit.clone() },
+        stands_out: is_metric && row.statistic.is_mean(),
     });
-    Grid {
+    Block::Grid(Grid {
         heading: String::new(),
-        sections: table.rows.iter().map(|row| row.section.map(str::to_owned)).collect(),
-        labels: labels.collect(),
+        rows: labels.collect(),
         columns: columns.collect(),
         least: if is_directed(table) { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH },
         gap: 1,
         cut: Name::cut,
-    }
+    })
 }
 
 /// Returns the sentences below a table. `marks` says whether values without gains have marks, which are
@@ -111,23 +109,14 @@ pub struct Still {
 impl Still {
     /// Returns sentences that name the first few of these counters and give the number of the others.
     pub fn sentences(&self) -> Vec<String> {
-        self.listed(FEW)
-    }
-
-    /// Returns sentences that name all of these counters.
-    pub fn whole(&self) -> Vec<String> {
-        self.listed(usize::MAX)
-    }
-
-    fn listed(&self, most: usize) -> Vec<String> {
         let lists = [
             ("Zero in every column: ", &self.everywhere),
             ("Zero in the kernels that count them: ", &self.where_counted),
         ];
         let lists = lists.into_iter().filter(|(_, labels)| !labels.is_empty());
-        let listed = |(first, labels): (&str, &Vec<String>)| match labels.get(most..) {
+        let listed = |(first, labels): (&str, &Vec<String>)| match labels.get(FEW..) {
             Some([_, _, ..]) => {
-                let (named, more) = (labels[..most].join(", "), labels.len() - most);
+                let (named, more) = (labels[..FEW].join(", "), labels.len() - FEW);
                 format!("{first}{named} and {more} more (all are in --format json).")
             }
             _ => format!("{first}{}.", labels.join(", ")),
@@ -167,30 +156,23 @@ pub fn word(comparison: &Comparison, kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The texts of a column, one of each for every row.
-pub struct Cells {
-    /// The values. Where there are marks instead of gains, a value begins with its opening mark.
-    pub values: Vec<String>,
-    /// The text after each value: its gain or its closing mark.
-    pub gains: Vec<String>,
-    /// The spread of each value; empty except in a table of events.
-    pub spreads: Vec<String>,
-    /// Whether the table has gains.
-    pub directed: bool,
-}
-
 /// Formats the column `number` of `table`. If `marks` is a comparison, values without gains have marks that
 /// say whether they differ from the baseline.
-pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells {
-    let directed = is_directed(table);
+fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Vec<Figure> {
     let known = marks.filter(|comparison| is_known(table, number, comparison));
-    let (values, gains) = match (directed, known) {
+    let (values, gains) = match (is_directed(table), known) {
         (true, _) => (values(table, number), gains(table, number)),
         (false, Some(comparison)) => marked(table, number, comparison),
         (false, None) => (values(table, number), vec![String::new(); table.rows.len()]),
     };
-    let spreads = spreads(table, number);
-    Cells { values, gains, spreads, directed }
+    let cells = values.into_iter().zip(gains).zip(spreads(table, number)).zip(&table.rows);
+    let cells = cells.map(|(((value, beside), spread), row)| Figure {
+        value,
+        beside,
+        spread,
+        verdict: row.verdict(number),
+    });
+    cells.collect()
 }
 
 /// Returns whether the table has gains: a row has a good direction, and there is a column besides the

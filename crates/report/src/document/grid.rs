@@ -1,8 +1,10 @@
 //! Figures in the layout of the kernel's lists: labels to the left, the name of a variant above each
 //! column, and in a column each value with the text beside it.
 
+use compare::Verdict;
 use maud::{Markup, html};
 
+use super::html::figure;
 use super::medium::Medium;
 use crate::ascii::escape;
 use crate::header::Name;
@@ -22,11 +24,8 @@ const MAX_NAME: usize = 20;
 pub struct Grid {
     /// The title above the labels.
     pub heading: String,
-    /// The title of each row's section, if it is in one. It is printed above the first row of the section.
-    pub sections: Vec<Option<String>>,
-    /// The text to the left of each row: words before the name, such as a statistic, and the name. Only the
-    /// name is cut where there is too little room.
-    pub labels: Vec<[String; 2]>,
+    /// The rows, from top to bottom.
+    pub rows: Vec<Label>,
     /// The columns, the baseline first.
     pub columns: Vec<Figures>,
     /// The least width of a value with the space before it, in characters.
@@ -37,15 +36,41 @@ pub struct Grid {
     pub cut: fn(&str, usize) -> Name,
 }
 
+/// The text to the left of a row.
+#[derive(Clone, Debug, Default)]
+pub struct Label {
+    /// The title of the row's section, if it is in one. It is printed above the first row of the section.
+    pub section: Option<String>,
+    /// Words before the name, such as a statistic; may be empty.
+    pub before: String,
+    /// The name of the row. It is cut where there is too little room.
+    pub name: String,
+    /// The unit of the row; may be empty. Only pages print it.
+    pub unit: String,
+    /// Whether the row stands out on a page.
+    pub stands_out: bool,
+}
+
 /// A column of a grid.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// The name above the column.
     pub name: String,
-    /// The value of each row.
-    pub values: Vec<String>,
-    /// The text beside each value, such as its gain.
-    pub beside: Vec<String>,
+    /// The figure of each row.
+    pub cells: Vec<Figure>,
+}
+
+/// A figure of a grid. Its texts are padded as text prints them.
+#[derive(Clone, Debug, Default)]
+pub struct Figure {
+    /// The value. If it has marks, it begins with the opening one.
+    pub value: String,
+    /// The text after the value: its gain or its closing mark.
+    pub beside: String,
+    /// The spread of the value; may be empty.
+    pub spread: String,
+    /// The verdict on the figure, which colours its gain on a page.
+    pub verdict: Option<Verdict>,
 }
 
 /// A column, escaped, with its widths in characters.
@@ -59,8 +84,9 @@ struct Column {
 
 impl Column {
     fn new(figures: &Figures, name: &str, grid: &Grid) -> Self {
-        let [values, beside] = [&figures.values, &figures.beside]
-            .map(|cells| cells.iter().map(|cell| escape(cell)).collect::<Vec<String>>());
+        let values: Vec<String> = figures.cells.iter().map(|it| escape(&it.value)).collect();
+        let beside = figures.cells.iter().map(|it| escape(&it.beside) + &escape(&it.spread));
+        let beside: Vec<String> = beside.collect();
         let beside_width = longest(&beside);
         let needed = grid.least.max(grid.gap + longest(&values));
         let name = (grid.cut)(name, needed + beside_width - grid.gap);
@@ -123,13 +149,13 @@ pub fn text(grid: &Grid, medium: &Medium) -> String {
         let labels: Vec<String> = labels.collect();
         let room = medium.width.saturating_sub(longest(&labels).min(MAX_LABEL));
         let parts = split(&columns, room).into_iter();
-        let parts = parts.map(|part| lines(grid, labels.clone(), &part, &grid.sections));
+        let parts = parts.map(|part| lines(grid, labels.clone(), &part));
         return parts.collect::<Vec<_>>().join("\n");
     }
     let mut long = Long::default();
     let mut begin = 0;
-    let sections = grid.sections.chunk_by(|one, other| one == other).map(|rows| {
-        let title = rows[0].as_ref().map(|title| format!("{}:\n", escape(title)));
+    let sections = grid.rows.chunk_by(|one, other| one.section == other.section).map(|rows| {
+        let title = rows[0].section.as_ref().map(|title| format!("{}:\n", escape(title)));
         let section = grid.rows(begin..begin + rows.len());
         begin += rows.len();
         title.unwrap_or_default() + &parts(&section, medium, &mut long).join("\n")
@@ -140,14 +166,13 @@ pub fn text(grid: &Grid, medium: &Medium) -> String {
 impl Grid {
     /// Returns a grid of only these rows, without section titles.
     fn rows(&self, rows: std::ops::Range<usize>) -> Self {
-        let columns = self.columns.iter().map(|it| Figures {
-            name: it.name.clone(),
-            values: it.values[rows.clone()].to_vec(),
-            beside: it.beside[rows.clone()].to_vec(),
-        });
+        let columns = self
+            .columns
+            .iter()
+            .map(|it| Figures { name: it.name.clone(), cells: it.cells[rows.clone()].to_vec() });
+        let labels = self.rows[rows.clone()].iter();
         Self {
-            sections: vec![None; rows.len()],
-            labels: self.labels[rows.clone()].to_vec(),
+            rows: labels.map(|it| Label { section: None, ..it.clone() }).collect(),
             columns: columns.collect(),
             heading: self.heading.clone(),
             ..*self
@@ -157,7 +182,7 @@ impl Grid {
 
 /// Returns the escaped labels. The words before the names are padded to equal width.
 fn labels(grid: &Grid) -> Vec<[String; 2]> {
-    let labels = grid.labels.iter().map(|label| label.each_ref().map(|it| escape(it)));
+    let labels = grid.rows.iter().map(|it| [&it.before, &it.name].map(|text| escape(text)));
     let labels: Vec<[String; 2]> = labels.collect();
     match labels.iter().map(|[before, _]| before.len()).max().unwrap_or(0) {
         0 => labels,
@@ -166,12 +191,7 @@ fn labels(grid: &Grid) -> Vec<[String; 2]> {
 }
 
 /// Lays out the names of the columns, and a line for each row.
-fn lines(
-    grid: &Grid,
-    labels: Vec<String>,
-    columns: &[&Column],
-    sections: &[Option<String>],
-) -> String {
+fn lines(grid: &Grid, labels: Vec<String>, columns: &[&Column]) -> String {
     let heading = escape(&grid.heading);
     let label_width = longest(&labels).max(heading.len()).min(MAX_LABEL);
     let mut text = String::new();
@@ -188,10 +208,10 @@ fn lines(
         line(&heading, &|column| column.over(&column.name.bottom));
     }
     let mut section = &None;
-    for (row, (label, own)) in labels.iter().zip(sections).enumerate() {
-        if section != own {
-            section = own;
-            line(&escape(own.as_deref().unwrap_or_default()), &|_| String::new());
+    for (row, (label, own)) in labels.iter().zip(&grid.rows).enumerate() {
+        if section != &own.section {
+            section = &own.section;
+            line(&escape(own.section.as_deref().unwrap_or_default()), &|_| String::new());
         }
         line(label, &|column| column.cell(row));
     }
@@ -224,7 +244,7 @@ fn parts(grid: &Grid, medium: &Medium, long: &mut Long) -> Vec<String> {
     };
     let labels: Vec<String> = labels(grid).into_iter().map(short).collect();
     let parts = split(&columns, medium.width.saturating_sub(longest(&labels)));
-    parts.iter().map(|part| lines(grid, labels.clone(), part, &grid.sections)).collect()
+    parts.iter().map(|part| lines(grid, labels.clone(), part)).collect()
 }
 
 /// Splits the columns into parts at most `room` characters wide. Each part has the baseline and at least
@@ -247,27 +267,53 @@ fn split(columns: &[Column], room: usize) -> Vec<Vec<&Column>> {
     parts
 }
 
-/// Lays out a grid as a table of a page.
-pub fn html(grid: &Grid) -> Markup {
-    let above = std::iter::once(&None).chain(&grid.sections);
-    let sections =
-        grid.sections.iter().zip(above).map(|(own, above)| own.as_ref().filter(|_| own != above));
+/// Lays out a grid as a table of a page. A gain has a cell of its own beside its value; the baseline has no
+/// gain over itself.
+pub fn html(grid: &Grid, caption: Option<&str>) -> Markup {
+    let mut cells = grid.columns.iter().flat_map(|column| &column.cells);
+    let has_gains = cells.any(|it| it.beside.trim().len() > 1);
+    let wide = if has_gains { 2 * grid.columns.len() } else { 1 + grid.columns.len() };
+    let is_alike = |one: &Label, other: &Label| {
+        one.section == other.section && one.stands_out == other.stands_out
+    };
+    let mut places = 0..;
+    let blocks = grid.rows.chunk_by(is_alike);
+    let mut above = &None;
+    let blocks = blocks.map(|rows| {
+        let section = (*above != rows[0].section).then_some(&rows[0].section);
+        above = &rows[0].section;
+        (section, rows)
+    });
     html! {
         div class="table" {
-            table {
+            table class="figures" {
+                @if let Some(caption) = caption { caption { (escape(caption)) } }
                 thead { tr {
-                    th { (escape(&grid.heading)) }
-                    @for column in &grid.columns { th { (escape(&column.name)) } }
+                    th scope="col" { (escape(&grid.heading)) }
+                    @for (number, column) in grid.columns.iter().enumerate() {
+                        @let wide = (has_gains && number > 0).then_some(2);
+                        th scope="col" colspan=[wide] { (escape(&column.name)) }
+                    }
                 } }
-                tbody {
-                    @for (row, (section, [before, name])) in sections.zip(&grid.labels).enumerate() {
+                @for (section, rows) in blocks {
+                    tbody class=[rows[0].stands_out.then_some("means")] {
                         @if let Some(section) = section {
-                            tr { th colspan=(1 + grid.columns.len()) { (escape(section)) } }
+                            tr { th scope="rowgroup" colspan=(wide) {
+                                (escape(section.as_deref().unwrap_or_default()))
+                            } }
                         }
-                        tr {
-                            th { @if !before.is_empty() { (escape(before)) " " } (escape(name)) }
-                            @for it in &grid.columns {
-                                td { (escape(&it.values[row])) (escape(&it.beside[row])) }
+                        @for (label, place) in rows.iter().zip(&mut places) {
+                            tr {
+                                th scope="row" {
+                                    @if !label.before.is_empty() {
+                                        span class="of" { (escape(&label.before)) } " "
+                                    }
+                                    (escape(&label.name))
+                                    @if !label.unit.is_empty() { small { " " (escape(&label.unit)) } }
+                                }
+                                @for (number, column) in grid.columns.iter().enumerate() {
+                                    (one(&column.cells[place], has_gains && number > 0))
+                                }
                             }
                         }
                     }
@@ -275,4 +321,30 @@ pub fn html(grid: &Grid) -> Markup {
             }
         }
     }
+}
+
+/// Lays out a figure. If there are no gains, the value has its marks on both sides.
+fn one(cell: &Figure, has_gains: bool) -> Markup {
+    let (value, beside) = (escape(cell.value.trim()), escape(&cell.beside));
+    let verdict = cell.verdict.map_or("none", Verdict::name);
+    html! {
+        @if has_gains {
+            td { (figure(&value)) }
+            td class={ "gain " (verdict) } { (unpadded(&beside)) }
+        } @else {
+            td {
+                (unpadded(&value))
+                @if beside.trim().len() == 1 { (beside.trim()) }
+                @if !cell.spread.trim().is_empty() { small { " " (unpadded(&escape(&cell.spread))) } }
+            }
+        }
+    }
+}
+
+/// Removes the padding of a figure in brackets or marks, and formats its number for a page.
+fn unpadded(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let inner = text.trim_start_matches(['(', '[', '?', '*', ' ']);
+    let marks = text[..text.len() - inner.len()].trim_end();
+    format!("{marks}{}", figure(&inner.replace(" )", ")")))
 }

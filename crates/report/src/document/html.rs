@@ -3,9 +3,9 @@
 use compare::Verdict;
 use maud::{Markup, html};
 
-use super::grid;
 use super::markup::sentence;
-use super::{Block, Cell, Column, Holds, On, Table, Tone};
+use super::{Block, Cell, Chart, Column, Holds, On, Table, Tone};
+use super::{grid, svg};
 use crate::ascii::escape;
 
 /// Lays out `blocks` below a heading of `level`.
@@ -20,6 +20,7 @@ fn one(block: &Block, level: u8) -> Markup {
                 Tone::Lead => Some("lead"),
                 Tone::Plain => None,
                 Tone::Note => Some("note"),
+                Tone::Caution => Some("caution"),
                 Tone::Bad => Some("bad"),
             };
             html! { p class=[class] { (sentence(&escape(said))) } }
@@ -27,17 +28,60 @@ fn one(block: &Block, level: u8) -> Markup {
         // Deep in a page, a title above nothing but a table becomes the caption of the table.
         Block::Part(title, blocks) => match &blocks[..] {
             [Block::Table(it)] if level > 2 => table(it, Some(title)),
+            [Block::Grid(it)] if level > 2 => grid::html(it, Some(&named(title))),
             _ => html! { (heading(title, level)) (html(blocks, level)) },
         },
         Block::Table(it) => table(it, None),
-        Block::Grid(it) => grid::html(it),
+        Block::Grid(it) => grid::html(it, None),
         Block::Fold(line, blocks) | Block::More(line, blocks) => html! {
             details { summary { (escape(line)) } (html(blocks, level - 1)) }
+        },
+        Block::Verdicts(first, given) => html! {
+            p class="lead" {
+                (escape(first)) " "
+                @for (place, cell) in given.iter().enumerate() {
+                    @if place > 0 { ", " }
+                    (coloured(&cell.said, cell.verdict, true))
+                }
+                "."
+            }
+        },
+        Block::Chart(it) => chart(it),
+        Block::Charts(groups, charts) => html! {
+            ul class="keys small" {
+                @for (group, name) in groups { li { (svg::key(*group)) " " (escape(name)) } }
+            }
+            div class="plots" { @for it in charts { (chart(it)) } }
         },
         Block::Drawing(drawing) => drawing.clone(),
         Block::Code(lines) => html! {
             pre tabindex="0" { @for line in lines.lines() { (escape(line)) "\n" } }
         },
+    }
+}
+
+/// Lays out a chart with its title above it.
+fn chart(chart: &Chart) -> Markup {
+    let Chart { title, beside, label, figures, note, class, size, shapes } = chart;
+    let [width, height] = size.map(svg::px);
+    let is_scaled = size[0] > 0.0;
+    let scaled = is_scaled.then(|| format!("0 0 {width} {height}"));
+    let said = |text: &str| (!text.is_empty()).then(|| escape(text));
+    html! {
+        figure class=[said(class)] {
+            @if !title.is_empty() || !note.is_empty() {
+                figcaption {
+                    @if let Some(title) = said(title) { b { (title) } }
+                    @if let Some(beside) = said(beside) { " " small { (beside) } }
+                    @if let Some(note) = said(note) { small class="what" { (note) } }
+                }
+            }
+            svg viewBox=[scaled] height=[(!is_scaled).then_some(height)] role="img" {
+                title { (escape(label)) }
+                @if let Some(figures) = said(figures) { desc { (figures) } }
+                (shapes)
+            }
+        }
     }
 }
 
@@ -158,7 +202,11 @@ fn below(cell: &Cell) -> Markup {
 
 /// Lays out a verdict, with a sign that can be seen at a glance.
 fn said(Cell { said, verdict, .. }: &Cell) -> Markup {
-    let sign = verdict.filter(|it| it.name() == said).map(symbol);
+    coloured(said, *verdict, verdict.is_some_and(|it| it.name() == said))
+}
+
+fn coloured(said: &str, verdict: Option<Verdict>, has_sign: bool) -> Markup {
+    let sign = verdict.filter(|_| has_sign).map(symbol);
     html! {
         span class={ "verdict " (verdict.map_or("none", Verdict::name)) } {
             @if let Some(sign) = sign { (sign) " " }
@@ -168,7 +216,7 @@ fn said(Cell { said, verdict, .. }: &Cell) -> Markup {
 }
 
 /// Returns the sign of a verdict.
-pub fn symbol(verdict: Verdict) -> &'static str {
+fn symbol(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "\u{25bc}",
         Verdict::Improvement => "\u{25b2}",

@@ -33,7 +33,11 @@ fn indented(blocks: &[Block], medium: &Medium, indent: &str) -> String {
         }
         Block::Table(it) => table(it, medium, indent),
         Block::Grid(it) => grid::text(it, medium),
-        Block::Fold(..) | Block::Drawing(_) => String::new(),
+        Block::Verdicts(first, given) => {
+            let given: Vec<&str> = given.iter().map(|it| &*it.said).collect();
+            medium.wrapped(indent, indent, &format!("{first} {}.", given.join(", ")))
+        }
+        Block::Fold(..) | Block::Drawing(_) | Block::Chart(_) | Block::Charts(..) => String::new(),
         Block::Code(lines) => {
             let lines = lines.lines().map(|line| format!("{indent}{}", escape(line)));
             lines.map(|line| line.trim_end().to_owned() + "\n").collect()

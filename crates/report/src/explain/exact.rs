@@ -1,7 +1,6 @@
 //! Explains a difference of exact mode: first in sentences, on a page also in graphs, then in tables.
 
 use compare::{Explanation, Headline, Paths, SampledDifference, Section};
-use maud::html;
 
 use super::cause;
 use super::flame::{self, Graphs};
@@ -126,16 +125,15 @@ fn rankings(
 fn contributions(explanation: &Explanation, section: &Section) -> Option<Block> {
     let [base, new] = names(explanation);
     let drawing = waterfall(explanation, section)?;
-    Some(Block::Drawing(html! {
-        h2 { "From " (base) " to " (new) " in " (covered(explanation, section)) ": " (explanation.cost.unit) " by function" }
-        p class="note" {
-            "A bar is the change of a function's own " (explanation.cost.unit) ", without those of what it \
-             calls. Where work moved from a function into others, its bar points back and \
-             theirs point forward. Hollow: only one side executes the function; it may be \
-             new, gone, renamed, inlined or split off. Pale: the change may be luck."
-        }
-        (drawing)
-    }))
+    let (unit, covered) = (&explanation.cost.unit, covered(explanation, section));
+    let how = format!(
+        "A bar is the change of a function's own {unit}, without those of what it calls. Where work \
+         moved from a function into others, its bar points back and theirs point forward. Hollow: only \
+         one side executes the function; it may be new, gone, renamed, inlined or split off. Pale: the \
+         change may be luck."
+    );
+    let title = format!("From {base} to {new} in {covered}: {unit} by function");
+    Some(part(title, [note(how), Block::Chart(drawing)]))
 }
 
 /// Returns the name of what a section covers: a phase, the measured phases, or all phases.

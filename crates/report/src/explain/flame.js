@@ -73,5 +73,5 @@
         bar.append(button, " ", search);
         svg.before(bar, figures);
     };
-    document.querySelectorAll("svg.flame").forEach(graph);
+    document.querySelectorAll(".flame > svg").forEach(graph);
 })();

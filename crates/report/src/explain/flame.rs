@@ -14,10 +14,10 @@
 use std::collections::BTreeMap;
 
 use compare::{Path, Paths};
-use maud::{Markup, html};
+use maud::html;
 
 use crate::ascii::excerpt;
-use crate::document::Block;
+use crate::document::{Block, Chart, part, sentence};
 use crate::words::{figure, signed};
 
 /// The side that determines the widths of frames.
@@ -94,16 +94,13 @@ pub struct Graphs<'a> {
 pub fn graphs(paths: &Paths, graphs: &Graphs<'_>) -> Block {
     let Graphs { title, names: [base, new], unit, moved, least, marked, marks } = graphs;
     let graph = |widths, of: &str| {
-        let title = format!("Flame graph, as wide as the {unit} of {of}");
-        html! {
-            @match differential(paths, widths, *least, marked, &title) {
-                Some(graph) => (graph),
-                None => p { "There are no " (unit) "." }
-            }
+        let label = format!("Flame graph, as wide as the {unit} of {of}");
+        match differential(paths, widths, *least, marked, label) {
+            Some(graph) => Block::Chart(graph),
+            None => sentence(format!("There are no {unit}.")),
         }
     };
-    Block::Drawing(html! {
-        h2 { (title) }
+    let colours = Block::Drawing(html! {
         p class="note" {
             "A frame is as wide as the " (unit) " of " (new) " in it and in what it calls. \
              Its colour is their change: " span class="key more8" { "more" } " or "
@@ -111,12 +108,10 @@ pub fn graphs(paths: &Paths, graphs: &Graphs<'_>) -> Block {
             span class="key same" { "no change" } (moved) "."
             @if !marked.is_empty() { " Framed: " (marks) "." }
         }
-        (graph(Widths::New, new))
-        details {
-            summary { "As wide as the " (unit) " of " (base) ", to see what " (new) " no longer executes" }
-            (graph(Widths::Base, base))
-        }
-    })
+    });
+    let of_base = format!("As wide as the {unit} of {base}, to see what {new} no longer executes");
+    let of_base = Block::Fold(of_base, vec![graph(Widths::Base, base)]);
+    part(title.clone(), [colours, graph(Widths::New, new), of_base])
 }
 
 /// Draws one graph. The deepest colour stands for a change of at least `least`, so that luck looks pale.
@@ -127,8 +122,8 @@ fn differential(
     widths: Widths,
     least: f64,
     marked: &[&str],
-    title: &str,
-) -> Option<Markup> {
+    label: String,
+) -> Option<Chart> {
     let frames = frames(&paths.paths);
     let side = widths as usize;
     let whole = frames[0].all[side];
@@ -140,19 +135,26 @@ fn differential(
     let is_drawn = |frame: &Frame<'_>| percent(frame.all[side]) >= MIN_WIDTH;
     let deepest = frames.iter().filter(|frame| is_drawn(frame)).map(|frame| frame.depth).max()?;
     let most = frames.iter().map(|frame| frame.shade().abs()).fold(least, f64::max);
-    Some(html! {
-        svg class="flame" role="img" height=((deepest + 1) * HEIGHT) {
-            title { (title) }
-            @for (frame, begin) in frames.iter().zip(begins).filter(|(frame, _)| is_drawn(frame)) {
-                svg x={ (coordinate(percent(begin))) "%" } y=((deepest - frame.depth) * HEIGHT)
-                    width={ (coordinate(percent(frame.all[side]))) "%" } height=(HEIGHT) {
-                    title { (figures(frame, percent(frame.all[side]))) }
-                    rect class={ (shade(frame.shade(), least, most))
-                        @if marked.contains(&frame.name) { " marked" } } {}
-                    @if percent(frame.all[side]) >= MIN_LABELLED { text { (excerpt(frame.name)) } }
-                }
+    let shapes = html! {
+        @for (frame, begin) in frames.iter().zip(begins).filter(|(frame, _)| is_drawn(frame)) {
+            svg x={ (coordinate(percent(begin))) "%" } y=((deepest - frame.depth) * HEIGHT)
+                width={ (coordinate(percent(frame.all[side]))) "%" } height=(HEIGHT) {
+                title { (figures(frame, percent(frame.all[side]))) }
+                rect class={ (shade(frame.shade(), least, most))
+                    @if marked.contains(&frame.name) { " marked" } } {}
+                @if percent(frame.all[side]) >= MIN_LABELLED { text { (excerpt(frame.name)) } }
             }
         }
+    };
+    Some(Chart {
+        title: String::new(),
+        beside: String::new(),
+        label,
+        figures: figures(&frames[0], 100.0).replace('\n', "; "),
+        note: String::new(),
+        class: "flame",
+        size: [0.0, ((deepest + 1) * HEIGHT) as f64],
+        shapes,
     })
 }
 
@@ -364,8 +366,9 @@ mod tests {
                 path(&["kernel", "gone"], 100.0, 0.0),
             ],
         };
-        let [base, new] = [Widths::Base, Widths::New]
-            .map(|it| differential(&paths, it, 0.0, &[], "").unwrap().into_string());
+        let [base, new] = [Widths::Base, Widths::New].map(|it| {
+            differential(&paths, it, 0.0, &[], String::new()).unwrap().shapes.into_string()
+        });
         let drawn = |svg: &str, name: &str| {
             let frame = svg.split("<svg x=").find(|it| it.contains(&format!("<title>{name},")))?;
             let class = frame.split("class=\"").nth(1)?.split('"').next()?;
@@ -465,18 +468,23 @@ mod tests {
     #[test]
     fn changes_within_luck_are_pale() {
         let paths = Paths { followed: true, paths: vec![path(&["kernel", "f"], 100.0, 110.0)] };
-        let svg =
-            |least| differential(&paths, Widths::New, least, &["f"], "").unwrap().into_string();
+        let svg = |least| {
+            differential(&paths, Widths::New, least, &["f"], String::new())
+                .unwrap()
+                .shapes
+                .into_string()
+        };
         assert!(svg(5.0).contains("more8 marked") && svg(40.0).contains("more2 marked"));
     }
 
     #[test]
     fn huge_sums_are_drawn_and_nothing_is_not() {
         let paths = vec![path(&["f"], 1e30, 3e30), path(&["g"], 0.0, 1e30)];
-        let svg = differential(&Paths { followed: true, paths }, Widths::New, 0.0, &[], "");
-        assert!(svg.unwrap().into_string().contains("width=\"75%\""));
+        let svg =
+            differential(&Paths { followed: true, paths }, Widths::New, 0.0, &[], String::new());
+        assert!(svg.unwrap().shapes.into_string().contains("width=\"75%\""));
         let gone = Paths { followed: true, paths: vec![path(&["f"], 5.0, 0.0)] };
-        assert!(differential(&gone, Widths::New, 0.0, &[], "").is_none());
-        assert!(differential(&Paths::default(), Widths::Base, 0.0, &[], "").is_none());
+        assert!(differential(&gone, Widths::New, 0.0, &[], String::new()).is_none());
+        assert!(differential(&Paths::default(), Widths::Base, 0.0, &[], String::new()).is_none());
     }
 }

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use super::view::{self, changed, signed};
 use crate::ascii::excerpt;
-use crate::document::figure;
-use crate::page::svg::{Scale, bottom_axis, px};
+use crate::document::svg::{Scale, bottom_axis, px};
+use crate::document::{Chart, figure};
 use crate::words;
 
 /// Most contributions that have a bar of their own.
@@ -40,7 +40,7 @@ struct Bar {
 }
 
 /// Draws the waterfall of a section; `None` if neither side executed anything.
-pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup> {
+pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Chart> {
     let bars = bars(explanation, section);
     let sums = || bars.iter().map(|bar| bar.ends[1]);
     let (least, most) = (sums().fold(f64::MAX, f64::min), sums().fold(0.0, f64::max));
@@ -51,15 +51,24 @@ pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup>
     let begin = if is_cut { least - 0.2 * (most - least).max(0.001 * most) } else { 0.0 };
     let scale = Scale::between([begin, most], BARS);
     let bottom = bars.len() as f64 * ROW + 3.0;
-    Some(html! {
-        figure class="waterfall" {
-            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 16.0)) } role="img" {
-                title { "Instructions of both sides, and what functions contribute to the change" }
-                (bottom_axis(&scale, 0.0, bottom))
-                @for (number, bar) in bars.iter().enumerate() { (row(bar, number as f64 * ROW, &scale)) }
-            }
-            @if is_cut { figcaption { small { "The axis does not begin at 0." } } }
-        }
+    let shapes = html! {
+        (bottom_axis(&scale, 0.0, bottom))
+        @for (number, bar) in bars.iter().enumerate() { (row(bar, number as f64 * ROW, &scale)) }
+    };
+    let figures: Vec<_> = bars.iter().map(|bar| format!("{} {}", bar.name, bar.figure)).collect();
+    let note = if is_cut { "The axis does not begin at 0." } else { "" };
+    Some(Chart {
+        title: String::new(),
+        beside: String::new(),
+        label: format!(
+            "{} of both sides, and what functions contribute to the change",
+            explanation.cost.unit
+        ),
+        figures: figures.join("; "),
+        note: note.to_owned(),
+        class: "waterfall",
+        size: [WIDTH, bottom + 16.0],
+        shapes,
     })
 }
 

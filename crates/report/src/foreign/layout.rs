@@ -6,8 +6,9 @@ use maud::html;
 
 use super::{Foreign, ForeignTable, ForeignUnread, check, lines};
 use crate::ascii::{escape, excerpt};
+use crate::document::Figure as Shown;
 use crate::document::frame::{Policy, frame};
-use crate::document::{self, Block, Figures, Grid, TEXT, part, sections, sentence};
+use crate::document::{self, Block, Figures, Grid, Label, TEXT, part, sections, sentence};
 use crate::header::Name;
 
 /// Least width of a value and the spaces before it.
@@ -55,10 +56,15 @@ fn whole(found: &ForeignTable) -> Vec<Block> {
 
 fn grid(table: &Table) -> Grid {
     let section = |section: &str| (!section.is_empty()).then(|| section.to_owned());
+    let rows = table.rows.iter().map(|row| Label {
+        section: section(&row.section),
+        before: row.statistic.clone(),
+        name: row.label.clone(),
+        ..Label::default()
+    });
     Grid {
         heading: table.heading.clone(),
-        sections: table.rows.iter().map(|row| section(&row.section)).collect(),
-        labels: table.rows.iter().map(|row| [row.statistic.clone(), row.label.clone()]).collect(),
+        rows: rows.collect(),
         columns: (0..table.columns.len()).map(|number| column(table, number)).collect(),
         least: MIN_WIDTH,
         gap: 2,
@@ -85,11 +91,12 @@ fn column(table: &Table, number: usize) -> Figures {
             (_, None) => String::new(),
         }
     });
-    Figures {
-        name: table.columns[number].clone(),
-        values: cells().map(|cell| text(&cell.value) + &spread(cell)).collect(),
-        beside: percents.collect(),
-    }
+    let shown = cells().zip(percents).map(|(cell, beside)| Shown {
+        value: text(&cell.value) + &spread(cell),
+        beside,
+        ..Shown::default()
+    });
+    Figures { name: table.columns[number].clone(), cells: shown.collect() }
 }
 
 /// Breaks a column's name into two lines for a column of `room` characters. A name that begins with a

@@ -103,7 +103,7 @@ fn part_of(whole: &Table, shown: &[Shown<'_>]) -> Option<Table> {
 /// Lays out the figures of the rows in the layout of the kernel's lists.
 fn figures(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let tables = comparison.tables.iter().filter_map(|whole| part_of(whole, shown));
-    let blocks: Vec<Block> = tables.flat_map(|table| tables::plain(&table, comparison)).collect();
+    let blocks: Vec<Block> = tables.map(|table| tables::plain(&table, comparison)).collect();
     match blocks.is_empty() && comparison.tables.is_empty() {
         true => vec![sentence(crate::table::NOTHING)],
         false => blocks,

@@ -24,8 +24,13 @@ pub fn sections(comparison: &Comparison) -> Vec<Vec<Block>> {
 }
 
 /// Lays out the heading and the rows of a table.
-pub fn plain(table: &Table, comparison: &Comparison) -> [Block; 2] {
+pub fn plain(table: &Table, comparison: &Comparison) -> Block {
     crate::table::plain(&readable(table), comparison, false)
+}
+
+/// Lays out the rows of a table.
+pub fn rows(table: &Table, comparison: &Comparison) -> Block {
+    crate::table::rows(&readable(table), comparison, false)
 }
 
 fn one(table: &Table, comparison: &Comparison) -> Vec<Block> {
@@ -34,8 +39,8 @@ fn one(table: &Table, comparison: &Comparison) -> Vec<Block> {
     let beyond =
         (1..comparison.variants.len()).filter_map(|column| beyond_luck(table, comparison, column));
     let said = still.sentences().into_iter().chain(below(table, comparison, false)).chain(beyond);
-    let figures =
-        crate::table::plain(table, comparison, false).into_iter().chain(said.map(sentence));
+    let figures = crate::table::plain(table, comparison, false);
+    let figures = [figures].into_iter().chain(said.map(sentence));
     figures.chain(verdicts::beside(table, comparison, false)).collect()
 }
 

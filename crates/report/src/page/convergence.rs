@@ -4,24 +4,24 @@
 use std::collections::BTreeSet;
 
 use compare::Comparison;
-use maud::{Markup, html};
 use plots::{Panel, Plots};
 
-use super::series::unit;
-use super::time::{Surroundings, plot};
-use super::{short, svg};
+use super::short;
+use super::time::{self, Surroundings};
 use crate::ascii::excerpt;
+use crate::document::{Block, Chart, part};
 
 /// Draws all figures by node, each as a row of plots.
-pub fn families(plots: &Plots, comparison: &Comparison) -> Markup {
+pub fn families(plots: &Plots, comparison: &Comparison) -> Vec<Block> {
     let curves = plots.nodes.iter().flatten().flat_map(|panel| &panel.curves);
     let nodes: BTreeSet<usize> = curves.map(|curve| curve.group).collect();
-    html! {
-        ul class="keys small" {
-            @for number in &nodes { li { (svg::key(*number)) " " (node(*number)) } }
-        }
-        @for panels in &plots.nodes { (family(panels, plots, comparison)) }
-    }
+    let nodes: Vec<(usize, String)> = nodes.into_iter().map(|it| (it, node(it))).collect();
+    let family = |panels: &Vec<Panel>| {
+        let title = panels.first().map_or("", |panel| &*panel.title);
+        let charts = family(panels, plots, comparison);
+        part(title, [Block::Charts(nodes.clone(), charts)])
+    };
+    plots.nodes.iter().map(family).collect()
 }
 
 fn node(number: usize) -> String {
@@ -29,26 +29,16 @@ fn node(number: usize) -> String {
 }
 
 /// Draws one figure by node, with a plot for each variant.
-fn family(panels: &[Panel], plots: &Plots, comparison: &Comparison) -> Markup {
+fn family(panels: &[Panel], plots: &Plots, comparison: &Comparison) -> Vec<Chart> {
     let all: Vec<&Panel> = panels.iter().collect();
-    let title = panels.first().map_or(String::new(), |panel| excerpt(&panel.title));
-    html! {
-        h4 {
-            (title)
-            @if let Some(unit) = panels.first().and_then(unit) { " " small { (unit) } }
-        }
-        div class="plots" {
-            @for (column, (panel, variant)) in panels.iter().zip(&comparison.variants).enumerate() {
-                @let shaded = plots.phases.get(column).map_or(&[][..], |phases| phases);
-                @if let Some(around) = Surroundings::of(&all, plots, shaded, Vec::new())
-                    && !panel.curves.is_empty() {
-                    @let name = short(&variant.name);
-                    figure {
-                        figcaption { b { (name) } }
-                        (plot(panel, &around, &format!("{title} of {name} over time"), &node))
-                    }
-                }
-            }
-        }
-    }
+    let of = panels.iter().zip(&comparison.variants).enumerate();
+    let of = of.filter(|(_, (panel, _))| !panel.curves.is_empty());
+    let charts = of.filter_map(|(column, (panel, variant))| {
+        let shaded = plots.phases.get(column).map_or(&[][..], |phases| phases);
+        let around = Surroundings::of(&all, plots, shaded, Vec::new())?;
+        let name = short(&variant.name);
+        let label = format!("{} of {name} over time", excerpt(&panel.title));
+        Some(Chart { title: name, ..time::chart(panel, &around, label, &node) })
+    });
+    charts.collect()
 }

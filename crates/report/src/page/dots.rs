@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use model::{Better, Mode, count};
 use plots::{BootDots, Scatter};
 
-use super::svg::{Scale, WIDTH, bottom_axis, marks, px};
 use super::{boot_word, short};
 use crate::ascii::excerpt;
-use crate::document::figure as figure_of;
+use crate::document::svg::{Scale, WIDTH, bottom_axis, marks, px};
+use crate::document::{Chart, figure as figure_of};
 use crate::words::decimal;
 
 /// The left and right ends of lanes. The names of boots are to the left.
@@ -41,8 +41,8 @@ pub fn legend(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Draws the samples of an operation. `row` is the row of its means.
-pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
+/// Draws the samples of an operation; `None` if there are none. `row` is the row of its means.
+pub fn chart(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Option<Chart> {
     let intervals: Vec<Option<[f64; 2]>> = (0..scatter.columns.len())
         .map(|column| row.and_then(|row| interval(row, column)))
         .collect();
@@ -54,9 +54,7 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
         intervals.into_iter().map(|ends| Some(Bar::within(room, ends?))).collect();
     let bars = intervals.iter().flatten().flat_map(|bar| bar.ends);
     let bounds = floors.iter().flatten().flatten().copied().chain(bars);
-    let Some(scale) = Scale::around(dots().chain(bounds), LANES) else {
-        return html! {};
-    };
+    let scale = Scale::around(dots().chain(bounds), LANES)?;
     let heights: Vec<f64> = scatter.columns.iter().map(|boots| height(boots.len())).collect();
     let tops: Vec<f64> = heights
         .iter()
@@ -68,34 +66,44 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
         .collect();
     let bottom = 2.0 + heights.iter().sum::<f64>();
     let base = row.and_then(|row| row.value(0));
-    html! {
-        figure {
-            figcaption { (caption(scatter)) }
-            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 16.0)) } role="img" {
-                title { "Samples of " (excerpt(&scatter.name)) ", boot by boot" }
-                (bottom_axis(&scale, 0.0, bottom))
-                @if let Some(base) = base {
-                    path class="base" d={ "M" (px(scale.at(base))) " 0V" (px(bottom)) } {}
+    let shapes = html! {
+        (bottom_axis(&scale, 0.0, bottom))
+        @if let Some(base) = base {
+            path class="base" d={ "M" (px(scale.at(base))) " 0V" (px(bottom)) } {}
+        }
+        @for (column, boots) in scatter.columns.iter().enumerate() {
+            g transform={ "translate(0 " (px(tops[column])) ")" } {
+                text class="name" x="2" y="11" { (name(column, comparison)) }
+                text class="ticks" x=(px(WIDTH - 2.0)) y="11" text-anchor="end" {
+                    (words(column, scatter, row).join(" \u{b7} "))
                 }
-                @for (column, boots) in scatter.columns.iter().enumerate() {
-                    g transform={ "translate(0 " (px(tops[column])) ")" } {
-                        (words(column, scatter, row, comparison))
-                        @let lanes = boots.len() as f64 * lane(boots.len());
-                        @if let Some(floor) = floors[column] {
-                            rect class="floor" x=(px(scale.at(floor[0]))) y=(px(WORDS))
-                                width=(px(scale.at(floor[1]) - scale.at(floor[0])))
-                                height=(px(lanes + BELOW - 3.0)) {}
-                        }
-                        @for (number, boot) in boots.iter().enumerate() {
-                            (lane_of(column, number, boot, boots.len(), &scale, comparison))
-                        }
-                        @let mean = row.and_then(|row| row.value(column));
-                        (judged(column, mean, intervals[column], WORDS + lanes + 4.0, &scale))
-                    }
+                @let lanes = boots.len() as f64 * lane(boots.len());
+                @if let Some(floor) = floors[column] {
+                    rect class="floor" x=(px(scale.at(floor[0]))) y=(px(WORDS))
+                        width=(px(scale.at(floor[1]) - scale.at(floor[0])))
+                        height=(px(lanes + BELOW - 3.0)) {}
                 }
+                @for (number, boot) in boots.iter().enumerate() {
+                    (lane_of(column, number, boot, boots.len(), &scale, comparison))
+                }
+                @let mean = row.and_then(|row| row.value(column));
+                (judged(column, mean, intervals[column], WORDS + lanes + 4.0, &scale))
             }
         }
-    }
+    };
+    let figures = (0..scatter.columns.len()).map(|column| {
+        format!("{}: {}", name(column, comparison), words(column, scatter, row).join(", "))
+    });
+    Some(Chart {
+        title: scatter.name.clone(),
+        beside: caption(scatter),
+        label: format!("Samples of {}, boot by boot", excerpt(&scatter.name)),
+        figures: figures.collect::<Vec<_>>().join("; "),
+        note: String::new(),
+        class: "",
+        size: [WIDTH, bottom + 16.0],
+        shapes,
+    })
 }
 
 /// Returns the range in which intervals are drawn. It extends the range of the samples by its own width on
@@ -126,16 +134,15 @@ impl Bar {
     }
 }
 
-/// Returns the name of the metric, its unit and its good direction.
-pub fn caption(scatter: &Scatter) -> Markup {
+/// Returns the unit of the metric and its good direction.
+pub fn caption(scatter: &Scatter) -> String {
     let better = match scatter.better {
         Some(Better::Lower) => "lower is better",
         Some(Better::Higher) => "higher is better",
         None => "",
     };
-    let unit = excerpt(&scatter.unit);
-    let said: Vec<&str> = [&*unit, better].into_iter().filter(|text| !text.is_empty()).collect();
-    html! { b { (excerpt(&scatter.name)) } @if !said.is_empty() { " " small { (said.join(", ")) } } }
+    let said = [&*excerpt(&scatter.unit), better];
+    said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn lane(boots: usize) -> f64 {
@@ -161,11 +168,14 @@ fn floor(row: &Row, column: usize) -> Option<[f64; 2]> {
     Some([base - floor, base + floor])
 }
 
-/// Writes the variant's name, its mean, and the number of samples.
-fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
+fn name(column: usize, comparison: &Comparison) -> String {
+    comparison.variants.get(column).map_or(String::new(), |it| short(&it.name))
+}
+
+/// Writes the variant's mean, and the number of samples.
+fn words(column: usize, scatter: &Scatter, row: Option<&Row>) -> Vec<String> {
     let (boots, modes) = (&scatter.columns[column], scatter.modes[column]);
     let samples: usize = boots.iter().map(|boot| boot.samples).sum();
-    let name = comparison.variants.get(column).map_or(String::new(), |it| short(&it.name));
     let mean = row.and_then(|row| Some((row.value(column)?, row.decimals)));
     let mean =
         mean.map(|(mean, decimals)| format!("mean {}", figure_of(&decimal(Some(mean), decimals))));
@@ -178,10 +188,7 @@ fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Compa
         said.push(count(far, "outlier"));
     }
     said.push(format!("n = {samples}"));
-    html! {
-        text class="name" x="2" y="11" { (name) }
-        text class="ticks" x=(px(WIDTH - 2.0)) y="11" text-anchor="end" { (said.join(" \u{b7} ")) }
-    }
+    said
 }
 
 fn lane_of(
@@ -221,7 +228,7 @@ fn lane_of(
                 path class="far" d=(rings(points(true), size + 2.2)) {}
             }
             @if let (Some(mean), true) = (boot.mean, boot.dots.len() > 1) {
-                path class={ "tick s" (column % super::svg::GROUPS) }
+                path class={ "tick s" (column % crate::document::svg::GROUPS) }
                     d={ "M" (px(scale.at(mean))) " " (px(y - 0.45 * high)) "v" (px(0.9 * high)) } {}
             }
         }
@@ -246,7 +253,7 @@ fn judged(
     y: f64,
     scale: &Scale,
 ) -> Markup {
-    let group = column % super::svg::GROUPS;
+    let group = column % crate::document::svg::GROUPS;
     html! {
         @if let Some(Bar { ends, cut }) = interval {
             @let [low, high] = ends.map(|end| scale.at(end));

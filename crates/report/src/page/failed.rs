@@ -1,10 +1,10 @@
 //! Boots that failed, each with the end of its console.
 
-use compare::{Comparison, FailedBoot};
-use maud::{Markup, html};
+use compare::FailedBoot;
 
-use super::{Console, Page, short};
-use crate::ascii::{escape, excerpt};
+use super::{Console, Page};
+use crate::ascii::excerpt;
+use crate::document::{Block, note, sentence};
 
 /// Most consoles that are shown. Other failed boots are listed with their outcome only.
 pub const MAX_CONSOLES: usize = 20;
@@ -13,56 +13,37 @@ const MAX_LINES: usize = 150;
 /// Most characters of a line.
 const MAX_LINE: usize = 400;
 
-pub fn section(page: &Page<'_>) -> Markup {
-    let Comparison { variants, .. } = page.comparison;
-    let failed: Vec<(&str, &FailedBoot)> = variants
-        .iter()
-        .flat_map(|variant| variant.failed.iter().map(|boot| (&*variant.name, boot)))
-        .collect();
-    html! {
-        section id="failed" {
-            h2 { "Failed boots" }
-            @if failed.is_empty() { p { "None." } }
-            @for (number, (variant, boot)) in failed.iter().enumerate() {
-                @let console = page.consoles.iter().find(|console| console.boot == boot.boot);
-                details class="on-screen" {
-                    summary {
-                        (boot.boot) ", " (short(variant)) ": "
-                        span class="bad" { (excerpt(&boot.outcome)) }
-                    }
-                    @match console.filter(|_| number < MAX_CONSOLES) {
-                        Some(console) => (end_of(console))
-                        None => p { "Its console: " code { "faultline show " (boot.boot) } }
-                    }
-                }
-            }
-        }
-    }
+pub fn blocks(page: &Page<'_>) -> Vec<Block> {
+    let variants = page.comparison.variants.iter();
+    let failed = variants.flat_map(|it| it.failed.iter().map(|boot| (&it.name, boot)));
+    let blocks = failed.enumerate().map(|(number, (variant, FailedBoot { boot, outcome, .. }))| {
+        let console = page.consoles.iter().find(|console| console.boot == *boot);
+        let below = match console.filter(|_| number < MAX_CONSOLES) {
+            Some(console) => end_of(console),
+            None => vec![sentence(format!("Its console: `faultline show {boot}`"))],
+        };
+        Block::Fold(format!("{boot}, {}: {}", excerpt(variant), excerpt(outcome)), below)
+    });
+    let blocks: Vec<Block> = blocks.collect();
+    if blocks.is_empty() { vec![sentence("None.")] } else { blocks }
 }
 
 /// Lays out the last lines of a console.
-fn end_of(console: &Console) -> Markup {
+fn end_of(console: &Console) -> Vec<Block> {
     let lines: Vec<&str> = console.text.lines().collect();
+    if lines.is_empty() {
+        return vec![sentence("It printed nothing.")];
+    }
     let left_out = lines.len().saturating_sub(MAX_LINES);
-    let mut text = String::new();
-    for line in &lines[left_out..] {
-        let mut line = escape(&line.replace('\t', "    "));
-        if line.len() > MAX_LINE {
-            line.truncate(MAX_LINE);
-            line.push_str("...");
+    let cut = |line: &&str| {
+        let line = line.replace('\t', "    ");
+        match line.char_indices().nth(MAX_LINE) {
+            Some((end, _)) => format!("{}...", &line[..end]),
+            None => line,
         }
-        text.push_str(&line);
-        text.push('\n');
-    }
-    html! {
-        @if left_out > 0 {
-            p class="note" {
-                (left_out) " lines before: " code { "faultline show " (console.boot) }
-            }
-        }
-        @match text.is_empty() {
-            true => p { "It printed nothing." }
-            false => pre class="console" tabindex="0" { (text) }
-        }
-    }
+    };
+    let shown = lines[left_out..].iter().map(cut).collect::<Vec<_>>().join("\n");
+    let before = format!("{left_out} lines before: `faultline show {}`", console.boot);
+    let before = (left_out > 0).then(|| note(before));
+    before.into_iter().chain([Block::Code(shown)]).collect()
 }

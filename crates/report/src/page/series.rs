@@ -1,13 +1,13 @@
 //! Series of a workload over time, with the variants overlaid.
 
 use compare::Comparison;
-use maud::{Markup, html};
 use model::count;
 use plots::{Panel, Plots};
 
 use super::short;
-use super::time::{Surroundings, plot};
+use super::time::{self, Surroundings};
 use crate::ascii::excerpt;
+use crate::document::Chart;
 
 pub fn legend(plots: &Plots, comparison: &Comparison) -> String {
     let mut said =
@@ -27,35 +27,13 @@ pub fn legend(plots: &Plots, comparison: &Comparison) -> String {
     said
 }
 
-pub fn figure(panel: &Panel, plots: &Plots, comparison: &Comparison) -> Markup {
+/// Draws a series; `None` if it has no point.
+pub fn chart(panel: &Panel, plots: &Plots, comparison: &Comparison) -> Option<Chart> {
     let shaded = plots.phases.first().map_or(&[][..], |phases| phases);
     let strips = plots.phases.iter().enumerate().map(|(group, phases)| (group, &**phases));
-    let Some(around) = Surroundings::of(&[panel], plots, shaded, strips.collect()) else {
-        return html! {};
-    };
+    let around = Surroundings::of(&[panel], plots, shaded, strips.collect())?;
     let name = |group: usize| {
         comparison.variants.get(group).map_or(String::new(), |variant| short(&variant.name))
     };
-    let title = excerpt(&panel.title);
-    html! {
-        figure {
-            figcaption {
-                b { (title) }
-                @if let Some(unit) = unit(panel) { " " small { (unit) } }
-                @if !panel.what.is_empty() { small class="what" { (panel.what) } }
-            }
-            (plot(panel, &around, &format!("{title} over time"), &name))
-        }
-    }
-}
-
-/// Returns the unit, and whether the series shows growth since the iteration began. `None` if there is
-/// nothing to say.
-pub fn unit(panel: &Panel) -> Option<String> {
-    match (panel.unit, panel.growth) {
-        ("", true) => Some("since the iteration began".to_owned()),
-        ("", false) => None,
-        (unit, true) => Some(format!("{unit} since the iteration began")),
-        (unit, false) => Some(unit.to_owned()),
-    }
+    Some(time::chart(panel, &around, format!("{} over time", excerpt(&panel.title)), &name))
 }

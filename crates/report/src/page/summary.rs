@@ -2,16 +2,16 @@
 //! how many boots or seeds a decision needs.
 
 use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
-use maud::{Markup, html};
 use model::{Mode, count};
 
 use super::judgement::{Judgement, table};
 use crate::ascii::excerpt;
-use crate::document::{Block, note, part, sentence, symbol};
+use crate::document::{self, Block, note, part, sentence};
 use crate::explain::headline;
 use crate::forest::reach;
 use crate::table::NOTHING;
-use crate::words::{short, times};
+use crate::verdicts;
+use crate::words::short;
 
 /// At least this many judgements are not folded, if there are as many. Regressions and improvements come
 /// first, then undecided ones.
@@ -38,9 +38,8 @@ pub fn blocks(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
     let table = |places: &[usize]| {
         table(&places.iter().map(|&place| all[place]).collect::<Vec<_>>(), reach)
     };
-    let leads = (1..comparison.variants.len())
-        .map(|column| Block::Drawing(in_words(comparison, &all, column)));
-    let mut blocks: Vec<Block> = leads.collect();
+    let columns = 1..comparison.variants.len();
+    let mut blocks: Vec<Block> = columns.map(|column| lead(comparison, column)).collect();
     match table(&shown) {
         None => blocks.push(sentence(nothing(comparison))),
         Some(first) => {
@@ -106,26 +105,13 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     all.into_iter().filter(|it| if any { it.verdict().is_some() } else { it.is_known() }).collect()
 }
 
-/// Writes how often each verdict was given on a variant.
-fn in_words(comparison: &Comparison, all: &[Judgement<'_>], column: usize) -> Markup {
-    let verdicts = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
-    let given = |verdict| {
-        all.iter().filter(|it| it.column == column && it.verdict() == Some(verdict)).count()
-    };
-    let said: Vec<_> =
-        verdicts.map(|it| (it, given(it))).into_iter().filter(|it| it.1 > 0).collect();
-    html! {
-        p class="lead" {
-            b { (excerpt(&comparison.variants[column].name)) } " against "
-            b { (excerpt(&comparison.variants[0].name)) } ": "
-            @if said.is_empty() { "no verdict." }
-            @for (place, (verdict, number)) in said.iter().enumerate() {
-                @if place > 0 { ", " }
-                span class={ "verdict " (verdict.name()) } {
-                    (symbol(*verdict)) " " (times(*verdict, *number))
-                }
-            }
-        }
+/// Says how often each verdict was given on a variant.
+fn lead(comparison: &Comparison, column: usize) -> Block {
+    let [base, new] = [0, column].map(|column| excerpt(&comparison.variants[column].name));
+    let given = verdicts::given(comparison, column);
+    match given.is_empty() {
+        true => document::lead(format!("{new} against {base}: no verdict.")),
+        false => Block::Verdicts(format!("{new} against {base}:"), given),
     }
 }
 
@@ -138,10 +124,10 @@ fn legend(comparison: &Comparison) -> String {
             short(100.0 * comparison.judging.confidence),
             short(100.0 * comparison.judging.margin)
         ),
-        Mode::Exact => {
+        Mode::Exact => format!(
             "Changes are of means over seeds, in percent of the baseline. Bars show the luck \
-             floor on both sides."
-                .to_owned()
-        }
+             floor on both sides. A change counts if it exceeds the floor and the margin of {} %.",
+            short(100.0 * comparison.judging.margin)
+        ),
     }
 }

@@ -5,11 +5,12 @@ use maud::{Markup, html};
 
 use super::judgement::{self, Judgement};
 use super::short;
-use super::svg::{Scale, WIDTH, key, left_axis, marks, px};
 use crate::ascii::excerpt;
-use crate::document::{self, Block, Tone, note, part};
+use crate::document::svg::{GROUPS, Scale, WIDTH, left_axis, marks, px};
+use crate::document::{self, Block, Chart, Tone, note, part};
 use crate::forest::{Gain, gain_word, margin, reach};
 use crate::sweep;
+use crate::words::decimal;
 
 /// The left and right ends of the chart's points.
 const ACROSS: [f64; 2] = [40.0, WIDTH - 8.0];
@@ -68,14 +69,14 @@ fn of_figure(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) ->
         let unknown = along.points.iter().filter(|place| place.found.is_none());
         unknown.map(|place| format!("{}: {}", place.point.name, sweep::said(place)))
     });
-    let chart = Block::Drawing(chart(own, comparison, reach));
+    let chart = chart(own, comparison, reach);
     let unknown = unknown.map(|said| Block::Sentence(Tone::Bad, said));
-    [chart].into_iter().chain(judgement::table(&lines, reach)).chain(unknown).collect()
+    chart.into_iter().chain(judgement::table(&lines, reach)).chain(unknown).collect()
 }
 
 /// Draws the gain of each variant at each point, with its interval or its luck floor.
-fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Markup {
-    let Some(first) = own.first() else { return html! {} };
+fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Option<Block> {
+    let first = own.first()?;
     let gains: Vec<Vec<Option<Gain>>> = own
         .iter()
         .map(|it| judgements(it).iter().map(|it| it.as_ref()?.gain()).collect())
@@ -83,7 +84,7 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Mar
     let margin = margin(&comparison.points[0].comparison);
     let ends = gains.iter().flatten().flatten().flat_map(|it| [it.low, it.gain, it.high]);
     let ends = ends.map(|end| end.clamp(-reach, reach)).chain([-margin, 0.0, margin]);
-    let Some(scale) = Scale::around(ends, UPWARDS) else { return html! {} };
+    let scale = Scale::around(ends, UPWARDS)?;
     let names: Vec<String> = first.points.iter().map(|place| label(&place.point.name)).collect();
     let step = (ACROSS[1] - ACROSS[0]) / names.len() as f64;
     let at = |point: usize| ACROSS[0] + (point as f64 + 0.5) * step;
@@ -91,41 +92,48 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Mar
     let is_slanted = longest > step - 2.0;
     let height = UPWARDS[0] + if is_slanted { 16.0 + 0.6 * longest } else { 16.0 };
     let word = gain_word(&comparison.points[0].comparison);
-    html! {
-        figure class="along" {
-            figcaption {
-                (word) " in percent by " (key_of(&first.points[0].point.name))
-                @for along in own {
-                    " " (key(group(along))) " " (short(along.variant))
-                }
-            }
-            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="img" {
-                title { (word) " of " (excerpt(first.metric)) " at each point" }
-                (left_axis(&scale, ACROSS[0], ACROSS[1]))
-                @if margin > 0.0 {
-                    rect class="phase" x=(px(ACROSS[0])) y=(px(scale.at(margin)))
-                        width=(px(ACROSS[1] - ACROSS[0]))
-                        height=(px(scale.at(-margin) - scale.at(margin))) {}
-                }
-                path class="base" d={ "M" (px(ACROSS[0])) " " (px(scale.at(0.0))) "H" (px(ACROSS[1])) } {}
-                g class="ticks across" {
-                    @for (point, name) in names.iter().enumerate() {
-                        @let (x, y) = (px(at(point)), px(UPWARDS[0] + 11.0));
-                        @if is_slanted {
-                            text x=(x) y=(y) text-anchor="end"
-                                transform={ "rotate(-35 " (x) " " (y) ")" } { (name) }
-                        } @else {
-                            text x=(x) y=(y) text-anchor="middle" { (name) }
-                        }
-                    }
-                }
-                @for (number, (along, gains)) in own.iter().zip(&gains).enumerate() {
-                    @let aside = APART * (number as f64 - (own.len() - 1) as f64 / 2.0);
-                    (line(group(along), gains, &scale, &|point| at(point) + aside))
+    let shapes = html! {
+        (left_axis(&scale, ACROSS[0], ACROSS[1]))
+        @if margin > 0.0 {
+            rect class="phase" x=(px(ACROSS[0])) y=(px(scale.at(margin)))
+                width=(px(ACROSS[1] - ACROSS[0]))
+                height=(px(scale.at(-margin) - scale.at(margin))) {}
+        }
+        path class="base" d={ "M" (px(ACROSS[0])) " " (px(scale.at(0.0))) "H" (px(ACROSS[1])) } {}
+        g class="ticks across" {
+            @for (point, name) in names.iter().enumerate() {
+                @let (x, y) = (px(at(point)), px(UPWARDS[0] + 11.0));
+                @if is_slanted {
+                    text x=(x) y=(y) text-anchor="end"
+                        transform={ "rotate(-35 " (x) " " (y) ")" } { (name) }
+                } @else {
+                    text x=(x) y=(y) text-anchor="middle" { (name) }
                 }
             }
         }
-    }
+        @for (number, (along, gains)) in own.iter().zip(&gains).enumerate() {
+            @let aside = APART * (number as f64 - (own.len() - 1) as f64 / 2.0);
+            (line(group(along), gains, &scale, &|point| at(point) + aside))
+        }
+    };
+    let figures = own.iter().zip(&gains).map(|(along, gains)| {
+        let gains = gains.iter().zip(&first.points).filter_map(|(gain, place)| {
+            Some(format!("{} {} %", place.point.name, decimal(Some(gain.as_ref()?.gain), 2)))
+        });
+        format!("{}: {}", short(along.variant), gains.collect::<Vec<_>>().join(", "))
+    });
+    let chart = Chart {
+        title: format!("{word} in percent by {}", key_of(&first.points[0].point.name)),
+        beside: String::new(),
+        label: format!("{word} of {} at each point", excerpt(first.metric)),
+        figures: figures.collect::<Vec<_>>().join("; "),
+        note: String::new(),
+        class: "along",
+        size: [WIDTH, height],
+        shapes,
+    };
+    let keys = own.iter().map(|along| (group(along), short(along.variant)));
+    Some(Block::Charts(keys.collect(), vec![chart]))
 }
 
 /// Draws the line of a variant through its points, and the interval at each point.
@@ -147,8 +155,8 @@ fn line(group: usize, gains: &[Option<Gain>], scale: &Scale, at: &dyn Fn(usize) 
         format!("M{x} {low}V{high}M{cap} {low}h6M{cap} {high}h6")
     });
     html! {
-        path class={ "line faint g" (group % super::svg::GROUPS) } d=(path.collect::<String>()) {}
-        path class={ "bar s" (group % super::svg::GROUPS) } d=(bars.collect::<String>()) {}
+        path class={ "line faint g" (group % GROUPS) } d=(path.collect::<String>()) {}
+        path class={ "bar s" (group % GROUPS) } d=(bars.collect::<String>()) {}
         (marks(group, known.iter().map(|(x, gain)| [*x, y(gain.gain)]), MARK))
     }
 }

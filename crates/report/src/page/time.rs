@@ -4,8 +4,10 @@ use maud::{Markup, html};
 use plots::{Panel, PhaseTimes, Plots};
 
 use super::short;
-use super::svg::{GROUPS, Path, Scale, WIDTH, left_axis, marks, px};
 use crate::ascii::excerpt;
+use crate::document::Chart;
+use crate::document::svg::{GROUPS, Path, Scale, WIDTH, left_axis, marks, px};
+use crate::words::decimal;
 
 const LEFT: f64 = 42.0;
 const RIGHT: f64 = WIDTH - 6.0;
@@ -65,44 +67,68 @@ fn end(plots: &Plots) -> f64 {
     runs.filter_map(|run| run.last()).map(|point| point[0]).fold(0.0, f64::max)
 }
 
-/// Draws the plot. `named` returns the name of a curve's group.
-pub fn plot(
+/// Draws the plot. `named` returns the name of a curve's group. The caller adds the title.
+pub fn chart(
     panel: &Panel,
     around: &Surroundings<'_>,
-    title: &str,
+    label: String,
     named: &dyn Fn(usize) -> String,
-) -> Markup {
+) -> Chart {
     let top = around.top();
     let bottom = top + HEIGHT;
     let wide = (RIGHT - LEFT) * GRID;
     let mut curves: Vec<_> = panel.curves.iter().collect();
     curves.sort_by_key(|curve| curve.chief);
-    html! {
-        svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 15.0)) } role="img" {
-            title { (title) }
-            (left_axis(&around.values, LEFT, RIGHT))
-            svg class="area" x=(px(LEFT)) y="0" width=(px(RIGHT - LEFT)) height=(px(bottom))
-                viewBox={ "0 0 " (px(wide)) " " (px(bottom * GRID)) } preserveAspectRatio="none"
-                data-end=(px(1000.0 * around.seconds.values()[1])) {
-                (shades(around, bottom))
-                @for curve in curves {
-                    path class={ "line g" (curve.group % GROUPS) @if !curve.chief { " faint" } }
-                        d=(line(&curve.runs, around)) {
-                        title { (named(curve.group)) ", " (curve.boot) ", iteration " (curve.iteration) }
-                    }
+    let shapes = html! {
+        (left_axis(&around.values, LEFT, RIGHT))
+        svg class="area" x=(px(LEFT)) y="0" width=(px(RIGHT - LEFT)) height=(px(bottom))
+            viewBox={ "0 0 " (px(wide)) " " (px(bottom * GRID)) } preserveAspectRatio="none"
+            data-end=(px(1000.0 * around.seconds.values()[1])) {
+            (shades(around, bottom))
+            @for curve in curves {
+                path class={ "line g" (curve.group % GROUPS) @if !curve.chief { " faint" } }
+                    d=(line(&curve.runs, around)) {
+                    title { (named(curve.group)) ", " (curve.boot) ", iteration " (curve.iteration) }
                 }
-                rect class="selection" y=(px(top * GRID)) width="0" height=(px(HEIGHT * GRID)) {}
             }
-            g class="whole" {
-                (names(around))
-                (ends(panel, around))
-            }
-            g class="ticks across" {
-                @for (x, text) in around.seconds.ticks(5) {
-                    text x=(px(x)) y=(px(bottom + 12.0)) text-anchor="middle" { (text) " s" }
-                }
+            rect class="selection" y=(px(top * GRID)) width="0" height=(px(HEIGHT * GRID)) {}
+        }
+        g class="whole" {
+            (names(around))
+            @for (group, point) in ends(panel) {
+                (marks(group, [[around.seconds.at(point[0]), around.values.at(point[1])]], 3.0))
             }
         }
+        g class="ticks across" {
+            @for (x, text) in &around.seconds.ticks(5) {
+                text x=(px(*x)) y=(px(bottom + 12.0)) text-anchor="middle" { (text) " s" }
+            }
+        }
+    };
+    let figures = ends(panel).map(|(group, [second, value])| {
+        let [second, value] = [second, value].map(|it| decimal(Some(it), 2));
+        format!("{}: {value} at {second} s", named(group))
+    });
+    Chart {
+        title: panel.title.to_string(),
+        beside: unit(panel).unwrap_or_default(),
+        label,
+        figures: figures.collect::<Vec<_>>().join("; "),
+        note: panel.what.to_string(),
+        class: "",
+        size: [WIDTH, bottom + 15.0],
+        shapes,
+    }
+}
+
+/// Returns the unit, and whether the series shows growth since the iteration began. `None` if there is
+/// nothing to say.
+fn unit(panel: &Panel) -> Option<String> {
+    match (panel.unit, panel.growth) {
+        ("", true) => Some("since the iteration began".to_owned()),
+        ("", false) => None,
+        (unit, true) => Some(format!("{unit} since the iteration began")),
+        (unit, false) => Some(unit.to_owned()),
     }
 }
 
@@ -142,17 +168,11 @@ fn names(around: &Surroundings<'_>) -> Markup {
     }
 }
 
-/// Marks the end of each strong curve with the shape of its group, because not every reader can tell the
-/// colours apart.
-fn ends(panel: &Panel, around: &Surroundings<'_>) -> Markup {
+/// Returns the group and the end of each strong curve. The ends are marked with the shapes of the groups,
+/// because not every reader can tell the colours apart.
+fn ends(panel: &Panel) -> impl Iterator<Item = (usize, [f64; 2])> {
     let chiefs = panel.curves.iter().filter(|curve| curve.chief);
-    html! {
-        @for curve in chiefs {
-            @if let Some([second, value]) = curve.runs.last().and_then(|run| run.last()) {
-                (marks(curve.group, [[around.seconds.at(*second), around.values.at(*value)]], 3.0))
-            }
-        }
-    }
+    chiefs.filter_map(|curve| Some((curve.group, *curve.runs.last()?.last()?)))
 }
 
 /// Draws a curve on the grid of the plot area.

@@ -2,54 +2,41 @@
 //! tables follow, folded.
 
 use compare::{Comparison, Kind, Row, Table};
-use maud::{Markup, html};
 use model::count;
 use plots::{Plots, Scatter};
 
-use super::{convergence, distribution, dots, series, svg, tables};
-use crate::ascii::excerpt;
-use crate::brief::moved_most;
-use crate::document;
+use super::{convergence, distribution, dots, series};
+use crate::brief;
+use crate::document::{Block, note, part};
 use crate::oddities::{self, left_out};
+use crate::table;
 use crate::verdicts;
 
-pub fn section(
-    number: usize,
-    name: &str,
-    comparison: &Comparison,
-    plots: Option<&Plots>,
-) -> Markup {
+/// Lays out the figures of the workload `name`.
+pub fn blocks(name: &str, comparison: &Comparison, plots: Option<&Plots>) -> Vec<Block> {
     let own: Vec<&Table> =
         comparison.tables.iter().filter(|table| table.workload == name).collect();
     let of = |kind: Kind| own.iter().copied().filter(move |table| table.kind == kind);
-    html! {
-        section id={ "w" (number) } class="workload" {
-            h2 { (excerpt(name)) }
-            @if let Some(plots) = plots { (samples(plots, comparison)) }
-            @for table in of(Kind::Metrics) { (document::html(&oddities::blocks(table, comparison), 3)) }
-            @for table in of(Kind::Counters) { (counters(table, comparison)) }
-            @for table in of(Kind::Events) {
-                h3 { "Events" }
-                (tables::table(table, comparison))
-            }
-            @if let Some(plots) = plots { (curves(plots, comparison)) }
-            h3 { "All figures" }
-            @let said = of(Kind::Metrics).map(|table| verdicts::blocks(table, comparison));
-            @for blocks in said.filter(|blocks| !blocks.is_empty()) {
-                details {
-                    summary { "Verdicts and evidence" }
-                    (document::html(&blocks, 3))
-                }
-            }
-            @for table in own.iter().filter(|table| table.kind != Kind::Events) {
-                details {
-                    summary { (kind(table)) ": " (count(table.rows.len(), "row")) }
-                    (tables::table(table, comparison))
-                    @if table.kind != Kind::Metrics { (document::html(&oddities::blocks(table, comparison), 3)) }
-                }
-            }
+    let titled =
+        |title: &str, blocks: Vec<Block>| (!blocks.is_empty()).then(|| part(title, blocks));
+    let mut all: Vec<Block> = plots.into_iter().flat_map(|it| samples(it, comparison)).collect();
+    all.extend(of(Kind::Metrics).flat_map(|table| oddities::blocks(table, comparison)));
+    let counters = of(Kind::Counters).map(|table| brief::counters(table, comparison));
+    all.extend(counters.filter_map(|blocks| titled("Counters that moved most", blocks)));
+    all.extend(of(Kind::Events).map(|table| part("Events", table::blocks(table, comparison))));
+    all.extend(plots.into_iter().flat_map(|plots| curves(plots, comparison)));
+    let said = of(Kind::Metrics).map(|table| verdicts::blocks(table, comparison));
+    let said = said.filter(|blocks| !blocks.is_empty());
+    let said = said.map(|blocks| Block::Fold("Verdicts and evidence".to_owned(), blocks));
+    let tables = own.iter().filter(|table| table.kind != Kind::Events).map(|table| {
+        let mut blocks = table::blocks(table, comparison);
+        if table.kind != Kind::Metrics {
+            blocks.extend(oddities::blocks(table, comparison));
         }
-    }
+        Block::Fold(format!("{}: {}", kind(table), count(table.rows.len(), "row")), blocks)
+    });
+    all.extend(titled("All figures", said.chain(tables).collect()));
+    all
 }
 
 fn kind(table: &Table) -> &'static str {
@@ -61,23 +48,8 @@ fn kind(table: &Table) -> &'static str {
     }
 }
 
-/// Lays out the counters that moved most.
-fn counters(table: &Table, comparison: &Comparison) -> Markup {
-    html! {
-        @match moved_most(table, comparison) {
-            None => {}
-            Some(Err(none)) => p { "Counters: " (none) }
-            Some(Ok((few, more))) => {
-                h3 { "Counters that moved most" }
-                (tables::figures(&few, comparison))
-                @if let Some(more) = more { p class="note" { (more) } }
-            }
-        }
-    }
-}
-
 /// Draws every sample. If some operations have a verdict, the samples of the others are folded.
-fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
+fn samples(plots: &Plots, comparison: &Comparison) -> Option<Block> {
     let mean_of = |scatter: &Scatter| mean_row(comparison, &plots.workload, &scatter.name);
     let is_judged = |scatter: &Scatter| mean_of(scatter).is_some_and(|row| row.is_judged());
     let (mut first, mut rest): (Vec<_>, Vec<_>) =
@@ -86,66 +58,47 @@ fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
         std::mem::swap(&mut first, &mut rest);
     }
     let drawn = |scatters: &[&Scatter]| {
-        html! {
-            div class="plots" {
-                @for scatter in scatters { (dots::figure(scatter, mean_of(scatter), comparison)) }
-            }
-        }
+        let charts = scatters.iter().filter_map(|it| dots::chart(it, mean_of(it), comparison));
+        Block::Charts(keys(comparison), charts.collect())
     };
     let mut own = comparison.tables.iter().filter(|table| table.workload == plots.workload);
-    html! {
-        @if !first.is_empty() {
-            h3 { "Every sample" }
-            (keys(comparison))
-            (drawn(&first))
-            p class="note" {
-                (dots::legend(comparison))
-                @if own.any(|table| !left_out(table, comparison).is_empty()) {
-                    " Warm-up that is left out is drawn, but counts in no mean and no curve."
-                }
-            }
-            @if !rest.is_empty() {
-                details {
-                    summary { "Samples of " (count(rest.len(), "metric")) " without a verdict" }
-                    (drawn(&rest))
-                }
-            }
-            @if plots.scatters_left_out > 0 {
-                p class="note" { "Not drawn: " (count(plots.scatters_left_out, "more metric")) "." }
-            }
-        }
+    let warm_up = match own.any(|table| !left_out(table, comparison).is_empty()) {
+        true => " Warm-up that is left out is drawn, but counts in no mean and no curve.",
+        false => "",
+    };
+    let mut blocks = vec![drawn(&first), note(format!("{}{warm_up}", dots::legend(comparison)))];
+    if !rest.is_empty() {
+        let of = count(rest.len(), "metric");
+        blocks.push(Block::Fold(format!("Samples of {of} without a verdict"), vec![drawn(&rest)]));
     }
+    if plots.scatters_left_out > 0 {
+        let more = count(plots.scatters_left_out, "more metric");
+        blocks.push(note(format!("Not drawn: {more}.")));
+    }
+    (!first.is_empty()).then(|| part("Every sample", blocks))
 }
 
 /// Draws distributions, and figures over time.
-fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
-    html! {
-        @if plots.scatters.iter().any(|scatter| !scatter.distributions.is_empty()) {
-            h3 { "Distributions" }
-            (keys(comparison))
-            p class="note" {
-                "The percentage of samples at or below a value, all boots together. Many samples \
-                 lie at a step; a flat part between two steps separates two peaks."
-            }
-            div class="plots" {
-                @for scatter in &plots.scatters {
-                    @if !scatter.distributions.is_empty() { (distribution::figure(scatter, comparison)) }
-                }
-            }
-        }
-        @if !plots.panels.is_empty() {
-            h3 { "Over time" }
-            (keys(comparison))
-            p class="note" { (series::legend(plots, comparison)) }
-            div class="plots" {
-                @for panel in &plots.panels { (series::figure(panel, plots, comparison)) }
-            }
-        }
-        @if !plots.nodes.is_empty() {
-            h3 { "Node by node" }
-            (convergence::families(plots, comparison))
-        }
+fn curves(plots: &Plots, comparison: &Comparison) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let scatters = plots.scatters.iter().filter(|it| !it.distributions.is_empty());
+    let charts = scatters.filter_map(|it| distribution::chart(it, comparison));
+    let charts: Vec<_> = charts.collect();
+    if !charts.is_empty() {
+        let said = "The percentage of samples at or below a value, all boots together. Many samples \
+                    lie at a step; a flat part between two steps separates two peaks.";
+        blocks.push(part("Distributions", [note(said), Block::Charts(keys(comparison), charts)]));
     }
+    let charts = plots.panels.iter().filter_map(|it| series::chart(it, plots, comparison));
+    let charts: Vec<_> = charts.collect();
+    if !charts.is_empty() {
+        let said = note(series::legend(plots, comparison));
+        blocks.push(part("Over time", [said, Block::Charts(keys(comparison), charts)]));
+    }
+    if !plots.nodes.is_empty() {
+        blocks.push(part("Node by node", convergence::families(plots, comparison)));
+    }
+    blocks
 }
 
 /// Returns the row of means of an operation.
@@ -157,13 +110,7 @@ fn mean_row<'a>(comparison: &'a Comparison, workload: &str, name: &str) -> Optio
     })
 }
 
-/// Lays out the legend: the colour and shape of each variant.
-fn keys(comparison: &Comparison) -> Markup {
-    html! {
-        ul class="keys small" {
-            @for (column, variant) in comparison.variants.iter().enumerate() {
-                li { (svg::key(column)) " " (excerpt(&variant.name)) }
-            }
-        }
-    }
+/// Returns the legend: the group and the name of each variant.
+fn keys(comparison: &Comparison) -> Vec<(usize, String)> {
+    comparison.variants.iter().map(|it| it.name.clone()).enumerate().collect()
 }

@@ -129,5 +129,5 @@
             svg.addEventListener("dblclick", () => show(0, 1));
         }
     };
-    document.querySelectorAll(".workload").forEach(zoomable);
+    document.querySelectorAll("section").forEach(zoomable);
 })();

@@ -275,7 +275,7 @@ fn hostile_names_reach_no_page() {
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     let document = scraper::Html::parse_document(&page);
     assert!(document.errors.is_empty(), "{:?}", document.errors);
-    let selector = scraper::Selector::parse("svg.flame svg > title").unwrap();
+    let selector = scraper::Selector::parse(".flame svg svg > title").unwrap();
     let titles = document.select(&selector).map(|it| it.text().collect::<String>());
     assert!(titles.into_iter().any(|it| it.starts_with("<script>alert(1)</script>, ")));
 }
@@ -292,7 +292,7 @@ fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
 #[test]
 fn the_page_has_tables_and_graphs_and_loads_nothing() {
     let page = page("explain.html", [kernels::old(), kernels::new()]);
-    assert_eq!(page.matches("<svg class=\"flame\"").count(), 2);
+    assert_eq!(page.matches("<figure class=\"flame\"").count(), 2);
     // There is a waterfall of the whole workload, and one of each phase.
     assert_eq!(page.matches("class=\"waterfall\"").count(), 4);
     assert_eq!(page.matches("<details>").count(), 4);
@@ -362,7 +362,7 @@ fn frames_of_one_path_stay_together() {
     let boots = std::slice::from_ref(&boot);
     let (explanation, paths) = explained(boots, boots);
     let page = report::explain_html(&explanation, &[], &paths, None, None);
-    let graph = page.split("<svg class=\"flame\"").nth(1).unwrap();
+    let graph = page.split("<figure class=\"flame\"").nth(1).unwrap();
     assert_eq!(graph.matches("<title>clone, ").count(), 1);
     assert!(graph.contains("<title>clone, 85.7 %\n12 to 12: +0\nown: 5 to 5</title>"));
 }
