@@ -92,6 +92,11 @@ impl<'a> Body<'a> {
         Self { piece, instructions, addresses, bytes: decoded.iter().map(|it| it.len()).sum() }
     }
 
+    /// The functions that it calls.
+    fn called(&self) -> impl Iterator<Item = &str> {
+        self.instructions.iter().filter_map(Normal::target)
+    }
+
     fn is_same(&self, other: &Body<'_>) -> bool {
         let (one, other) = (&self.instructions, &other.instructions);
         let same = |one: usize, other: usize| one == other;
@@ -137,7 +142,10 @@ pub fn difference(base: &Image<'_>, new: &Image<'_>) -> CodeDifference {
         };
         if !bodies.iter().all(Vec::is_empty) {
             let instrumentation = match change {
-                Change::Changed => Instrumentation::of(&bodies, &known),
+                Change::Changed => {
+                    let called = bodies.each_ref().map(|it| it.iter().flat_map(Body::called));
+                    Instrumentation::of(called, &known)
+                }
                 Change::New | Change::Gone => Instrumentation::default(),
             };
             let function = function(name, change, &bodies, images);

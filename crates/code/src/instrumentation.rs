@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::difference::Body;
-
 /// Beginnings of the names of called functions, and what their calls come from. Sources: the symbols that GCC and
 /// Clang document for `-fstack-protector`, `-mindirect-branch`, `-mfunction-return`, `-fsanitize` and
 /// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
@@ -54,14 +52,13 @@ pub struct Instrumentation {
 }
 
 impl Instrumentation {
-    /// Compares the pieces of a function in the baseline and in the other kernel. `known` is what each kernel has
-    /// functions for.
-    pub(crate) fn of(bodies: &[Vec<Body<'_>>; 2], known: &[BTreeSet<&'static str>; 2]) -> Self {
-        let kinds = |bodies: &Vec<Body<'_>>| -> BTreeSet<_> {
-            let instructions = bodies.iter().flat_map(|body| &body.instructions);
-            instructions.filter_map(|it| kind(it.target()?)).collect()
-        };
-        let [base, new] = bodies.each_ref().map(kinds);
+    /// Compares the functions that a function calls in the baseline and in the other kernel. `known` is what each kernel
+    /// has functions for.
+    pub(crate) fn of<'a>(
+        [base, new]: [impl Iterator<Item = &'a str>; 2],
+        known: &[BTreeSet<&'static str>; 2],
+    ) -> Self {
+        let (base, new) = (self::known(base), self::known(new));
         let only = |of: &BTreeSet<&'static str>, other: &BTreeSet<_>, place: usize| {
             let is_sure = |kind: &&&str| !OF_SOURCE.contains(kind) || !known[place].contains(*kind);
             (of - other).iter().filter(is_sure).copied().collect()

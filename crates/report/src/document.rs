@@ -15,7 +15,8 @@ use compare::Verdict;
 use maud::Markup;
 
 pub use grid::{Figure, Figures, Grid, Label};
-pub use html::{figure, html};
+pub use html::html;
+pub use markup::figure;
 pub use medium::{MAIL, Medium, TEXT};
 pub use text::{sections, text};
 

@@ -7,10 +7,9 @@ use compare::{
 use model::Mode;
 
 use crate::ascii::{escape, few};
-use crate::document::Block;
+use crate::document::{Block, Cell};
 use crate::note::{Note, block};
-use crate::verdicts::given;
-use crate::words::{Of, decimal, more_of, short};
+use crate::words::{Of, decimal, more_of, name, short, times};
 
 /// Nanoseconds by which the guest's clock advances for each instruction of any CPU. QEMU's option
 /// `-icount shift=1` sets 2^1.
@@ -20,6 +19,8 @@ pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
 /// Most metrics that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
+/// Most metrics that are named for a verdict; the others are counted.
+const MAX_GIVEN: usize = 4;
 /// The topic of notes on seeds.
 const SEEDS: &str = "seeds";
 
@@ -125,6 +126,41 @@ fn lacks(name: &str, missing: &[MissingSeed]) -> String {
 /// Returns how often luck causes a verdict. The caller appends of what, such as ` of series`.
 pub fn level() -> String {
     format!("luck alone causes a verdict in at most {:.0} %", 100.0 * LEVEL)
+}
+
+/// Says how often each verdict was given on a column, and on which metrics.
+pub fn given(comparison: &Comparison, column: usize) -> Vec<Cell> {
+    let of = |verdict| {
+        let given = comparison.verdicts(column).filter(move |it| it.verdict == verdict);
+        given.map(|it| (it.table, it.row)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<Cell> = Vec::new();
+    let mut say = |verdict, said| all.push(Cell { verdict: Some(verdict), ..Cell::from(said) });
+    for verdict in [Verdict::Regression, Verdict::Improvement] {
+        let rows = of(verdict);
+        let names = few(MAX_GIVEN, rows.iter().map(|(table, row)| name(comparison, table, row)));
+        if !rows.is_empty() {
+            say(verdict, format!("{} ({})", times(verdict, rows.len()), names.join(", ")));
+        }
+    }
+    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
+    let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
+    if !beyond.is_empty() {
+        let named = beyond.iter().map(|(table, row)| {
+            let change = change(row, column, 2).unwrap_or_default();
+            format!("{} {change}", name(comparison, table, row))
+        });
+        let names = few(MAX_GIVEN, named).join(", ");
+        let said = format!("{} same: beyond luck, within the margin ({names})", beyond.len());
+        say(Verdict::Same, said);
+    }
+    let undecided = of(Verdict::Undecided).len();
+    for (number, verdict) in [(same.len(), Verdict::Same), (undecided, Verdict::Undecided)] {
+        if number > 0 {
+            say(verdict, times(verdict, number));
+        }
+    }
+    all
 }
 
 /// Returns a note on how often each verdict was given on a column, and on which metrics. `None` if there is

@@ -5,18 +5,16 @@ use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, VariantO
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, excerpt, few};
-use crate::document::{self, Block, Cell, Column, part, sentence};
+use crate::document::{self, Block, Column, part, sentence};
 use crate::effects;
 use crate::effects::VERDICT;
 use crate::exact;
 use crate::oddities;
 use crate::table::signed;
-use crate::words::{Of, decimal, in_percent, more_of, name, probability, short, times};
+use crate::words::{Of, decimal, in_percent, more_of, probability, short};
 
 /// Most differences without a verdict that are named; the others are counted.
 const MAX_NAMES: usize = 12;
-/// Most metrics that are named for a verdict; the others are counted.
-const MAX_GIVEN: usize = 4;
 /// Printed before the smallest change that could have been seen.
 const SEEN: &str = "smallest change that these boots detect";
 /// Printed instead if the boots are too few for any change to be seen.
@@ -81,41 +79,6 @@ pub fn beside(table: &Table, comparison: &Comparison, marks: bool) -> Vec<Block>
         }
         Mode::Exact => odd,
     }
-}
-
-/// Says how often each verdict was given on a column, and on which metrics.
-pub fn given(comparison: &Comparison, column: usize) -> Vec<Cell> {
-    let of = |verdict| {
-        let given = comparison.verdicts(column).filter(move |it| it.verdict == verdict);
-        given.map(|it| (it.table, it.row)).collect::<Vec<_>>()
-    };
-    let mut all: Vec<Cell> = Vec::new();
-    let mut say = |verdict, said| all.push(Cell { verdict: Some(verdict), ..Cell::from(said) });
-    for verdict in [Verdict::Regression, Verdict::Improvement] {
-        let rows = of(verdict);
-        let names = few(MAX_GIVEN, rows.iter().map(|(table, row)| name(comparison, table, row)));
-        if !rows.is_empty() {
-            say(verdict, format!("{} ({})", times(verdict, rows.len()), names.join(", ")));
-        }
-    }
-    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
-    let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
-    if !beyond.is_empty() {
-        let named = beyond.iter().map(|(table, row)| {
-            let change = exact::change(row, column, 2).unwrap_or_default();
-            format!("{} {change}", name(comparison, table, row))
-        });
-        let names = few(MAX_GIVEN, named).join(", ");
-        let said = format!("{} same: beyond luck, within the margin ({names})", beyond.len());
-        say(Verdict::Same, said);
-    }
-    let undecided = of(Verdict::Undecided).len();
-    for (number, verdict) in [(same.len(), Verdict::Same), (undecided, Verdict::Undecided)] {
-        if number > 0 {
-            say(verdict, times(verdict, number));
-        }
-    }
-    all
 }
 
 /// Returns the rows that have a verdict on a column, and the verdict.

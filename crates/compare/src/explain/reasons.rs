@@ -33,7 +33,7 @@ pub fn reasons(
     let measured = || Span::measured(all.iter().flatten().copied(), used);
     let span = phase.map_or_else(measured, Span::Phase);
     let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(|it| has_paths(it, cost));
-    if !all.iter().flatten().all(|boot| followed(boot)) {
+    if !all.iter().flatten().all(followed) {
         return None;
     }
     let by_reason = |boot: &&Boot| {

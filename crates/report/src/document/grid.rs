@@ -4,7 +4,7 @@
 use compare::Verdict;
 use maud::{Markup, html};
 
-use super::html::figure;
+use super::markup::figure;
 use super::medium::Medium;
 use crate::ascii::escape;
 use crate::header::Name;

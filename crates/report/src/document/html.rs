@@ -3,7 +3,7 @@
 use compare::Verdict;
 use maud::{Markup, html};
 
-use super::markup::sentence;
+use super::markup::{figure, sentence};
 use super::{Block, Cell, Chart, Column, Holds, On, Table, Tone};
 use super::{grid, svg};
 use crate::ascii::escape;
@@ -228,50 +228,4 @@ fn symbol(verdict: Verdict) -> &'static str {
 /// Formats each word of a text by [`figure`].
 fn figures(text: &str) -> String {
     text.split(' ').map(figure).collect::<Vec<_>>().join(" ")
-}
-
-/// Digits before the point are grouped if there are more than this.
-const WHOLE_DIGITS: usize = 4;
-/// The number of digits in a group.
-const GROUP: usize = 3;
-
-/// Formats a printed figure for a page: groups of three digits, separated by narrow spaces, and a minus
-/// sign in place of a hyphen. Text that is no figure is returned unchanged.
-pub fn figure(text: &str) -> String {
-    let (sign, rest) = match (text.strip_prefix('-'), text.strip_prefix('+')) {
-        (Some(rest), _) => ("\u{2212}", rest),
-        (_, Some(rest)) => ("+", rest),
-        _ => ("", text),
-    };
-    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-    let (whole, rest) = rest.split_at(digits);
-    if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
-        // A lone dash means that there is no figure.
-        let is_figure = !whole.is_empty();
-        return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
-    }
-    let mut parted = String::from(sign);
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (digits - place) % GROUP == 0 {
-            parted.push('\u{202f}');
-        }
-        parted.push(digit);
-    }
-    parted + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        let figures = ["1327681769", "-12345.678901", "9999", "-0.14", "-", "1.5e300", "[12345]"];
-        let parted = figures.map(|text| figure(text).replace('\u{202f}', "_"));
-        let expected = [
-            "1_327_681_769", "\u{2212}12_345.678901", "9999", "\u{2212}0.14", "-", "1.5e300",
-            "[12345]",
-        ];
-        assert_eq!(parted, expected);
-    }
 }

@@ -1,4 +1,4 @@
-//! Escapes text for HTML.
+//! Text and figures for HTML.
 
 use maud::{Markup, PreEscaped};
 
@@ -32,6 +32,36 @@ pub fn sentence(text: &str) -> Markup {
     PreEscaped(written)
 }
 
+/// Digits before the point are grouped if there are more than this.
+const WHOLE_DIGITS: usize = 4;
+/// The number of digits in a group.
+const GROUP: usize = 3;
+
+/// Formats a printed figure for a page: groups of three digits, separated by narrow spaces, and a minus
+/// sign in place of a hyphen. Text that is no figure is returned unchanged.
+pub fn figure(text: &str) -> String {
+    let (sign, rest) = match (text.strip_prefix('-'), text.strip_prefix('+')) {
+        (Some(rest), _) => ("\u{2212}", rest),
+        (_, Some(rest)) => ("+", rest),
+        _ => ("", text),
+    };
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    let (whole, rest) = rest.split_at(digits);
+    if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
+        // A lone dash means that there is no figure.
+        let is_figure = !whole.is_empty();
+        return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
+    }
+    let mut parted = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (digits - place) % GROUP == 0 {
+            parted.push('\u{202f}');
+        }
+        parted.push(digit);
+    }
+    parted + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +72,16 @@ mod tests {
         assert_eq!(of("a `b<` c `d`"), "a <code>b&lt;</code> c <code>d</code>");
         assert_eq!(of("`a` b` <"), "<code>a</code> b` &lt;");
         assert_eq!(of(""), "");
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        let figures = ["1327681769", "-12345.678901", "9999", "-0.14", "-", "1.5e300", "[12345]"];
+        let parted = figures.map(|text| figure(text).replace('\u{202f}', "_"));
+        let expected = [
+            "1_327_681_769", "\u{2212}12_345.678901", "9999", "\u{2212}0.14", "-", "1.5e300",
+            "[12345]",
+        ];
+        assert_eq!(parted, expected);
     }
 }

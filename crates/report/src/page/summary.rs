@@ -7,10 +7,10 @@ use model::{Mode, count};
 use super::judgement::{Judgement, table};
 use crate::ascii::excerpt;
 use crate::document::{self, Block, note, part, sentence};
+use crate::exact;
 use crate::explain::headline;
 use crate::forest::reach;
 use crate::table::NOTHING;
-use crate::verdicts;
 use crate::words::short;
 
 /// At least this many judgements are not folded, if there are as many. Regressions and improvements come
@@ -108,7 +108,7 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
 /// Says how often each verdict was given on a variant.
 fn lead(comparison: &Comparison, column: usize) -> Block {
     let [base, new] = [0, column].map(|column| excerpt(&comparison.variants[column].name));
-    let given = verdicts::given(comparison, column);
+    let given = exact::given(comparison, column);
     match given.is_empty() {
         true => document::lead(format!("{new} against {base}: no verdict.")),
         false => Block::Verdicts(format!("{new} against {base}:"), given),
