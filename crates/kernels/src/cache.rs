@@ -52,7 +52,7 @@ use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
 use crate::running::RunningKernel;
-use crate::{Error, Request, debian, input, record};
+use crate::{Error, Request, debian, input, mainline, record};
 
 const SCHEMA: u32 = 1;
 
@@ -113,6 +113,9 @@ impl Cache {
     /// The kernel with this name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`). Fails when the cache
     /// cannot be read.
     pub fn get(&self, name: &str) -> Result<Option<Kernel>, Error> {
+        if let Some(name) = mainline::cached(name) {
+            return self.read(&name);
+        }
         if let Some(kernel) = self.read(name)? {
             return Ok(Some(kernel));
         }
@@ -202,7 +205,7 @@ impl Cache {
             }
             Request::Directory { path, .. } => BuiltKernel::find(&path).map(|_| false),
             Request::Host { root, .. } => RunningKernel::find(&root).map(|_| false),
-            Request::Debian { .. } | Request::Files(_) => Ok(true),
+            Request::Debian { .. } | Request::Mainline { .. } | Request::Files(_) => Ok(true),
         }
     }
 
@@ -226,6 +229,7 @@ impl Cache {
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         match request {
             Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
+            Request::Mainline { version, archive } => self.add_mainline(version, archive, say),
             Request::Packages { files, name } => self.add_packages(files, name.as_deref(), say),
             Request::Directory { path, name } => self.add_directory(path, name.as_deref(), say),
             Request::Host { root, name } => self.add_host(root, name.as_deref(), say),

@@ -1,12 +1,12 @@
 //! Finds a kernel in the Debian archive, fetches its packages and unpacks them. The caller processes the
 //! unpacked files.
 
-mod archive;
+pub(crate) mod archive;
 mod headers;
 mod package;
 mod releases;
 mod source;
-mod suite;
+pub(crate) mod suite;
 #[cfg(test)]
 pub(crate) mod testing;
 mod version;

@@ -29,6 +29,16 @@ pub enum Error {
         /// The directory for temporary files.
         temporary: PathBuf,
     },
+    /// Ubuntu's archive of mainline kernels does not have a build.
+    #[error("mainline:{version}: {address} has no build of it: {problem}")]
+    NoBuild {
+        /// The version.
+        version: String,
+        /// The address at which it was looked for.
+        address: String,
+        /// Why there is none.
+        problem: String,
+    },
     /// A file or directory cannot be used.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
@@ -232,6 +242,7 @@ impl Error {
                 | Self::Patch { .. }
                 | Self::Config(_)
                 | Self::NotInArchive { .. }
+                | Self::NoBuild { .. }
                 | Self::PackageName(_)
                 | Self::NoPackage { .. }
                 | Self::NoKernel { .. }

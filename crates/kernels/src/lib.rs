@@ -20,6 +20,7 @@ pub mod initramfs;
 mod input;
 pub mod layout;
 mod limits;
+mod mainline;
 pub mod modules;
 pub mod out_of_tree;
 mod own;

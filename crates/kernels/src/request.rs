@@ -1,9 +1,10 @@
-//! Parses requests for kernels: a Debian kernel by version, packages, the directory of a build, the host's, or files.
+//! Parses requests for kernels: a kernel of Debian or of Ubuntu's mainline builds by version, packages, the directory of a build, the host's, or files.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::mainline::{self, MAINLINE};
 use crate::unpack::is_package;
 use crate::{Error, Source};
 
@@ -24,6 +25,13 @@ pub enum Request {
         version: String,
         /// The only suite to search, such as `bookworm-security`.
         suite: Option<String>,
+    },
+    /// A build of Ubuntu's archive of mainline kernels.
+    Mainline {
+        /// Its version, such as `6.13-rc2`.
+        version: String,
+        /// The address of the archive.
+        archive: String,
     },
     /// Package files of one kernel.
     Packages {
@@ -70,8 +78,8 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, a package or several (`A.deb+B.deb`), `dir:PATH`, or
-    /// `host`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, `mainline:6.13-rc2`, a package or several (`A.deb+B.deb`),
+    /// `dir:PATH`, or `host`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
                     git:COMMIT of a tree, dir:PATH of a build, host, or the path of a package (`faultline kernel add --help` \
@@ -88,6 +96,12 @@ impl FromStr for Request {
         }
         if text == HOST {
             return Ok(Self::Host { root: "/".into(), name: None });
+        }
+        if text.starts_with(MAINLINE) {
+            let hint = "name the version of a tag, such as mainline:6.13-rc2 or mainline:6.12.3";
+            let wrong = || Error::Request { text: text.into(), hint: hint.into() };
+            let version = mainline::version(text).ok_or_else(wrong)?.into();
+            return Ok(Self::Mainline { version, archive: mainline::ARCHIVE.into() });
         }
         if let Some(path) = text.strip_prefix(DIRECTORY) {
             return match path.is_empty() {
@@ -107,7 +121,7 @@ impl FromStr for Request {
 impl Request {
     /// Whether a kernel's name says where the user has it.
     pub fn is_place(kernel: &str) -> bool {
-        !matches!(kernel.parse(), Ok(Self::Debian { .. }) | Err(_))
+        !matches!(kernel.parse(), Ok(Self::Debian { .. } | Self::Mainline { .. }) | Err(_))
     }
 
     /// Whether a kernel's name lists packages.
@@ -115,14 +129,14 @@ impl Request {
         packages(kernel).is_some()
     }
 
-    /// The same kernel with a name of the user's in the cache; `None` for a kernel of Debian, whose name is its release.
+    /// The same kernel with a name of the user's in the cache; `None` for a kernel of an archive, which has a name.
     pub fn named(self, own: String) -> Option<Self> {
         match self {
             Self::Directory { path, .. } => Some(Self::Directory { path, name: Some(own) }),
             Self::Host { root, .. } => Some(Self::Host { root, name: Some(own) }),
             Self::Files(files) => Some(Self::Files(Files { name: Some(own), ..files })),
             Self::Packages { files, .. } => Some(Self::Packages { files, name: Some(own) }),
-            Self::Debian { .. } => None,
+            Self::Debian { .. } | Self::Mainline { .. } => None,
         }
     }
 }

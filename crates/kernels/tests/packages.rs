@@ -4,9 +4,12 @@ mod fixture;
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use fixture::{Bench, bzimage, deb, exporting, gzip, kernel, write};
 use kernels::out_of_tree::Source;
@@ -187,6 +190,86 @@ fn packages_of_no_kernel_or_of_several_are_errors() {
     let directory = bench.path("directory.deb");
     fs::create_dir(&directory).unwrap();
     assert!(bench.refused(&[directory]).contains("it is a directory, not a package"));
+}
+
+/// Serves the files of `directory` by HTTP, each request on a connection of its own, until the test ends. Returns the
+/// address.
+fn serve(directory: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines =
+                BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let request = lines.next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let path = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+            let (state, body) = match fs::read(directory.join(path.replace("%2b", "+"))) {
+                Ok(bytes) => ("200 OK", bytes),
+                Err(_) => ("404 Not Found", Vec::new()),
+            };
+            let head = format!(
+                "HTTP/1.1 {state}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(&[head.as_bytes(), &body].concat());
+        }
+    });
+    address
+}
+
+#[test]
+fn mainline_builds_are_fetched_by_version() {
+    let bench = Bench::new();
+    let place = bench.path("archive/v6.8-rc3/amd64");
+    fs::create_dir_all(&place).unwrap();
+    let [generic, all] = bench.headers();
+    let mut list = String::from("# Checksums-Sha256:\n");
+    for (package, name) in [
+        (bench.image(), "linux-image-unsigned-6.8-generic_6.8.0_amd64.deb"),
+        (bench.modules(), "linux-modules-6.8-generic_6.8.0_amd64.deb"),
+        (generic, "linux-headers-6.8-generic_6.8.0_amd64.deb"),
+        (all, "linux-headers-6.8_6.8.0_all.deb"),
+    ] {
+        let bytes = fs::read(package).unwrap();
+        list += &format!("{}  {name}\n", kernels::digest(&bytes));
+        fs::write(place.join(name), bytes).unwrap();
+    }
+    fs::write(place.join("CHECKSUMS"), &list).unwrap();
+    let archive = serve(bench.path("archive"));
+    let add = |version: &str| {
+        let request = Request::Mainline { version: version.into(), archive: archive.clone() };
+        bench.cache.add(&request, &|_| ())
+    };
+    let missing = add("6.8-rc4").unwrap_err();
+    assert!(missing.is_the_users(), "{missing}");
+    let said = missing.to_string();
+    assert!(said.starts_with("mainline:6.8-rc4: http://127.0.0.1:"), "{said}");
+    assert!(said.contains("/v6.8-rc4/amd64 has no build of it"), "{said}");
+
+    // A package that is damaged on its way is refused.
+    let image = place.join("linux-image-unsigned-6.8-generic_6.8.0_amd64.deb");
+    let whole = fs::read(&image).unwrap();
+    let mut damaged = whole.clone();
+    damaged[100] ^= 1;
+    fs::write(&image, damaged).unwrap();
+    let error = add("6.8-rc3").unwrap_err().to_string();
+    assert!(error.contains("Hash Sum mismatch"), "{error}");
+    assert_eq!(bench.cache.list(&|_| ()).unwrap(), []);
+    fs::write(&image, whole).unwrap();
+
+    let kernel = add("6.8-rc3").unwrap();
+    assert_eq!((&*kernel.name, &*kernel.release), ("mainline-6.8-rc3", RELEASE));
+    assert_eq!(kernel.origin, "Ubuntu's mainline build v6.8-rc3");
+    assert!(kernels::modules::has(&kernel, "xfs").unwrap());
+    for name in ["mainline:6.8-rc3", "mainline:v6.8-rc3", "mainline-6.8-rc3"] {
+        assert_eq!(bench.cache.obtain(name, &|_| ()).unwrap().name, kernel.name);
+        assert!(!bench.cache.would_fetch(name).unwrap());
+    }
+    assert!(bench.cache.would_fetch("mainline:6.9").unwrap());
+    let wrong = bench.cache.obtain("mainline:6.x", &|_| ()).unwrap_err();
+    assert!(wrong.to_string().contains("such as mainline:6.13-rc2"), "{wrong}");
 }
 
 /// The kernel's own build packs with tar, so the test does too.

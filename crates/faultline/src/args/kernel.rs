@@ -57,6 +57,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
                        packages of one kernel: image, modules, headers, as distributions, `make
                        bindeb-pkg` and `make binrpm-pkg` have them; `kernel add A.deb B.deb` also works
   FILE.tar.zst         archive of `make tarzst-pkg`; also .tar, .tar.gz, .tgz and .tar.xz
+  mainline:6.13-rc2    Ubuntu's build of this tag (kernel.ubuntu.com/mainline)
   dir:PATH             directory in which a kernel was built: image, modules, .config, System.map
                        and headers are copied, and nothing is built
   host                 kernel that this host runs, from /boot and /lib/modules

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use model::Kernel;
+use tempfile::TempDir;
 
 use super::{Cache, own};
 use crate::assemble::{Parts, digest, is_no_link};
 use crate::error::Doing;
 use crate::own::{MAX_MAP, STUB, check_map_of};
 use crate::request::check_name;
-use crate::{Error, headers, input, unpack};
+use crate::{Error, headers, input, mainline, unpack};
 
 impl Cache {
     /// Adds the kernel in packages of the user's.
@@ -23,10 +24,37 @@ impl Cache {
         let files = files.iter().map(|path| input::package(path)).collect::<Result<Vec<_>, _>>()?;
         let all: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         say(&format!("unpacking {}", all.join(", ")));
+        self.unpack(&self.stage()?, (&files, all.join("+")), name, say)
+    }
+
+    /// Adds a build of Ubuntu's archive of mainline kernels.
+    pub(super) fn add_mainline(
+        &self,
+        version: &str,
+        archive: &str,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let name = format!("mainline-{version}");
+        if let Some(kernel) = self.read(&name)? {
+            return Ok(kernel);
+        }
         let stage = self.stage()?;
+        let places = (&*self.apt(), &*stage.path().join("packages"));
+        let files = mainline::fetch(archive, version, places, say)?;
+        let origin = format!("Ubuntu's mainline build v{version}");
+        self.unpack(&stage, (&files, origin), Some(&name), say)
+    }
+
+    /// Adds the kernel in packages, which it unpacks in `stage`.
+    fn unpack(
+        &self,
+        stage: &TempDir,
+        (files, origin): (&[PathBuf], String),
+        name: Option<&str>,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
         let tree = stage.path().join("tree");
-        unpack::unpack(&files, &tree)?;
-        let origin = all.join("+");
+        unpack::unpack(files, &tree)?;
         let mut parts = with_modules(Parts::find(&tree, Path::new(&origin))?)?;
         let release = parts.release.clone();
         if parts.modules.is_none() {
@@ -49,7 +77,7 @@ impl Cache {
             }
         }
         let name = name.unwrap_or(&release).to_owned();
-        self.keep(&stage, parts, name, origin, say)
+        self.keep(stage, parts, name, origin, say)
     }
 }
 

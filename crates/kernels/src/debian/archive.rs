@@ -267,7 +267,7 @@ impl Archive {
 
 /// A package of a lock at an address of the archive.
 fn download<'a>(package: &'a LockedPackage, address: String, directory: &Path) -> Download<'a> {
-    Download { address, place: place(package, directory), sha256: &package.sha256 }
+    Download { address, place: place(package, directory), sha256: Some(&package.sha256) }
 }
 
 /// The path to which a package is fetched.
@@ -276,7 +276,7 @@ fn place(package: &LockedPackage, directory: &Path) -> PathBuf {
 }
 
 /// Whether apt reports that an address does not exist (by HTTP or as a file), and not that it cannot be reached.
-fn is_nothing(problem: &str) -> bool {
+pub(crate) fn is_nothing(problem: &str) -> bool {
     ["  404  ", "  410  ", "(2: No such file or directory)"].iter().any(|it| problem.contains(it))
 }
 

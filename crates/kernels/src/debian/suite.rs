@@ -37,8 +37,8 @@ pub struct Download<'a> {
     pub address: String,
     /// The path to which it is fetched.
     pub place: PathBuf,
-    /// Its digest, in hexadecimal digits.
-    pub sha256: &'a str,
+    /// Its digest, in hexadecimal digits; `None` if none is known.
+    pub sha256: Option<&'a str>,
 }
 
 impl Suite {
@@ -156,7 +156,8 @@ impl Suite {
         let mut command = APT_HELPER.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download-file");
         for Download { address, place, sha256 } in files {
-            command.arg(address).arg(place).arg(format!("SHA256:{sha256}"));
+            let digest = sha256.map(|sha256| format!("SHA256:{sha256}"));
+            command.arg(address).arg(place).args(digest);
         }
         APT_HELPER.run(&mut command)?;
         Ok(())
