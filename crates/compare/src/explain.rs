@@ -42,7 +42,7 @@ use sides::Sides;
 pub(crate) use tally::{Executed, Identity, Tally};
 
 /// Attribution of the difference between two variants, for one workload.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// The workload's name.
     pub workload: String,
@@ -77,7 +77,7 @@ pub struct Explanation {
 }
 
 /// One of the two variants.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Side {
     /// The variant's name.
     pub name: String,

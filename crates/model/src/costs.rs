@@ -75,7 +75,7 @@ pub enum Target {
 }
 
 /// A quantity that is counted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cost {
     /// The cost's name, unique in a table.
     pub name: String,

@@ -3,7 +3,7 @@
 //! waterfall, or one of sampled profiles ([`mod@sampled`]).
 
 pub mod cause;
-mod exact;
+pub mod exact;
 mod flame;
 pub mod headline;
 mod json;
@@ -23,7 +23,10 @@ pub use json::explain_json;
 pub use sampled::{sampled, sampled_html, sampled_json};
 
 const STYLE: &str = include_str!("explain/page.css");
-const SCRIPT: &str = include_str!("explain/flame.js");
+/// The style sheet of waterfalls and flame graphs.
+pub const GRAPHS: &str = include_str!("explain/graphs.css");
+/// The script of flame graphs.
+pub const SCRIPT: &str = include_str!("explain/flame.js");
 
 /// Returns a page with this title and these blocks.
 fn page(workload: &str, title: &str, blocks: &[Block]) -> String {
@@ -35,5 +38,5 @@ fn page(workload: &str, title: &str, blocks: &[Block]) -> String {
         main { (document::html(blocks, 1)) }
     };
     let name = format!("faultline explain {}", escape(workload));
-    frame(&name, &format!("{PAGE_STYLE}{STYLE}"), Policy::Only(SCRIPT), &body.into_string())
+    frame(&name, &format!("{PAGE_STYLE}{GRAPHS}{STYLE}"), Policy::Only(SCRIPT), &body.into_string())
 }

@@ -73,7 +73,7 @@ pub fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> M
     let [width, height] = FOREST;
     let scale = Scale::between([-reach, reach], [4.0, width - 4.0]);
     let middle = height / 2.0;
-    let at = |value: f64| scale.at(value.clamp(-1.04 * reach, 1.04 * reach));
+    let at = |value: f64| scale.at(value.clamp(-reach, reach));
     let [low, here, high] = [gain.low, gain.gain, gain.high].map(at);
     let cap = |x: f64, beyond: bool, tip: f64| {
         match beyond {

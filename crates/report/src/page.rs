@@ -2,6 +2,7 @@
 //! draws every sample, and has all figures, folded. The data and the commands to repeat the run follow. The
 //! page can be read without scripts; its only script zooms into series.
 
+mod cause;
 mod convergence;
 mod details;
 mod distribution;
@@ -24,7 +25,7 @@ use crate::ascii::{escape, excerpt};
 use crate::document::frame::{Policy, frame};
 use crate::document::{self, Block, Tone, svg};
 use crate::mail::Recipe;
-use crate::{effects, exact, notes, steps, table};
+use crate::{effects, exact, explain, notes, steps, table};
 
 pub use failed::MAX_CONSOLES;
 
@@ -81,7 +82,9 @@ pub fn page(page: &Page<'_>) -> String {
         footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
     };
     let title = format!("{}: faultline compare", excerpt(name));
-    frame(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
+    let style = format!("{STYLE}{}", explain::GRAPHS);
+    let script = format!("{SCRIPT}{}", explain::SCRIPT);
+    frame(&title, &style, Policy::Only(&script), &body.into_string())
 }
 
 /// A section of the page.
@@ -97,7 +100,7 @@ struct Section {
 
 /// Returns the sections of the page that are not empty.
 fn sections(page: &Page<'_>) -> Vec<Section> {
-    let Page { comparison, plots, explained, .. } = page;
+    let Page { comparison, plots, .. } = page;
     let section = |id: &str, title: &str, level, blocks: Vec<Block>| {
         let (id, title) = (id.to_owned(), title.to_owned());
         Section { id, title, level, blocks }
@@ -105,12 +108,18 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     let states = notes::states_block(comparison).into_iter().collect();
     let series = steps::block(comparison).into_iter().collect();
     let verdicts = match comparison.points.is_empty() {
-        true => section("verdicts", "Verdicts", 2, summary::blocks(comparison, explained)),
-        false => section("verdicts", "Verdicts along the sweep", 2, sweep::blocks(comparison)),
+        true => section("verdicts", "Verdicts", 2, summary::blocks(comparison)),
+        false => section(
+            "verdicts",
+            "Verdicts along the sweep",
+            2,
+            sweep::blocks(comparison, &page.results.experiment.name),
+        ),
     };
     let mut all = vec![
         section("states", "", 2, states),
         verdicts,
+        section("cause", "Where the changes are", 2, cause::blocks(page)),
         section("effects", "Effects of each setting", 3, effects::of_all(comparison)),
         section("series", "By patch", 2, series),
     ];

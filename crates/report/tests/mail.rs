@@ -259,6 +259,7 @@ fn the_function_behind_a_verdict_is_named() {
         workload: "mprotect".into(),
         variant: variant.into(),
         headlines: headlines.to_vec(),
+        ..Explained::default()
     };
     let mut case = two(Mode::Exact, 1.2);
     assert!(!case.mail(|_| {}).0.contains("\nPhase "));

@@ -3,10 +3,12 @@
 use model::INSTRUCTIONS;
 use serde::Serialize;
 
-use crate::{Comparison, Headline, Results, Verdict, explain, headlines, paths};
+use crate::{
+    Comparison, Explanation, Headline, Paths, Results, Verdict, explain, headlines, paths,
+};
 
 /// The attribution of a variant's changes in the phases of a workload.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Explained {
     /// The workload's name.
     pub workload: String,
@@ -14,6 +16,12 @@ pub struct Explained {
     pub variant: String,
     /// One headline per phase that the workload measures.
     pub headlines: Vec<Headline>,
+    /// The functions to which the change belongs.
+    #[serde(skip)]
+    pub explanation: Explanation,
+    /// The call paths of the measured phases.
+    #[serde(skip)]
+    pub paths: Paths,
 }
 
 /// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
@@ -39,7 +47,8 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
             });
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
-            all.push(Explained { workload, variant, headlines });
+            let paths = paths(base, new, used, (None, INSTRUCTIONS));
+            all.push(Explained { workload, variant, headlines, explanation, paths });
         }
     }
     all

@@ -85,12 +85,7 @@ fn blocks(
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);
     let found = found.into_iter().map(lead).chain(below).collect();
     let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };
-    let drawn = paths.map(|paths| {
-        let graphs = graphs(explanation, headlines, paths, section);
-        let lacks_paths = !paths.followed && view::is_per_entry(explanation);
-        let alone = lacks_paths.then(|| sentence(WITHOUT_PATHS));
-        contributions(explanation, section).into_iter().chain([graphs]).chain(alone).collect()
-    });
+    let drawn = paths.map(|paths| drawn(explanation, headlines, paths, section));
     let others = std::iter::once(all).chain(&explanation.phases);
     let others = others.filter(|other| paths.is_some() && other.phase != section.phase);
     let folds = others.map(|other| {
@@ -107,6 +102,19 @@ fn blocks(
         explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
     let totals = [view::totals(explanation, phases)].into_iter().chain(reasons).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
+}
+
+/// Draws a section: the contributions, and who calls whom.
+pub fn drawn(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    paths: &Paths,
+    section: &Section,
+) -> Vec<Block> {
+    let graphs = graphs(explanation, headlines, paths, section);
+    let lacks_paths = !paths.followed && view::is_per_entry(explanation);
+    let alone = lacks_paths.then(|| sentence(WITHOUT_PATHS));
+    contributions(explanation, section).into_iter().chain([graphs]).chain(alone).collect()
 }
 
 /// Returns the tables of a section. There is no ranking per entry if the cost is entries.

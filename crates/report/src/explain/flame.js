@@ -37,7 +37,7 @@
             }
         };
         const figures = document.createElement("pre");
-        figures.className = "figures";
+        figures.className = "told";
         figures.setAttribute("aria-live", "polite");
         const tell = (it) => { figures.textContent = it.querySelector("title").textContent; };
         tell(frames[0].it);

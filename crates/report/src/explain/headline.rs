@@ -4,20 +4,25 @@ use compare::{Divided, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
 use model::OUTSIDE_PHASES;
 
 use crate::ascii::excerpt;
+use crate::document::{self, Block, Cell, Column, note};
 use crate::words::{self, Of};
 
 /// Returns a headline for each measured phase, or for `phase` alone. If call paths would help to name a
 /// function, a sentence says how to record them.
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    asked().flat_map(in_full).chain(hint(asked())).collect()
+}
+
+/// Returns how to record call paths, if they would help to name a function.
+pub fn hint<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
     let lacks_paths = |it: &Headline| {
         let is_unnamed = it.kernel.beyond_luck() == Some(true) && !names(it);
         is_unnamed && it.listed && it.by_path && !it.followed
     };
-    let hint = asked().any(lacks_paths).then(|| {
+    headlines.any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
-    });
-    asked().flat_map(in_full).chain(hint).collect()
+    })
 }
 
 /// Returns whether the headline names functions.
@@ -63,9 +68,9 @@ fn in_full(it: &Headline) -> Vec<String> {
     }
 }
 
-/// Lists the functions in a holder whose own cost differs, at most `most` by name. Empty if there are fewer than two.
+/// Lists the functions in a holder whose own cost differs, at most `most` by name. Empty if `most` is 0 or there are fewer than two.
 fn own(Holder { parts, entries, .. }: &Holder, unit: &str, most: usize) -> String {
-    if parts.len() < 2 {
+    if parts.len() < 2 || most == 0 {
         return String::new();
     }
     let (named, others) = parts.split_at(parts.len().min(most));
@@ -85,18 +90,48 @@ fn own(Holder { parts, entries, .. }: &Holder, unit: &str, most: usize) -> Strin
     format!(" Own {unit}{per_entry}: {}.", all.join(", "))
 }
 
-/// Writes the headline of a phase: its change, and the functions that hold the change or why none is named.
-pub fn headline(it: &Headline) -> String {
-    let (kernel, phase, unit) = (&it.kernel, phase_name(&it.phase), &it.unit);
-    let change = match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
+/// Lays the headlines out as a table: the change of each phase and the functions that hold it. Their figures are
+/// below.
+pub fn table(headlines: &[Headline]) -> Block {
+    let rows = headlines.iter().flat_map(|it| {
+        let row = |said: String, below: Vec<String>| {
+            let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
+            vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
+        };
+        let holder = |before: String, of: &Holder, most| {
+            let said = format!("{before}{:.0} % of the change in {}", 100.0 * of.share, called(of));
+            row(said, vec![figures(of, it.at_equal_entries) + ".", own(of, &it.unit, most)])
+        };
+        let parts = it.divided.iter().flat_map(|it| &it.parts);
+        let parts = parts.map(|part| holder(String::new(), part, PARTS_OF_PART));
+        let most = if it.divided.is_some() { 0 } else { PARTS };
+        let first = match (&it.function, &it.divided) {
+            (Some(function), _) => holder(format!("{}, ", change(it)), function, most),
+            (None, Some(divided)) => row(format!("{}: {}", change(it), shares(divided)), vec![]),
+            (None, None) => row(format!("{}: {}", change(it), unnamed(it)), vec![]),
+        };
+        [first].into_iter().chain(parts).collect::<Vec<Vec<Cell>>>()
+    });
+    let columns = [Column::topics().named("Phase"), Column::sentences("Change")];
+    document::table(columns, rows.collect())
+}
+
+/// Writes the change of a phase.
+fn change(it: &Headline) -> String {
+    let (kernel, unit) = (&it.kernel, &it.unit);
+    match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
         None => "-".to_owned(),
         Some("0.00 %") => format!("kernel {unit} the same within 0.01 %"),
         Some(change) if it.at_equal_entries => {
             format!("{change} kernel {unit} at equal entries")
         }
         Some(change) => format!("{change} kernel {unit}"),
-    };
-    let change = format!("Phase {phase}: {change}");
+    }
+}
+
+/// Writes the headline of a phase: its change, and the functions that hold the change or why none is named.
+pub fn headline(it: &Headline) -> String {
+    let change = format!("Phase {}: {}", phase_name(&it.phase), change(it));
     let divided = it.divided.as_ref().map(shares);
     match (&it.function, divided) {
         (Some(holder), divided) => {

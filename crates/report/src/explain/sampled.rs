@@ -53,7 +53,7 @@ pub fn title(difference: &SampledDifference) -> String {
     let phase = difference.phase.as_deref().map(phase_name);
     let [base, new] = difference.sides.each_ref().map(side);
     format!(
-        "{}, samples{}: base {base}, new {new}; means over boots",
+        "{}, samples{}: {new} against {base}; means over boots",
         excerpt(&difference.workload),
         phase.map_or(String::new(), |phase| format!(" in phase {phase}")),
     )

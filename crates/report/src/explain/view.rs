@@ -44,11 +44,11 @@ pub fn title(explanation: &Explanation) -> String {
         format!("{} ({seeds})", excerpt(&side.name))
     };
     format!(
-        "{}, {}: base {}, new {}; means over seeds",
+        "{}, {}: {} against {}; means over seeds",
         excerpt(&explanation.workload),
         explanation.cost.unit,
-        side(&explanation.base),
         side(&explanation.new),
+        side(&explanation.base),
     )
 }
 

@@ -22,11 +22,13 @@ pub fn blocks(page: &Page<'_>) -> Vec<Block> {
         blocks.extend(recipe.files.iter().map(|(name, text)| file(name, text)));
     }
     blocks.push(kernels(page));
-    if experiment.mode == Mode::Exact {
-        blocks.push(sentence(
-            "In exact mode boots with equal inputs are equal to the byte: `faultline replay BOOT` repeats \
+    let first = results.variants.iter().find_map(|column| column.boots.first());
+    if let (Mode::Exact, Some(first)) = (experiment.mode, first) {
+        blocks.push(sentence(format!(
+            "In exact mode boots with equal inputs are equal to the byte: `faultline replay {}` repeats \
              one and compares.",
-        ));
+            first.id
+        )));
     }
     blocks.push(sentence(format!("Faultline {}{}.", recipe.version, emulators(page))));
     blocks.extend(guest(results));

@@ -1,14 +1,13 @@
 //! The verdicts at the top of the page: for each workload and metric what changed, how sure that is, and
 //! how many boots or seeds a decision needs.
 
-use compare::{Comparison, Explained, Kind, Row, Statistic, Table, Verdict};
+use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
 
 use super::judgement::{Judgement, table};
 use crate::ascii::excerpt;
-use crate::document::{self, Block, note, part, sentence};
+use crate::document::{self, Block, note, sentence};
 use crate::exact;
-use crate::explain::headline;
 use crate::forest::reach;
 use crate::table::NOTHING;
 use crate::words::short;
@@ -18,10 +17,8 @@ use crate::words::short;
 const SHOWN: usize = 10;
 /// At most this many regressions and improvements are not folded.
 const MAX_SHOWN: usize = 40;
-/// Most sentences on functions that are not folded.
-const MAX_EXPLAINED: usize = 4;
 
-pub fn blocks(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
+pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let all = judgements(comparison);
     let reach = reach(all.iter().filter_map(Judgement::gain));
     let rank = |it: &Judgement<'_>| match it.verdict() {
@@ -49,30 +46,7 @@ pub fn blocks(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
             blocks.push(note(legend(comparison)));
         }
     }
-    blocks.extend(functions(comparison, explained));
     blocks
-}
-
-/// Lists the headlines of `explain`, with the variant and the workload if there are several.
-fn functions(comparison: &Comparison, explained: &[Explained]) -> Option<Block> {
-    let lines = explained.iter().flat_map(|it| {
-        let variant = (comparison.variants.len() > 2).then(|| format!("{}, ", it.variant));
-        let several = comparison.has_several_workloads();
-        let workload = several.then(|| format!("{}, ", it.workload));
-        let of = [variant, workload].into_iter().flatten().collect::<String>();
-        let said = headline::headlines(&it.headlines, None).into_iter();
-        said.map(move |said| sentence(format!("{of}{said}")))
-    });
-    let mut lines: Vec<Block> = lines.collect();
-    let more = lines.split_off(lines.len().min(MAX_EXPLAINED));
-    if !more.is_empty() {
-        lines.push(Block::Fold(count(more.len(), "more sentence"), more));
-    }
-    let hint = note("More: `faultline explain BASE NEW --format html`.");
-    (!lines.is_empty()).then(|| {
-        lines.push(hint);
-        part("Functions that changed:", lines)
-    })
 }
 
 /// Returns a sentence on why there are no judgements.

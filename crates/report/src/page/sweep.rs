@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::judgement::{self, Judgement};
 use super::short;
-use crate::ascii::excerpt;
+use crate::ascii::{excerpt, shell_word};
 use crate::document::svg::{GROUPS, Scale, WIDTH, left_axis, marks, px};
 use crate::document::{self, Block, Chart, Tone, note, part};
 use crate::forest::{Gain, gain_word, margin, reach};
@@ -26,7 +26,7 @@ const APART: f64 = 7.0;
 const MARK: f64 = 3.2;
 
 /// Lays out the changes of verdicts along the sweep, then a chart and a table for each figure.
-pub fn blocks(comparison: &Comparison) -> Vec<Block> {
+pub fn blocks(comparison: &Comparison, experiment: &str) -> Vec<Block> {
     let all = verdicts_by_point(&comparison.points);
     let mut figures: Vec<(&str, &str)> = Vec::new();
     for it in &all {
@@ -47,8 +47,11 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     blocks.push(note(sweep::heading(comparison) + "."));
     blocks.extend(parts);
     blocks.extend(sweep::unmet(comparison));
-    let more = "All figures of a point: `faultline compare NAME --point POINT --format html`.";
-    blocks.push(note(more));
+    if let Some(first) = comparison.points.first() {
+        let [name, point] = [experiment, &first.name].map(|it| shell_word(it.as_bytes()));
+        let command = format!("faultline compare {name} --point {point} --format html");
+        blocks.push(note(format!("All figures of a point, such as the first: `{command}`.")));
+    }
     blocks
 }
 

@@ -2,8 +2,9 @@
 //! tables follow, folded.
 
 use compare::{Comparison, Kind, Row, Table};
+use kernelfiles::catalogue;
 use model::count;
-use plots::{Plots, Scatter};
+use plots::{Panel, Plots, Scatter};
 
 use super::{convergence, distribution, dots, series};
 use crate::brief;
@@ -89,7 +90,13 @@ fn curves(plots: &Plots, comparison: &Comparison) -> Vec<Block> {
                     lie at a step; a flat part between two steps separates two peaks.";
         blocks.push(part("Distributions", [note(said), Block::Charts(keys(comparison), charts)]));
     }
-    let charts = plots.panels.iter().filter_map(|it| series::chart(it, plots, comparison));
+    // The text above says that no counter differs: then none is drawn.
+    let own = comparison.tables.iter().filter(|table| table.workload == plots.workload);
+    let mut counters = own.filter(|table| table.kind == Kind::Counters);
+    let none_differs = counters.any(|it| matches!(brief::moved_most(it, comparison), Some(Err(_))));
+    let is_drawn = |it: &&Panel| !none_differs || catalogue::find(&it.title).is_none();
+    let panels = plots.panels.iter().filter(is_drawn);
+    let charts = panels.filter_map(|it| series::chart(it, plots, comparison));
     let charts: Vec<_> = charts.collect();
     if !charts.is_empty() {
         let said = note(series::legend(plots, comparison));

@@ -118,7 +118,7 @@ fn a_missing_seed_counts_on_neither_side_and_is_reported() {
     let explained = |seeds| explained(&kernels::old(), &kernels::new()[..seeds]).0;
     let head = |seeds: usize| {
         let of = format!("{seeds} of 5 seeds");
-        format!("autonuma, instructions: base 6.1 ({of}), new 6.12 ({of});")
+        format!("autonuma, instructions: 6.12 ({of}) against 6.1 ({of});")
     };
     let four = text(&explained(4), None);
     assert!(four.starts_with(&head(4)) && four.contains(" beyond  total"), "{four}");

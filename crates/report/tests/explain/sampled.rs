@@ -103,7 +103,10 @@ fn sampled_profiles_stand_beside_exact_ones() {
     let (explanation, exact) = explained(&kernels::old(), &kernels::new());
     let (difference, paths) = compared(&side(20, 0), &side(60, 0));
     let page = report::explain_html(&explanation, &[], &exact, None, Some((&difference, &paths)));
-    assert!(page.contains("Sampled: autonuma, samples: base 6.1 (4 boots)"), "{page}");
+    assert!(
+        page.contains("Sampled: autonuma, samples: 6.12 (4 boots) against 6.1 (4 boots)"),
+        "{page}"
+    );
     let json = report::explain_json(&explanation, &[], Some(&difference)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["sampled"]["base"]["boots"], 4);

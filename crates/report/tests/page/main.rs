@@ -231,18 +231,20 @@ fn functions_that_changed_stand_below_the_verdicts() {
         workload: "autonuma".into(),
         variant: "6.12-slowscan-v2".into(),
         headlines: phases.map(phase).into(),
+        ..Explained::default()
     };
     let page = made_up::explained(&sides, &experiment, &[explained]);
     let document = checked("functions", &page);
-    let mut said = texts(&document, "#verdicts p");
-    said.retain(|it| it.starts_with("Phase"));
+    let said = texts(&document, "#cause tbody tr");
     assert_eq!(said.len(), phases.len());
     assert_eq!(
         said[0],
-        "Phase a: 150.00 % more kernel instructions, in <b>a and what it calls: 100 before, 250 now; 10 \
-         entries; 10.00 per entry before, 25.00 now."
+        "a 150.00 % more kernel instructions, 100 % of the change in <b>a and what it calls 100 before, 250 now; \
+         10 entries; 10.00 per entry before, 25.00 now."
     );
-    assert_eq!(texts(&document, "#verdicts summary"), ["1 more sentence"]);
+    let command = "All functions, counters and phases: faultline explain 6.12-vanilla 6.12-slowscan-v2 \
+                   numa-slowscan --format html .";
+    assert_eq!(texts(&document, "#cause p").last().unwrap(), command);
 }
 
 const HOSTILE: &str =
