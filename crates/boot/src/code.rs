@@ -75,6 +75,15 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDiffe
     if base.digest.is_some() && base.digest == new.digest {
         return Err("both variants have the same kernel".into());
     }
+    let [base, new] = kernels_that_ran(cache, kernels)?;
+    let text = |error: CodeError| error.to_string();
+    Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
+}
+
+/// Reads the kernels of two variants from the cache. The error is a message that says why they
+/// cannot be read, for example that the cache no longer has a kernel.
+pub fn kernels_that_ran(cache: &Cache, kernels: [&Pinned; 2]) -> Result<[Vmlinux; 2], String> {
+    let [base, new] = kernels;
     // Compare digests, because a name such as `debian:6.12` may refer to another kernel by now.
     let cached = cache.list(&|_| ()).map_err(|error| error.to_string())?;
     let read = |kernel: &Pinned| {
@@ -82,9 +91,7 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDiffe
         let found = found.ok_or_else(|| format!("the cache no longer has {}", kernel.name))?;
         Vmlinux::of_image(cache, found).map_err(|error| error.to_string())
     };
-    let [base, new] = [read(base)?, read(new)?];
-    let text = |error: CodeError| error.to_string();
-    Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
+    Ok([read(base)?, read(new)?])
 }
 
 impl Vmlinux {

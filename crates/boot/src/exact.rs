@@ -8,7 +8,7 @@ use crate::guest::Libraries;
 use crate::symbols::KernelCode;
 
 /// Returns the inputs that make one boot exact. The seed is the boot index.
-pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {
+pub fn inputs(libraries: &Libraries, profile: &Profiling, code: &KernelCode, slot: Slot) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),
         accesses: profile.accesses,

@@ -35,7 +35,7 @@ use disks::Contents;
 use job::{RECORDER, image};
 use out_of_tree::OutOfTree;
 
-pub use code::{CodeError, Vmlinux, code_difference};
+pub use code::{CodeError, Vmlinux, code_difference, kernels_that_ran};
 pub use error::{BootError, in_file};
 pub use guest::{Guest, Libraries, NoGuest};
 pub use inspect::{Inspection, InspectionError};
@@ -127,7 +127,8 @@ impl Bootable<'_> {
         })?;
         let host = before.until_now();
         let topology = &machine.topology;
-        let counting = self.symbols.map(|symbols| Counting { symbols, topology });
+        let lines = &self.experiment.profile.lines;
+        let counting = self.symbols.map(|symbols| Counting { symbols, topology, lines });
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
         boot.notes.extend(notes.into_iter().map(|it| NoteKind::Remark.note(it)));

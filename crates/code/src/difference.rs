@@ -105,16 +105,23 @@ impl<'a> Body<'a> {
     }
 }
 
-/// For each kernel, the bodies of a function that have no equal in the other kernel. A symbol of padding has no body.
+/// For each kernel, the bodies of a function. A symbol of padding has no body.
+pub(crate) fn bodies<'a>(
+    pieces: [&[Piece<'a>]; 2],
+    images: [&'a Image<'_>; 2],
+) -> [Vec<Body<'a>>; 2] {
+    [0, 1].map(|place| {
+        let bodies = pieces[place].iter().map(|piece| Body::of(*piece, images[place]));
+        bodies.filter(|body| !body.instructions.is_empty()).collect()
+    })
+}
+
+/// For each kernel, the bodies of a function that have no equal in the other kernel.
 pub(crate) fn unmatched<'a>(
     pieces: [&[Piece<'a>]; 2],
     images: [&'a Image<'_>; 2],
 ) -> [Vec<Body<'a>>; 2] {
-    let bodies = |place: usize| -> Vec<Body<'a>> {
-        let bodies = pieces[place].iter().map(|piece| Body::of(*piece, images[place]));
-        bodies.filter(|body| !body.instructions.is_empty()).collect()
-    };
-    let (mut base, mut new) = (bodies(0), bodies(1));
+    let [mut base, mut new] = bodies(pieces, images);
     base.retain(|one| match new.iter().position(|other| one.is_same(other)) {
         Some(place) => {
             new.remove(place);

@@ -12,5 +12,6 @@ mod symbol;
 pub use difference::{Change, CodeDifference, Function, Size, difference};
 pub use image::{Error, Image};
 pub use instrumentation::Instrumentation;
-pub use listing::{Line, Listing, listings};
+pub use listing::{At, Line, Listing, listings, whole_listings};
+pub use sources::Origin;
 pub use symbol::{Piece, Symbol};

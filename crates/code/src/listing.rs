@@ -8,9 +8,10 @@ use iced_x86::{
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::Symbol;
-use crate::difference::{Body, unmatched};
+use crate::difference::{Body, bodies, unmatched};
 use crate::image::{Image, Piece, Place};
 use crate::instruction::{Key, decode};
+use crate::sources::Origin;
 
 /// The longest part of a string literal that is printed, in characters.
 const MAX_TEXT: usize = 30;
@@ -32,8 +33,20 @@ pub struct Line {
     /// Its place in the source, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`. `None`
     /// if the kernel has no debug information, or the previous instruction has the same place.
     pub sources: [Option<String>; 2],
+    /// The address of each kernel's instruction, and the place in the source that it comes from, which is not left
+    /// out after an equal one.
+    pub at: [Option<At>; 2],
     /// Whether the instructions are the same, apart from addresses.
     pub same: bool,
+}
+
+/// Where an instruction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Its virtual address.
+    pub address: u64,
+    /// Its place in the source; `None` if the kernel has no debug information.
+    pub origin: Option<Origin>,
 }
 
 /// The pieces of a function that differ between two kernels, or all pieces if none differs. Empty if neither kernel
@@ -41,16 +54,28 @@ pub struct Line {
 pub fn listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
     let images = [base, new];
     let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
-    let [mut of_base, mut of_new] = unmatched(pieces.each_ref().map(Vec::as_slice), images);
-    if of_base.is_empty() && of_new.is_empty() {
-        [of_base, of_new] = [0, 1].map(|place| {
-            let bodies = pieces[place].iter().map(|piece| Body::of(*piece, images[place]));
-            bodies.filter(|body| !body.instructions.is_empty()).collect()
-        });
+    let pieces = pieces.each_ref().map(Vec::as_slice);
+    match unmatched(pieces, images) {
+        [base, new] if base.is_empty() && new.is_empty() => {
+            listings_of(bodies(pieces, images), images)
+        }
+        differing => listings_of(differing, images),
     }
-    for bodies in [&mut of_base, &mut of_new] {
+}
+
+/// All pieces of a function in two kernels, also those that do not differ. Empty if neither kernel has the function.
+pub fn whole_listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
+    let images = [base, new];
+    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    listings_of(bodies(pieces.each_ref().map(Vec::as_slice), images), images)
+}
+
+/// Pairs pieces by what they are: the function itself, its parts, its cold code.
+fn listings_of(mut sides: [Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Vec<Listing> {
+    for bodies in &mut sides {
         bodies.sort_by_key(|body| Symbol::of(body.piece.symbol).piece);
     }
+    let [of_base, of_new] = &sides;
     let longer = of_base.len().max(of_new.len());
     let pairs = (0..longer).map(|place| [of_base.get(place), of_new.get(place)]);
     pairs.map(|bodies| listing(bodies, images)).collect()
@@ -61,8 +86,8 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
         let instructions = body.map_or(&[][..], |body| &body.instructions);
         instructions.iter().map(|it| it.key()).collect::<Vec<Key>>()
     });
-    let mut sources =
-        [0, 1].map(|side| bodies[side].map_or(vec![], |it| sources(it, images[side])));
+    let at = [0, 1].map(|side| bodies[side].map_or(vec![], |it| places(it, images[side])));
+    let mut sources = at.each_ref().map(|at| sources(at));
     let texts = [0, 1].map(|side| bodies[side].map_or(vec![], |it| texts(&it.piece, images[side])));
     let ops = capture_diff_slices(Algorithm::Myers, &keys[0], &keys[1]);
     let aligned: HashMap<usize, usize> = ops
@@ -86,23 +111,29 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
             let sides = [one.map(|at| texts[0][at].clone()), other.map(|at| texts[1][at].clone())];
             let mut source = |side: usize, at: Option<usize>| sources[side].get_mut(at?)?.take();
             let sources = [source(0, one), source(1, other)];
-            lines.push(Line { sides, sources, same });
+            let at = [one.map(|it| at[0][it].clone()), other.map(|it| at[1][it].clone())];
+            lines.push(Line { sides, sources, at, same });
         }
     }
     Listing { symbols: bodies.map(|body| body.map(|it| it.piece.symbol.to_owned())), lines }
 }
 
-/// The places in the source that instructions come from. A place equal to that of the previous instruction is left
-/// out. Empty without debug information.
-fn sources(body: &Body<'_>, image: &Image<'_>) -> Vec<Option<String>> {
-    let Some(sources) = image.sources() else { return Vec::new() };
-    let text = |&address: &u64| {
-        let origin = sources.origin(address);
-        let inlined = origin.inlined.map_or(String::new(), |name| format!(" ({name})"));
-        Some(origin.line? + &inlined)
+/// The addresses of instructions, and the places in the source that they come from.
+fn places(body: &Body<'_>, image: &Image<'_>) -> Vec<At> {
+    let origin = |address| image.sources().map(|it| it.origin(address));
+    let addresses = body.addresses.iter();
+    addresses.map(|&address| At { address, origin: origin(address) }).collect()
+}
+
+/// The places in the source as text. A place equal to that of the previous instruction is left out.
+fn sources(places: &[At]) -> Vec<Option<String>> {
+    let text = |at: &At| {
+        let origin = at.origin.as_ref()?;
+        let inlined = origin.inlined.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+        Some(origin.line.clone()? + &inlined)
     };
     let mut last = None;
-    let texts = body.addresses.iter().map(text);
+    let texts = places.iter().map(text);
     texts.map(|text| (text != last).then(|| last.clone_from(&text)).and(text)).collect()
 }
 

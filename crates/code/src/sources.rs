@@ -13,8 +13,8 @@ const LIMIT: u64 = 1 << 32;
 const FIRST: &str = "init/main.c";
 
 /// The place in the source that an instruction comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
     /// File and line, such as `mm/memory.c:512`.
     pub line: Option<String>,
     /// The innermost inlined function that it is part of.
@@ -63,7 +63,7 @@ impl Sources {
 
     /// The place in the source that the instruction at an address comes from.
     pub fn origin(&self, address: u64) -> Origin {
-        let mut origin = Origin { line: None, inlined: None };
+        let mut origin = Origin::default();
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
             return origin;
         };

@@ -14,6 +14,7 @@ pub mod cover;
 pub mod equal;
 mod headline;
 mod holder;
+pub mod lines;
 mod paths;
 mod reasons;
 mod rename;

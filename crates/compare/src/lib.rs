@@ -36,6 +36,10 @@ pub use designs::sweep::{
 pub use explain::attribution::{Explained, explained};
 pub use explain::counters::counter_growth;
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
+pub use explain::lines::{
+    CountedFunction, CountedLine, FunctionLines, LineSide, NO_LINE, counted_function,
+    function_lines,
+};
 pub use explain::sampled::{
     SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
 };

@@ -18,7 +18,9 @@ use crate::failure;
 
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
-pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs, TurnArgs};
+pub use boots::{
+    AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, ProfileArg, SequentialArgs, TurnArgs,
+};
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
 pub use kernel::{EventCommand, KernelAddArgs, KernelCommand, KernelPruneArgs};
@@ -239,6 +241,13 @@ pub struct RunArgs {
         "build_modules", "compiler", "events",
     ])]
     pub experiment: Option<PathBuf>,
+    /// Boot the seeds of this experiment of exact mode again, and keep the lines of the functions in --lines
+    #[arg(long, value_name = "EXPERIMENT", requires = "lines", conflicts_with_all = [
+        "experiment", "kernels", "workload", "parameters", "iterations", "boots", "cpus", "memory", "nodes", "accel",
+        "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "build_modules", "compiler", "events", "mode", "seeds", "profile",
+    ])]
+    pub again: Option<String>,
     /// Without a file: kernels to compare, such as 6.1,6.12; the first is the baseline. A source is built:
     /// git:COMMIT, worktree, src:PATH, debian-source:6.12
     #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]

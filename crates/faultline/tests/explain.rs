@@ -152,6 +152,32 @@ fn two_seeds_of_one_variant_are_compared() {
 }
 
 #[test]
+fn lines_need_boots_that_kept_them() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store.db");
+    keep(&path);
+    let faultline = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(&path).args(arguments).env("XDG_CACHE_HOME", place.path());
+        Said::of(&mut command)
+    };
+    let refused = |arguments: &[&str], told: &str| {
+        let refused = faultline(arguments);
+        assert_eq!((refused.code, &*refused.out), (Some(2), ""), "{}", refused.err);
+        assert!(refused.err.contains(told), "{}", refused.err);
+    };
+    let lines = ["explain", "old", "new", "--lines", "f"];
+    refused(&lines, "`faultline run --again 1 --lines f` boots the same seeds");
+    refused(&[&lines[..], &["--phase", "walk"]].concat(), "fault has no phase `walk`; there are");
+    refused(&[&lines[..], &["--source", "/none"]].concat(), "--source: /none is no directory");
+    refused(&[&lines[..], &["--format", "html"]].concat(), "1 --lines f");
+    let again = ["run", "--again", "x", "--dry-run", "--lines"];
+    refused(&again[..4], "--lines");
+    refused(&[&again[..], &["f.isra.0"]].concat(), "lines is not a list of at most 100 names");
+    refused(&[&again[..], &["f"]].concat(), "the cache no longer has the kernel of old");
+}
+
+#[test]
 fn what_is_outside_all_phases_is_asked_for_by_its_printed_name() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("store.db");

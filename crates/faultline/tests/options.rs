@@ -121,6 +121,14 @@ fn options_that_contradict_each_other_are_refused() {
         (&["run", "--workload", "nas"], "faultline run --kernels"),
         (&["run", "--kernels", "6.1", "--mode", "exact", "--boots", "3"], "or --seeds 5"),
         (
+            &["run", "--kernels", "6.1", "--mode", "exact", "--profile", "lines"],
+            "--profile lines needs --lines FUNCTION,...",
+        ),
+        (
+            &["run", "--kernels", "6.1", "--boots", "3", "--lines", "do_wp_page"],
+            "--profile: accesses, stacks and lines are only for exact mode",
+        ),
+        (
             &["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"],
             "--accel: exact mode cannot use KVM",
         ),

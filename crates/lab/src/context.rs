@@ -4,6 +4,7 @@ use boot::out_of_tree::OutOfTree;
 use boot::provenance::provenance;
 use boot::symbols::KernelCode;
 use boot::{Bootable, Guest, Libraries, engine, exact};
+use code::Symbol;
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
 use model::{Experiment, Mode, Provenance, Reading};
@@ -86,7 +87,7 @@ impl<'a> RunContext<'a> {
     /// Returns the inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
         let code = self.kernel_code(slot)?;
-        Some(exact::inputs(libraries, self.experiment.profile, code, slot))
+        Some(exact::inputs(libraries, &self.experiment.profile, code, slot))
     }
 
     /// Returns what the boot in `slot` needs. `inputs` are those that make it exact; `None` in
@@ -114,6 +115,26 @@ impl<'a> RunContext<'a> {
 
     fn kernel_code(&self, slot: Slot) -> Option<&KernelCode> {
         self.codes.as_ref().map(|codes| &codes[slot.variant])
+    }
+}
+
+/// Checks that some kernel has each function whose lines are kept.
+pub fn check_lines(
+    lab: &Lab,
+    experiment: &Experiment,
+    kernels: &[Obtained],
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    if experiment.profile.lines.is_empty() {
+        return Ok(());
+    }
+    let codes = codes(lab, kernels, &Emulator::find()?, watch)?;
+    let symbols = || codes.iter().flat_map(|code| code.symbols.functions());
+    let has = |name: &str| symbols().any(|(symbol, _)| Symbol::of(&symbol.name).name == name);
+    // Without symbols of any kernel nothing is known.
+    match experiment.profile.lines.iter().find(|name| symbols().next().is_some() && !has(name)) {
+        Some(missing) => Err(RunError::NoFunction(missing.clone())),
+        None => Ok(()),
     }
 }
 

@@ -52,6 +52,12 @@ pub enum RunError {
         /// Similar names of events, separated by commas; may be empty.
         near: String,
     },
+    /// No kernel has a function whose lines are to be kept.
+    #[error(
+        "no kernel has a function `{0}`; nothing was booted: `faultline explain` lists functions. One that is inlined \
+         everywhere, or is in a module, has no lines of its own"
+    )]
+    NoFunction(String),
     /// The scratch directory cannot be used.
     #[error("{path}: {error}")]
     Scratch {
@@ -151,6 +157,7 @@ impl RunError {
             | Self::NoCost(_)
             | Self::NoFigure { .. }
             | Self::NoEvent { .. }
+            | Self::NoFunction(_)
             | Self::Nodes { .. }
             | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),

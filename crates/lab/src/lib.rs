@@ -197,6 +197,7 @@ impl Lab {
         }
         check_support(experiment, kernels, &out_of_tree)?;
         check_tracepoints(experiment, kernels)?;
+        context::check_lines(self, experiment, kernels, watch)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         if let Some(line) = known::recounted(&pinned, &*self.store)? {
             watch(Progress::Message(&line));

@@ -121,6 +121,16 @@ pub enum Place {
     },
     /// All code of a privilege.
     All(Privilege),
+    /// One instruction of a kernel function, in profiles that keep those of the function ([`crate::Profiling::lines`]).
+    /// Its instructions are its executions. Those of a function's instructions add up to the function's.
+    Instruction {
+        /// The kernel's symbol, with compiler suffixes.
+        function: Name,
+        /// Its module; empty for the kernel itself.
+        module: Name,
+        /// The instruction's virtual address.
+        address: u64,
+    },
 }
 
 /// The frames of a process's call path, outermost first: its functions, or [`USER`] if they are not known.

@@ -47,13 +47,17 @@ pub const MAX_FREQUENCY: u32 = 10_000;
 
 /// The costs of a profile. In exact mode it says what is counted besides instructions, in measured mode whether there
 /// is a profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profiling {
     /// Loads and stores by CPU and node. Counting them makes a boot take about three times as long.
     pub accesses: bool,
     /// Instructions by call path.
     pub stacks: bool,
+    /// The kernel functions whose executions are kept by instruction, by their names without suffixes of compilers.
+    /// All executions are counted in any case, so this does not change a count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
     /// Samples of the running code, in measured mode.
     #[serde(skip_serializing_if = "is_false")]
     pub sampled: bool,
@@ -91,9 +95,10 @@ pub struct Profile {
     /// The costs. An exact profile has instructions and entries, and loads and stores if they were counted. A sampled
     /// profile has samples of all CPUs together.
     ///
-    /// Places are in this order: memory, paths, processes, functions, privileges. The costs of functions add up to
-    /// those of the kernel, and so do the costs of paths if calls were followed. Code that no symbol covers is in
-    /// functions with names in brackets. Functions are sorted by name and module, paths by their functions.
+    /// Places are in this order: memory, paths, processes, functions, instructions of functions, privileges. The costs
+    /// of functions add up to those of the kernel, and so do the costs of paths if calls were followed. Code that no
+    /// symbol covers is in functions with names in brackets. Functions are sorted by name and module, paths by their
+    /// functions, instructions by address.
     pub costs: CostTable,
     /// How it was sampled; `None` for an exact profile.
     #[serde(default)]

@@ -46,7 +46,7 @@ pub use culprit::CulpritForm;
 pub use disks::DiskForm;
 pub use input::{Input, InputError};
 pub use machine::MachineForm;
-pub use mode::{Auto, BootsForm};
+pub use mode::{Auto, BootsForm, check_profiling};
 use variants::SourceForm;
 pub use variants::{VariantForm, check_cmdline, default_names};
 pub use workloads::WorkloadForm;
@@ -334,8 +334,8 @@ impl FileForm {
             (self.boots, self.at_most, self.margin, self.budget) = (None, None, None, None);
             self.name = self.name.map(|name| Spanned::new(name.span(), exact_name(name.get_ref())));
             if let Some(profile) = &mut self.profile {
-                let Profiling { accesses, stacks, .. } = *profile.get_ref();
-                *profile.get_mut() = Profiling { accesses, stacks, ..Profiling::default() };
+                let profile = profile.get_mut();
+                (profile.sampled, profile.frequency) = (false, None);
             }
         }
         self

@@ -106,6 +106,8 @@ pub struct Counting<'a> {
     pub symbols: &'a Symbols,
     /// The CPUs and nodes of the machine.
     pub topology: &'a Topology,
+    /// The functions whose executions are kept by instruction.
+    pub lines: &'a [String],
 }
 
 /// Turns a recording into a boot. `ending` is `None` if the end of the machine was not observed.
@@ -209,7 +211,7 @@ fn profiles(
         ))
     }));
     let spans = &recording.spans;
-    let profiles = profile::profiles(&counted, spans, symbols);
+    let profiles = profile::profiles(&counted, spans, symbols, counting.lines);
     let series = profile::series(&counted, spans, &counting.topology.homes());
     let (profiles, series) = profiles.zip(series).ok_or(OTHER_CUTS)?;
     recording.chunks.extend(series);

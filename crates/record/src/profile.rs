@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
 
+use code::Symbol;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
@@ -26,12 +27,14 @@ const BEYOND: &str = "[beyond]";
 /// usual.
 const MAX_PATHS: usize = 1 << 22;
 
-/// Returns the profile of each phase of each iteration. `None` if the plugin counted other cuts
-/// than the agent recorded: counts cannot be assigned to phases then.
+/// Returns the profile of each phase of each iteration, with the instructions of the functions
+/// `lines` one by one. `None` if the plugin counted other cuts than the agent recorded: counts
+/// cannot be assigned to phases then.
 pub fn profiles(
     counted: &counted::Profile,
     spans: &[Span],
     symbols: &Symbols,
+    lines: &[String],
 ) -> Option<Vec<Profile>> {
     let mut paths = Paths::new(counted, symbols);
     let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
@@ -39,7 +42,7 @@ pub fn profiles(
             workload: span.phase.as_ref()?.workload.clone(),
             iteration: span.phase.as_ref()?.iteration,
             phase: span.phase.as_ref()?.phase.clone(),
-            costs: costs(phase?, counted.scope.nodes > 0, symbols, &mut paths),
+            costs: costs(phase?, counted.scope.nodes > 0, symbols, lines, &mut paths),
             sampled: None,
         })
     });
@@ -134,11 +137,13 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     samples.collect()
 }
 
-/// Makes the table of a phase's costs, by memory, call path, process, function and privilege.
+/// Makes the table of a phase's costs, by memory, call path, process, function and privilege, and by
+/// instruction in the functions `lines`.
 fn costs(
     phase: &counted::Phase,
     has_accesses: bool,
     symbols: &Symbols,
+    lines: &[String],
     paths: &mut Paths<'_>,
 ) -> CostTable {
     let mut table = exact_cost::table(has_accesses);
@@ -155,6 +160,9 @@ fn costs(
     }
     for ((name, module), values) in functions(phase, symbols) {
         table.push(Place::Function { name: name.into(), module: module.into() }, values);
+    }
+    for (place, executions) in instructions(phase, symbols, lines) {
+        table.push(place, [Cell::new(exact_cost::INSTRUCTIONS, ALL_CPUS, executions)]);
     }
     for privilege in Privilege::ALL {
         let values = by_cpu(phase).map(|(number, cpu)| {
@@ -212,6 +220,28 @@ fn functions<'a>(
         sums.into_iter().map(|((cost, cpu), sum)| Cell::new(cost, cpu, sum)).collect()
     };
     functions.into_iter().map(|(name, sums)| (name, values(sums))).collect()
+}
+
+/// Returns the executions of each instruction of the functions `wanted`, on all CPUs together, in
+/// order of address.
+fn instructions(
+    phase: &counted::Phase,
+    symbols: &Symbols,
+    wanted: &[String],
+) -> impl Iterator<Item = (Place, u64)> {
+    let is_wanted = |symbol: &str| wanted.iter().any(|it| it == Symbol::of(symbol).name);
+    let mut executions = BTreeMap::new();
+    if !wanted.is_empty() {
+        for executed in phase.cpus.iter().flat_map(|cpu| &cpu.kernel) {
+            let sum: &mut u64 = executions.entry(executed.address).or_default();
+            *sum = sum.saturating_add(executed.count);
+        }
+    }
+    executions.into_iter().filter_map(move |(address, executions)| {
+        let symbol = symbols.find(address).filter(|it| is_wanted(&it.name))?;
+        let (function, module) = (symbol.name.as_str().into(), symbol.module.as_str().into());
+        Some((Place::Instruction { function, module, address }, executions))
+    })
 }
 
 fn processes(phase: &counted::Phase) -> BTreeMap<&counted::Process, Vec<Cell>> {
@@ -284,4 +314,86 @@ fn function_at(symbols: &Symbols, address: u64) -> &str {
         return BEYOND;
     }
     symbols.find(address).map_or(UNKNOWN, |symbol| &symbol.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use counted::{Cpu, Executed, Scope, Totals};
+    use kernelfiles::kallsyms;
+
+    use super::*;
+
+    fn symbols() -> Symbols {
+        let symbol = |(name, module, address): &(&str, &str, u64)| kallsyms::Symbol {
+            address: *address,
+            name: (*name).to_owned(),
+            module: (*module).to_owned(),
+        };
+        let all = [("f.isra.0", "", 100), ("g", "", 200), ("f.cold", "", 300), ("f", "m", 400)];
+        Symbols::of(all.iter().map(symbol))
+    }
+
+    fn cpu(executed: &[(u64, u64)]) -> Cpu {
+        let kernel = executed.iter().map(|&(address, count)| Executed { address, count });
+        Cpu { kernel: kernel.collect(), totals: Totals::default(), ..Cpu::default() }
+    }
+
+    /// The table of two CPUs, with the instructions of the functions `lines`.
+    fn table(lines: &[&str]) -> CostTable {
+        let cpus = vec![
+            cpu(&[(100, 3), (104, 9), (200, 5)]),
+            cpu(&[(104, 1), (203, 2), (300, 7), (401, 4)]),
+        ];
+        let phase = counted::Phase { cpus, ..counted::Phase::default() };
+        let profile = counted::Profile {
+            scope: Scope { cpus: 2, nodes: 0, stacks: false },
+            nodes: Vec::new(),
+            slices: vec![phase],
+            whole: false,
+            intruder: None,
+        };
+        let symbols = symbols();
+        let lines: Vec<String> = lines.iter().map(|&it| it.to_owned()).collect();
+        let mut paths = Paths::new(&profile, &symbols);
+        costs(&profile.slices[0], false, &symbols, &lines, &mut paths)
+    }
+
+    #[test]
+    fn instructions_of_a_function_add_up_to_it() {
+        let table = table(&["f"]);
+        let kept = table.rows().filter_map(|row| match row.place {
+            Place::Instruction { function, module, address } => {
+                Some((&**function, &**module, *address, row.sum(Some(0))))
+            }
+            _ => None,
+        });
+        let expected = [
+            ("f.isra.0", "", 100, 3),
+            ("f.isra.0", "", 104, 10),
+            ("f.cold", "", 300, 7),
+            ("f", "m", 401, 4),
+        ];
+        assert_eq!(kept.collect::<Vec<_>>(), expected);
+        for symbol in ["f.isra.0", "f.cold"] {
+            let is_function =
+                |place: &Place| matches!(place, Place::Function { name, .. } if **name == *symbol);
+            let is_of = |place: &Place| matches!(place, Place::Instruction { function, .. } if **function == *symbol);
+            assert_eq!(table.sum("instructions", is_of), table.sum("instructions", is_function));
+        }
+    }
+
+    #[test]
+    fn other_costs_do_not_depend_on_the_functions_whose_instructions_are_kept() {
+        let without = table(&[]);
+        let others = |table: &CostTable| {
+            let rows = table.rows().filter(|row| !matches!(row.place, Place::Instruction { .. }));
+            let sums = |row: model::CostRow<'_>| {
+                let cells = row.cells.iter().map(|it| (it.cost, it.cpu, it.value));
+                (row.place.clone(), cells.collect::<Vec<_>>())
+            };
+            rows.map(sums).collect::<Vec<_>>()
+        };
+        assert_eq!(without.places().len(), others(&without).len());
+        assert_eq!(others(&table(&["f", "g"])), others(&without));
+    }
 }

@@ -256,6 +256,7 @@ mod tests {
         let line = |base: Option<&str>, new: Option<&str>, same| Line {
             sides: [base, new].map(|side| side.map(str::to_owned)),
             sources: [None, None],
+            at: [None, None],
             same,
         };
         let header = format!("{}include/linux/mm.h:88 (dup_mm)", "include/".repeat(5));

@@ -7,6 +7,7 @@ pub mod exact;
 mod flame;
 pub mod headline;
 mod json;
+mod lines;
 mod sampled;
 mod view;
 mod waterfall;
@@ -20,6 +21,7 @@ use crate::page::STYLE as PAGE_STYLE;
 
 pub use exact::{explain, explain_html};
 pub use json::explain_json;
+pub use lines::{lines, lines_json};
 pub use sampled::{sampled, sampled_html, sampled_json};
 
 const STYLE: &str = include_str!("explain/page.css");

@@ -138,6 +138,31 @@ pub enum AnalysisError {
         /// The number of the experiment.
         experiment: ExperimentId,
     },
+    /// The boots did not keep a function's executions by instruction.
+    #[error(
+        "experiment {experiment} did not keep the lines of `{function}`: `faultline run --again {experiment} --lines \
+         {function}` boots the same seeds and keeps them"
+    )]
+    NoLines {
+        /// The name of the function.
+        function: String,
+        /// The number of the experiment.
+        experiment: ExperimentId,
+    },
+    /// No boot executed the function.
+    #[error(
+        "no boot of experiment {experiment} executed `{function}` here: `faultline explain` lists the functions that \
+         were executed"
+    )]
+    NotExecuted {
+        /// The name of the function.
+        function: String,
+        /// The number of the experiment.
+        experiment: ExperimentId,
+    },
+    /// The code of a kernel cannot be read.
+    #[error("the code of the kernels cannot be read: {0}")]
+    NoCode(String),
     /// The boots do not have the cost that was asked for.
     #[error(transparent)]
     NoCost(#[from] compare::NoCost),

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::packed;
 
 /// The number of the format.
-const TABLE: u8 = 4;
+const TABLE: u8 = 5;
+/// The number of the format before, which is the same without [`Named::Instruction`].
+const WITHOUT_INSTRUCTIONS: u8 = 4;
 
 /// A profile without its workload, iteration and phase.
 #[derive(Serialize, Deserialize)]
@@ -45,6 +47,7 @@ enum Named {
     Process { id: u32, name: u32, functions: Vec<u32> },
     Function { name: u32, module: u32 },
     All(Privilege),
+    Instruction { function: u32, module: u32, address: u64 },
 }
 
 /// The cells of some places. Most places have values of the same costs and CPUs, so these are stored once.
@@ -120,6 +123,10 @@ impl<'a> Names<'a> {
                 Named::Function { name: self.add(name), module: self.add(module) }
             }
             Place::All(privilege) => Named::All(*privilege),
+            Place::Instruction { function, module, address } => {
+                let (function, module) = (self.add(function), self.add(module));
+                Named::Instruction { function, module, address: *address }
+            }
         }
     }
 }
@@ -136,6 +143,10 @@ fn place(named: Named, names: &[Name]) -> io::Result<Place> {
             Place::Function { name: one(&name, names)?, module: one(&module, names)? }
         }
         Named::All(privilege) => Place::All(privilege),
+        Named::Instruction { function, module, address } => {
+            let (function, module) = (one(&function, names)?, one(&module, names)?);
+            Place::Instruction { function, module, address }
+        }
     })
 }
 
@@ -181,7 +192,7 @@ pub fn decode(packed: &[u8]) -> io::Result<Profile> {
 pub fn decode_accesses(packed: &[u8]) -> io::Result<Profile> {
     let bytes = packed::unpack(packed)?;
     let costs = match bytes.split_first() {
-        Some((&TABLE, bytes)) => {
+        Some((&(TABLE | WITHOUT_INSTRUCTIONS), bytes)) => {
             let (form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
             let Beginning { costs, memory, memory_cells } = form;
             let mut cells = Vec::new();
@@ -203,7 +214,9 @@ fn table(costs: Vec<Cost>, places: Vec<Place>, cells: Vec<Cell>) -> io::Result<C
 }
 
 fn parse(bytes: &[u8]) -> io::Result<Profile> {
-    let Some((&TABLE, bytes)) = bytes.split_first() else { return old::parse(bytes) };
+    let Some((&(TABLE | WITHOUT_INSTRUCTIONS), bytes)) = bytes.split_first() else {
+        return old::parse(bytes);
+    };
     let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     if !rest.is_empty() {
         return Err(io::Error::other(format!("{} trailing bytes", rest.len())));
@@ -235,6 +248,9 @@ mod tests {
                 functions
             }),
             (name(), name()).prop_map(|(name, module)| Place::Function { name, module }),
+            (name(), name(), any::<u64>()).prop_map(|(function, module, address)| {
+                Place::Instruction { function, module, address }
+            }),
             Just(Place::All(Privilege::Firmware)),
         ]
     }

@@ -8,7 +8,7 @@ use crate::{Trouble, nine};
 const SCHEMA: &str = include_str!("schema.sql");
 /// The version of [`SCHEMA`]. A change of the schema raises the version, and comes with a step that migrates a file
 /// of the version before, and with a file of the new version in `tests/fixtures`.
-const VERSION: i64 = 11;
+const VERSION: i64 = 12;
 /// The oldest version that can be migrated. Earlier versions were never released.
 const OLDEST: i64 = 9;
 /// `PRAGMA application_id` of a store: `FLdb`.
@@ -44,7 +44,8 @@ pub fn create(connection: &mut Connection, say: &dyn Fn(&str)) -> Result<(), Tro
                 "migrating the store from schema version {found} to {VERSION}: older versions of Faultline cannot \
                  read it afterwards"
             ));
-            // Version 11 has the tables of version 10, and a format of profiles that version 10 cannot read.
+            // Versions 11 and 12 have the tables of version 10. Each has a format of profiles that the version
+            // before cannot read.
             if found == 9 {
                 nine::migrate(&transaction, SCHEMA)
                     .map_err(|trouble| not_migrated(found, trouble))?;

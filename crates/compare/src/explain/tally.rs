@@ -129,7 +129,7 @@ impl<'a> Tally<'a> {
                     }
                 }
                 Place::Process { name, .. } => *self.processes.entry(name).or_default() += sum,
-                Place::Memory(..) | Place::Path(_) => {}
+                Place::Memory(..) | Place::Path(_) | Place::Instruction { .. } => {}
             }
         }
     }

@@ -59,9 +59,9 @@ mod tests {
     use crate::args::Cli;
 
     /// The options of `run` that apply to an experiment file too.
-    const APPLY: [&str; 12] = [
-        "--dry-run", "--jobs", "--keep-going", "--mode", "--no-wait", "--profile", "--quiet",
-        "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
+    const APPLY: [&str; 13] = [
+        "--dry-run", "--jobs", "--keep-going", "--lines", "--mode", "--no-wait", "--profile",
+        "--quiet", "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
     ];
 
     #[test]
@@ -77,7 +77,8 @@ mod tests {
         let names = |options: Vec<&clap::Arg>| {
             let mut names: Vec<_> =
                 options.iter().map(|it| format!("--{}", it.get_long().unwrap())).collect();
-            names.retain(|name| name != "--help");
+            // An experiment of the store stands for a file.
+            names.retain(|name| name != "--help" && name != "--again");
             names.sort();
             names
         };

@@ -123,6 +123,10 @@ pub struct ExactArgs {
     /// Exact mode: what to count besides instructions. Measured mode: `sampled`
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
+    /// Exact mode: with --profile lines, the kernel functions of which to keep executions by instruction, for
+    /// `explain --lines`
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    pub lines: Vec<String>,
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
@@ -158,6 +162,8 @@ pub enum ProfileArg {
     Accesses,
     /// Instructions by call path
     Stacks,
+    /// Executions by instruction of the functions in --lines
+    Lines,
     /// Measured mode: samples of what runs, with call paths in the kernel
     Sampled,
 }
@@ -165,7 +171,10 @@ pub enum ProfileArg {
 impl ExactArgs {
     /// What the profile is to have besides what `described` says.
     pub fn profiling(&self, described: Profiling) -> Profiling {
+        let mut lines = described.lines;
+        lines.extend(self.lines.iter().cloned());
         Profiling {
+            lines,
             accesses: described.accesses || self.profile.contains(&ProfileArg::Accesses),
             stacks: described.stacks || self.profile.contains(&ProfileArg::Stacks),
             sampled: described.sampled || self.profile.contains(&ProfileArg::Sampled),

@@ -144,15 +144,25 @@ pub struct ExplainArgs {
     /// Compare one seed of the first variant with one of the second, such as 0,3; the variants can be the same
     #[arg(long, value_name = "SEED,SEED", value_parser = seeds)]
     pub seeds: Option<[u32; 2]>,
+    /// Print what this function executed in both kernels, by line of the source or by instruction: needs boots of
+    /// `run --lines FUNCTION`
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["cost", "by_syscall", "seeds"])]
+    pub lines: Option<String>,
+    /// With --lines: the directory with the source of both kernels, or of each, for the texts of the lines
+    #[arg(long, value_delimiter = ',', value_name = "DIR[,DIR]", requires = "lines")]
+    pub source: Vec<PathBuf>,
     /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how
     /// to read it; needs no store
     #[arg(
         long,
         value_name = "NAME",
-        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "cost", "by_syscall", "seeds", "top", "format", "output"]
+        conflicts_with_all = [
+            "base", "new", "experiment", "workload", "phase", "cost", "by_syscall", "seeds", "top", "format",
+            "output", "lines",
+        ]
     )]
     pub counter: Option<String>,
-    /// Rows of each ranking in text output [default: 10]
+    /// Rows of each ranking in text output [default: 10; with --lines 20]
     #[arg(long, value_name = "ROWS")]
     pub top: Option<usize>,
     /// Output format

@@ -42,6 +42,8 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
 
 /// The number of rows of each ranking in the text.
 const TOP: usize = 10;
+/// The number of lines that changed most in the text.
+const TOP_LINES: usize = 20;
 
 fn explain_difference(
     store: Option<PathBuf>,
@@ -63,6 +65,9 @@ fn explain_difference(
         )));
     }
     let store = existing_store(store)?;
+    if let Some(function) = &args.lines {
+        return explain_lines(&*store, args, [base, new], function);
+    }
     let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
     let (exact, sampled) = match args.cost.as_deref() {
         None => (exact, sampled),
@@ -98,6 +103,69 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the lines of a function.
+fn explain_lines(
+    store: &dyn Archive,
+    args: &ExplainArgs,
+    variants: [&str; 2],
+    function: &str,
+) -> Result<ExitCode, Failure> {
+    let sources = match args.source.as_slice() {
+        [] => [None, None],
+        [both] => [Some(both.clone()), Some(both.clone())],
+        [base, new] => [Some(base.clone()), Some(new.clone())],
+        _ => {
+            return Err(Failure::Usage("--source has one directory, or one of each kernel".into()));
+        }
+    };
+    if let Some(missing) = sources.iter().flatten().find(|it| !it.is_dir()) {
+        return Err(Failure::Usage(format!("--source: {} is no directory", missing.display())));
+    }
+    let experiment = with_lines(store, args.experiment.as_deref(), variants, function)?;
+    let asked = ExplanationQuestion {
+        experiment,
+        variants: variants.map(str::to_owned),
+        workload: args.workload.clone(),
+        phase: args.phase.clone(),
+        cost: None,
+        by_system_call: false,
+        seeds: None,
+    };
+    let lines = results::lines(store, asked, function, sources)?;
+    let text = match args.format {
+        ExplainFormat::Text => report::lines(&lines, args.top.unwrap_or(TOP_LINES)),
+        ExplainFormat::Json => {
+            report::lines_json(&lines).map_err(|error| Failure::Host(error.to_string()))?
+        }
+        ExplainFormat::Html => {
+            return Err(Failure::Usage("--lines needs --format text or json".into()));
+        }
+    };
+    write_out(&text, args.output.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The experiment that was named; otherwise the latest one of exact mode that has both variants and keeps the lines of
+/// the function, or else the latest one of exact mode.
+fn with_lines(
+    store: &dyn Archive,
+    named: Option<&str>,
+    variants: [&str; 2],
+    function: &str,
+) -> Result<ExperimentId, Failure> {
+    if named.is_some() {
+        return chosen::find(store, named);
+    }
+    let mut known = chosen::with_both(store, variants)?;
+    known.retain(|(_, it)| it.mode == Mode::Exact);
+    let keeps = |it: &Experiment| it.profile.lines.iter().any(|kept| kept == function);
+    if known.iter().any(|(_, it)| keeps(it)) {
+        known.retain(|(_, it)| keeps(it));
+    }
+    let rows: Vec<_> = known.into_iter().map(|(row, _)| row).collect();
+    chosen::with_results(&rows).ok_or_else(|| none(variants, "of exact mode"))
+}
+
 /// The experiments whose profiles are explained. There is at least one.
 struct Chosen {
     exact: Option<ExperimentId>,
@@ -123,15 +191,16 @@ fn choose(
         chosen::with_results(&wanted.map(|(row, _)| row.clone()).collect::<Vec<_>>())
     };
     match (latest(|it| it.mode == Mode::Exact), latest(|it| it.profile.sampled)) {
-        (None, None) => {
-            let [base, new] = variants;
-            Err(Failure::Usage(format!(
-                "no experiment of exact mode or with samples has both `{base}` and `{new}`: `faultline \
-                 list` shows experiments and their variants"
-            )))
-        }
+        (None, None) => Err(none(variants, "of exact mode or with samples")),
         (exact, sampled) => Ok(Chosen { exact, sampled }),
     }
+}
+
+/// Says that no experiment of a kind has both variants.
+fn none([base, new]: [&str; 2], kind: &str) -> Failure {
+    Failure::Usage(format!(
+        "no experiment {kind} has both `{base}` and `{new}`: `faultline list` shows experiments and their variants"
+    ))
 }
 
 /// The text, JSON or page for exact profiles, for samples, or for both.

@@ -7,7 +7,7 @@ use plan::file::{
     Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value, WorkloadForm,
 };
 
-use crate::args::{BootsArg, ConfigArgs, ExactArgs, MachineArgs};
+use crate::args::{BootsArg, ConfigArgs, ExactArgs, MachineArgs, ProfileArg};
 use crate::failure::Failure;
 
 impl From<BootsArg> for BootsForm {
@@ -73,7 +73,7 @@ pub fn build(input: &mut Input, args: &ConfigArgs) -> BuildForm {
 
 /// Adds the options of exact mode and of profiles to a form, which comes from a file or from other options.
 pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<FileForm, Failure> {
-    let ExactArgs { mode, seeds, profile, verify, keep_going, jobs } = args;
+    let ExactArgs { mode, seeds, profile, lines, verify, keep_going, jobs } = args;
     let mode = mode.map_or(form.mode, Mode::from);
     if mode.is_measured() && form.mode == Mode::Exact {
         return Err(Failure::Usage("the file has mode = \"exact\": change it there".into()));
@@ -86,9 +86,15 @@ pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<File
     if let Some(seeds) = seeds {
         form.seeds = Some(input.option("--seeds", *seeds));
     }
-    if !profile.is_empty() {
+    if !profile.is_empty() || !lines.is_empty() {
         let described = form.profile.map_or(Profiling::default(), |it| it.into_inner());
-        form.profile = Some(input.option("--profile", args.profiling(described)));
+        let asked = args.profiling(described);
+        if profile.contains(&ProfileArg::Lines) && asked.lines.is_empty() {
+            let message =
+                "--profile lines needs --lines FUNCTION,...: the functions whose lines are counted";
+            return Err(Failure::Usage(message.into()));
+        }
+        form.profile = Some(input.option("--profile", asked));
     }
     Ok(form)
 }

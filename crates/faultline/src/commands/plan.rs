@@ -134,11 +134,14 @@ pub fn plan(
     if options.verify {
         text.push_str("verify: each boot twice\n");
     }
-    let Profiling { accesses, stacks, .. } = experiment.profile;
+    let Profiling { accesses, stacks, ref lines, .. } = experiment.profile;
     for (is_wanted, what) in [(accesses, "loads and stores"), (stacks, "call paths")] {
         if is_wanted {
             let _ = writeln!(text, "profile: {what}");
         }
+    }
+    if !lines.is_empty() {
+        let _ = writeln!(text, "profile: lines of {}", lines.join(", "));
     }
     if let Some(frequency) = experiment.profile.samples() {
         let _ = writeln!(text, "profile: {frequency} samples per second and CPU");

@@ -18,14 +18,17 @@ use store::Archive;
 
 use super::build::variants;
 use super::plan::{left_out, plan};
-use super::{existing_store, options, print, store_option, store_path};
+use super::{chosen, existing_store, options, print, store_option, store_path};
 use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
-    let request = described(&args)?;
+    let request = match &args.again {
+        Some(named) => again(store.clone(), named, &args.exact.lines)?,
+        None => described(&args)?,
+    };
     lab::check(&request.experiment).map_err(|error| failed(&args, error))?;
     if args.dry_run {
         let path = store_path(store)?;
@@ -176,6 +179,27 @@ fn described(args: &RunArgs) -> Result<Request, Failure> {
     Ok(input.request(form)?)
 }
 
+/// A stored experiment of exact mode, whose boots are to keep the lines of functions.
+fn again(store: Option<PathBuf>, named: &str, lines: &[String]) -> Result<Request, Failure> {
+    let store = existing_store(store)?;
+    let id = chosen::find(&*store, Some(named))?;
+    let (mut experiment, reading) = (store.experiment(id)?, store.reading(id)?);
+    experiment.profile.lines.extend(lines.iter().cloned());
+    file::check_profiling(experiment.mode, &mut experiment.profile)
+        .map_err(|(problem, hint)| Failure::Usage(format!("--lines: {problem}: {hint}")))?;
+    let cached = Cache::open()?.list(&|_| ())?;
+    for variant in &mut experiment.variants {
+        // A source is not built again.
+        let kernel = cached.iter().find(|it| Some(&it.digest) == variant.kernel.digest.as_ref());
+        let kernel = kernel.ok_or_else(|| {
+            let (name, kernel) = (&variant.name, &variant.kernel.name);
+            Failure::Usage(format!("the cache no longer has the kernel of {name}, {kernel}: run the command that made the experiment, with --lines"))
+        })?;
+        variant.kernel.name.clone_from(&kernel.name);
+    }
+    Ok(Request { experiment, reading, builds: Default::default() })
+}
+
 /// The form of the experiment that the options describe.
 fn without_file(args: &RunArgs) -> Result<(Input, FileForm), Failure> {
     let mut input = Input::default();
@@ -239,7 +263,7 @@ mod tests {
             ],
             &[
                 "--kernels", "6.1", "--mode", "exact", "--seeds", "3", "--profile",
-                "stacks,accesses",
+                "stacks,accesses", "--lines", "do_wp_page,change_protection",
             ],
             &[
                 "--kernels", "6.1", "--workload", "tiobench", "--set", "threads=1,4", "--disk",

@@ -122,12 +122,12 @@ const FUNCTIONS: [(&str, &str, &str); 20] = [
 
 /// Gives `mm/` debug information, by which changes are followed into inlined functions. Everything else is compiled
 /// as for other tests.
-const DEBUG: &str = "--- a/mm/Makefile\n+++ b/mm/Makefile\n@@ -3,4 +3,5 @@\n # Makefile for the linux \
+pub const DEBUG: &str = "--- a/mm/Makefile\n+++ b/mm/Makefile\n@@ -3,4 +3,5 @@\n # Makefile for the linux \
                      memory manager.\n #\n \n+ccflags-y += -g\n KASAN_SANITIZE_slab_common.o := n\n";
 
 /// A patch that plants ten instructions, which change nothing, at the entry of a function. git finds the place by the
 /// source, not by line numbers.
-fn patch(file: &str, source: &str) -> String {
+pub fn patch(file: &str, source: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let mut patch = format!("--- a/mm/{file}\n+++ b/mm/{file}\n");
     writeln!(patch, "@@ -1000,{} +1000,{} @@", lines.len(), lines.len() + 1).unwrap();

@@ -15,6 +15,7 @@ mod forged;
 mod history;
 mod host;
 mod leftovers;
+mod lines;
 mod long;
 mod luck;
 mod packaged;

@@ -11,6 +11,9 @@ use crate::sequential;
 /// The default number of seeds of a variant in exact mode.
 pub(super) const DEFAULT_SEEDS: u32 = 5;
 
+/// The largest number of functions whose instructions are kept.
+const MOST_LINES: usize = 100;
+
 /// The number of boots: a number, or `auto` for as many as the verdicts need.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a number of boots from 1 to 10000, or \"auto\"")]
@@ -114,32 +117,51 @@ pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
     let Some(profile) = &form.profile else {
         return Ok(Profiling::default());
     };
-    match check_profiling(form.mode, profile.get_ref()) {
-        Ok(()) => Ok(*profile.get_ref()),
+    let mut checked = profile.get_ref().clone();
+    match check_profiling(form.mode, &mut checked) {
+        Ok(()) => Ok(checked),
         Err((problem, hint)) => fault(profile.span(), problem, hint),
     }
 }
 
-/// The same. The error is the problem, and a hint.
-fn check_profiling(mode: Mode, profile: &Profiling) -> Result<(), (&'static str, &'static str)> {
-    let Profiling { accesses, stacks, sampled, frequency } = *profile;
-    if mode.is_measured() && (accesses || stacks) {
+/// Checks what a profile has in a mode, and sorts its lists.
+///
+/// # Errors
+/// The problem, and a hint.
+pub fn check_profiling(
+    mode: Mode,
+    profile: &mut Profiling,
+) -> Result<(), (&'static str, &'static str)> {
+    profile.lines.sort();
+    profile.lines.dedup();
+    let Profiling { accesses, stacks, lines, sampled, frequency } = profile;
+    if mode.is_measured() && (*accesses || *stacks || !lines.is_empty()) {
         let hint = "use sampled = true, or add mode = \"exact\" or --mode exact";
-        return Err(("accesses and stacks are only for exact mode", hint));
+        return Err(("accesses, stacks and lines are only for exact mode", hint));
     }
-    if mode == Mode::Exact && sampled {
+    if lines.len() > MOST_LINES || !lines.iter().all(|name| is_function(name)) {
+        let hint = "such as lines = [\"do_wp_page\"], without a suffix such as .isra.0";
+        return Err(("lines is not a list of at most 100 names of functions", hint));
+    }
+    if mode == Mode::Exact && *sampled {
         let hint = "leave it out, or use stacks = true: exact mode counts every instruction";
         return Err(("sampled is only for measured mode", hint));
     }
     match frequency {
-        Some(_) if !sampled => {
+        Some(_) if !*sampled => {
             Err(("frequency is only for samples", "leave it out, or add sampled = true"))
         }
-        Some(frequency) if !(1..=MAX_FREQUENCY).contains(&frequency) => {
+        Some(frequency) if !(1..=MAX_FREQUENCY).contains(frequency) => {
             Err(("the frequency is not from 1 to 10000", "such as frequency = 99"))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a text can be the name of a function in C.
+fn is_function(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_letter) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 /// Checks the accelerator. Exact mode always uses emulation.
@@ -160,15 +182,22 @@ mod tests {
     #[test]
     fn each_mode_has_its_own_profile() {
         let said = |mode, keys: &str| {
-            let profile: Profiling = toml::from_str(keys).unwrap();
-            check_profiling(mode, &profile).err().map(|(problem, _)| problem)
+            let mut profile: Profiling = toml::from_str(keys).unwrap();
+            check_profiling(mode, &mut profile).err().map(|(problem, _)| problem)
         };
         use Mode::{Exact, Measured};
         assert_eq!(said(Measured, "sampled = true\nfrequency = 250"), None);
         assert_eq!(said(Measured, ""), None);
-        assert_eq!(said(Exact, "stacks = true"), None);
+        assert_eq!(said(Exact, "stacks = true\nlines = [\"do_wp_page\"]"), None);
         for (mode, keys, problem) in [
-            (Measured, "stacks = true", "accesses and stacks are only for exact mode"),
+            (Measured, "stacks = true", "accesses, stacks and lines are only for exact mode"),
+            (Measured, "lines = [\"f\"]", "accesses, stacks and lines are only for exact mode"),
+            (
+                Exact,
+                "lines = [\"f.isra.0\"]",
+                "lines is not a list of at most 100 names of functions",
+            ),
+            (Exact, "lines = [\"\"]", "lines is not a list of at most 100 names of functions"),
             (Exact, "sampled = true", "sampled is only for measured mode"),
             (Measured, "frequency = 9", "frequency is only for samples"),
             (Measured, "sampled = true\nfrequency = 0", "the frequency is not from 1 to 10000"),

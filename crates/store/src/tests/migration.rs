@@ -20,7 +20,7 @@ use crate::sqlite::Sqlite;
 use crate::{Archive, Trouble};
 
 /// The versions that have a file in `fixtures/`.
-const VERSIONS: [i64; 3] = [9, 10, 11];
+const VERSIONS: [i64; 4] = [9, 10, 11, 12];
 const STORE: &str = "FAULTLINE_TEST_MIGRATED";
 /// How often a migration is killed.
 const KILLS: u32 = 20;
@@ -127,7 +127,7 @@ fn a_damaged_file_is_refused_and_remains_as_it_was() {
         file.plain().execute_batch(damage).unwrap();
         let before = fs::read(&file.path).unwrap();
         let error = Sqlite::open(&file.path).unwrap_err().to_string();
-        assert!(error.contains("it is damaged, so it was not migrated to version 11"), "{error}");
+        assert!(error.contains("it is damaged, so it was not migrated to version 12"), "{error}");
         assert!(error.contains(&format!("as it was: {named}")), "{damage}: {error}");
         assert_eq!(version(&file), 9);
         assert!(fs::read(&file.path).unwrap() == before, "{damage}");
@@ -221,10 +221,10 @@ fn processes_that_open_an_old_file_at_once_migrate_it_once() {
 #[test]
 fn a_store_that_another_process_migrated_is_not_written() {
     let (file, mut store, id) = StoreFile::with_numa();
-    file.plain().pragma_update(None, "user_version", 12).unwrap();
+    file.plain().pragma_update(None, "user_version", 13).unwrap();
     let read = store.experiment(id).unwrap_err().to_string();
     let kept = store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap_err().to_string();
     for error in [read, kept] {
-        assert!(error.contains("its schema is version 12"), "{error}");
+        assert!(error.contains("its schema is version 13"), "{error}");
     }
 }

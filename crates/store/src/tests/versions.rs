@@ -32,9 +32,9 @@ fn opening_again_changes_nothing() {
 fn another_version_is_refused_untouched() {
     let file = StoreFile::new();
     drop(file.open());
-    for version in [-1, 0, 8, 12, 99] {
+    for version in [-1, 0, 8, 13, 99] {
         file.plain().pragma_update(None, "user_version", version).unwrap();
-        let expected = format!("version {version}, and this faultline knows only version 11");
+        let expected = format!("version {version}, and this faultline knows only version 12");
         let error = refusal(&file);
         assert!(error.contains(&expected), "{error}");
         let error = Sqlite::open_to_read(&file.path).unwrap_err().to_string();

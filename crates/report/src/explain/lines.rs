@@ -1,0 +1,210 @@
+//! What a function executed in two kernels, by line of the source or by instruction, as text and as JSON.
+
+use std::cmp::Ordering;
+
+use compare::{CountedFunction, CountedLine, FunctionLines, LineSide};
+use model::count;
+use serde::Serialize;
+
+use super::headline::phase_name;
+use super::view::signed;
+use crate::ascii::excerpt;
+use crate::document::{Block, Column, TEXT, lead, note, part, sections, table};
+use crate::words;
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+/// A smaller change of the instructions per entry is printed as 0.
+const LEAST: f64 = 0.005;
+/// The columns of figures, by the names of both sides.
+const COLUMNS: [Column; 6] = [
+    Column::figures("change"),
+    Column::figures("base").at_least(8),
+    Column::figures("new").at_least(8),
+    Column::figures("base runs"),
+    Column::figures("new runs"),
+    Column::subject("line"),
+];
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    lines: &'a FunctionLines,
+}
+
+/// Returns the lines of a function as JSON, with sums over the seeds. The format is stable: keys may be added without a
+/// new version. No content causes an error.
+pub fn lines_json(lines: &FunctionLines) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(&Document { schema: SCHEMA, lines })? + "\n")
+}
+
+/// Returns the lines of a function as plain text, at most 100 columns: first at most `top` whose instructions differ, the
+/// largest change first, then all that ran in the order of the source.
+pub fn lines(lines: &FunctionLines, top: usize) -> String {
+    let is_changed = |line: &&CountedLine| lines.change(line).abs() >= LEAST;
+    let mut changed: Vec<&CountedLine> = lines.lines.iter().filter(is_changed).collect();
+    changed.sort_by(|one, other| {
+        let size = |line| lines.change(line).abs();
+        size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal)
+    });
+    let unit = if lines.by_source { "Line" } else { "Instruction" };
+    let first = match changed.is_empty() {
+        true => note(format!("No {} differs in its instructions per entry.", unit.to_lowercase())),
+        false => {
+            let more = changed.len().checked_sub(top).filter(|more| *more > 0);
+            let more = more.map(|more| note(format!("{more} more (--top {})", changed.len())));
+            let shown = rows(lines, changed.iter().copied().take(top));
+            let title = format!("{unit}s whose instructions differ, the largest change first:");
+            part(title, [shown].into_iter().chain(more).collect::<Vec<_>>())
+        }
+    };
+    let order = if lines.by_source { "source" } else { "code" };
+    let ran = |line: &&CountedLine| line.sides.iter().flatten().any(|it| it.executions > 0);
+    let still = lines.lines.iter().filter(|line| !ran(line)).count();
+    let still = (still > 0).then(|| note(format!("{still} more never ran")));
+    let title = format!("All that ran, in the order of the {order}:");
+    let all = [rows(lines, lines.lines.iter().filter(ran))].into_iter().chain(still);
+    let all = part(title, all.collect::<Vec<_>>());
+    let without = (!lines.by_source).then(|| {
+        note(
+            "A kernel has no debug information, so these are instructions. docs/diff.md says how to give it some.",
+        )
+    });
+    let legend = note(format!(
+        "base and new: instructions per entry of the function. runs: how often it runs per entry{}.",
+        if lines.by_source { ", by its instruction that runs most" } else { "" }
+    ));
+    let head = [lead(head(lines)), legend].into_iter().chain(without).collect();
+    sections(&[head, vec![first], vec![all]], &TEXT)
+}
+
+fn head(lines: &FunctionLines) -> String {
+    let within = lines.phase.as_deref().map(phase_name);
+    let within = within.map(|phase| format!(" in phase {phase}")).unwrap_or_default();
+    let sides = lines.sides.each_ref().map(|it| {
+        let instructions = u64::try_from(it.instructions).unwrap_or(u64::MAX);
+        let figure = words::figure(it.per_entry(instructions), 2);
+        let each = if it.entries > 0 { "an entry" } else { "a boot, without an entry" };
+        format!("{figure} instructions {each} in {} ({})", excerpt(&it.name), entered(it))
+    });
+    format!("{}{within}: {}.", excerpt(&lines.function), sides.join(", "))
+}
+
+fn entered(it: &CountedFunction) -> String {
+    let seeds = count(it.seeds, "seed");
+    let entries = words::figure(it.entries as f64, 0);
+    format!("{entries} {} in {seeds}", if it.entries == 1 { "entry" } else { "entries" })
+}
+
+fn rows<'a>(lines: &FunctionLines, shown: impl Iterator<Item = &'a CountedLine>) -> Block {
+    let rows = shown.map(|line| {
+        let figures = |of: fn(&LineSide) -> u64| {
+            [0, 1].map(|side| {
+                let own = line.sides[side].as_ref();
+                let each = own.map(|it| lines.sides[side].per_entry(of(it)));
+                each.map_or("-".to_owned(), |it| words::decimal(Some(it), 2))
+            })
+        };
+        let [base, new] = figures(|it| it.instructions);
+        let [base_runs, new_runs] = figures(|it| it.executions);
+        let change = lines.change(line);
+        let change = if change.abs() < LEAST { "0.00".to_owned() } else { signed(change, 2) };
+        vec![change, base, new, base_runs, new_runs, named(line)]
+    });
+    table(COLUMNS, rows.collect())
+}
+
+/// Names a row by its place in the newer kernel, and by the other one's if its text is another.
+fn named(line: &CountedLine) -> String {
+    let text = |it: &LineSide| {
+        let inlined = it.inlined.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let text = it.text.as_ref().map(|text| format!(": {}", text.trim())).unwrap_or_default();
+        format!("{}{inlined}{text}", it.place)
+    };
+    let said = |it: &LineSide| match it.text.as_deref().map(str::trim) {
+        Some(text) => text.to_owned(),
+        // An instruction's offset is in front of it.
+        None => it.place.split_once(' ').map_or("", |(_, text)| text).to_owned(),
+    };
+    match &line.sides {
+        [Some(base), Some(new)] if said(base) != said(new) => {
+            excerpt(&format!("{} (was {})", text(new), said(base)))
+        }
+        [_, Some(it)] | [Some(it), None] => excerpt(&text(it)),
+        [None, None] => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(place: &str, inlined: &str, text: &str, counts: [u64; 2]) -> Option<LineSide> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let [instructions, executions] = counts;
+        let place = place.to_owned();
+        Some(LineSide { place, inlined: some(inlined), text: some(text), instructions, executions })
+    }
+
+    fn function(name: &str, instructions: i128) -> CountedFunction {
+        let (seeds, executions) = (2, Default::default());
+        CountedFunction { name: name.into(), seeds, entries: 4, instructions, executions }
+    }
+
+    fn of(by_source: bool, rows: Vec<[Option<LineSide>; 2]>) -> FunctionLines {
+        let lines = rows.into_iter().map(|sides| CountedLine { sides });
+        FunctionLines {
+            function: "do_wp_page".into(),
+            phase: Some("touch".into()),
+            sides: [function("6.1", 600), function("+waste\x1b[2J", 640)],
+            by_source,
+            lines: lines.collect(),
+        }
+    }
+
+    #[test]
+    fn lines_of_the_source() {
+        let lines = of(
+            true,
+            vec![
+                [
+                    side("mm/memory.c:3300", "", "if (vma)", [8, 4]),
+                    side("mm/memory.c:3301", "", "if (vma)", [8, 4]),
+                ],
+                [side("mm/memory.c:3310", "", "gone();", [4, 4]), None],
+                [
+                    side("mm/memory.c:3320", "", "goto x;", [0, 0]),
+                    side("mm/memory.c:3321", "", "goto x;", [0, 0]),
+                ],
+                [
+                    None,
+                    side("mm/memory.c:3312", "wp_page_copy", "asm volatile(\"\x07\");", [40, 4]),
+                ],
+                [
+                    side("mm/memory.c:3313", "wp_page_copy", "a = b;", [20, 4]),
+                    side("mm/memory.c:3314", "wp_page_copy", "a = c;", [24, 4]),
+                ],
+            ],
+        );
+        insta::assert_snapshot!(super::lines(&lines, 2));
+        insta::assert_snapshot!(lines_json(&lines).unwrap());
+    }
+
+    #[test]
+    fn instructions_without_debug_information() {
+        let lines = of(
+            false,
+            vec![
+                [side("+0x0 push %rbx", "", "", [4, 4]), side("+0x0 push %rbx", "", "", [4, 4])],
+                [
+                    side("+0x1 mov $1,%eax", "", "", [4, 4]),
+                    side("+0x1 mov $2,%eax", "", "", [8, 8]),
+                ],
+            ],
+        );
+        insta::assert_snapshot!(super::lines(&lines, 20));
+        let same = of(false, vec![lines.lines[0].sides.clone()]);
+        assert!(super::lines(&same, 20).contains("No instruction differs"));
+    }
+}
