@@ -52,8 +52,10 @@ impl Sources {
             };
             Ok::<_, object::Error>(EndianRcSlice::new(bytes, endian))
         };
-        let context = Context::from_dwarf(Dwarf::load(section).ok()?).ok()?;
-        let mut sources = Self { context, root: PathBuf::new() };
+        let dwarf = Dwarf::load(section).ok()?;
+        let root = root(&dwarf).unwrap_or_default();
+        let context = Context::from_dwarf(dwarf).ok()?;
+        let mut sources = Self { context, root };
         let first = first.and_then(|address| sources.file(address));
         if let Some(root) = first.as_deref().and_then(|path| path.to_str()?.strip_suffix(FIRST)) {
             sources.root = root.into();
@@ -84,6 +86,21 @@ impl Sources {
     fn file(&self, address: u64) -> Option<PathBuf> {
         Some(straight(self.context.find_location(address).ok()??.file?))
     }
+}
+
+/// The directory of the source, by the first file that was compiled: the compiler ran in that directory or below, and
+/// got a path relative to where it ran.
+fn root(dwarf: &Dwarf<EndianRcSlice<RunTimeEndian>>) -> Option<PathBuf> {
+    let unit = dwarf.unit(dwarf.units().next().ok()??).ok()?;
+    let text = |bytes: EndianRcSlice<RunTimeEndian>| String::from_utf8(bytes.to_vec()).ok();
+    let directory = text(unit.comp_dir.clone()?)?;
+    let file = text(unit.name.clone()?)?;
+    let above: PathBuf = Path::new(&file)
+        .components()
+        .take_while(|part| matches!(part, Component::ParentDir | Component::CurDir))
+        .collect();
+    let is_relative = Path::new(&file).is_relative();
+    is_relative.then(|| straight(&Path::new(&directory).join(above).to_string_lossy()))
 }
 
 /// A path without `.` and `..`.

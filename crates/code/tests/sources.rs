@@ -57,6 +57,19 @@ fn instructions_have_source_lines() {
     }
 }
 
+/// The file with the kernel's first function tells the directory of the source; so does any other.
+#[test]
+fn the_source_is_found_without_its_first_file() {
+    let main = MAIN.replace("start_kernel", "start");
+    let kernels = [(); 2].map(|()| kernel(HEADER, &main, &["-g", "-Wl,-estart"]));
+    let lines = lines(&images(&kernels));
+    let places = lines.iter().flat_map(|it| it.at[0].clone()?.origin?.line);
+    let mut places: Vec<String> = places.collect();
+    places.dedup();
+    assert!(places.contains(&"include/helper.h:3".to_owned()), "{places:?}");
+    assert!(places.contains(&"init/main.c:6".to_owned()), "{places:?}");
+}
+
 #[test]
 fn a_change_is_followed_to_the_function_that_was_inlined() {
     let inlined = |header: &str, main: &str, options: [&str; 2]| {
