@@ -252,6 +252,7 @@ fn the_function_behind_a_verdict_is_named() {
         followed: true,
         by_path: true,
         listed: true,
+        only_cause: None,
     };
     let headlines =
         [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];

@@ -29,6 +29,14 @@ impl Contribution {
     }
 }
 
+impl Section {
+    /// The only function executed whose code differs; `None` if there are more or none, or if that is not known.
+    pub fn only_cause(&self) -> Option<&Contribution> {
+        let mut causes = self.contributions.iter().filter(|it| it.is_cause());
+        causes.next().filter(|_| causes.next().is_none())
+    }
+}
+
 impl Explanation {
     /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those whose code
     /// differs first by instructions per entry. Modules are not marked. If the difference is an error, keeps its text
@@ -109,6 +117,11 @@ mod tests {
             explanation.with_code(Ok(difference(&[("rarely", Change::Changed)], &["often"])));
         assert_eq!(dearer(&all(&explanation)), ["rarely", "often"]);
         assert_eq!(dearer(&explanation.phases[0]), ["rarely", "often"]);
+        let only =
+            |explanation: &Explanation| Some(all(explanation).only_cause()?.subject.to_string());
+        assert_eq!(only(&explanation).as_deref(), Some("rarely"));
+        let both = difference(&[("rarely", Change::Changed), ("other", Change::New)], &[]);
+        assert_eq!(only(&explanation.clone().with_code(Ok(both))), None);
         let marks = all(&explanation).contributions.into_iter();
         let mut marks: Vec<_> =
             marks.map(|it| (it.subject.to_string(), it.code, it.inlined)).collect();

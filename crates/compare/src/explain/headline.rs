@@ -30,6 +30,9 @@ pub struct Headline {
     pub by_path: bool,
     /// Whether there are enough seeds for lists of functions.
     pub listed: bool,
+    /// The only function executed in the phase whose code differs; `None` if there are more or none, or if that is not
+    /// known.
+    pub only_cause: Option<String>,
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
@@ -72,6 +75,7 @@ pub fn headlines(
             followed,
             by_path,
             listed,
+            only_cause: section.only_cause().map(|it| it.subject.to_string()),
         }
     };
     measured.map(headline).collect()

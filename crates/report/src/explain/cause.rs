@@ -26,6 +26,10 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
     match (marked, causes.len()) {
         (0, _) => None,
         (_, 0) => Some(format!("The code of none {of} differs.")),
+        (_, 1) => Some(format!(
+            "The code of one {of} differs; own {unit}: {}. `explain --lines` prints its lines.",
+            causes[0]
+        )),
         (_, number) => Some(format!(
             "The code of {} {of} differs; own {unit}: {}.",
             grouped(&number.to_string()),

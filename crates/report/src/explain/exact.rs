@@ -76,11 +76,12 @@ fn blocks(
     let Some(section) = explanation.section(phase) else {
         return Err(view::no_phase(explanation, phase.unwrap_or_default()));
     };
-    let found: Vec<String> = headline::headlines(headlines, phase)
-        .into_iter()
-        .chain(cause::causes(section, &explanation.cost.unit))
-        .chain(explanation.build.as_ref().map(build::differs))
-        .collect();
+    let mut found = headline::headlines(headlines, phase);
+    let causes = cause::causes(section, &explanation.cost.unit);
+    // A single cause is the answer.
+    let place = if section.only_cause().is_some() { 0 } else { found.len() };
+    found.splice(place..place, causes);
+    found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found).map(str::to_owned);
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);
     let found = found.into_iter().map(lead).chain(below).collect();

@@ -18,7 +18,7 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
 pub fn hint<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
     let lacks_paths = |it: &Headline| {
         let is_unnamed = it.kernel.beyond_luck() == Some(true) && !names(it);
-        is_unnamed && it.listed && it.by_path && !it.followed
+        is_unnamed && it.listed && it.by_path && !it.followed && it.only_cause.is_none()
     };
     headlines.any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
@@ -150,6 +150,9 @@ pub fn headline(it: &Headline) -> String {
 
 /// Returns why no function is named.
 fn unnamed(it: &Headline) -> String {
+    if let (Some(true), Some(cause)) = (it.kernel.beyond_luck(), &it.only_cause) {
+        return format!("beyond luck; the code of {} alone differs", excerpt(cause));
+    }
     match it.kernel.beyond_luck() {
         Some(true) if it.followed => "beyond luck; no function holds the change".to_owned(),
         Some(true) if it.listed => {

@@ -17,6 +17,7 @@ fn the_headline_comes_first() {
         followed: true,
         by_path: true,
         listed: true,
+        only_cause: None,
     };
     let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
         name: "change_pte".into(),
@@ -99,6 +100,7 @@ fn a_kernel_threads_function_has_totals() {
             followed: true,
             by_path: true,
             listed: true,
+            only_cause: None,
         };
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
     };
@@ -147,6 +149,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
         followed: true,
         by_path: true,
         listed: true,
+        only_cause: None,
     };
     let said = |headline: &Headline| {
         let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);

@@ -1,7 +1,7 @@
 //! Explanations with functions marked by their code.
 
 use code::{Change, CodeDifference, Function, Instrumentation, Size};
-use compare::{Explanation, Subject};
+use compare::{Difference, Explanation, Headline, Subject};
 use model::{Boot, Place};
 
 use super::{explained, kernels, text};
@@ -45,6 +45,33 @@ fn causes_are_named_first() {
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));
+}
+
+#[test]
+fn a_single_cause_is_the_first_answer() {
+    let explanation = marked(&[kernels::PLANTED]);
+    let headline = |only_cause: Option<&str>| Headline {
+        phase: "run".into(),
+        kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
+        function: None,
+        divided: None,
+        unit: "instructions".into(),
+        at_equal_entries: false,
+        followed: false,
+        by_path: true,
+        listed: false,
+        only_cause: only_cause.map(str::to_owned),
+    };
+    let said = |headline: Headline| {
+        let text = report::explain(&explanation, &[headline], None, 10);
+        text.split("\n\n").nth(1).unwrap().replace('\n', " ")
+    };
+    let said_of = said(headline(Some(kernels::PLANTED)));
+    let first = "The code of one of the 202 functions executed differs; own instructions: do_anonymous_page +";
+    assert!(said_of.starts_with(first), "{said_of}");
+    let alone = "30.00 % more kernel instructions: beyond luck; the code of do_anonymous_page alone differs.";
+    assert!(said_of.contains(alone) && !said_of.contains("4 seeds"), "{said_of}");
+    assert!(said(headline(None)).contains("naming the function takes 4 seeds a side"));
 }
 
 /// The new kernel enters one function more often, at the same cost per entry.

@@ -225,6 +225,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
         followed: true,
         by_path: true,
         listed: true,
+        only_cause: None,
     };
     let phases = ["a", "b", "c", "d", "e"];
     let explained = Explained {
