@@ -137,11 +137,7 @@ fn two_seeds_of_one_variant_are_compared() {
     let other = explain(&["old", "old", "--seeds", "0,7"]).expect(2);
     assert_eq!(other.err, "faultline: `old` has no complete boot of seed 7; it has: 0\n");
     let both = explain(&["old", "new", "--seeds", "0,0"]).expect(0);
-    assert!(
-        both.out.contains("base old, seed 0 (1 seed), new new, seed 0 (1 seed)"),
-        "{}",
-        both.out
-    );
+    assert!(both.out.contains("new, seed 0 (1 seed) against old, seed 0 (1 seed)"), "{}", both.out);
     let paths = explain(&["old", "new", "--by-syscall"]).expect(2);
     assert!(
         paths.err.contains("not all boots of experiment 1 recorded call paths"),

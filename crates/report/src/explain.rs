@@ -15,9 +15,8 @@ mod waterfall;
 use maud::html;
 
 use crate::ascii::escape;
-use crate::document::frame::{Policy, frame};
+use crate::document::frame::{BLOCKS, Policy, frame};
 use crate::document::{self, Block};
-use crate::page::STYLE as PAGE_STYLE;
 
 pub use exact::{explain, explain_html};
 pub use json::explain_json;
@@ -40,5 +39,5 @@ fn page(workload: &str, title: &str, blocks: &[Block]) -> String {
         main { (document::html(blocks, 1)) }
     };
     let name = format!("faultline explain {}", escape(workload));
-    frame(&name, &format!("{PAGE_STYLE}{GRAPHS}{STYLE}"), Policy::Only(SCRIPT), &body.into_string())
+    frame(&name, &format!("{BLOCKS}{GRAPHS}{STYLE}"), Policy::Only(SCRIPT), &body.into_string())
 }

@@ -22,15 +22,13 @@ use model::{BootId, Mode, count};
 use plots::Plots;
 
 use crate::ascii::{escape, excerpt};
-use crate::document::frame::{Policy, frame};
+use crate::document::frame::{BLOCKS, Policy, frame};
 use crate::document::{self, Block, Tone, svg};
 use crate::mail::Recipe;
 use crate::{effects, exact, explain, notes, steps, table};
 
 pub use failed::MAX_CONSOLES;
 
-/// The style sheet of the page.
-pub const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/zoom.js");
 
 /// The input of a page.
@@ -82,7 +80,7 @@ pub fn page(page: &Page<'_>) -> String {
         footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
     };
     let title = format!("{}: faultline compare", excerpt(name));
-    let style = format!("{STYLE}{}", explain::GRAPHS);
+    let style = format!("{BLOCKS}{}", explain::GRAPHS);
     let script = format!("{SCRIPT}{}", explain::SCRIPT);
     frame(&title, &style, Policy::Only(&script), &body.into_string())
 }

@@ -5,10 +5,9 @@ use maud::html;
 
 use super::{answer, blocks, in_order, kind, of_hundred, problem, value};
 use crate::ascii::escape;
-use crate::document::frame::{Policy, frame};
+use crate::document::frame::{BLOCKS, Policy, frame};
 use crate::document::svg::{Path, Scale, bottom_axis, left_axis, px};
 use crate::document::{self, Block, Chart, note, part};
-use crate::page;
 
 const STYLE: &str = include_str!("page.css");
 /// Width of a drawing.
@@ -36,7 +35,7 @@ pub fn culprit_page(found: &Findings) -> String {
         }
         (document::html(&said[1..], 1))
     };
-    let style = format!("{}{STYLE}", page::STYLE);
+    let style = format!("{BLOCKS}{STYLE}");
     frame(&title, &style, Policy::Nothing, &body.into_string())
 }
 

@@ -9,6 +9,9 @@ use super::markup::html;
 /// The style of all pages.
 const STYLE: &str = include_str!("frame.css");
 
+/// The style of the blocks of a report.
+pub const BLOCKS: &str = include_str!("report.css");
+
 /// The scripts that a page may run.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy<'a> {
