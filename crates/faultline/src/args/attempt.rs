@@ -31,6 +31,10 @@ pub struct TryArgs {
     /// Compare times [default: where KVM works]
     #[arg(long)]
     pub measured: bool,
+    /// Take a change between two kernels apart: also build each one's source with the other one's
+    /// configuration, and compare
+    #[arg(long, conflicts_with_all = ["patches", "revert", "pick", "kconfig", "save"])]
+    pub split: bool,
     /// How long the program may take, in the guest's time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub timeout: Millis,

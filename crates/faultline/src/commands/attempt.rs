@@ -15,7 +15,7 @@ use store::{Detail, ExperimentId};
 
 use super::build::variants;
 use super::run::{laboratory, on_interrupt};
-use super::{options, print, store_option};
+use super::{options, print, split, store_option};
 use crate::args::TryArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -63,7 +63,11 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
 fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result<Request, Failure> {
     let mut input = Input::default();
     let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
-    let variants = variants(&mut input, ("", &kernels), &args.build, false)?;
+    let mut variants = variants(&mut input, ("", &kernels), &args.build, false)?;
+    if args.split {
+        let kernels: Vec<String> = kernels.iter().map(|it| args.build.full_name(it)).collect();
+        variants.extend(split::variants(&mut input, &kernels)?);
+    }
     let is_alone = variants.len() == 1;
     let mut workload = WorkloadForm::default();
     workload.made = Some(bundle.manifest());
@@ -243,6 +247,7 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
         text += &report::verdicts(comparison);
         text += &report::headlines(&analysis.explained());
         text += &report::builds(comparison);
+        text += &report::split(comparison);
         text += "\n";
         text += &report::figures(comparison);
         text += "\n";

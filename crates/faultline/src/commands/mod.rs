@@ -21,6 +21,7 @@ pub mod replay;
 pub mod run;
 pub mod selftest;
 pub mod show;
+pub mod split;
 pub mod store;
 pub mod table;
 pub mod userspace;

@@ -55,8 +55,9 @@ pub struct VariantForm {
     /// Commits to apply before it is built.
     #[serde(default, skip_serializing)]
     pub pick: Vec<String>,
+    /// How it is built, where that differs from other variants.
     #[serde(default, skip_serializing)]
-    pub(super) build: BuildForm,
+    pub build: BuildForm,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) axes: Vec<Spanned<String>>,
 }
