@@ -56,7 +56,8 @@ pub struct Chart {
     pub beside: String,
     /// What the drawing shows, on one line. It is the name of the image for readers who do not see it.
     pub label: String,
-    /// The figures in words, for readers who do not see the drawing; may be empty.
+    /// The figures in words, for readers who do not see the drawing; may be empty. They are escaped
+    /// already, and formatted for pages.
     pub figures: String,
     /// A sentence below the title on how to read the drawing; may be empty.
     pub note: String,

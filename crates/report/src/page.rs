@@ -193,7 +193,7 @@ const SHORT: usize = 28;
 fn short(name: &str) -> String {
     let name = excerpt(name);
     match name.char_indices().nth(SHORT) {
-        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+        Some((end, _)) => format!("{}..", &name[..end]),
         None => name,
     }
 }

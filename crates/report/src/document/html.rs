@@ -78,7 +78,7 @@ fn chart(chart: &Chart) -> Markup {
             }
             svg viewBox=[scaled] height=[(!is_scaled).then_some(height)] role="img" {
                 title { (escape(label)) }
-                @if let Some(figures) = said(figures) { desc { (figures) } }
+                @if !figures.is_empty() { desc { (figures) } }
                 (shapes)
             }
         }

@@ -2,6 +2,8 @@
 
 use maud::{Markup, PreEscaped};
 
+use super::medium::tied;
+
 /// Escapes `text` for an element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -18,13 +20,15 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// Escapes a sentence, and marks text between backticks as code.
+/// Escapes a sentence, and marks text between backticks as code. A number and its unit stay on one line, but
+/// not in code, which can be copied.
 pub fn sentence(text: &str) -> Markup {
+    let words = |part: &str| html(&tied(part));
     let mut parts = text.split('`');
-    let mut written = html(parts.next().unwrap_or_default());
+    let mut written = words(parts.next().unwrap_or_default());
     while let Some(part) = parts.next() {
         match parts.next() {
-            Some(rest) => written.push_str(&format!("<code>{}</code>{}", html(part), html(rest))),
+            Some(rest) => written.push_str(&format!("<code>{}</code>{}", html(part), words(rest))),
             // An unpaired backtick is printed as it is.
             None => written.push_str(&format!("`{}", html(part))),
         }
@@ -72,6 +76,7 @@ mod tests {
         assert_eq!(of("a `b<` c `d`"), "a <code>b&lt;</code> c <code>d</code>");
         assert_eq!(of("`a` b` <"), "<code>a</code> b` &lt;");
         assert_eq!(of(""), "");
+        assert_eq!(of("5 s `--for 5 s` 1 %"), "5\u{a0}s <code>--for 5 s</code> 1\u{a0}%");
     }
 
     #[test]

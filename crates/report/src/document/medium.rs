@@ -70,7 +70,7 @@ const TIE: char = '\u{a0}';
 const UNITS: [&str; 10] = ["%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "min"];
 
 /// Replaces the space between a number and its unit by [`TIE`].
-fn tied(text: &str) -> String {
+pub fn tied(text: &str) -> String {
     let mut tied = String::with_capacity(text.len());
     for (place, word) in text.split(' ').enumerate() {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')']));

@@ -121,7 +121,11 @@ fn chart(own: &[&PointVerdicts<'_>], comparison: &Comparison, reach: f64) -> Opt
     };
     let figures = own.iter().zip(&gains).map(|(along, gains)| {
         let gains = gains.iter().zip(&first.points).filter_map(|(gain, place)| {
-            Some(format!("{} {} %", place.point.name, decimal(Some(gain.as_ref()?.gain), 2)))
+            Some(format!(
+                "{} {} %",
+                excerpt(&place.point.name),
+                decimal(Some(gain.as_ref()?.gain), 2)
+            ))
         });
         format!("{}: {}", short(along.variant), gains.collect::<Vec<_>>().join(", "))
     });
@@ -180,7 +184,7 @@ fn label(point: &str) -> String {
     let value = point.split_once('=').map_or(point, |(_, value)| value);
     let value = excerpt(value);
     match value.char_indices().nth(MAX_LETTERS) {
-        Some((end, _)) => format!("{}\u{2026}", &value[..end]),
+        Some((end, _)) => format!("{}..", &value[..end]),
         None => value,
     }
 }

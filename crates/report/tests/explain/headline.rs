@@ -172,7 +172,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let caller = "in sys and what it calls: 1,000 before, 1,300 now.";
     assert!(below.starts_with(&format!("{begins}, {caller} {shares} {figures}")), "{below}");
     let page = report::explain_html(&explanation, std::slice::from_ref(&all), &paths, None, None);
-    assert!(page.contains("45.6 % in exit_mmap and what it calls"));
+    assert!(page.contains("45.6\u{a0}% in exit_mmap and what it calls"));
     let json = report::explain_json(&explanation, &[all], None).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let divided = &json["headlines"][0]["divided"];

@@ -51,6 +51,7 @@ fn a_large_sweep_is_drawn() {
     assert_eq!(texts(&document, "#verdicts h3").len(), 6);
     let unknown = texts(&document, "#verdicts .verdict.undecided");
     assert!(unknown.len() > 5, "{unknown:?}");
+    assert_eq!(texts(&document, "#verdicts .keys li")[1], "6.12+a-patch-with-a-rather-l..");
 }
 
 #[test]
