@@ -1,7 +1,8 @@
 "use strict";
 // Zooms into a flame graph: a click on a frame, or Enter, makes it as wide as the graph, the same on the
-// outermost one shows all. Prints the figures of a frame, for screens without a pointer. Finds functions by
-// name. Without it the page shows all there is.
+// outermost one shows all. The graph is one stop for the tab key; arrow keys go from frame to frame. Prints
+// the figures of a frame, for screens without a pointer. Finds functions by name. Without it the page shows
+// all there is.
 (() => {
     const LABELLED = 2;
     const NEAR = 2e-3;
@@ -41,21 +42,43 @@
         figures.setAttribute("aria-live", "polite");
         const tell = (it) => { figures.textContent = it.querySelector("title").textContent; };
         tell(frames[0].it);
+        // The frame that an arrow key goes to: the widest callee, the caller, or a neighbour.
+        const beside = (from, key) => {
+            const isWithin = (one, other) =>
+                one.x >= other.x - NEAR && one.x + one.wide <= other.x + other.wide + NEAR;
+            const up = from.it.height.baseVal.value;
+            const found = (is) => frames.filter((to) => to.it.style.display !== "none" && is(to));
+            switch (key) {
+            case "ArrowUp": return found((to) => to.y === from.y - up && isWithin(to, from))
+                .reduce((one, other) => (one && one.wide >= other.wide ? one : other), undefined);
+            case "ArrowDown": return found((to) => to.y === from.y + up && isWithin(from, to))[0];
+            case "ArrowLeft": return found((to) => to.y === from.y && to.x < from.x).pop();
+            case "ArrowRight": return found((to) => to.y === from.y && to.x > from.x)[0];
+            default: return undefined;
+            }
+        };
         for (const frame of frames) {
-            frame.it.setAttribute("tabindex", "0");
+            frame.it.setAttribute("tabindex", frame === frames[0] ? "0" : "-1");
             frame.it.addEventListener("click", () => { tell(frame.it); show(frame); });
             frame.it.addEventListener("keydown", (event) => {
+                const to = beside(frame, event.key);
                 if (event.key === "Enter") {
                     show(frame);
+                } else if (to) {
+                    event.preventDefault();
+                    to.it.focus();
                 }
             });
-            for (const kind of ["pointerenter", "focus"]) {
-                frame.it.addEventListener(kind, () => tell(frame.it));
-            }
+            frame.it.addEventListener("pointerenter", () => tell(frame.it));
+            frame.it.addEventListener("focus", () => {
+                frames.forEach(({ it }) => it.setAttribute("tabindex", it === frame.it ? "0" : "-1"));
+                tell(frame.it);
+            });
         }
         const bar = document.createElement("p");
         bar.className = "zoom";
-        bar.append("Point at a frame or tap it for its figures, click to zoom. ");
+        bar.append("Point at a frame, tap it or go to it by arrow keys for its figures; click it or press "
+            + "Enter to zoom. ");
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = "whole";
