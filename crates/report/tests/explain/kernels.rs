@@ -54,18 +54,6 @@ pub fn new() -> Vec<Boot> {
     (5..10).map(|seed| seeded(seed, true)).collect()
 }
 
-/// Removes the call paths from boots.
-pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
-    for profile in boots.iter_mut().flat_map(|boot| &mut boot.profiles) {
-        let mut costs = CostTable::new(profile.costs.costs().to_vec());
-        for row in profile.costs.rows().filter(|row| !matches!(row.place, Place::Path(_))) {
-            costs.push(row.place.clone(), row.cells.iter().copied());
-        }
-        profile.costs = costs;
-    }
-    boots
-}
-
 /// A function in one of the kernels.
 struct KernelFunction {
     path: Vec<String>,

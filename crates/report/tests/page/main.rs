@@ -3,13 +3,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod designs;
+#[path = "../explain/kernels.rs"]
+mod kernels;
 mod made_up;
 
 use std::path::Path;
 
 use compare::{Comparison, Difference, Explained, Headline, Holder, Verdict};
 use made_up::{Chance, Side, judged, of, page, sides};
-use model::{Chunk, Column, Experiment, Mode, Outcome, Sample, WorkloadUse};
+use model::{Chunk, Column, Experiment, INSTRUCTIONS, Millis, Mode, Outcome, Sample, WorkloadUse};
 use scraper::{Html, Selector};
 
 /// Most bytes of a page.
@@ -228,14 +230,24 @@ fn functions_that_changed_stand_below_the_verdicts() {
         only_cause: None,
     };
     let phases = ["a", "b", "c", "d", "e"];
+    let boots = [kernels::old(), kernels::new()];
+    let variants = ["6.12-vanilla", "6.12-slowscan-v2"].map(common::variant);
+    let columns = common::columns(&variants, &[&boots[0], &boots[1]]);
+    let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
+    let [base, new] = [&columns[0], &columns[1]];
     let explained = Explained {
         workload: "autonuma".into(),
         variant: "6.12-slowscan-v2".into(),
         headlines: phases.map(phase).into(),
-        ..Explained::default()
+        explanation: compare::explain(base, new, &used, boots[0].len() as u32, INSTRUCTIONS),
+        paths: compare::paths(base, new, &used, (None, INSTRUCTIONS)),
     };
     let page = made_up::explained(&sides, &experiment, &[explained]);
     let document = checked("functions", &page);
+    // A graph as wide as each side.
+    assert_eq!(texts(&document, "#cause .flame").len(), 2);
+    let waterfall = texts(&document, "#cause .waterfall desc");
+    assert!(waterfall[0].contains(kernels::PLANTED), "{waterfall:?}");
     let said = texts(&document, "#cause tbody tr");
     assert_eq!(said.len(), phases.len());
     assert_eq!(
