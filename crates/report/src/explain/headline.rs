@@ -98,15 +98,18 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let holder = |before: String, of: &Holder, most| {
-            let said = format!("{before}{:.0} % of the change in {}", 100.0 * of.share, called(of));
-            row(said, vec![figures(of, it.at_equal_entries) + ".", own(of, &it.unit, most)])
-        };
+        let said_of =
+            |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, &it.unit, most)];
         let parts = it.divided.iter().flat_map(|it| &it.parts);
-        let parts = parts.map(|part| holder(String::new(), part, PARTS_OF_PART));
-        let most = if it.divided.is_some() { 0 } else { PARTS };
+        let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {
-            (Some(function), _) => holder(format!("{}, ", change(it)), function, most),
+            (Some(of), divided) => {
+                let share = format!("{:.0} % of the change in {}", 100.0 * of.share, called(of));
+                let most = if divided.is_some() { 0 } else { PARTS };
+                let divided = divided.as_ref().map(|it| shares(it) + ".");
+                let below = said_of(of, most).into_iter().chain(divided).collect();
+                row(format!("{}, {share}", change(it)), below)
+            }
             (None, Some(divided)) => row(format!("{}: {}", change(it), shares(divided)), vec![]),
             (None, None) => row(format!("{}: {}", change(it), unnamed(it)), vec![]),
         };
