@@ -1,7 +1,7 @@
 //! `faultline run` and `kernel add` on a git repository whose kernels cannot be built.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -120,6 +120,42 @@ fn a_dry_run_looks_into_sources() {
     assert!(code == 2 && said.contains("none.patch") && !said.contains("exact mode:"), "{said}");
     // The plan builds nothing.
     assert!(!setup.directory.path().join("cache/faultline/build/linux").exists());
+}
+
+#[test]
+fn patches_come_from_standard_input() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let plan = |arguments: &[&str], input: &str| {
+        let run = ["run", "--dry-run", "--tree", &tree, "--kernels", "v1", "--patch", "-"];
+        let mut command =
+            setup.command(&[&run[..], &["--workload", "mprotect"], arguments].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut run = command.spawn().unwrap();
+        run.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = run.wait_with_output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let mail = |subject: &str, from: u32| {
+        let rest = " PATCHLEVEL = 1\n SUBLEVEL = 0\n EXTRAVERSION =\n";
+        format!(
+            "From git@z Thu Jan  1 00:00:00 1970\nFrom: A B <a@b>\nSubject: {subject}\n\ntext\n---\n\
+             --- a/Makefile\n+++ b/Makefile\n@@ -1,4 +1,4 @@\n-VERSION = {from}\n+VERSION = {}\n{rest}\n",
+            from + 1
+        )
+    };
+    let series =
+        mail("[PATCH v3 2/2] mm: second", 7) + &mail("[PATCH v3 1/2] mm: First, of two", 6);
+    let (code, said) = plan(&[], &series);
+    assert!(code == 0 && said.contains("v1+mm-first-of-two"), "{said}");
+    assert!(said.contains("patch standard") && !said.contains("does not apply"), "{said}");
+    let (code, said) = plan(&["--each"], &series);
+    assert!(code == 0 && said.contains("v1+1..2"), "{said}");
+    let (code, said) = plan(&[], &mail("[PATCH] mm: other", 8));
+    assert!(code == 0 && said.contains("\"[PATCH] mm: other\" does not apply"), "{said}");
+    let (code, said) = plan(&[], "");
+    assert!(code == 2 && said.contains("standard input: it has no patch"), "{said}");
 }
 
 #[test]

@@ -100,6 +100,12 @@ pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
     Ok(patches::read(paths)?.into_iter().map(|patch| patch.subject).collect())
 }
 
+/// A name for patches, of lower-case words of ASCII, by the subject of the first one. Fails when a file cannot be read
+/// or has no patch.
+pub fn name_of_patches(paths: &[PathBuf]) -> Result<String, Error> {
+    Ok(patches::name(&patches::read(paths)?))
+}
+
 /// The version in a kernel's Makefile, such as `6.12.3-rc1`.
 pub(crate) fn version(makefile: &str) -> Option<String> {
     let value = |name: &str| {

@@ -14,7 +14,7 @@ pub struct BuildArgs {
     /// as they are now. Faultline only reads it
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
-    /// Patch, mailbox or directory of patches to apply; may be repeated
+    /// Patch, mailbox or directory of patches to apply; - is standard input; may be repeated
     #[arg(long = "patch", value_name = "FILE")]
     pub patches: Vec<PathBuf>,
     /// Commit to revert; may be repeated

@@ -59,7 +59,7 @@ pub struct CulpritArgs {
     /// Follow first parents only: the answer can be a merge with its branch
     #[arg(long)]
     pub first_parent: bool,
-    /// Patch that commits need to build or boot; left out where it does not apply; may be repeated
+    /// Patch that commits need to build or boot; left out where it does not apply; - is standard input; may be repeated
     #[arg(long, value_name = "FILE")]
     pub with_patch: Vec<PathBuf>,
     #[command(flatten)]

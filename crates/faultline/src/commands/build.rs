@@ -1,8 +1,8 @@
 //! The kernels of `faultline run` without a file, some of them built from source.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use kernels::Source;
+use kernels::{STANDARD_INPUT, Source};
 use plan::file::{Input, VariantForm, default_names};
 
 use crate::args::BuildArgs;
@@ -48,7 +48,7 @@ pub fn variants(
             changed.pick = build.pick.clone();
             if !each {
                 let base = if is_only { "" } else { &*name };
-                let name = format!("{base}+{}", changes(build));
+                let name = format!("{base}+{}", changes(build)?);
                 changed.name = Some(input.option(option, name));
             }
             variants.push(changed);
@@ -57,14 +57,18 @@ pub fn variants(
     Ok(variants)
 }
 
-/// A short name for what is changed, such as `fix` for `--patch fix.patch`.
-fn changes(build: &BuildArgs) -> String {
-    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let patches = build.patches.iter().map(|path| stem(path));
+/// A short name for what is changed, such as `fix` for `--patch fix.patch`. Patches of standard input are named by
+/// their subject.
+fn changes(build: &BuildArgs) -> Result<String, Failure> {
+    let stem = |path: &PathBuf| match path == Path::new(STANDARD_INPUT) {
+        true => kernels::name_of_patches(std::slice::from_ref(path)),
+        false => Ok(path.file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+    };
+    let patches: Vec<String> = build.patches.iter().map(stem).collect::<Result<_, _>>()?;
     let reverts = build.revert.iter().map(|commit| format!("revert-{commit}"));
     let all: Vec<String> = reverts.chain(build.pick.iter().cloned()).chain(patches).collect();
-    match all.join("+") {
+    Ok(match all.join("+") {
         name if name.len() <= LONGEST => name,
         _ => format!("{} changes", all.len()),
-    }
+    })
 }

@@ -1,11 +1,11 @@
 //! `faultline run --dry-run`: prints the plan.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
-use kernels::{Cache, Source};
+use kernels::{Cache, STANDARD_INPUT, Source};
 use lab::{GivenUp, Known, RunOptions, known, remarks, usual_wall};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use plan::Request;
@@ -193,7 +193,11 @@ fn unbuildable(request: &Request, cache: &Cache) -> Result<String, Failure> {
 
 /// The changes to a source before it is built.
 fn changes(build: &Build) -> Vec<String> {
-    let files: Vec<_> = build.patches.iter().map(|path| path.display().to_string()).collect();
+    let file = |path: &PathBuf| match path == Path::new(STANDARD_INPUT) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    let files: Vec<String> = build.patches.iter().map(file).collect();
     let patches = match build.first {
         None => files.iter().map(|file| format!("patch {file}")).collect(),
         Some(0) => Vec::new(),

@@ -2,7 +2,9 @@
 //! it does for `git am`.
 
 use std::fs;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::git::git;
 use crate::compressed::Format;
@@ -14,6 +16,10 @@ use crate::{Error, input};
 const MAX_PATCH: u64 = 64 << 20;
 /// The most mails of a mailbox.
 const MOST_MAILS: usize = 1000;
+/// The path that means standard input.
+pub const STANDARD_INPUT: &str = "-";
+/// The longest name that is made of a subject, in characters.
+const LONGEST_NAME: usize = 40;
 /// The suffixes of files that are read in a directory of patches.
 const ENDINGS: [&str; 6] = ["patch", "diff", "mbox", "mbx", "eml", "gz"];
 
@@ -55,12 +61,59 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Patch>, Error> {
     Ok(patches)
 }
 
-fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
+/// A name for patches by the subject of the first one: lower-case words of ASCII with `-` between them.
+pub(crate) fn name(patches: &[Patch]) -> String {
+    let subject = patches.first().map_or("", |patch| &patch.subject);
+    let subject = match subject.strip_prefix("\"[").and_then(|it| it.split_once(']')) {
+        Some((_, subject)) => subject,
+        None => subject,
+    };
+    let words = subject.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let mut name = String::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        if name.len() + word.len() >= LONGEST_NAME {
+            break;
+        }
+        if !name.is_empty() {
+            name.push('-');
+        }
+        name.push_str(&word.to_ascii_lowercase());
+    }
+    if name.is_empty() { "patch".to_owned() } else { name }
+}
+
+/// The bytes of a file or of standard input.
+fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let unreadable = |error: Error| match error {
         Error::NoKernel { path, problem } => Error::Patch { path, problem },
         other => other,
     };
-    let mut bytes = input::read(path, MAX_PATCH).map_err(unreadable)?;
+    if path != Path::new(STANDARD_INPUT) {
+        return input::read(path, MAX_PATCH).map_err(unreadable);
+    }
+    // It can be read only once, and each build and each question about the patches needs it.
+    static READ: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
+    let read = READ.get_or_init(|| match io::stdin().is_terminal() {
+        true => Err("it is a terminal: pipe a patch or a mailbox into it".to_owned()),
+        false => bounded(io::stdin().lock(), MAX_PATCH),
+    });
+    read.clone().map_err(|problem| wrong(path, &problem))
+}
+
+/// All bytes of a pipe. Fails when there are more than `limit`.
+fn bounded(from: impl Read, limit: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    match from.take(limit + 1).read_to_end(&mut bytes) {
+        Err(error) => Err(format!("it cannot be read: {error}")),
+        Ok(read) if read as u64 > limit => {
+            Err(format!("it has more than {limit} bytes, which is the limit"))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}
+
+fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
+    let mut bytes = bytes(path)?;
     if let Some(format) = Format::of(&bytes) {
         bytes = format
             .unpack(&bytes, MAX_PATCH as usize)
@@ -80,7 +133,7 @@ fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    shown(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Splits a mailbox, and decodes its mails. Mails without a diff, such as cover letters, are left out.
@@ -161,8 +214,13 @@ fn number_of(subject: &str) -> Option<u32> {
     number.parse().ok()
 }
 
+/// The path as messages have it.
+fn shown(path: &Path) -> &Path {
+    if path == Path::new(STANDARD_INPUT) { Path::new("standard input") } else { path }
+}
+
 fn wrong(path: &Path, problem: &str) -> Error {
-    Error::Patch { path: path.to_owned(), problem: problem.to_owned() }
+    Error::Patch { path: shown(path).to_owned(), problem: problem.to_owned() }
 }
 
 #[cfg(test)]
@@ -197,6 +255,22 @@ mod tests {
         ];
         let found = subjects(&[("b.mbox", &series.concat()), ("a.diff", DIFF), ("README", "")]);
         assert_eq!(found.unwrap(), ["a.diff", "\"[PATCH 1/2] first\"", "\"[PATCH 2/2] second\""]);
+    }
+
+    #[test]
+    fn a_name_has_the_words_of_the_subject() {
+        let named = |subject: &str| name(&[Patch { subject: subject.into(), diff: vec![] }]);
+        assert_eq!(named("\"[PATCH v3 2/5] mm/madvise: Don't waste\""), "mm-madvise-don-t-waste");
+        assert_eq!(named("standard input"), "standard-input");
+        assert_eq!(named("\"[PATCH] \u{e9}\u{202e}\""), "patch");
+        let long = named(&"word ".repeat(100));
+        assert!(long.len() <= LONGEST_NAME && long.ends_with("word"), "{long}");
+    }
+
+    #[test]
+    fn a_pipe_has_a_limit() {
+        assert_eq!(bounded(&b"abc"[..], 3), Ok(b"abc".to_vec()));
+        assert!(bounded(&b"abcd"[..], 3).unwrap_err().contains("more than 3 bytes"));
     }
 
     #[test]

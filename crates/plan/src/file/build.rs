@@ -42,6 +42,14 @@ pub(super) fn path(directory: &Path, path: &Path) -> PathBuf {
     }
 }
 
+/// The path of a patch. `-` is standard input.
+pub(super) fn patch(directory: &Path, patch: &Path) -> PathBuf {
+    match patch == Path::new(kernels::STANDARD_INPUT) {
+        true => patch.to_owned(),
+        false => path(directory, patch),
+    }
+}
+
 /// A configuration: that of a package, or a file with its path made absolute.
 pub(super) fn config(directory: &Path, name: &str) -> String {
     match name.starts_with("debian:") {
@@ -108,7 +116,7 @@ pub(super) fn check(
         tree: tree.map(Path::to_owned),
         revert,
         pick,
-        patches: patches.iter().map(place).collect(),
+        patches: patches.iter().map(|it| patch(directory, it)).collect(),
         config,
         fragments: fragments.into_iter().flatten().map(place).collect(),
         set: set.into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect(),

@@ -109,7 +109,7 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     }
     let boots = if experiment.sequential.is_some() { BOOTS } else { experiment.boots };
     let config = |name: Option<String>| name.map(|name| build::config(directory, &name));
-    let with_patch = wanted.with_patch.iter().map(|patch| build::path(directory, patch)).collect();
+    let with_patch = wanted.with_patch.iter().map(|patch| build::patch(directory, patch)).collect();
     let figures = [
         ("metric", wanted.metric.is_some()),
         ("counter", wanted.counter.is_some()),

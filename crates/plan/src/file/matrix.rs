@@ -203,7 +203,7 @@ impl Axis {
             return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
         }
         let paths: Vec<PathBuf> =
-            files.iter().map(|it| build::path(directory, Path::new(it))).collect();
+            files.iter().map(|it| build::patch(directory, Path::new(it))).collect();
         let subjects = kernels::subjects(&paths)
             .or_else(|error| fault(place.clone(), error.to_string(), ""))?;
         let choice = |number: usize| {
