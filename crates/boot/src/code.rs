@@ -20,6 +20,8 @@ pub struct Vmlinux {
     pub name: String,
     bytes: Vec<u8>,
     symbols: Symbols,
+    /// The kernel in the cache; `None` for a file.
+    kernel: Option<Kernel>,
 }
 
 /// Why a kernel's code cannot be read.
@@ -129,7 +131,7 @@ impl Vmlinux {
         let path = image(kernel);
         let bytes = fs::read(path).map_err(in_file(path))?;
         let symbols = cached(cache, &kernel.digest)?.unwrap_or_default();
-        Ok(Self { name: kernel.name.clone(), bytes, symbols })
+        Ok(Self { name: kernel.name.clone(), bytes, symbols, kernel: Some(kernel.clone()) })
     }
 
     fn of_file(cache: &Cache, path: &Path) -> Result<Self, CodeError> {
@@ -140,7 +142,59 @@ impl Vmlinux {
             false => arch::image::extract(&file)
                 .map_err(|problem| CodeError::Image { path: path.to_owned(), problem })?,
         };
-        Ok(Self { name: path.display().to_string(), bytes, symbols })
+        Ok(Self { name: path.display().to_string(), bytes, symbols, kernel: None })
+    }
+
+    /// Returns the kernel's code and data, with the lines of a function: from its own debug information,
+    /// from one of the files `debug` with the debug information of the same code, or for a kernel that was
+    /// built from source by compiling the function's objects again. Also returns why there are no
+    /// lines, if there are none. Fails when the host fails, or a file of `debug` is not a `vmlinux`.
+    pub fn image_with_lines(
+        &self,
+        cache: &Cache,
+        function: &str,
+        debug: &[PathBuf],
+        say: &dyn Fn(&str),
+    ) -> Result<(Image<'_>, Option<String>), CodeError> {
+        let mut image = self.image()?;
+        if image.has_lines(function) {
+            return Ok((image, None));
+        }
+        for path in debug {
+            let bytes = fs::read(path).map_err(in_file(path))?;
+            let taken = image.add_lines(&bytes, function);
+            let name = || path.display().to_string();
+            let hint = "";
+            let wrong = |problem| CodeError::Code { name: name(), problem, hint };
+            if taken.map_err(wrong)? > 0 {
+                return Ok((image, None));
+            }
+        }
+        let name = &self.name;
+        let Some(kernel) = self.kernel.as_ref().filter(|it| it.built) else {
+            let why =
+                format!("{name} has no debug information: --debug takes a vmlinux that has it");
+            return Ok((image, Some(why)));
+        };
+        let why = match cache.with_lines(kernel, function, say)? {
+            Err(why) => Some(format!("{name} has no lines: {why}")),
+            Ok(objects) => {
+                let taken = objects.iter().filter_map(|it| image.add_lines(it, function).ok());
+                (taken.sum::<usize>() == 0).then(|| {
+                    format!(
+                        "{name} has no lines: compiled again with line tables, the code of {function} \
+                         is another one"
+                    )
+                })
+            }
+        };
+        Ok((image, why))
+    }
+
+    /// Returns the text of a file of the source that the kernel was built from here. `None` if it is not
+    /// known.
+    pub fn source_file(&self, cache: &Cache, path: &str, say: &dyn Fn(&str)) -> Option<String> {
+        cache.source_file(self.kernel.as_ref()?, path, say).ok()?
     }
 
     /// Returns the kernel's code and data. Fails when the file is damaged or its functions are not

@@ -210,10 +210,16 @@ fn balance<T: Eq + Hash>(
 /// The inlined function that has the most instructions that only one kernel has; `None` if the function itself has as
 /// many.
 fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<String> {
-    let [Some(base), Some(new)] = images.map(Image::sources) else { return None };
+    let lacks_lines = |side: usize| {
+        let mut pieces = bodies[side].iter().map(|body| body.piece.address);
+        pieces.any(|address| images[side].origin(address).is_none())
+    };
+    if lacks_lines(0) || lacks_lines(1) {
+        return None;
+    }
     let mut by_function = BTreeMap::<Option<String>, u64>::new();
     for ((_, function), more) in
-        balance(bodies, |side, address| [base, new][side].origin(address).inlined)
+        balance(bodies, |side, address| images[side].origin(address)?.inlined)
     {
         *by_function.entry(function).or_default() += more.unsigned_abs();
     }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::rc::Rc;
 
 use kernelfiles::kallsyms::{self, Symbols};
 use object::Endianness;
@@ -13,7 +14,8 @@ use object::elf::{
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::Symbol;
-use crate::sources::Sources;
+use crate::instruction::has_same_shape;
+use crate::sources::{Origin, Sources};
 
 /// The lowest address of the kernel, except for sections that begin at 0.
 pub(crate) const LOWEST: u64 = 1 << 63;
@@ -67,6 +69,17 @@ pub struct Image<'a> {
     data: Vec<Datum<'a>>,
     /// The debug information, which is read on first use.
     sources: OnceCell<Option<Sources>>,
+    /// The debug information of objects that were compiled again, for parts of the code.
+    added: Vec<Added>,
+}
+
+/// The debug information of a piece of a function in an object.
+struct Added {
+    /// The piece's addresses in the kernel.
+    range: Range<u64>,
+    /// Its first address in the object.
+    start: u64,
+    sources: Rc<Sources>,
 }
 
 struct Section<'a> {
@@ -157,6 +170,7 @@ impl<'a> Image<'a> {
             ends,
             data,
             sources,
+            added: Vec::new(),
         };
         image.read_symbols(header, endian, vmlinux)?;
         if image.symbols.is_empty() {
@@ -217,8 +231,49 @@ impl<'a> Image<'a> {
         section.range.contains(&address).then_some(section)
     }
 
+    /// Takes the lines of a function from an object that was compiled again with debug information and linked alone.
+    /// Returns the number of the function's pieces whose code in the object is the kernel's, apart from addresses: only
+    /// these have lines.
+    ///
+    /// # Errors
+    /// When the object is not a readable ELF file.
+    pub fn add_lines(&mut self, object: &[u8], function: &str) -> Result<usize, Error> {
+        let other = Image::read(object, &Symbols::default())?;
+        let Some(sources) = Sources::read(object, None).map(Rc::new) else { return Ok(0) };
+        let of_object = other.functions().remove(function).unwrap_or_default();
+        let own = self.functions().remove(function).unwrap_or_default();
+        let added = own.into_iter().filter_map(|piece| {
+            let is_same = |it: &&Piece<'_>| {
+                it.symbol == piece.symbol && has_same_shape((&piece, self), (it, &other))
+            };
+            let found = of_object.iter().find(is_same)?;
+            let range = piece.address..piece.address + piece.bytes.len() as u64;
+            Some(Added { range, start: found.address, sources: Rc::clone(&sources) })
+        });
+        let added: Vec<Added> = added.collect();
+        let number = added.len();
+        self.added.extend(added);
+        Ok(number)
+    }
+
+    /// The place in the source that the instruction at an address comes from; `None` if there is no debug information of
+    /// it.
+    pub(crate) fn origin(&self, address: u64) -> Option<Origin> {
+        match self.added.iter().find(|it| it.range.contains(&address)) {
+            Some(it) => Some(it.sources.origin(address - it.range.start + it.start)),
+            None => self.sources().map(|it| it.origin(address)),
+        }
+    }
+
+    /// Whether the function has debug information.
+    pub fn has_lines(&self, function: &str) -> bool {
+        let pieces = self.functions().remove(function).unwrap_or_default();
+        let mut origins = pieces.iter().filter_map(|it| self.origin(it.address));
+        origins.any(|it| it.line.is_some())
+    }
+
     /// The places in the source that instructions come from, if the kernel has debug information.
-    pub(crate) fn sources(&self) -> Option<&Sources> {
+    fn sources(&self) -> Option<&Sources> {
         let read = || {
             let first = self.symbols.functions().find(|(symbol, _)| symbol.name == FIRST);
             Sources::read(self.vmlinux, first.map(|(symbol, _)| symbol.address))

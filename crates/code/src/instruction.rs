@@ -92,6 +92,42 @@ pub(crate) fn normal<'a>(
     instructions.iter().map(|it| own.normal(it)).collect()
 }
 
+/// Whether two pieces have the same instructions at the same distances from their beginning, apart from addresses: one
+/// is in a kernel, the other in an object that was linked alone.
+pub(crate) fn has_same_shape(
+    (one, kernel): (&Piece<'_>, &Image<'_>),
+    (other, object): (&Piece<'_>, &Image<'_>),
+) -> bool {
+    let of_kernel = decode(one, kernel);
+    let mut of_object = decode(other, object);
+    // The object does not know the function tracer.
+    let calls = |it: &Instruction| it.mnemonic() == Mnemonic::Call && it.near_branch_target() == 0;
+    let first = of_object.iter().take(2).position(calls);
+    if let Some(first) = first.filter(|_| of_object.len() == of_kernel.len() + 1) {
+        of_object.remove(first);
+    }
+    let [of_kernel, of_object] =
+        [(&of_kernel, one, kernel), (&of_object, other, object)].map(|(all, piece, image)| {
+            let distances = all.iter().map(|it| it.ip() - piece.address);
+            distances.zip(normal(all, piece, image)).collect::<Vec<_>>()
+        });
+    let is_same = |((at, one), (of, other)): (&(u64, Normal<'_>), &(u64, Normal<'_>))| {
+        let mut values = one.values.iter().zip(&other.values);
+        // The numbers of the object are those of the kernel, except where there is an address to fill in.
+        at == of
+            && one.shape == other.shape
+            && values.all(|(one, other)| match (one, other) {
+                (Value::Number(one, None), Value::Number(other, None)) => {
+                    one == other || *other == 0
+                }
+                (Value::Own(one), Value::Own(other)) => one == other,
+                (Value::Own(_), _) | (_, Value::Own(_)) => false,
+                _ => true,
+            })
+    };
+    of_kernel.len() == of_object.len() && of_kernel.iter().zip(&of_object).all(is_same)
+}
+
 /// A piece with its instructions.
 struct Own<'s, 'a> {
     instructions: &'s [Instruction],

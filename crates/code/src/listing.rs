@@ -120,9 +120,8 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
 
 /// The addresses of instructions, and the places in the source that they come from.
 fn places(body: &Body<'_>, image: &Image<'_>) -> Vec<At> {
-    let origin = |address| image.sources().map(|it| it.origin(address));
     let addresses = body.addresses.iter();
-    addresses.map(|&address| At { address, origin: origin(address) }).collect()
+    addresses.map(|&address| At { address, origin: image.origin(address) }).collect()
 }
 
 /// The places in the source as text. A place equal to that of the previous instruction is left out.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use code::{Image, Line, difference, listings};
+use code::{Image, Line, difference, listings, whole_listings};
 use kernelfiles::kallsyms::Symbols;
 use object::{Object, ObjectSection};
 
@@ -85,6 +85,58 @@ fn a_change_is_followed_to_the_function_that_was_inlined() {
     assert_eq!(inlined(&header, MAIN, with).as_deref(), Some("helper"));
     assert_eq!(inlined(HEADER, &main, with), None);
     assert_eq!(inlined(&header, MAIN, ["-g", "-g0"]), None);
+}
+
+/// The object of a file, compiled with debug information and linked alone, as another kernel's build does it.
+fn object(main: &str, options: &[&str]) -> Vec<u8> {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for (directory, name, text) in [("include", "helper.h", HEADER), ("init", "main.c", main)] {
+        fs::create_dir(path(directory)).unwrap();
+        fs::write(path(directory).join(name), text).unwrap();
+    }
+    fs::create_dir(path("output")).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let done = Command::new(program).args(arguments).current_dir(path("output")).output();
+        assert!(done.as_ref().unwrap().status.success(), "{done:?}");
+    };
+    let base = ["-O2", "-mcmodel=kernel", "-fno-pic", "-fcf-protection=none", "-g", "-gz=none"];
+    run("cc", &[&base[..], options, &["-c", "-o", "main.o", "../init/main.c"]].concat());
+    let alone = ["-Ttext-segment=0xffffffff81000000", "-e", "0", "--unresolved-symbols=ignore-all"];
+    run("ld", &[&alone[..], &["--noinhibit-exec", "-o", "main.elf", "main.o"]].concat());
+    fs::read(path("output/main.elf")).unwrap()
+}
+
+#[test]
+fn lines_come_from_an_object_with_the_same_code() {
+    let main = format!("{MAIN}int outer(int n)\n{{\n\treturn twice(n) ? limit : 7;\n}}\n");
+    let main = main.replace("int twice", "__attribute__((noinline)) int twice");
+    let kernels = [kernel(HEADER, &main, &["-g0"]), kernel(HEADER, &main, &["-g"])];
+    let [mut without, with] = images(&kernels);
+    assert!(!without.has_lines("outer") && with.has_lines("outer"));
+    // The object calls a function that it does not know, and uses other addresses.
+    for (other, taken) in [
+        (main.clone(), 1),
+        (format!("int pad(int n) {{ return n + 1; }}\n{main}"), 1),
+        (main.replace("n) ? limit", "n) ? -limit"), 0),
+        (main.replace(": 7", ": 8"), 0),
+        (main.replace("outer", "other"), 0),
+    ] {
+        let object = object(&other, &[]);
+        let [mut image, _] = images(&kernels);
+        assert_eq!(image.add_lines(&object, "outer").unwrap(), taken, "{other}");
+        assert_eq!(image.has_lines("outer"), taken == 1);
+        assert!(!image.has_lines("twice"));
+    }
+    assert_eq!(without.add_lines(&object(&main, &[]), "outer").unwrap(), 1);
+    let listing = whole_listings(&without, &with, "outer");
+    let lines: Vec<_> = listing.iter().flat_map(|it| &it.lines).collect();
+    assert!(!lines.is_empty());
+    for line in lines {
+        let [one, other] = line.at.each_ref().map(|at| at.as_ref().unwrap().origin.clone());
+        assert_eq!(one, other);
+    }
+    assert!(without.add_lines(b"no file", "outer").is_err());
 }
 
 #[test]

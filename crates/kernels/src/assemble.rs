@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Kernel, TaskLayout};
+use model::{Kernel, KernelSource, TaskLayout};
 use sha2::{Digest, Sha256};
 
 use crate::error::Doing;
@@ -46,6 +46,8 @@ pub(crate) struct Parts {
     pub tasks: Option<TaskLayout>,
     /// Whether it was built here from source.
     pub built: bool,
+    /// What it was built from.
+    pub source: Option<KernelSource>,
     /// Digests of the files that the user gave with the image.
     pub digests: BTreeMap<String, String>,
 }
@@ -132,6 +134,7 @@ impl Parts {
             map,
             tasks: self.tasks,
             built: self.built,
+            source: self.source,
             digests: self.digests,
         })
     }

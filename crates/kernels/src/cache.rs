@@ -25,6 +25,7 @@
 
 mod directory;
 mod host;
+mod lines;
 mod out_of_tree;
 mod own;
 mod packages;

@@ -383,6 +383,18 @@ pub struct Imported {
     pub digest: String,
 }
 
+/// What a kernel was built from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelSource {
+    /// The tree of the source after patches, in the cache's git repository.
+    pub tree: String,
+    /// The user's repository, whose objects that one borrows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<PathBuf>,
+    /// The compiler, such as `gcc-14`.
+    pub compiler: String,
+}
+
 /// A kernel in the cache: a bootable image with its modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
@@ -414,6 +426,9 @@ pub struct Kernel {
     /// Whether it was built here from source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub built: bool,
+    /// What it was built from here. Unknown for kernels that older versions built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<KernelSource>,
     /// SHA-256 of what the user gave beside the image, in hexadecimal: `config` and `map`, `headers` and `modules` (of
     /// all files in the directory).
     #[serde(default)]

@@ -14,6 +14,6 @@ pub use analysis::{Analysis, AnalysisError, Question, place_of};
 pub use coverage::coverage;
 pub use differences::{KeyDifference, differences};
 pub use explanation::Explained;
-pub use lines::lines;
+pub use lines::{LinesQuestion, lines};
 pub use names::use_mmtests_names;
 pub use sampled::SampledProfiles;

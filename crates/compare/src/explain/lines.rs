@@ -67,6 +67,8 @@ pub struct FunctionLines {
     pub by_source: bool,
     /// The rows, in the order of the source or of the code.
     pub lines: Vec<CountedLine>,
+    /// Why a kernel has no lines.
+    pub notes: Vec<String>,
 }
 
 impl CountedFunction {
@@ -147,7 +149,7 @@ pub fn function_lines(
         false => by_instruction(&code, &costs),
     };
     let (function, phase) = (function.to_owned(), phase.map(str::to_owned));
-    FunctionLines { function, phase, sides, by_source, lines }
+    FunctionLines { function, phase, sides, by_source, lines, notes: Vec::new() }
 }
 
 /// The instructions and executions at each address of a side's code.

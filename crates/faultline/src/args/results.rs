@@ -148,9 +148,14 @@ pub struct ExplainArgs {
     /// `run --lines FUNCTION`
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["cost", "by_syscall", "seeds"])]
     pub lines: Option<String>,
-    /// With --lines: the directory with the source of both kernels, or of each, for the texts of the lines
+    /// With --lines: the directory with the source of both kernels, or of each, for the texts of the lines [default: the
+    /// source of a kernel that was built here]
     #[arg(long, value_delimiter = ',', value_name = "DIR[,DIR]", requires = "lines")]
     pub source: Vec<PathBuf>,
+    /// With --lines: files with debug information of the kernels, such as the vmlinux of Debian's -dbg package [default:
+    /// that of the kernel itself; of a kernel that was built here, the objects are compiled again]
+    #[arg(long, value_delimiter = ',', value_name = "VMLINUX,...", requires = "lines")]
+    pub debug: Vec<PathBuf>,
     /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how
     /// to read it; needs no store
     #[arg(

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use benchmarks::names::others;
 use model::{Experiment, Mode, SAMPLES};
 use results::explanation::ExplanationQuestion;
-use results::{AnalysisError, Explained, SampledProfiles};
+use results::{AnalysisError, Explained, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
 
 use super::{chosen, existing_store, print, write_out};
@@ -122,7 +122,7 @@ fn explain_lines(
         return Err(Failure::Usage(format!("--source: {} is no directory", missing.display())));
     }
     let experiment = with_lines(store, args.experiment.as_deref(), variants, function)?;
-    let asked = ExplanationQuestion {
+    let explained = ExplanationQuestion {
         experiment,
         variants: variants.map(str::to_owned),
         workload: args.workload.clone(),
@@ -131,7 +131,10 @@ fn explain_lines(
         by_system_call: false,
         seeds: None,
     };
-    let lines = results::lines(store, asked, function, sources)?;
+    let (function, debug) = (function.to_owned(), args.debug.clone());
+    let asked = LinesQuestion { explained, function, sources, debug };
+    let say = &|line: &str| eprintln!("{}", report::escape(line));
+    let lines = results::lines(store, asked, say)?;
     let text = match args.format {
         ExplainFormat::Text => report::lines(&lines, args.top.unwrap_or(TOP_LINES)),
         ExplainFormat::Json => {

@@ -122,7 +122,7 @@ const FUNCTIONS: [(&str, &str, &str); 20] = [
 
 /// Gives `mm/` debug information, by which changes are followed into inlined functions. Everything else is compiled
 /// as for other tests.
-pub const DEBUG: &str = "--- a/mm/Makefile\n+++ b/mm/Makefile\n@@ -3,4 +3,5 @@\n # Makefile for the linux \
+const DEBUG: &str = "--- a/mm/Makefile\n+++ b/mm/Makefile\n@@ -3,4 +3,5 @@\n # Makefile for the linux \
                      memory manager.\n #\n \n+ccflags-y += -g\n KASAN_SANITIZE_slab_common.o := n\n";
 
 /// A patch that plants ten instructions, which change nothing, at the entry of a function. git finds the place by the

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Build, Compiler, Kernel};
+use model::{Build, Compiler, Kernel, KernelSource};
 
 use super::{Cache, own};
 use crate::aliases::Aliases;
@@ -44,6 +44,13 @@ struct Prepared {
     requested: Requested,
 }
 
+impl Prepared {
+    /// The files of the source: a tree in a repository.
+    fn files(&self) -> (&Repository, &str) {
+        (&self.repository, &self.tree)
+    }
+}
+
 impl Cache {
     /// Builds a kernel from a source, or takes it from the cache if the same kernel was built before. The inner error
     /// is why it cannot be built, which is a result. Fails when the source or a patch cannot be read, the request is
@@ -64,7 +71,7 @@ impl Cache {
             // The same code may have been built under another name.
             return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));
         }
-        let workshop = self.workshop(&prepared, &build.compiler, &lock, say)?;
+        let workshop = self.workshop(prepared.files(), &build.compiler, &lock, say)?;
         let makes_modules = build.headers || build.with_modules;
         let built = workshop.build(&prepared.name, &prepared.requested, makes_modules, say)?;
         if let Err(unbuilt) = built {
@@ -85,7 +92,7 @@ impl Cache {
     ) -> Result<Result<String, Unbuilt>, Error> {
         match self.begin(source, build, say)? {
             Ok((lock, prepared)) => {
-                let workshop = self.workshop(&prepared, &build.compiler, &lock, say)?;
+                let workshop = self.workshop(prepared.files(), &build.compiler, &lock, say)?;
                 workshop.configure(&prepared.requested)
             }
             Err(unbuilt) => Ok(Err(unbuilt)),
@@ -105,9 +112,9 @@ impl Cache {
     }
 
     /// Checks the files of a source out to the directory in which kernels are built.
-    fn workshop<'a>(
+    pub(super) fn workshop<'a>(
         &self,
-        prepared: &Prepared,
+        (repository, tree): (&Repository, &str),
         compiler: &'a Compiler,
         lock: &'a File,
         say: &dyn Fn(&str),
@@ -116,7 +123,7 @@ impl Cache {
         for place in [&source, &ccache] {
             fs::create_dir_all(place).doing("create", place)?;
         }
-        prepared.repository.check_out(&prepared.tree, &source, OUTPUT, lock)?;
+        repository.check_out(tree, &source, OUTPUT, lock)?;
         let confined = confine::words(&self.root, &[&source, &ccache], say);
         Ok(Workshop { source, ccache, compiler, lock, confined })
     }
@@ -180,6 +187,11 @@ impl Cache {
             modules: Some(modules),
             tasks: workshop.task_layout()?,
             built: true,
+            source: Some(KernelSource {
+                tree: prepared.tree.clone(),
+                repository: build.tree.as_ref().and_then(|it| std::path::absolute(it).ok()),
+                compiler: build.compiler.to_string(),
+            }),
             release,
             ..Parts::default()
         };

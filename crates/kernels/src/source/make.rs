@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use model::{Compiler, TaskLayout};
@@ -49,6 +49,10 @@ const CCACHE_SIZE: &str = "4G";
 const LAYOUT: &str = "#include <linux/sched.h>\n\
     char faultline_tgid[__builtin_offsetof(struct task_struct, tgid)];\n\
     char faultline_comm[__builtin_offsetof(struct task_struct, comm)];\n";
+
+/// Options of the linker by which an object gets the addresses of a kernel.
+const ALONE: &str =
+    "-Ttext-segment=0xffffffff81000000 -e 0 --unresolved-symbols=ignore-all --noinhibit-exec";
 
 /// The directories, the compiler and the confinement of a build.
 pub(crate) struct Workshop<'a> {
@@ -221,19 +225,13 @@ impl Workshop<'_> {
     /// for `init/main.c`. `None` if the compiler's command is not in the usual file.
     pub fn task_layout(&self) -> Result<Option<TaskLayout>, Error> {
         let output = self.output();
-        let Ok(kept) = fs::read_to_string(output.join("init/.main.o.cmd")) else { return Ok(None) };
-        // `cmd_init/main.o := gcc ... -c -o init/main.o ../init/main.c`, since 6.3 `savedcmd_...`
-        let command = kept.lines().next().and_then(|line| line.split_once(" := "));
-        let Some((compiler, _)) = command.and_then(|(_, rest)| rest.split_once(" -c -o ")) else {
+        let Some((compiler, _)) = command_of(&output, Path::new("init/main.o")) else {
             return Ok(None);
         };
         let (source, object) = (output.join("faultline.c"), output.join("faultline.o"));
         fs::write(&source, LAYOUT).doing("write", &source)?;
         let line = format!("{compiler} -Wp,-MMD,faultline.d -c -o faultline.o faultline.c");
-        let shell = Tool { name: "sh", hint: "install a shell" };
-        let mut command = self.prepare()?;
-        command.args(["sh", "-c", &line]).current_dir(&output);
-        if shell.try_run(&mut command)?.is_err() {
+        if self.shell(&line)?.is_err() {
             return Ok(None);
         }
         let bytes = fs::read(&object).doing("read", &object)?;
@@ -241,6 +239,33 @@ impl Workshop<'_> {
         let size = |name| file.symbols().find(|it| it.name() == Ok(name)).map(|it| it.size());
         let found = size("faultline_tgid").zip(size("faultline_comm"));
         Ok(found.map(|(tgid, comm)| TaskLayout { tgid, comm }))
+    }
+
+    /// Compiles an object of the kernel just built again, with debug information, and links it alone. Addresses of what
+    /// other objects define are 0. `None` if that is not possible.
+    pub fn with_lines(&self, object: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let output = self.output();
+        let Some((compiler, source)) = command_of(&output, object) else { return Ok(None) };
+        let line = format!(
+            "{compiler} -g -gz=none -Wp,-MMD,faultline.d -c -o faultline.o {source} && ld {ALONE} -o faultline.elf faultline.o"
+        );
+        if self.shell(&line)?.is_err() {
+            return Ok(None);
+        }
+        let linked = output.join("faultline.elf");
+        let bytes = fs::read(&linked).doing("read", &linked)?;
+        for made in [linked, output.join("faultline.o")] {
+            fs::remove_file(&made).doing("remove", &made)?;
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Runs a line of the shell in the output directory.
+    fn shell(&self, line: &str) -> Result<Result<String, Output>, Error> {
+        let shell = Tool { name: "sh", hint: "install a shell" };
+        let mut command = self.prepare()?;
+        command.args(["sh", "-c", line]).current_dir(self.output());
+        shell.try_run(&mut command)
     }
 
     fn make(&self) -> Result<Command, Error> {
@@ -307,6 +332,18 @@ impl Workshop<'_> {
         }
         Ok(Some(failed))
     }
+}
+
+/// The compiler with its options, and the source, of an object in the output directory, as Kbuild kept them. `None` if
+/// its command is not in the usual file or form.
+pub(crate) fn command_of(output: &Path, object: &Path) -> Option<(String, String)> {
+    let name = format!(".{}.cmd", object.file_name()?.to_str()?);
+    let kept = fs::read_to_string(output.join(object.with_file_name(name))).ok()?;
+    // `cmd_init/main.o := gcc ... -c -o init/main.o ../init/main.c`, since 6.3 `savedcmd_...`; `; objtool ...` may follow
+    let (_, command) = kept.lines().next()?.split_once(" := ")?;
+    let (compiler, rest) = command.split_once(" -c -o ")?;
+    let source = rest.split_whitespace().nth(1)?;
+    Some((compiler.to_owned(), source.to_owned()))
 }
 
 /// Whether a line of the build's output tells of a file that was made: `  CC      mm/memory.o`.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use kernels::{Files, Request, Source};
 use model::{Build, Kernel};
+use object::{Object, ObjectSymbol};
 
-use super::{Bench, fixture};
+use super::{Bench, MAKEFILE, fixture};
 
 #[test]
 fn debug_information_is_built_on_request_without_paths_of_the_cache() {
@@ -87,4 +88,50 @@ fn a_configuration_is_finished_without_a_build() {
     let kernel = bench.run("git:v1", &build).unwrap();
     assert_eq!(fs::read_to_string(kernel.config.unwrap()).unwrap(), finished);
     assert!(kernel.origin.ends_with("; a name only"), "{}", kernel.origin);
+}
+
+/// Makes an object, with the note of its command that Kbuild leaves.
+const OBJECT: &str = "vmlinux: object\n\
+object:\n\t@mkdir -p $(O)/mm; cd $(O); gcc -O2 -c -o mm/c.o ../mm/c.c; \\\n\
+\t  echo 'cmd_mm/c.o := gcc -O2 -c -o mm/c.o ../mm/c.c ; objtool' > mm/.c.o.cmd; cp mm/c.o vmlinux.o\n";
+
+#[test]
+fn objects_are_compiled_again_with_line_tables() {
+    let bench = Bench::new();
+    bench.write("Makefile", &format!("{MAKEFILE}{OBJECT}"));
+    bench.write(
+        "mm/c.c",
+        "int elsewhere(int);\nint twice(int n)\n{\n\treturn elsewhere(n) * 2;\n}\n",
+    );
+    bench.commit("object");
+    let kernel = bench.run("git:HEAD", &bench.build()).unwrap();
+    let lines = |kernel: &Kernel, function: &str| {
+        bench.said.borrow_mut().clear();
+        let say = |line: &str| bench.said.borrow_mut().push(line.to_owned());
+        bench.cache().with_lines(kernel, function, &say).unwrap()
+    };
+    let objects = lines(&kernel, "twice").unwrap();
+    let told = format!("Compiling mm/c.o of {} with line tables", kernel.name);
+    assert!(bench.said.borrow().contains(&told) && bench.has_built());
+    let [object] = &objects[..] else { panic!("{}", objects.len()) };
+    let file = object::File::parse(&**object).unwrap();
+    assert!(file.section_by_name(".debug_line").is_some());
+    let twice = file.symbols().find(|it| it.name() == Ok("twice")).unwrap();
+    assert!(twice.address() > 0xffff_ffff_8000_0000);
+    // They are kept.
+    assert_eq!(lines(&kernel, "twice").unwrap(), objects);
+    assert!(!bench.has_built());
+    let why = lines(&kernel, "thrice").unwrap_err();
+    assert_eq!(why, "none of its objects with `thrice` could be compiled");
+    assert!(lines(&kernel, "../x").unwrap_err().ends_with("is no name of a function"));
+    let file = |path: &str| bench.cache().source_file(&kernel, path, &|_| ()).unwrap();
+    assert!(file("mm/c.c").unwrap().contains("int twice") && file("mm/d.c").is_none());
+    fs::rename(bench.tree(), bench.place("moved")).unwrap();
+    let moved = Kernel { digest: "moved".into(), ..kernel.clone() };
+    assert!(
+        lines(&moved, "twice").unwrap_err().starts_with("its source is no longer in the cache")
+    );
+    let older = Kernel { source: None, digest: "other".into(), ..kernel.clone() };
+    assert!(lines(&older, "twice").unwrap_err().contains("an older version of Faultline"));
+    assert_eq!(bench.cache().source_file(&older, "mm/c.c", &|_| ()).unwrap(), None);
 }

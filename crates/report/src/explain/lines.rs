@@ -66,16 +66,17 @@ pub fn lines(lines: &FunctionLines, top: usize) -> String {
     let title = format!("All that ran, in the order of the {order}:");
     let all = [rows(lines, lines.lines.iter().filter(ran))].into_iter().chain(still);
     let all = part(title, all.collect::<Vec<_>>());
-    let without = (!lines.by_source).then(|| {
-        note(
-            "A kernel has no debug information, so these are instructions. docs/diff.md says how to give it some.",
-        )
-    });
+    let whose = lines.notes.iter().map(|why| excerpt(why) + ".");
+    let instead = (!lines.by_source).then(|| "So these are instructions.".to_owned());
+    let without: Vec<String> = whose.chain(instead).collect();
+    let without = (!without.is_empty()).then(|| note(without.join(" ")));
     let legend = note(format!(
         "base and new: instructions per entry of the function. runs: how often it runs per entry{}.",
         if lines.by_source { ", by its instruction that runs most" } else { "" }
     ));
-    let head = [lead(head(lines)), legend].into_iter().chain(without).collect();
+    let found = changed.first().filter(|_| lines.by_source).map(|line| lead(found(lines, line)));
+    let head = [lead(head(lines))].into_iter().chain(found).chain([legend]).chain(without);
+    let head = head.collect();
     sections(&[head, vec![first], vec![all]], &TEXT)
 }
 
@@ -89,6 +90,21 @@ fn head(lines: &FunctionLines) -> String {
         format!("{figure} instructions {each} in {} ({})", excerpt(&it.name), entered(it))
     });
     format!("{}{within}: {}.", excerpt(&lines.function), sides.join(", "))
+}
+
+/// Names the line with the largest change.
+fn found(lines: &FunctionLines, line: &CountedLine) -> String {
+    let [base, new] = &line.sides;
+    let Some(side) = new.as_ref().or(base.as_ref()) else { return String::new() };
+    let function = excerpt(&lines.function);
+    let function = match &side.inlined {
+        Some(inlined) => format!("{}, inlined in {function}", excerpt(inlined)),
+        None => function,
+    };
+    let change = lines.change(line);
+    let more = if change > 0.0 { "more" } else { "fewer" };
+    let change = words::figure(change.abs(), 2);
+    format!("The largest change: {function}, {}: {change} {more} an entry.", excerpt(&side.place))
 }
 
 fn entered(it: &CountedFunction) -> String {
@@ -160,6 +176,7 @@ mod tests {
             sides: [function("6.1", 600), function("+waste\x1b[2J", 640)],
             by_source,
             lines: lines.collect(),
+            notes: if by_source { vec![] } else { vec!["6.1 has no debug information".into()] },
         }
     }
 
