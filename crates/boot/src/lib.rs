@@ -187,6 +187,7 @@ impl Bootable<'_> {
                 release: self.kernel.release.clone(),
                 provenance: self.provenance.clone(),
                 kernel_origin: self.kernel.origin.clone(),
+                patched: self.kernel.patched.clone(),
                 kernel_digest: self.kernel.digest.clone(),
                 userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),
                 userspace: self.userspace.map(|it| it.packages.clone()).unwrap_or_default(),

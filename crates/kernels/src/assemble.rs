@@ -136,6 +136,7 @@ impl Parts {
             built: self.built,
             source: self.source,
             digests: self.digests,
+            patched: None,
         })
     }
 }

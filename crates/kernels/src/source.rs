@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod inputs;
+mod mail;
 pub(crate) mod make;
 pub(crate) mod patches;
 pub(crate) mod repository;
@@ -97,13 +98,13 @@ impl Unbuilt {
 /// The subjects of patches, in the order in which they are applied. Fails when a file cannot be read or has
 /// no patch.
 pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
-    Ok(patches::read(paths)?.into_iter().map(|patch| patch.subject).collect())
+    Ok(patches::read(paths)?.patches.into_iter().map(|patch| patch.subject).collect())
 }
 
-/// A name for patches, of lower-case words of ASCII, by the subject of the first one. Fails when a file cannot be read
+/// A name for patches, of lower-case words of ASCII, by the subject that they are known by. Fails when a file cannot be read
 /// or has no patch.
 pub fn name_of_patches(paths: &[PathBuf]) -> Result<String, Error> {
-    Ok(patches::name(&patches::read(paths)?))
+    Ok(patches::name(&patches::read(paths)?.answered.subject))
 }
 
 /// The version in a kernel's Makefile, such as `6.12.3-rc1`.

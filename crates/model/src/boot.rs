@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Note, Profile, Provenance, Source};
+use crate::{Note, Patched, Profile, Provenance, Source};
 
 /// The source name of series that a workload reports itself. Their values are kept in millionths.
 pub const WORKLOAD_SOURCE: &str = "workload";
@@ -253,6 +253,9 @@ pub struct BootFacts {
     pub provenance: Provenance,
     /// The kernel's origin, as in [`Kernel::origin`](crate::Kernel::origin).
     pub kernel_origin: String,
+    /// The patches with which the kernel was built from source; `None` without, and in boots of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patched: Option<Patched>,
     /// SHA-256 of the kernel image.
     pub kernel_digest: String,
     /// The kernel's full configuration; empty if unknown.

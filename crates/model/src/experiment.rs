@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Disk, Manifest, Millis, Pinned, Point, Profiling, Swap, TaskLayout, Topology, UserspaceLock,
+    Disk, Manifest, Millis, Patched, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
+    UserspaceLock,
 };
 
 named! {
@@ -433,4 +434,7 @@ pub struct Kernel {
     /// all files in the directory).
     #[serde(default)]
     pub digests: BTreeMap<String, String>,
+    /// The patches with which it was built, as the latest request for it had them; never kept in the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patched: Option<Patched>,
 }

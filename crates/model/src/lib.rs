@@ -15,6 +15,7 @@ mod found;
 mod kept;
 mod note;
 mod parameter;
+mod patched;
 mod pinned;
 mod profile;
 mod provenance;
@@ -47,6 +48,7 @@ pub use found::{STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};
 pub use note::{Note, NoteKind};
 pub use parameter::{Kind, Parameter};
+pub use patched::{MailAddress, PatchMail, Patched, is_address, is_message_id};
 pub use pinned::Pinned;
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, EQUAL_ENTRIES, FREQUENCY, MAX_FREQUENCY, NO_PHASE,

@@ -15,7 +15,7 @@ use crate::source::config::Requested;
 use crate::source::git::Tree;
 use crate::source::inputs::Inputs;
 use crate::source::make::{self, OUTPUT, Workshop};
-use crate::source::patches::{self, Patch};
+use crate::source::patches::{self, Answered, Patch, Patches};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
 use crate::{Error, built, checksums, confine, debian, headers};
@@ -30,6 +30,8 @@ struct Patched {
     /// The name of the source, as in the kernel's origin.
     from: String,
     changes: Vec<Patch>,
+    /// How many of the changes, from the end, are patches of files, and by which mail they are known.
+    patches: (usize, Answered),
 }
 
 /// A source with its patches, before it is built.
@@ -38,6 +40,8 @@ struct Prepared {
     name: String,
     /// The kernel's origin: the source and its changes.
     origin: String,
+    /// Its patches.
+    patched: Option<model::Patched>,
     /// The tree in our repository.
     tree: String,
     repository: Repository,
@@ -69,7 +73,8 @@ impl Cache {
             checksums::check(&self.home(&kernel.name), &kernel)?;
             self.touch(&kernel.name);
             // The same code may have been built under another name.
-            return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));
+            let Prepared { origin, patched, .. } = prepared;
+            return Ok(Ok(Kernel { origin, patched, ..kernel }));
         }
         let workshop = self.workshop(prepared.files(), &build.compiler, &lock, say)?;
         let makes_modules = build.headers || build.with_modules;
@@ -77,7 +82,9 @@ impl Cache {
         if let Err(unbuilt) = built {
             return Ok(Err(unbuilt));
         }
-        self.copy_built(&workshop, prepared, build, say).map(Ok)
+        let patched = prepared.patched.clone();
+        let kernel = self.copy_built(&workshop, prepared, build, say)?;
+        Ok(Ok(Kernel { patched, ..kernel }))
     }
 
     /// The finished configuration with which a kernel is built, without building it.
@@ -229,7 +236,7 @@ impl Cache {
         build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Result<Prepared, Unbuilt>, Error> {
-        let Patched { tree: patched, repository, from, changes } =
+        let Patched { tree: patched, repository, from, changes, patches } =
             match self.patched(source, build, say)? {
                 Ok(patched) => patched,
                 Err(unbuilt) => return Ok(Err(unbuilt)),
@@ -255,15 +262,22 @@ impl Cache {
         ];
         let modules = if build.with_modules { "\nmodules" } else { "" };
         let key = digest((inputs.join("\n") + modules).as_bytes());
-        let with = match &changes[..] {
-            [] => String::new(),
-            [only] => format!(", {}", only.subject),
-            many => format!(", {} patches", many.len()),
-        };
         let configuration = build.config.as_deref().unwrap_or("small configuration");
+        let origin = |changes: &[Patch]| {
+            let with = match changes {
+                [] => String::new(),
+                [only] => format!(", {}", only.subject),
+                many => format!(", {} patches", many.len()),
+            };
+            format!("{from}{with}; {configuration}")
+        };
+        let (number, Answered { subject, mail }) = patches;
+        let unpatched = origin(&changes[..changes.len() - number]);
+        let patches = u32::try_from(number).unwrap_or(u32::MAX);
         Ok(Ok(Prepared {
             name: format!("{version}-{}", &key[..12]),
-            origin: format!("{from}{with}; {configuration}"),
+            origin: origin(&changes),
+            patched: (number > 0).then_some(model::Patched { subject, patches, unpatched, mail }),
             tree: patched,
             repository,
             requested,
@@ -294,9 +308,9 @@ impl Cache {
         for submodule in repository.submodules(&base)? {
             say(&format!("The submodule {submodule} is left out"));
         }
-        let changes = changes(tree.as_ref(), &repository, build)?;
+        let (changes, patches) = changes(tree.as_ref(), &repository, build)?;
         let patched = repository.apply(&base, &changes)?;
-        Ok(patched.map(|tree| Patched { tree, repository, from, changes }))
+        Ok(patched.map(|tree| Patched { tree, repository, from, changes, patches }))
     }
 
     /// The tree of a source in our repository, and the name of the source.
@@ -396,12 +410,13 @@ impl Cache {
     }
 }
 
-/// The changes to a source: reverts, picks and patches, in this order.
+/// The changes to a source: reverts, picks and patches, in this order; the number of patches, and the mail that they are
+/// known by.
 fn changes(
     tree: Option<&Tree>,
     repository: &Repository,
     build: &Build,
-) -> Result<Vec<Patch>, Error> {
+) -> Result<(Vec<Patch>, (usize, Answered)), Error> {
     let mut changes = Vec::new();
     if let Some(tree) = tree {
         for (names, backwards) in [(&build.revert, true), (&build.pick, false)] {
@@ -411,8 +426,9 @@ fn changes(
             }
         }
     }
-    let mut patches = patches::read(&build.patches)?;
+    let Patches { mut patches, answered } = patches::read(&build.patches)?;
     patches.truncate(build.first.unwrap_or(usize::MAX));
+    let number = patches.len();
     changes.append(&mut patches);
-    Ok(changes)
+    Ok((changes, (number, answered)))
 }

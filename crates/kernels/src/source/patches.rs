@@ -6,7 +6,10 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use model::PatchMail;
+
 use super::git::git;
+use super::mail;
 use crate::compressed::Format;
 use crate::error::Doing;
 use crate::tool::GIT;
@@ -16,6 +19,10 @@ use crate::{Error, input};
 const MAX_PATCH: u64 = 64 << 20;
 /// The most mails of a mailbox.
 const MOST_MAILS: usize = 1000;
+/// Most characters of a subject that are kept.
+const MAX_SUBJECT: usize = 300;
+/// The message for a file without patches.
+const NO_PATCH: &str = "it has no patch: neither a diff nor a mail with one";
 /// The path that means standard input.
 pub const STANDARD_INPUT: &str = "-";
 /// The longest name that is made of a subject, in characters.
@@ -32,39 +39,78 @@ pub(crate) struct Patch {
     pub diff: Vec<u8>,
 }
 
+/// A mail that a reply can answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answered {
+    /// Its subject, decoded; the file's name of a patch without mail.
+    pub subject: String,
+    /// What a reply needs of its headers, if it has an identifier.
+    pub mail: Option<PatchMail>,
+}
+
+/// Patches, and the mail that they are known by.
+#[derive(Debug, Default)]
+pub(crate) struct Patches {
+    /// In the order in which they are applied.
+    pub patches: Vec<Patch>,
+    /// The cover letter of the last series, or else the first patch of the last path.
+    pub answered: Answered,
+}
+
+/// The patches of one file, and the mails that they are known by.
+#[derive(Default)]
+struct Found {
+    patches: Vec<Patch>,
+    cover: Option<Answered>,
+    first: Option<Answered>,
+}
+
 /// Reads patches in the order in which they are applied. Paths keep their order, files of a directory are sorted by
 /// name, and mails of a mailbox by their numbers (`[PATCH 2/3]`) if all have one. Fails when a file cannot be read or
 /// has no patch.
-pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Patch>, Error> {
-    let mut patches = Vec::new();
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Patches, Error> {
+    let mut all = Patches::default();
     for path in paths {
-        if !path.is_dir() {
-            patches.extend(of_file(path)?);
-            continue;
+        let found = if path.is_dir() { of_directory(path)? } else { of_file(path)? };
+        if found.patches.is_empty() {
+            return Err(wrong(path, NO_PATCH));
         }
-        let mut files = Vec::new();
-        for entry in fs::read_dir(path).doing("list", path)? {
-            let file = entry.doing("list", path)?.path();
-            let ending = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
-            if file.is_file() && ENDINGS.contains(&ending) {
-                files.push(file);
-            }
-        }
-        if files.is_empty() {
-            return Err(wrong(path, "the directory has no file *.patch, *.diff or *.mbox"));
-        }
-        files.sort();
-        for file in files {
-            patches.extend(of_file(&file)?);
-        }
+        all.patches.extend(found.patches);
+        all.answered = found.cover.or(found.first).unwrap_or_default();
     }
-    Ok(patches)
+    Ok(all)
 }
 
-/// A name for patches by the subject of the first one: lower-case words of ASCII with `-` between them.
-pub(crate) fn name(patches: &[Patch]) -> String {
-    let subject = patches.first().map_or("", |patch| &patch.subject);
-    let subject = match subject.strip_prefix("\"[").and_then(|it| it.split_once(']')) {
+/// The patches of a directory, in the order of the files' names.
+fn of_directory(path: &Path) -> Result<Found, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).doing("list", path)? {
+        let file = entry.doing("list", path)?.path();
+        let ending = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        if file.is_file() && ENDINGS.contains(&ending) {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(wrong(path, "the directory has no file *.patch, *.diff or *.mbox"));
+    }
+    files.sort();
+    let mut all = Found::default();
+    for file in files {
+        let found = of_file(&file)?;
+        if found.patches.is_empty() && found.cover.is_none() {
+            return Err(wrong(&file, NO_PATCH));
+        }
+        all.patches.extend(found.patches);
+        all.cover = all.cover.or(found.cover);
+        all.first = all.first.or(found.first);
+    }
+    Ok(all)
+}
+
+/// A name for patches by a subject: lower-case words of ASCII with `-` between them.
+pub(crate) fn name(subject: &str) -> String {
+    let subject = match subject.strip_prefix('[').and_then(|it| it.split_once(']')) {
         Some((_, subject)) => subject,
         None => subject,
     };
@@ -112,32 +158,31 @@ fn bounded(from: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     }
 }
 
-fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
+/// The patches of a file; none if it has a cover letter only, or neither a diff nor a mail with one.
+fn of_file(path: &Path) -> Result<Found, Error> {
     let mut bytes = bytes(path)?;
     if let Some(format) = Format::of(&bytes) {
         bytes = format
             .unpack(&bytes, MAX_PATCH as usize)
             .map_err(|error| wrong(path, &format!("cannot be unpacked: {error}")))?;
     }
-    let patches = match is_mail(&bytes) {
+    Ok(match is_mail(&bytes) {
         true => of_mails(path, &bytes)?,
         false if has_diff(&bytes) => {
-            vec![Patch { subject: file_name(path), diff: bytes }]
+            let subject = file_name(path);
+            let first = Some(Answered { subject: subject.clone(), mail: None });
+            Found { patches: vec![Patch { subject, diff: bytes }], cover: None, first }
         }
-        false => Vec::new(),
-    };
-    match patches.is_empty() {
-        true => Err(wrong(path, "it has no patch: neither a diff nor a mail with one")),
-        false => Ok(patches),
-    }
+        false => Found::default(),
+    })
 }
 
 fn file_name(path: &Path) -> String {
     shown(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Splits a mailbox, and decodes its mails. Mails without a diff, such as cover letters, are left out.
-fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
+/// Splits a mailbox, and decodes its mails. Of those without a diff only the cover letter of a series counts.
+fn of_mails(path: &Path, bytes: &[u8]) -> Result<Found, Error> {
     let work = tempfile::tempdir().doing("write into", Path::new("the temporary directory"))?;
     let place = |name: &str| work.path().join(name);
     let (mailbox, mails) = (place("mailbox"), place("mails"));
@@ -158,7 +203,7 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
     if number > MOST_MAILS {
         return Err(wrong(path, &format!("it has {number} mails, but the limit is {MOST_MAILS}")));
     }
-    let mut patches = Vec::new();
+    let (mut patches, mut cover) = (Vec::new(), None);
     for mail in 1..=number {
         let mail = mails.join(format!("{mail:06}"));
         let (message, diff) = (place("message"), place("diff"));
@@ -168,14 +213,22 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
         let said = run(&mut info)?;
         let subject = said.lines().find_map(|line| line.strip_prefix("Subject: "));
         let diff = fs::read(&diff).doing("read", &diff)?;
+        let named = subject.map_or_else(|| file_name(path), |subject| format!("\"{subject}\""));
+        let subject = subject.map_or_else(|| file_name(path), |it| visible(it, MAX_SUBJECT));
+        let answered = || -> Result<_, Error> {
+            let mail = mail::reply(&fs::read(&mail).doing("read", &mail)?);
+            Ok(Answered { subject: subject.clone(), mail })
+        };
         if has_diff(&diff) {
-            let subject = subject.map(|subject| format!("\"{subject}\""));
-            patches.push(Patch { subject: subject.unwrap_or_else(|| file_name(path)), diff });
+            patches.push((Patch { subject: named, diff }, answered()?));
+        } else if cover.is_none() && number_of(&named) == Some(0) {
+            cover = Some(answered()?);
         }
     }
-    if patches.iter().all(|patch| number_of(&patch.subject).is_some()) {
-        patches.sort_by_key(|patch| number_of(&patch.subject));
-        let numbers: Vec<u32> = patches.iter().filter_map(|it| number_of(&it.subject)).collect();
+    let number = |it: &(Patch, Answered)| number_of(&it.0.subject);
+    if patches.iter().all(|patch| number(patch).is_some()) {
+        patches.sort_by_key(number);
+        let numbers: Vec<u32> = patches.iter().filter_map(number).collect();
         if let Some(pair) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
             let problem = match pair[0] == pair[1] {
                 true => format!("it has two patches with the number {}: keep one version", pair[0]),
@@ -184,7 +237,13 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
             return Err(wrong(path, &problem));
         }
     }
-    Ok(patches)
+    let (patches, mails): (Vec<Patch>, Vec<Answered>) = patches.into_iter().unzip();
+    Ok(Found { patches, cover, first: mails.into_iter().next() })
+}
+
+/// A text without control characters, cut to `most` characters.
+fn visible(text: &str, most: usize) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(most).collect()
 }
 
 /// Whether a file is a mail or a mailbox. A mailbox begins with `From `. A mail begins with headers, among them
@@ -241,8 +300,10 @@ mod tests {
             fs::write(directory.path().join(name), text).unwrap();
         }
         let read = read(&[directory.path().to_owned()]).map_err(|error| error.to_string())?;
-        assert!(read.iter().all(|patch| String::from_utf8_lossy(&patch.diff).contains(DIFF)));
-        Ok(read.into_iter().map(|patch| patch.subject).collect())
+        assert!(
+            read.patches.iter().all(|patch| String::from_utf8_lossy(&patch.diff).contains(DIFF))
+        );
+        Ok(read.patches.into_iter().map(|patch| patch.subject).collect())
     }
 
     #[test]
@@ -258,12 +319,48 @@ mod tests {
     }
 
     #[test]
+    fn a_series_is_known_by_its_cover_letter_or_first_patch() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
+        };
+        let with_id = |subject: &str, id: &str, body: &str| {
+            mail(subject, body).replacen(
+                "\nSubject",
+                &format!("\nMessage-ID: <{id}@x>\nSubject"),
+                1,
+            )
+        };
+        let cover = with_id("[PATCH v2 0/2] mm: faster", "0", "no diff");
+        let [one, two] = ["1", "2"].map(|it| with_id(&format!("[PATCH v2 {it}/2] {it}"), it, DIFF));
+        let answered = |paths: &[PathBuf]| {
+            let Answered { subject, mail } = read(paths).unwrap().answered;
+            (subject, mail.map(|it| it.message_id))
+        };
+        let known = |subject: &str, id: &str| (subject.to_owned(), Some(format!("<{id}@x>")));
+        let series = file("a.mbox", &[&*two, &cover, &one].concat());
+        assert_eq!(answered(&[series]), known("[PATCH v2 0/2] mm: faster", "0"));
+        let bare = file("b.mbox", &[two, one].concat());
+        assert_eq!(answered(std::slice::from_ref(&bare)), known("[PATCH v2 1/2] 1", "1"));
+        let plain = file("c.diff", DIFF);
+        assert_eq!(answered(&[bare, plain]), ("c.diff".into(), None));
+        // What `git format-patch --cover-letter` writes.
+        let made = directory.path().join("made");
+        fs::create_dir(&made).unwrap();
+        fs::write(made.join("0000-cover-letter.patch"), &cover).unwrap();
+        fs::write(made.join("0001-one.patch"), mail("[PATCH v2 1/1] 1", DIFF)).unwrap();
+        assert_eq!(answered(&[made]), known("[PATCH v2 0/2] mm: faster", "0"));
+        let alone = file("d.mbox", &cover);
+        assert!(read(&[alone]).unwrap_err().to_string().ends_with(NO_PATCH));
+    }
+
+    #[test]
     fn a_name_has_the_words_of_the_subject() {
-        let named = |subject: &str| name(&[Patch { subject: subject.into(), diff: vec![] }]);
-        assert_eq!(named("\"[PATCH v3 2/5] mm/madvise: Don't waste\""), "mm-madvise-don-t-waste");
-        assert_eq!(named("standard input"), "standard-input");
-        assert_eq!(named("\"[PATCH] \u{e9}\u{202e}\""), "patch");
-        let long = named(&"word ".repeat(100));
+        assert_eq!(name("[PATCH v3 2/5] mm/madvise: Don't waste"), "mm-madvise-don-t-waste");
+        assert_eq!(name("standard input"), "standard-input");
+        assert_eq!(name("[PATCH] \u{e9}\u{202e}"), "patch");
+        let long = name(&"word ".repeat(100));
         assert!(long.len() <= LONGEST_NAME && long.ends_with("word"), "{long}");
     }
 

@@ -432,6 +432,34 @@ fn a_damaged_index_or_repository_of_ours_is_made_again() {
 }
 
 #[test]
+fn a_kernel_knows_the_mail_of_its_patches() {
+    let bench = Bench::new();
+    let mail = |number: u32, body: &str| {
+        format!(
+            "From 0 Mon Sep 17 00:00:00 2001\nFrom: A B <a@b>\nMessage-ID: <{number}@b>\n\
+             Subject: [PATCH v2 {number}/1] mm: x\n\n---\n{body}\n\n"
+        )
+    };
+    let diff = "--- a/mm/a.c\n+++ b/mm/a.c\n@@ -1,2 +1,2 @@\n-1\n+one\n 2\n";
+    let series = bench.place("series.mbox");
+    fs::write(&series, mail(0, "cover") + &mail(1, diff)).unwrap();
+    let build = Build { patches: vec![series], ..bench.build() };
+    let base = bench.run("git:v1", &bench.build()).unwrap();
+    assert_eq!(base.patched, None);
+    for _ in 0..2 {
+        // The second time it is in the cache.
+        let patched = bench.run("git:v1", &build).unwrap().patched.unwrap();
+        assert_eq!((&*patched.subject, patched.patches), ("[PATCH v2 0/1] mm: x", 1));
+        assert_eq!(
+            (patched.unpatched, patched.mail.unwrap().message_id),
+            (base.origin.clone(), "<0@b>".into())
+        );
+    }
+    let none = Build { first: Some(0), ..build };
+    assert_eq!(bench.run("git:v1", &none).unwrap().patched, None);
+}
+
+#[test]
 fn a_mailbox_with_a_gap_or_two_versions_is_refused() {
     let bench = Bench::new();
     let mail = |number: &str| {

@@ -145,6 +145,9 @@ pub fn an_empty_boot_and_odd_numbers_are_kept(place: &dyn Place) {
     let (mut store, id) = with_numa(place);
     let mut odd = boot("", u32::MAX, Outcome::Died(String::new()));
     odd.facts = Default::default();
+    let to = vec![model::MailAddress { name: "\u{e9}".into(), address: "a@b".into() }];
+    let mail = model::PatchMail { message_id: "<1@b>".into(), to, ..Default::default() };
+    odd.facts.patched = Some(model::Patched { mail: Some(mail), ..Default::default() });
     odd.chunks[0].times.clear();
     odd.chunks[0].columns.clear();
     odd.chunks.truncate(1);

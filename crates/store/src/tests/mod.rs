@@ -244,6 +244,7 @@ fn facts(variant: &str) -> BootFacts {
             ..Provenance::default()
         },
         kernel_origin: format!("linux-image-{variant}-cloud-amd64"),
+        patched: None,
         kernel_digest: "0123456789abcdef".repeat(4),
         initramfs_digest: "89abcdef".repeat(8),
         recording_digest: "01234567".repeat(8),
