@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Execution, Experiment, Mode, Outcome, Reading, Sample};
+use model::{
+    Boot, Execution, Experiment, MailAddress, Mode, Outcome, PatchMail, Patched, Reading, Sample,
+};
 use results::{Analysis, Question};
 use tempfile::TempDir;
 
@@ -240,6 +242,29 @@ fn files_beside_a_mail_have_what_it_leaves_out() {
     assert!(out.is_empty() && err.contains("it is not empty"), "{err}");
     let other = ["compare", "1", "--attach", "x"];
     assert!(faultline(&path, &other).expect(2).err.contains("--attach needs --format mail"));
+}
+
+/// A mail on a patch that came in a mail is a reply to it.
+#[test]
+fn a_mail_answers_the_mail_of_the_patch() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let mut store = store::open(&path).unwrap();
+    let id = store.keep_experiment(&experiment(), Reading::USUAL).unwrap();
+    let to = vec![MailAddress { name: "A B".into(), address: "a@b".into() }];
+    let mail = PatchMail { message_id: "<1@b>".into(), to, ..PatchMail::default() };
+    let subject = "[PATCH v2] mm: x".to_owned();
+    let patched = Patched { subject, patches: 1, mail: Some(mail), ..Patched::default() };
+    store.keep_boot(id, &boot("old", 0.5)).unwrap();
+    let mut new = boot("new", 0.7);
+    new.facts.patched = Some(patched);
+    store.keep_boot(id, &new).unwrap();
+    drop(store);
+    is_whole(&path);
+    let out = faultline(&path, &["compare", "--format", "mail"]).expect(0).out;
+    let headers =
+        "To: A B <a@b>\nSubject: Re: [PATCH v2] mm: x\nIn-Reply-To: <1@b>\nReferences: <1@b>\n\n";
+    assert!(out.starts_with(headers), "{out}");
 }
 
 #[test]

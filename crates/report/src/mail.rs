@@ -4,6 +4,7 @@
 //! each line is printable ASCII of at most 78 characters, and no mailbox misreads it.
 
 mod fit;
+mod reply;
 pub mod reproduce;
 mod rows;
 mod subject;
@@ -38,7 +39,8 @@ const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
 const MAX_RECIPE: usize = 14;
 
-/// Returns the mail: its headers, then an empty line and the body. `results` is the input of the comparison,
+/// Returns the mail: its headers, then an empty line and the body. If the patches that were compared came in a mail, it
+/// is a reply to that mail. `results` is the input of the comparison,
 /// `explained` names the functions behind its verdicts, `recipe` has what is needed to repeat the run, and `attached`
 /// names the files that go beside the mail.
 pub fn mail(
@@ -48,8 +50,13 @@ pub fn mail(
     recipe: &Recipe<'_>,
     attached: &[&str],
 ) -> String {
-    let subject = subject::words(comparison);
+    let finding = subject::words(comparison, results);
+    let answered = reproduce::answered(results);
+    let reply = answered.and_then(|(subject, mail)| reply::headers(subject, mail));
     let mut pieces: Vec<Piece> = Vec::new();
+    // A reply has the subject of what it answers.
+    let said = reply.as_ref().map(|_| sentence(subject::as_sentence(&finding)));
+    pieces.extend(said.map(|said| Kept(text(&[said], &MAIL))));
     let design = [sweep::blocks(comparison), steps::block(comparison).into_iter().collect()];
     pieces.extend(design.map(|blocks| Kept(cut(text(&blocks, &MAIL), MAX_DESIGN))));
     let shown = match comparison.points.is_empty() {
@@ -74,7 +81,7 @@ pub fn mail(
     }
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
-    format!("{}\n{}", header(&subject), guarded(&body))
+    format!("{}\n{}", reply.unwrap_or_else(|| header(&finding)), guarded(&body))
 }
 
 /// Lays out a paragraph that is left out where there is no room.

@@ -1,7 +1,7 @@
 //! How the boots were done, and how to repeat the run.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Mode, Pinned, Variant, count};
+use model::{BootFacts, BootId, Mode, PatchMail, Pinned, Variant, count};
 
 use super::fit::Piece;
 use crate::ascii::{escape, excerpt, shell_word};
@@ -177,6 +177,14 @@ pub fn facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     let boots = || column.boots.iter().map(|kept| kept.boot);
     let any = boots().find(|boot| boot.outcome.counts()).or_else(|| boots().next());
     any.map(|boot| &boot.facts)
+}
+
+/// Returns the mail of the patches with its subject. `None` if there is none, or variants have patches of several mails.
+pub fn answered<'a>(results: &Results<'a>) -> Option<(&'a str, &'a PatchMail)> {
+    let patched = results.variants.iter().filter_map(|it| facts(it)?.patched.as_ref());
+    let mut mails = patched.map(|it| Some((&*it.subject, it.mail.as_ref()?)));
+    let first = mails.next()??;
+    mails.all(|other| other == Some(first)).then_some(first)
 }
 
 /// Returns the name of a variant's kernel and its digest, which is empty if it is not known.

@@ -1,10 +1,10 @@
 //! The subject of a mail: what a comparison found, in one line.
 
-use compare::{Comparison, Row, RowVerdict, Table, Verdict, verdicts_by_point};
+use compare::{Comparison, Results, Row, RowVerdict, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
 
-use super::clipped;
 use super::rows::phase_of;
+use super::{clipped, reproduce};
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
@@ -12,8 +12,10 @@ use crate::words::{Of, decimal, times};
 
 /// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
+/// Most characters of a patch's subject in a subject.
+const MAX_PATCH: usize = 70;
 /// Most characters of a line in a mail's header (RFC 5322, section 2.1.1).
-const WIDTH: usize = 78;
+pub const WIDTH: usize = 78;
 
 /// A row with its verdict on a column.
 struct JudgedRow<'a> {
@@ -30,10 +32,31 @@ pub fn header(words: &str) -> String {
     Medium { width: WIDTH, ..MAIL }.wrapped("Subject: ", " ", &words)
 }
 
+/// Returns the finding as a sentence, without the area that begins a subject.
+pub fn as_sentence(words: &str) -> String {
+    format!("{}.", words.strip_prefix("mm: ").unwrap_or(words))
+}
+
+/// Returns the patches by which alone a column differs from the baseline, by their subject and, of several, with their
+/// number. `None` if it has none, or the kernels differ otherwise.
+fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Option<String> {
+    let facts = |column: usize| {
+        let name = &comparison.variants[column].name;
+        reproduce::facts(results.variants.iter().find(|it| it.variant.name == *name)?)
+    };
+    let (base, patched) = (facts(0)?, facts(column)?.patched.as_ref()?);
+    let is_alone = base.patched.is_none() && base.kernel_origin == patched.unpatched;
+    let more = match patched.patches {
+        0 | 1 => String::new(),
+        several => format!(" ({several} patches)"),
+    };
+    is_alone.then(|| format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
+}
+
 /// Returns what a comparison found, in a few words.
-pub fn words(comparison: &Comparison) -> String {
+pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
     if !comparison.points.is_empty() {
-        return of_sweep(comparison);
+        return of_sweep(comparison, results);
     }
     let found: Vec<JudgedRow<'_>> = (1..comparison.variants.len())
         .flat_map(|column| {
@@ -51,10 +74,10 @@ pub fn words(comparison: &Comparison) -> String {
         [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(|it| of(it).count());
     let change = lead(&mut of(Verdict::Regression)).or_else(|| lead(&mut of(Verdict::Improvement)));
     let Some(change) = change else {
-        return unchanged(comparison, &found, open);
+        return unchanged(comparison, results, &found, open);
     };
     let workloads = workloads(comparison, Some(&change.table.workload));
-    let names = names(comparison, Some(change.column), &said(&workloads));
+    let names = names(comparison, results, Some(change.column), &said(&workloads));
     let tag = match change.verdict {
         _ if comparison.emulated && comparison.mode == Mode::Measured => "[EMULATED]",
         Verdict::Improvement => "[IMPROVEMENT]",
@@ -72,7 +95,8 @@ pub fn words(comparison: &Comparison) -> String {
         false => format!(", {}", others.join(", ")),
     };
     if comparison.mode == Mode::Exact {
-        return counted(comparison, change) + &others;
+        let patch = patch(comparison, results, change.column);
+        return counted(comparison, change, patch.as_deref()) + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
     // With several workloads, the metric is preceded by its workload.
@@ -84,8 +108,8 @@ pub fn words(comparison: &Comparison) -> String {
 }
 
 /// Returns a finding of exact mode in words:
-/// `mm: mprotect protect 139.9 % more instructions with 7.3 than with 6.1`.
-fn counted(comparison: &Comparison, change: &JudgedRow<'_>) -> String {
+/// `mm: mprotect protect 139.9 % more instructions with 7.3 than with 6.1`, or `with "mm: faster"` for a patch.
+fn counted(comparison: &Comparison, change: &JudgedRow<'_>, patch: Option<&str>) -> String {
     let JudgedRow { column, table, row, .. } = *change;
     let clip = |name: &str| clipped(name, MAX_NAME);
     // A workload with a single phase needs no name of it.
@@ -94,7 +118,8 @@ fn counted(comparison: &Comparison, change: &JudgedRow<'_>) -> String {
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let [base, new] = [0, column].map(|column| clip(&comparison.variants[column].name));
     let workload = clip(&table.workload);
-    format!("mm: {workload}{phase} {by} instructions with {new} than with {base}")
+    let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
+    format!("mm: {workload}{phase} {by} instructions with {with}")
 }
 
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the
@@ -135,7 +160,7 @@ fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>) -> String {
 }
 
 /// Returns the subject of a sweep: how often each verdict was given, and where a verdict first changes.
-fn of_sweep(comparison: &Comparison) -> String {
+fn of_sweep(comparison: &Comparison, results: &Results<'_>) -> String {
     let all = verdicts_by_point(&comparison.points);
     let verdicts = || all.iter().flat_map(|along| &along.points).filter_map(|place| place.found);
     let kinds = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
@@ -152,14 +177,19 @@ fn of_sweep(comparison: &Comparison) -> String {
     let first = &points[0].comparison;
     let workloads = workloads(first, None);
     let column = (first.variants.len() == 2).then_some(1);
-    let names = names(first, column, &self::said(&workloads));
+    let names = names(first, results, column, &self::said(&workloads));
     format!("[SWEEP] {names} at {}: {said}{turn}", count(points.len(), "point"))
 }
 
 /// Returns the subject if nothing changed.
-fn unchanged(comparison: &Comparison, found: &[JudgedRow<'_>], open: usize) -> String {
+fn unchanged(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    found: &[JudgedRow<'_>],
+    open: usize,
+) -> String {
     let column = (comparison.variants.len() == 2).then_some(1);
-    let names = names(comparison, column, &said(&workloads(comparison, None)));
+    let names = names(comparison, results, column, &said(&workloads(comparison, None)));
     let seen = match comparison.mode {
         _ if comparison.variants.len() < 2 => "figures".to_owned(),
         Mode::Measured if comparison.emulated => "emulated, no verdict on times".to_owned(),
@@ -198,16 +228,24 @@ fn said(workloads: &[&str]) -> String {
     }
 }
 
-/// Returns the beginning of the subject: `autonuma: 7.3 vs 6.1`. Without a column, the variants are
-/// counted.
-fn names(comparison: &Comparison, column: Option<usize>, workloads: &str) -> String {
+/// Returns the beginning of the subject: `autonuma: 7.3 vs 6.1`, or `autonuma: "mm: faster" on 6.1` for a patch. Without
+/// a column, the variants are counted.
+fn names(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    column: Option<usize>,
+    workloads: &str,
+) -> String {
     let name = |column: usize| {
         let variant = comparison.variants.get(column);
         clipped(variant.map_or("nothing", |variant| &variant.name), MAX_NAME)
     };
     match (column, comparison.variants.len()) {
         (_, 0 | 1) => format!("{workloads}: {}", name(0)),
-        (Some(column), _) => format!("{workloads}: {} vs {}", name(column), name(0)),
+        (Some(column), _) => match patch(comparison, results, column) {
+            Some(patch) => format!("{workloads}: {patch} on {}", name(0)),
+            None => format!("{workloads}: {} vs {}", name(column), name(0)),
+        },
         (None, all) => format!("{workloads}: {} variants vs {}", all - 1, name(0)),
     }
 }
