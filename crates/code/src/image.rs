@@ -14,7 +14,6 @@ use object::elf::{
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::Symbol;
-use crate::instruction::has_same_shape;
 use crate::sources::{Origin, Sources};
 
 /// The lowest address of the kernel, except for sections that begin at 0.
@@ -74,12 +73,12 @@ pub struct Image<'a> {
 }
 
 /// The debug information of a piece of a function in an object.
-struct Added {
+pub(crate) struct Added {
     /// The piece's addresses in the kernel.
-    range: Range<u64>,
+    pub range: Range<u64>,
     /// Its first address in the object.
-    start: u64,
-    sources: Rc<Sources>,
+    pub start: u64,
+    pub sources: Rc<Sources>,
 }
 
 struct Section<'a> {
@@ -231,29 +230,9 @@ impl<'a> Image<'a> {
         section.range.contains(&address).then_some(section)
     }
 
-    /// Takes the lines of a function from an object that was compiled again with debug information and linked alone.
-    /// Returns the number of the function's pieces whose code in the object is the kernel's, apart from addresses: only
-    /// these have lines.
-    ///
-    /// # Errors
-    /// When the object is not a readable ELF file.
-    pub fn add_lines(&mut self, object: &[u8], function: &str) -> Result<usize, Error> {
-        let other = Image::read(object, &Symbols::default())?;
-        let Some(sources) = Sources::read(object, None).map(Rc::new) else { return Ok(0) };
-        let of_object = other.functions().remove(function).unwrap_or_default();
-        let own = self.functions().remove(function).unwrap_or_default();
-        let added = own.into_iter().filter_map(|piece| {
-            let is_same = |it: &&Piece<'_>| {
-                it.symbol == piece.symbol && has_same_shape((&piece, self), (it, &other))
-            };
-            let found = of_object.iter().find(is_same)?;
-            let range = piece.address..piece.address + piece.bytes.len() as u64;
-            Some(Added { range, start: found.address, sources: Rc::clone(&sources) })
-        });
-        let added: Vec<Added> = added.collect();
-        let number = added.len();
-        self.added.extend(added);
-        Ok(number)
+    /// Takes lines for a part of the code.
+    pub(crate) fn add(&mut self, added: Added) {
+        self.added.push(added);
     }
 
     /// The place in the source that the instruction at an address comes from; `None` if there is no debug information of
@@ -274,11 +253,14 @@ impl<'a> Image<'a> {
 
     /// The places in the source that instructions come from, if the kernel has debug information.
     fn sources(&self) -> Option<&Sources> {
-        let read = || {
-            let first = self.symbols.functions().find(|(symbol, _)| symbol.name == FIRST);
-            Sources::read(self.vmlinux, first.map(|(symbol, _)| symbol.address))
-        };
+        let read = || Sources::read(self.vmlinux, self.first());
         self.sources.get_or_init(read).as_ref()
+    }
+
+    /// The address of the kernel's first function in C.
+    pub(crate) fn first(&self) -> Option<u64> {
+        let mut functions = self.symbols.functions();
+        functions.find(|(symbol, _)| symbol.name == FIRST).map(|(symbol, _)| symbol.address)
     }
 
     /// All symbols of code with their bytes.

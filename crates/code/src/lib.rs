@@ -5,6 +5,7 @@ mod difference;
 mod image;
 mod instruction;
 mod instrumentation;
+mod lines;
 mod listing;
 mod sources;
 mod symbol;

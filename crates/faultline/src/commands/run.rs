@@ -184,6 +184,11 @@ fn again(store: Option<PathBuf>, named: &str, lines: &[String]) -> Result<Reques
     let store = existing_store(store)?;
     let id = chosen::find(&*store, Some(named))?;
     let (mut experiment, reading) = (store.experiment(id)?, store.reading(id)?);
+    if experiment.mode.is_measured() {
+        return Err(Failure::Usage(format!(
+            "experiment {id} ran in measured mode, which has no lines"
+        )));
+    }
     experiment.profile.lines.extend(lines.iter().cloned());
     file::check_profiling(experiment.mode, &mut experiment.profile)
         .map_err(|(problem, hint)| Failure::Usage(format!("--lines: {problem}: {hint}")))?;
