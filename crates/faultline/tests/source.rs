@@ -151,7 +151,7 @@ fn patches_come_from_standard_input() {
     assert!(code == 0 && said.contains("v1+mm-first-of-two"), "{said}");
     assert!(said.contains("patch standard") && !said.contains("does not apply"), "{said}");
     let (code, said) = plan(&["--each"], &series);
-    assert!(code == 0 && said.contains("v1+1..2"), "{said}");
+    assert!(code == 0 && said.contains("  +1..2  kernel git:v1"), "{said}");
     let (code, said) = plan(&[], &mail("[PATCH] mm: other", 8));
     assert!(code == 0 && said.contains("\"[PATCH] mm: other\" does not apply"), "{said}");
     let (code, said) = plan(&[], "");
