@@ -22,7 +22,7 @@ pub struct BuildDifference {
 /// Compares how two kernels were built. `None` if no difference is known.
 pub fn difference(variant: &str, base: &BootFacts, new: &BootFacts) -> Option<BuildDifference> {
     let compilers = match [base, new].map(facts::compiler) {
-        [Some(base), Some(new)] if base != new => Some([base, new]),
+        [Some(base), Some(new)] if plain(&base) != plain(&new) => Some([base, new]),
         _ => None,
     };
     let is_known = !base.config.is_empty() && !new.config.is_empty();
@@ -33,6 +33,12 @@ pub fn difference(variant: &str, base: &BootFacts, new: &BootFacts) -> Option<Bu
     let options = differing.len();
     let differs = compilers.is_some() || options > 0;
     differs.then(|| BuildDifference { variant: variant.to_owned(), compilers, options, of_both })
+}
+
+/// A compiler without the version in its name: `gcc-12 12.2.0` and `gcc 12.2.0` are the same.
+fn plain(compiler: &str) -> (&str, &str) {
+    let (name, version) = compiler.split_once(' ').unwrap_or((compiler, ""));
+    (name.split('-').next().unwrap_or(name), version)
 }
 
 #[cfg(test)]
@@ -52,6 +58,8 @@ mod tests {
         assert_eq!(found.compilers, Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]));
         assert_eq!((found.options, found.of_both), (3, 1));
         assert_eq!(difference("new", &old, &old), None);
+        let renamed = facts("gcc (Debian 12.2.0-14) 12.2.0", &old.config);
+        assert_eq!(difference("new", &old, &renamed), None);
     }
 
     #[test]
