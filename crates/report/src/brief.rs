@@ -68,12 +68,16 @@ pub fn headlines(explained: &[Explained]) -> String {
     document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }
 
-/// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out.
+/// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out, unless there is
+/// only one variant, whose instructions have no verdict.
 pub fn figures(comparison: &Comparison) -> String {
+    let is_alone = comparison.variants.len() == 1;
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let blocks = tables.filter_map(|table| {
-        let is_figure =
-            |row: &&Row| row.statistic.is_mean() && !row.is_judged() && row.unit != INSTRUCTIONS;
+        let is_figure = |row: &&Row| {
+            let is_shown = is_alone || row.unit != INSTRUCTIONS;
+            row.statistic.is_mean() && !row.is_judged() && is_shown
+        };
         let mut rows: Vec<Row> = table.rows.iter().filter(is_figure).cloned().collect();
         rows.iter_mut().for_each(|row| row.better = None);
         let is_known = !rows.is_empty();

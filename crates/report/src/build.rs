@@ -8,10 +8,13 @@ use crate::ascii::excerpt;
 use crate::document::{self, TEXT, note};
 use crate::words::{self, Of};
 
-/// Returns a sentence for each variant whose kernel was built differently from the baseline's; empty if there
-/// is none.
+/// Returns a sentence for each variant whose kernel was built differently from the baseline's, and how `try` tells
+/// that apart; empty if there is none.
 pub fn builds(comparison: &Comparison) -> String {
     let said = comparison.notes.builds.iter().map(|it| note(differs(it)));
+    let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
+    let split = can_split.then(|| note("`--split` tells that part from what the source changed."));
+    let said = said.chain(split);
     document::text(&said.collect::<Vec<_>>(), &TEXT)
 }
 

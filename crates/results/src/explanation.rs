@@ -3,7 +3,8 @@
 
 use boot::code_difference;
 use compare::{
-    Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths, reasons,
+    BuildDifference, Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines,
+    paths, reasons,
 };
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
@@ -51,7 +52,7 @@ impl Explained {
     /// exist, a variant has no profile, or the store cannot be read.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
-        let phase = asked.phase.clone();
+        let (phase, variant) = (asked.phase.clone(), asked.variants[1].clone());
         let (cost, by_system_call) = (asked.cost.clone(), asked.by_system_call);
         let Compared { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
@@ -69,6 +70,10 @@ impl Explained {
                 return Err(AnalysisError::NotFollowed(id));
             }
         }
+        let build = explanation.build.take();
+        // A seed is not built.
+        explanation.build =
+            build.map(|build| BuildDifference { variant: variant.clone(), ..build });
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
         let code = cache.and_then(|cache| code_difference(&cache, kernels));

@@ -1,6 +1,5 @@
 //! Options of the commands that read an experiment's results.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 
 use benchmarks::names::Month;
@@ -188,8 +187,12 @@ fn seeds(text: &str) -> Result<[u32; 2], &'static str> {
 }
 
 /// The name of a phase; empty for what is outside all phases.
-fn phase(text: &str) -> Result<String, Infallible> {
-    Ok(if text == OUTSIDE_PHASES { "" } else { text }.to_owned())
+fn phase(text: &str) -> Result<String, &'static str> {
+    match text {
+        "" => Err("name a phase; (no phase) is what is outside all phases"),
+        OUTSIDE_PHASES => Ok(String::new()),
+        text => Ok(text.to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

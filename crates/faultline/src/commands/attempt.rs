@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use lab::{Lab, Progress, RunOptions, RunSummary};
-use model::{Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
+use model::{Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
 use plan::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use report::{escape, shell_word};
@@ -270,7 +270,15 @@ fn failures(lab: &Lab, id: ExperimentId, named: &str) -> Result<String, Failure>
     let boots = lab.store.boots(id, Detail::Summary)?;
     let mut told: Vec<&str> = Vec::new();
     let mut text = String::new();
-    for kept in boots.iter().filter(|kept| !kept.superseded) {
+    let is_complete = |it: &Boot| {
+        let same = |other: &&Kept| {
+            (&other.boot.variant, other.boot.boot_index) == (&it.variant, it.boot_index)
+        };
+        boots.iter().filter(same).any(|other| other.boot.outcome.counts())
+    };
+    // A boot that was interrupted and done again did not fail.
+    let failed = |kept: &&Kept| kept.boot.outcome.counts() || !is_complete(&kept.boot);
+    for kept in boots.iter().filter(|kept| !kept.superseded).filter(failed) {
         let boot = &kept.boot;
         let lacks = not_found(&boot.notes);
         let hint = match lacks {
@@ -322,7 +330,7 @@ fn save(request: &Request, archive: &Path, directory: &Path) -> Result<ExitCode,
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, BootId, Variant};
+    use model::{BootId, Variant};
 
     use super::*;
 

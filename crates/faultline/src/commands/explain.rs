@@ -60,9 +60,11 @@ fn explain_difference(
         Some([one, other]) => base == new && one == other,
     };
     if is_same {
-        return Err(Failure::Usage(format!(
-            "`{base}` is the same on both sides: name two variants, or two seeds of it with --seeds"
-        )));
+        let message = match args.seeds {
+            None => "name two variants, or two seeds of it with --seeds",
+            Some(_) => "--seeds names one seed twice",
+        };
+        return Err(Failure::Usage(format!("`{base}` is the same on both sides: {message}")));
     }
     let store = existing_store(store)?;
     if let Some(function) = &args.lines {
