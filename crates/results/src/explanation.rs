@@ -11,7 +11,8 @@ use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse}
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
-use crate::analysis::{AnalysisError, place_of, read};
+use crate::analysis::{place_of, read};
+use crate::error::AnalysisError;
 
 /// The sources whose counters are assigned to functions.
 const COUNTED: [&str; 1] = [Source::Vmstat.name()];

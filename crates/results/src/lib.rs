@@ -5,14 +5,16 @@ mod across;
 mod analysis;
 mod coverage;
 mod differences;
+mod error;
 pub mod explanation;
 mod lines;
 mod names;
 mod sampled;
 
-pub use analysis::{Analysis, AnalysisError, Question, place_of};
+pub use analysis::{Analysis, Question, place_of};
 pub use coverage::coverage;
 pub use differences::{KeyDifference, differences};
+pub use error::AnalysisError;
 pub use explanation::Explained;
 pub use lines::{LinesQuestion, lines};
 pub use names::use_mmtests_names;

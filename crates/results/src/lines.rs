@@ -11,7 +11,7 @@ use compare::{FunctionLines, counted_function, function_lines};
 use kernels::Cache;
 use store::Archive;
 
-use crate::analysis::AnalysisError;
+use crate::error::AnalysisError;
 use crate::explanation::{Compared, ExplanationQuestion, find, profiles_of, sides};
 
 /// The largest file of a source that is read.

@@ -8,7 +8,7 @@ use compare::{
 use model::{Experiment, Kept, Reading, SAMPLES, WorkloadUse};
 use store::Archive;
 
-use crate::analysis::AnalysisError;
+use crate::error::AnalysisError;
 use crate::explanation::{Compared, ExplanationQuestion, find, profiles_of, sides};
 
 /// The compared sampled profiles of two variants.
