@@ -148,15 +148,7 @@ pub fn difference(base: &Image<'_>, new: &Image<'_>) -> CodeDifference {
             _ => Change::Changed,
         };
         if !bodies.iter().all(Vec::is_empty) {
-            let instrumentation = match change {
-                Change::Changed => {
-                    let called = bodies.each_ref().map(|it| it.iter().flat_map(Body::called));
-                    Instrumentation::of(called, &known)
-                }
-                Change::New | Change::Gone => Instrumentation::default(),
-            };
-            let function = function(name, change, &bodies, images);
-            difference.functions.push(Function { instrumentation, ..function });
+            difference.functions.push(function(name, change, &bodies, (images, &known)));
         } else if change == Change::Changed {
             difference.same.insert(name.to_owned());
         }
@@ -176,7 +168,7 @@ fn function(
     name: &str,
     change: Change,
     bodies: &[Vec<Body<'_>>; 2],
-    images: [&Image<'_>; 2],
+    (images, known): ([&Image<'_>; 2], &[BTreeSet<&'static str>; 2]),
 ) -> Function {
     let [base, new] = bodies.each_ref().map(|bodies| Size {
         bytes: bodies.iter().map(|body| body.bytes).sum(),
@@ -185,8 +177,14 @@ fn function(
     let balance = balance(bodies, |_, _| ());
     let sum = |sign: i64| balance.values().map(|it| (it * sign).max(0) as usize).sum();
     let (removed, added) = (sum(-1), sum(1));
-    let inlined = (change == Change::Changed).then(|| inlined(bodies, images)).flatten();
-    let (name, instrumentation) = (name.to_owned(), Instrumentation::default());
+    let (inlined, instrumentation) = match change {
+        Change::Changed => {
+            let called = bodies.each_ref().map(|it| it.iter().flat_map(Body::called));
+            (inlined(bodies, images), Instrumentation::of(called, known))
+        }
+        Change::New | Change::Gone => (None, Instrumentation::default()),
+    };
+    let name = name.to_owned();
     Function { name, change, base, new, removed, added, inlined, instrumentation }
 }
 

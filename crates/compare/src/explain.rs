@@ -194,6 +194,16 @@ pub(crate) enum Span<'a> {
 }
 
 impl<'a> Span<'a> {
+    /// A phase, or without one the measured phases of the boots of both sides.
+    pub(crate) fn of(
+        phase: Option<&'a str>,
+        sides: &[Vec<&'a Boot>; 2],
+        used: &WorkloadUse,
+    ) -> Self {
+        let measured = || Self::measured(sides.iter().flatten().copied(), used);
+        phase.map_or_else(measured, Self::Phase)
+    }
+
     /// The measured phases of these boots; all phases where none only prepares, or every one does.
     pub(crate) fn measured(mut boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
         let is_measured = |boot| profiles(boot, used, Self::Measured).next().is_some();

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots};
 pub use build::BuildDifference;
+use config::Differing;
 
 /// The kinds of notes that say that a boot lacks figures.
 const LACKS: [NoteKind; 5] = [
@@ -146,11 +147,12 @@ pub struct HostRange {
 pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     let boots: Vec<Option<&Boot>> = columns.iter().map(any_boot).collect();
     let of_columns: Vec<_> = boots.iter().map(|boot| Some(&(*boot)?.facts)).collect();
+    let differing = config::differences(&of_columns);
     Notes {
         states: states(&boots),
         facts: facts(columns, &of_columns),
-        config: config(columns, &of_columns),
-        builds: builds(columns),
+        config: config(columns, &differing),
+        builds: builds_of(columns, &of_columns, &differing),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
@@ -169,12 +171,21 @@ fn any_boot<'a>(column: &VariantBoots<'a>) -> Option<&'a Boot> {
 
 /// How the kernels of `columns` were built differently from that of the first one, where that is known.
 pub fn builds(columns: &[VariantBoots<'_>]) -> Vec<BuildDifference> {
-    let Some((base, others)) = columns.split_first() else { return Vec::new() };
-    let Some(base) = any_boot(base) else { return Vec::new() };
-    let difference = |column: &VariantBoots<'_>| {
-        build::difference(column.name(), &base.facts, &any_boot(column)?.facts)
+    let of_columns: Vec<_> = columns.iter().map(|it| Some(&any_boot(it)?.facts)).collect();
+    builds_of(columns, &of_columns, &config::differences(&of_columns))
+}
+
+fn builds_of(
+    columns: &[VariantBoots<'_>],
+    of_columns: &[ColumnFacts<'_>],
+    differing: &[Differing<'_>],
+) -> Vec<BuildDifference> {
+    let base = of_columns.first().copied().flatten();
+    let others = columns.iter().zip(of_columns).skip(1).zip(differing);
+    let difference = |((column, facts), differing): ((&VariantBoots<'_>, &ColumnFacts<'_>), _)| {
+        build::difference(column.name(), [base?, (*facts)?], differing)
     };
-    others.iter().filter_map(difference).collect()
+    others.filter_map(difference).collect()
 }
 
 /// The facts of each column; `None` for a column without boots.
@@ -234,13 +245,9 @@ fn changed(
 }
 
 /// The baseline's configuration against that of every other column.
-fn config(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<ConfigDifference> {
-    let texts = of_columns.iter().map(|facts| facts.map_or("", |facts| &*facts.config));
-    let mut columns = columns.iter().zip(texts);
-    let Some((_, baseline)) = columns.next() else {
-        return Vec::new();
-    };
-    columns.map(|(column, text)| config::difference(column.name(), baseline, text)).collect()
+fn config(columns: &[VariantBoots<'_>], differing: &[Differing<'_>]) -> Vec<ConfigDifference> {
+    let others = columns.iter().skip(1).zip(differing);
+    others.map(|(column, differing)| config::difference(column.name(), differing)).collect()
 }
 
 fn given(text: &str) -> Option<String> {

@@ -2,8 +2,8 @@
 
 use benchmarks::names::Month;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, comparable, compare,
-    cross_check, explained, with_phases,
+    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, comparable,
+    compare, cross_check, explained, with_phases,
 };
 use model::{BootId, Experiment, Kept, Mode, Reading, Source};
 use plots::{PLOT_SOURCES, Plots, plots};
@@ -117,6 +117,13 @@ impl Analysis {
     /// Finds the functions that cause the changes. Empty in measured mode.
     pub fn explained(&self) -> Vec<Explained> {
         explained(&self.comparison, &self.results())
+    }
+
+    /// Finds the functions that cause the changes, with the call paths that graphs draw.
+    pub fn explained_with_paths(&self) -> Vec<Explained> {
+        let mut explained = self.explained();
+        add_paths(&mut explained, &self.comparison, &self.results());
+        explained
     }
 
     /// Makes the data for the plots of each workload. Empty if all points of a sweep were compared.

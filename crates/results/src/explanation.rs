@@ -3,8 +3,7 @@
 
 use boot::code_difference;
 use compare::{
-    BuildDifference, Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines,
-    paths, reasons,
+    Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths, reasons,
 };
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
@@ -53,8 +52,8 @@ impl Explained {
     /// exist, a variant has no profile, or the store cannot be read.
     pub fn of(store: &dyn Archive, asked: ExplanationQuestion) -> Result<Self, AnalysisError> {
         let id = asked.experiment;
-        let (phase, variant) = (asked.phase.clone(), asked.variants[1].clone());
-        let (cost, by_system_call) = (asked.cost.clone(), asked.by_system_call);
+        let (phase, cost) = (asked.phase.clone(), asked.cost.clone());
+        let (variant, by_system_call) = (asked.variants[1].clone(), asked.by_system_call);
         let Compared { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
@@ -71,10 +70,10 @@ impl Explained {
                 return Err(AnalysisError::NotFollowed(id));
             }
         }
-        let build = explanation.build.take();
-        // A seed is not built.
-        explanation.build =
-            build.map(|build| BuildDifference { variant: variant.clone(), ..build });
+        if let Some(build) = &mut explanation.build {
+            // A seed is not built.
+            build.variant = variant;
+        }
         let kernels = places.map(|place| &experiment.variants[place].kernel);
         let cache = Cache::open().map_err(|error| error.to_string());
         let code = cache.and_then(|cache| code_difference(&cache, kernels));
@@ -145,9 +144,10 @@ fn one_seed_each(
         let is_complete = |it: &&Kept| {
             it.boot.variant == variant.name && !it.superseded && it.boot.outcome.counts()
         };
-        let mut complete = kept.iter().filter(is_complete);
-        let Some(mut one) = complete.clone().find(|it| it.boot.boot_index == seed).cloned() else {
-            let known = complete.by_ref().map(|it| it.boot.boot_index).collect();
+        let complete: Vec<&Kept> = kept.iter().filter(is_complete).collect();
+        let own = complete.iter().find(|it| it.boot.boot_index == seed);
+        let Some(mut one) = own.map(|it| (*it).clone()) else {
+            let known = complete.iter().map(|it| it.boot.boot_index).collect();
             return Err(AnalysisError::NoSeed { variant: variant.name, seed, known });
         };
         variant.name = format!("{}, seed {seed}", variant.name);

@@ -19,7 +19,7 @@ pub struct Explained {
     /// The functions to which the change belongs.
     #[serde(skip)]
     pub explanation: Explanation,
-    /// The call paths of the measured phases.
+    /// The call paths of the measured phases; empty until [`add_paths`] adds them.
     #[serde(skip)]
     pub paths: Paths,
 }
@@ -47,9 +47,22 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
             });
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
-            let paths = paths(base, new, used, (None, INSTRUCTIONS));
+            let paths = Paths::default();
             all.push(Explained { workload, variant, headlines, explanation, paths });
         }
     }
     all
+}
+
+/// Adds the call paths of the measured phases, which graphs draw. `comparison` and `results` must be those that were
+/// explained.
+pub fn add_paths(all: &mut [Explained], comparison: &Comparison, results: &Results<'_>) {
+    let base = comparison.variants.first().and_then(|it| results.column(&it.name));
+    for it in all {
+        let mut workloads = results.experiment.workloads.iter();
+        let used = workloads.find(|used| used.manifest.name == it.workload);
+        if let (Some(base), Some(new), Some(used)) = (base, results.column(&it.variant), used) {
+            it.paths = paths(base, new, used, (None, INSTRUCTIONS));
+        }
+    }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Identity, Span, Tally, profiles, seeds};
 use crate::VariantBoots;
 
-/// The place of instructions of which no line is known.
+/// The place of instructions whose line is not known.
 pub const NO_LINE: &str = "[no line]";
 /// The longest instruction of x86 is shorter. A counted address in an instruction belongs to that instruction: the
 /// kernel replaces instructions by others when it starts.
@@ -98,10 +98,7 @@ pub fn counted_function(
     function: &str,
 ) -> [CountedFunction; 2] {
     let seeds = seeds(sides, used);
-    let span = match phase {
-        Some(phase) => Span::Phase(phase),
-        None => Span::measured(seeds.iter().flatten().copied(), used),
-    };
+    let span = Span::of(phase, &seeds, used);
     [0, 1].map(|side| {
         let name = sides[side].name().to_owned();
         let mut counted =

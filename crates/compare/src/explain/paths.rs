@@ -38,8 +38,7 @@ pub fn paths(
     (phase, cost): (Option<&str>, &str),
 ) -> Paths {
     let all = seeds([base, new], used);
-    let measured = || Span::measured(all.iter().flatten().copied(), used);
-    let span = phase.map_or_else(measured, Span::Phase);
+    let span = Span::of(phase, &all, used);
     let with_stacks = all.each_ref().map(|boots| {
         let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(|it| has_paths(it, cost));
         boots.iter().copied().filter(followed).collect::<Vec<_>>()

@@ -30,8 +30,7 @@ pub fn reasons(
     (phase, cost): (Option<&str>, &str),
 ) -> Option<Vec<Reason>> {
     let all = seeds([base, new], used);
-    let measured = || Span::measured(all.iter().flatten().copied(), used);
-    let span = phase.map_or_else(measured, Span::Phase);
+    let span = Span::of(phase, &all, used);
     let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(|it| has_paths(it, cost));
     if !all.iter().flatten().all(followed) {
         return None;
@@ -76,5 +75,5 @@ pub fn reasons(
     Some(reasons)
 }
 
-/// The name of what no reason of its own executes, such as the idle task.
+/// The name of what has no reason of its own, such as the idle task.
 const OTHER: &str = "other";

@@ -1,9 +1,10 @@
 //! How differently two kernels were built from their sources: by which compiler, with which options.
 
-use kernelfiles::config::{self, OptionDifference};
+use kernelfiles::config::OptionDifference;
 use model::BootFacts;
 use serde::Serialize;
 
+use super::config::Differing;
 use super::facts;
 
 /// How the kernel of a variant was built differently from the baseline's.
@@ -20,17 +21,18 @@ pub struct BuildDifference {
 }
 
 /// Compares how two kernels were built. `None` if no difference is known.
-pub fn difference(variant: &str, base: &BootFacts, new: &BootFacts) -> Option<BuildDifference> {
-    let compilers = match [base, new].map(facts::compiler) {
+pub fn difference(
+    variant: &str,
+    sides: [&BootFacts; 2],
+    differing: &Differing<'_>,
+) -> Option<BuildDifference> {
+    let compilers = match sides.map(facts::compiler) {
         [Some(base), Some(new)] if plain(&base) != plain(&new) => Some([base, new]),
         _ => None,
     };
-    let is_known = !base.config.is_empty() && !new.config.is_empty();
-    let [first, second] = [base, new].map(|facts| config::parse(&facts.config));
-    let differing = if is_known { config::differences(&first, &second) } else { Vec::new() };
+    let options = differing.as_ref().map_or(0, Vec::len);
     let is_listed = |it: &&OptionDifference<'_>| it.first.is_some() && it.second.is_some();
-    let of_both = differing.iter().filter(is_listed).count();
-    let options = differing.len();
+    let of_both = differing.iter().flatten().filter(is_listed).count();
     let differs = compilers.is_some() || options > 0;
     differs.then(|| BuildDifference { variant: variant.to_owned(), compilers, options, of_both })
 }
@@ -43,7 +45,13 @@ fn plain(compiler: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config;
     use super::*;
+
+    fn difference(variant: &str, base: &BootFacts, new: &BootFacts) -> Option<BuildDifference> {
+        let differing = config::differences(&[Some(base), Some(new)]);
+        super::difference(variant, [base, new], &differing[0])
+    }
 
     fn facts(compiler: &str, config: &str) -> BootFacts {
         let banner = format!("Linux version 6.1.0 (a@b.org) ({compiler}, GNU ld 2.40) #1 SMP");

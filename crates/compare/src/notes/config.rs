@@ -1,22 +1,32 @@
 //! Configuration options in which a column differs from the baseline.
 
 use kernelfiles::config::{self, OptionDifference};
+use model::BootFacts;
 
 use super::{ConfigChange, ConfigDifference};
 
-/// How the configuration `config` of `variant` differs from `baseline`. An empty text means that the configuration is
-/// not known.
-pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifference {
-    let known = !baseline.is_empty() && !config.is_empty();
-    let (baseline, config) = (config::parse(baseline), config::parse(config));
-    let differences = match known {
-        true => config::differences(&baseline, &config),
-        false => Vec::new(),
+/// The options in which two configurations differ; `None` if one of them is not known.
+pub type Differing<'a> = Option<Vec<OptionDifference<'a>>>;
+
+/// The options in which each column but the first differs from the first one.
+pub fn differences<'a>(columns: &[Option<&'a BootFacts>]) -> Vec<Differing<'a>> {
+    let known = |facts: &Option<&'a BootFacts>| {
+        let text = facts.map_or("", |facts| &*facts.config);
+        (!text.is_empty()).then(|| config::parse(text))
     };
-    let relevant = differences.iter().filter(|it| config::is_relevant(it.option));
+    let Some((base, others)) = columns.split_first() else { return Vec::new() };
+    let base = known(base);
+    let differing = |facts| Some(config::differences(base.as_ref()?, &known(facts)?));
+    others.iter().map(differing).collect()
+}
+
+/// How the configuration of `variant` differs from the baseline's.
+pub fn difference(variant: &str, differing: &Differing<'_>) -> ConfigDifference {
+    let options = differing.iter().flatten();
+    let relevant = options.filter(|it| config::is_relevant(it.option));
     ConfigDifference {
         variant: variant.to_owned(),
-        differing: known.then_some(differences.len()),
+        differing: differing.as_ref().map(Vec::len),
         relevant: relevant.map(change).collect(),
     }
 }
@@ -32,6 +42,12 @@ fn change(difference: &OptionDifference<'_>) -> ConfigChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifference {
+        let facts = [baseline, config]
+            .map(|text| BootFacts { config: text.into(), ..BootFacts::default() });
+        super::difference(variant, &differences(&[Some(&facts[0]), Some(&facts[1])])[0])
+    }
 
     const OLD: &str = "CONFIG_HZ=250
 # CONFIG_LRU_GEN_ENABLED is not set

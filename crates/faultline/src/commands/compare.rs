@@ -174,7 +174,7 @@ fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
         comparison: &analysis.comparison,
         results: &analysis.results(),
         plots: &analysis.plots(store)?,
-        explained: &analysis.explained(),
+        explained: &analysis.explained_with_paths(),
         consoles: &consoles.map(|(boot, text)| Console { boot, text }).collect::<Vec<_>>(),
         recipe: &recipe(&files(analysis)),
     }))
