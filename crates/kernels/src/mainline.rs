@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::debian::archive::is_nothing;
 use crate::debian::suite::{Download, Suite};
+use crate::error::Doing;
 use crate::{Error, arch, input};
 
 /// The address of the archive.
@@ -37,7 +38,12 @@ pub(crate) fn version(request: &str) -> Option<&str> {
 
 /// Returns the name in the cache of the kernel that a request names; `None` for other requests.
 pub(crate) fn cached(request: &str) -> Option<String> {
-    version(request).map(|version| format!("mainline-{version}"))
+    version(request).map(name)
+}
+
+/// Returns the name in the cache of the build of a version.
+pub(crate) fn name(version: &str) -> String {
+    format!("mainline-{version}")
 }
 
 /// A package in the archive.
@@ -62,11 +68,7 @@ pub(crate) fn fetch(
         address: place.clone(),
         problem,
     };
-    fs::create_dir_all(directory).map_err(|source| Error::Io {
-        doing: "create",
-        path: directory.into(),
-        source,
-    })?;
+    fs::create_dir_all(directory).doing("create", directory)?;
     let list = directory.join(CHECKSUMS);
     let wanted =
         Download { address: format!("{place}/{CHECKSUMS}"), place: list.clone(), sha256: None };

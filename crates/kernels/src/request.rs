@@ -1,4 +1,5 @@
-//! Parses requests for kernels: a kernel of Debian or of Ubuntu's mainline builds by version, packages, the directory of a build, the host's, or files.
+//! Parses requests for kernels: a kernel of Debian or of Ubuntu's mainline builds by version, packages, the directory of
+//! a build, the host's, or files.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -65,8 +65,8 @@ fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result
     let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
     let mut variants = variants(&mut input, ("", &kernels), &args.build, false)?;
     if args.split {
-        let kernels: Vec<String> = kernels.iter().map(|it| args.build.full_name(it)).collect();
-        variants.extend(split::variants(&mut input, &kernels)?);
+        let kernels = variants.iter().map(|it| it.kernel.get_ref().clone());
+        variants.extend(split::variants(&mut input, &kernels.collect::<Vec<_>>())?);
     }
     let is_alone = variants.len() == 1;
     let mut workload = WorkloadForm::default();

@@ -34,7 +34,7 @@ impl Cache {
         archive: &str,
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
-        let name = format!("mainline-{version}");
+        let name = mainline::name(version);
         if let Some(kernel) = self.read(&name)? {
             return Ok(kernel);
         }

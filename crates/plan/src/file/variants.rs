@@ -1,6 +1,7 @@
 //! Reads the variants of an experiment.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use model::{Build, PatchStep, Setting, Variant, VariantReading};
@@ -87,9 +88,8 @@ pub(super) fn check_all(
         if is_series && form.patches.is_empty() {
             return fault(place, NEEDS_PATCHES[0], NEEDS_PATCHES[1]);
         }
-        let own = form.name.take().map_or(name, Spanned::into_inner);
-        form.name = Some(Spanned::new(place.clone(), own));
-        let request = form.check(source)?;
+        let name = form.name.take().map_or(name, Spanned::into_inner);
+        let request = form.check(source, (place.clone(), name))?;
         let all = match is_series {
             true => build::each(&request, is_only)
                 .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
@@ -132,15 +132,18 @@ impl VariantForm {
         }
     }
 
-    fn check(self, source: SourceForm<'_>) -> Checked<VariantRequest> {
+    /// Checks the form. `name` is the variant's, with its place.
+    fn check(
+        self,
+        source: SourceForm<'_>,
+        (place, name): (Range<usize>, String),
+    ) -> Checked<VariantRequest> {
         let SourceForm { tree, build: general, directory } = source;
-        let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
         let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
         let source = (&self.kernel, tree);
         let build = build::check(source, (general, self.build), change, directory)?;
         let build = build.map(|build| Build { first: self.first, ..build });
         let kernel = self.kernel.into_inner();
-        let name = self.name.map_or_else(|| short_name(&kernel), Spanned::into_inner);
         if !is_name(&name) {
             return fault(
                 place,

@@ -204,14 +204,18 @@ fn error(section: &Section, unit: &str) -> Option<String> {
     Some(format!("ERROR{}: the profile of a seed is wrong: {what}.", within(section)))
 }
 
+/// The heads of the columns of [`row`].
+const HEADS: [&str; 7] = ["base", "new", "change", "%", "floor", "luck", "of"];
+
+/// Returns the cells of a difference.
+fn row(name: String, it: &Difference) -> Vec<String> {
+    let (change, luck) = (signed(it.change(), 0), luck(it).to_owned());
+    vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
+}
+
 /// Lays out the totals: those of the measured phases, by who executed, then those of at most `limit`
 /// phases.
 pub fn totals(explanation: &Explanation, limit: usize) -> Block {
-    let row = |name: String, it: &Difference| {
-        let change = signed(it.change(), 0);
-        let luck = luck(it).to_owned();
-        vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
-    };
     let equal =
         |totals: &Totals| totals.hidden().map(|it| row("  kernel, at equal entries".into(), it));
     let mut rows = Vec::new();
@@ -229,10 +233,9 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
         rows.extend(equal(&section.totals));
     }
     let left = explanation.phases.len().saturating_sub(limit);
-    let heads = ["base", "new", "change", "%", "floor", "luck", "of"];
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
     let foot = more.into_iter().chain(outside(explanation)).collect();
-    ranking("Totals", &heads, rows, foot)
+    ranking("Totals", &HEADS, rows, foot)
 }
 
 /// Lays out the kernel's cost by system call, exception, interrupt and kernel thread, at most `limit` of them.
@@ -242,21 +245,15 @@ pub fn reasons(
     reasons: &[Reason],
     limit: usize,
 ) -> Block {
-    let row = |it: &Reason| {
-        let Reason { name, cost } = it;
-        let change = signed(cost.change(), 0);
-        let (luck, name) = (luck(cost).to_owned(), excerpt(name));
-        vec![figure(cost.base), figure(cost.new), change, percent(cost), floor(cost, 0), luck, name]
-    };
+    let row = |it: &Reason| row(excerpt(&it.name), &it.cost);
     let title = format!(
         "Kernel {}{} by system call, exception, interrupt and kernel thread",
         explanation.cost.unit,
         within(section)
     );
-    let heads = ["base", "new", "change", "%", "floor", "luck", "of"];
     let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
     let foot = more.map(|more| format!("{more} more")).into_iter().collect();
-    ranking(&title, &heads, reasons.iter().take(limit).map(row).collect(), foot)
+    ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
 }
 
 /// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.
