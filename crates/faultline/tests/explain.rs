@@ -10,6 +10,7 @@ use model::{
     Privilege, Profile, Reading, Variant, WorkloadUse, exact_cost,
 };
 use said::Said;
+use tempfile::TempDir;
 
 fn explain(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
@@ -88,17 +89,28 @@ fn keep(store: &Path) {
     }
 }
 
+/// A store of its own with the experiment of [`keep`].
+struct Stored(TempDir);
+
+impl Stored {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        keep(&place.path().join("store.db"));
+        Self(place)
+    }
+
+    fn faultline(&self, arguments: &[&str]) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(self.0.path().join("store.db")).args(arguments);
+        Said::of(command.env("XDG_CACHE_HOME", self.0.path()))
+    }
+}
+
 #[test]
 fn a_cost_that_boots_have_is_explained() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("store.db");
-    keep(&path);
-    let explain = |options: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-        command.arg("--store").arg(&path).args(["explain", "old", "new"]).args(options);
-        command.env("XDG_CACHE_HOME", place.path());
-        Said::of(&mut command)
-    };
+    let store = Stored::new();
+    let explain =
+        |options: &[&str]| store.faultline(&[&["explain", "old", "new"], options].concat());
     let usual = explain(&[]).expect(0);
     assert_eq!(explain(&["--cost", INSTRUCTIONS]).out, usual.out);
     assert!(usual.out.contains("Own instructions per entry"), "{}", usual.out);
@@ -123,14 +135,8 @@ fn a_cost_that_boots_have_is_explained() {
 
 #[test]
 fn two_seeds_of_one_variant_are_compared() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("store.db");
-    keep(&path);
-    let explain = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-        command.arg("--store").arg(&path).arg("explain").args(arguments);
-        Said::of(command.env("XDG_CACHE_HOME", place.path()))
-    };
+    let store = Stored::new();
+    let explain = |arguments: &[&str]| store.faultline(&[&["explain"], arguments].concat());
     let same = explain(&["old", "old"]).expect(2);
     assert!(same.err.contains("two seeds of it with --seeds"), "{}", same.err);
     explain(&["old", "old", "--seeds", "0,0"]).expect(2);
@@ -149,14 +155,8 @@ fn two_seeds_of_one_variant_are_compared() {
 
 #[test]
 fn lines_need_boots_that_kept_them() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("store.db");
-    keep(&path);
-    let faultline = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-        command.arg("--store").arg(&path).args(arguments).env("XDG_CACHE_HOME", place.path());
-        Said::of(&mut command)
-    };
+    let store = Stored::new();
+    let faultline = |arguments: &[&str]| store.faultline(arguments);
     let refused = |arguments: &[&str], told: &str| {
         let refused = faultline(arguments);
         assert_eq!((refused.code, &*refused.out), (Some(2), ""), "{}", refused.err);
@@ -175,14 +175,8 @@ fn lines_need_boots_that_kept_them() {
 
 #[test]
 fn what_is_outside_all_phases_is_asked_for_by_its_printed_name() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("store.db");
-    keep(&path);
-    let explain = |phase: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-        command.arg("--store").arg(&path).args(["explain", "old", "new", "--phase", phase]);
-        Said::of(command.env("XDG_CACHE_HOME", place.path()))
-    };
+    let store = Stored::new();
+    let explain = |phase: &str| store.faultline(&["explain", "old", "new", "--phase", phase]);
     let outside = explain("(no phase)").expect(0);
     assert!(outside.out.contains("Contributions in phase (no phase)"), "{}", outside.out);
     let refused = explain("rnu").expect(2);
