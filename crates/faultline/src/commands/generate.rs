@@ -30,7 +30,7 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     let with_lists = fs::read_to_string(&page).map(|text| lists(&text));
     with_lists.and_then(|text| fs::write(&page, text)).map_err(failed)?;
     for shell in SHELLS {
-        generate_to(shell, &mut Cli::command(), "faultline", directory).map_err(failed)?;
+        generate_to(shell, &mut completed(), "faultline", directory).map_err(failed)?;
     }
     let own = |option: clap::Arg| option.global(false);
     let command = Cli::command().disable_help_flag(true).disable_help_subcommand(true);
@@ -40,6 +40,13 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     add_help(&mut command, &mut text);
     fs::write(directory.join("cli.md"), text).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command line without hidden commands, which clap_complete would list.
+fn completed() -> Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|below| !below.is_hide_set()).cloned();
+    Command::new("faultline").args(all.get_arguments().cloned()).subcommands(shown)
 }
 
 /// A man page in which the lists at the end of `--help` are lists; clap_mangen makes each a paragraph. The head of
