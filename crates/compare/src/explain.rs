@@ -67,6 +67,8 @@ pub struct Explanation {
     pub measured: Option<Section>,
     /// Each phase, in order of first appearance.
     pub phases: Vec<Section>,
+    /// Whether both sides are boots of one variant, so that luck alone makes them differ.
+    pub of_one_variant: bool,
     /// Names of the phases that only prepare and get no verdict.
     pub preparation: Vec<String>,
     /// Why it is not known how the code of functions differs; `None` if it is known, or if code was not compared.
@@ -163,6 +165,7 @@ pub fn explain(
         all,
         measured,
         phases,
+        of_one_variant: false,
         preparation,
         unmarked: None,
         build,

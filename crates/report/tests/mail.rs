@@ -253,6 +253,7 @@ fn the_function_behind_a_verdict_is_named() {
         by_path: true,
         listed: true,
         only_cause: None,
+        of_one_variant: false,
     };
     let headlines =
         [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];

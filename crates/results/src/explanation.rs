@@ -54,6 +54,7 @@ impl Explained {
         let id = asked.experiment;
         let (phase, cost) = (asked.phase.clone(), asked.cost.clone());
         let (variant, by_system_call) = (asked.variants[1].clone(), asked.by_system_call);
+        let of_one_variant = asked.variants[0] == asked.variants[1];
         let Compared { experiment, kept, places, used } = find(store, asked)?;
         if experiment.mode.is_measured() {
             return Err(AnalysisError::NotCounted(id));
@@ -62,6 +63,7 @@ impl Explained {
         check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
         let mut explanation = explain(&base, &new, &used, experiment.boots, cost);
+        explanation.of_one_variant = of_one_variant;
         // To compare the code of two kernels takes much longer.
         check(&explanation, id, phase.as_deref())?;
         if by_system_call {

@@ -33,6 +33,8 @@ pub struct Headline {
     /// The only function executed in the phase whose code differs; `None` if there are more or none, or if that is not
     /// known.
     pub only_cause: Option<String>,
+    /// Whether both sides are boots of one variant, so that luck alone makes them differ.
+    pub of_one_variant: bool,
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
@@ -76,6 +78,7 @@ pub fn headlines(
             by_path,
             listed,
             only_cause: section.only_cause().map(|it| it.subject.to_string()),
+            of_one_variant: explanation.of_one_variant,
         }
     };
     measured.map(headline).collect()

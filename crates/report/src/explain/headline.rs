@@ -156,6 +156,9 @@ fn unnamed(it: &Headline) -> String {
     if let (Some(true), Some(cause)) = (it.kernel.beyond_luck(), &it.only_cause) {
         return format!("beyond luck; the code of {} alone differs", excerpt(cause));
     }
+    if it.of_one_variant {
+        return "the seeds differ by luck".to_owned();
+    }
     match it.kernel.beyond_luck() {
         Some(true) if it.followed => "beyond luck; no function holds the change".to_owned(),
         Some(true) if it.listed => {

@@ -90,7 +90,9 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
 
 /// Returns notes on luck, and on the terms of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
-    let luck = if explanation.knows_luck() && explanation.pairs < FEWEST_FOR_LISTS as usize {
+    let luck = if explanation.of_one_variant {
+        "Both sides are seeds of one variant: luck alone makes them differ.".to_owned()
+    } else if explanation.knows_luck() && explanation.pairs < FEWEST_FOR_LISTS as usize {
         format!(
             "A change within its floor may be luck (`within`). With {} a side no function, \
              contribution or counter can be told from luck; that takes {FEWEST_FOR_LISTS}.",

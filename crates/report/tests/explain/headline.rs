@@ -18,6 +18,7 @@ fn the_headline_comes_first() {
         by_path: true,
         listed: true,
         only_cause: None,
+        of_one_variant: false,
     };
     let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
         name: "change_pte".into(),
@@ -46,6 +47,7 @@ fn the_headline_comes_first() {
         headline("once", 14_010.0, Some(once.clone())),
         Headline { at_equal_entries: true, ..headline("alike", 1010.0, Some(once)) },
         headline("end", 1001.0, None),
+        Headline { of_one_variant: true, ..headline("seeds", 1001.0, None) },
     ];
     let text = report::explain(&explanation, &headlines, None, 10);
     let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
@@ -58,8 +60,8 @@ fn the_headline_comes_first() {
          97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
-         now. Phase end: 0.10 % more kernel instructions: this may be luck. An entry is one call or other start of a \
-         function."
+         now. Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
+         kernel instructions: the seeds differ by luck. An entry is one call or other start of a function."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
     assert!(
@@ -101,6 +103,7 @@ fn a_kernel_threads_function_has_totals() {
             by_path: true,
             listed: true,
             only_cause: None,
+            of_one_variant: false,
         };
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
     };
@@ -150,6 +153,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
         by_path: true,
         listed: true,
         only_cause: None,
+        of_one_variant: false,
     };
     let said = |headline: &Headline| {
         let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);

@@ -228,6 +228,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
         by_path: true,
         listed: true,
         only_cause: None,
+        of_one_variant: false,
     };
     let phases = ["a", "b", "c", "d", "e"];
     let boots = [kernels::old(), kernels::new()];
