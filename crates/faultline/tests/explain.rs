@@ -67,25 +67,29 @@ fn keep(store: &Path) {
     };
     let mut store = store::open(store).unwrap();
     let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
-    for (variant, entries) in [("old", 100), ("new", 150)] {
-        let mut costs = exact_cost::table(false);
-        let place = Place::Function { name: "f".into(), module: "".into() };
-        let instructions = Cell::new(exact_cost::INSTRUCTIONS, 0, 10 * entries);
-        costs.push(place, [instructions, Cell::new(exact_cost::ENTRIES, 0, entries)]);
-        costs.push(Place::All(Privilege::Kernel), [instructions]);
-        let profile = |phase: &str| Profile {
-            workload: "fault".into(),
-            phase: phase.into(),
-            costs: costs.clone(),
-            ..Profile::default()
-        };
-        let boot = Boot {
-            variant: variant.into(),
-            outcome: Outcome::Complete,
-            profiles: vec![profile("run"), profile("")],
-            ..Boot::default()
-        };
-        store.keep_boot(id, &boot).unwrap();
+    store.keep_boot(id, &boot("old", 0, 100)).unwrap();
+    store.keep_boot(id, &boot("new", 0, 150)).unwrap();
+}
+
+/// A seed of a variant that enters `f` so often.
+fn boot(variant: &str, seed: u32, entries: u64) -> Boot {
+    let mut costs = exact_cost::table(false);
+    let place = Place::Function { name: "f".into(), module: "".into() };
+    let instructions = Cell::new(exact_cost::INSTRUCTIONS, 0, 10 * entries);
+    costs.push(place, [instructions, Cell::new(exact_cost::ENTRIES, 0, entries)]);
+    costs.push(Place::All(Privilege::Kernel), [instructions]);
+    let profile = |phase: &str| Profile {
+        workload: "fault".into(),
+        phase: phase.into(),
+        costs: costs.clone(),
+        ..Profile::default()
+    };
+    Boot {
+        variant: variant.into(),
+        boot_index: seed,
+        outcome: Outcome::Complete,
+        profiles: vec![profile("run"), profile("")],
+        ..Boot::default()
     }
 }
 
@@ -151,6 +155,11 @@ fn two_seeds_of_one_variant_are_compared() {
         paths.err
     );
     explain(&["old", "new", "--seeds", "0"]).expect(2);
+    let mut kept = store::open(&store.0.path().join("store.db")).unwrap();
+    kept.keep_boot(store::ExperimentId(1), &boot("old", 1, 120)).unwrap();
+    drop(kept);
+    let by_luck = explain(&["old", "old", "--seeds", "0,1"]).expect(0);
+    assert!(by_luck.out.contains("the seeds differ by luck"), "{}", by_luck.out);
 }
 
 #[test]
@@ -163,13 +172,18 @@ fn lines_need_boots_that_kept_them() {
         assert!(refused.err.contains(told), "{}", refused.err);
     };
     let lines = ["explain", "old", "new", "--lines", "f"];
-    refused(&lines, "`faultline run --again 1 --lines f` boots the same seeds");
+    let path = store.0.path().join("store.db");
+    let again = format!("`faultline --store {} run --again 1 --lines f` boots", path.display());
+    refused(&lines, &again);
+    let near = "no boot of experiment 1 executed `ff`; similar ones that were executed: f.";
+    refused(&[&lines[..4], &["ff"]].concat(), near);
     refused(&[&lines[..], &["--phase", "walk"]].concat(), "fault has no phase `walk`; there are");
     refused(&[&lines[..], &["--source", "/none"]].concat(), "--source: /none is no directory");
     refused(&[&lines[..], &["--format", "html"]].concat(), "1 --lines f");
     let again = ["run", "--again", "x", "--dry-run", "--lines"];
     refused(&again[..4], "--lines");
     refused(&[&again[..], &["f.isra.0"]].concat(), "lines is not a list of at most 100 names");
+    refused(&[&again[..], &["ff"]].concat(), near);
     refused(&[&again[..], &["f"]].concat(), "the cache no longer has the kernel of old");
 }
 

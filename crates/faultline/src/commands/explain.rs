@@ -10,7 +10,7 @@ use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
 
-use super::{chosen, existing_store, print, write_out};
+use super::{chosen, existing_store, lines, print, store_option, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
 
@@ -66,9 +66,10 @@ fn explain_difference(
         };
         return Err(Failure::Usage(format!("`{base}` is the same on both sides: {message}")));
     }
+    let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     if let Some(function) = &args.lines {
-        return explain_lines(&*store, args, [base, new], function);
+        return explain_lines(&*store, args, [base, new], (function, &named));
     }
     let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
     let (exact, sampled) = match args.cost.as_deref() {
@@ -105,12 +106,12 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the lines of a function.
+/// Prints the lines of a function. `named` is the option `--store`, if it was given.
 fn explain_lines(
     store: &dyn Archive,
     args: &ExplainArgs,
     variants: [&str; 2],
-    function: &str,
+    (function, named): (&str, &str),
 ) -> Result<ExitCode, Failure> {
     let sources = match args.source.as_slice() {
         [] => [None, None],
@@ -136,7 +137,7 @@ fn explain_lines(
     let (function, debug) = (function.to_owned(), args.debug.clone());
     let asked = LinesQuestion { explained, function, sources, debug };
     let say = &|line: &str| eprintln!("{}", report::escape(line));
-    let lines = results::lines(store, asked, say)?;
+    let lines = results::lines(store, asked, say).map_err(|it| lines::refused(store, it, named))?;
     let text = match args.format {
         ExplainFormat::Text => report::lines(&lines, args.top.unwrap_or(TOP_LINES)),
         ExplainFormat::Json => {

@@ -15,6 +15,7 @@ pub mod export;
 pub mod generate;
 pub mod import;
 pub mod kernel;
+pub mod lines;
 pub mod options;
 pub mod plan;
 pub mod replay;

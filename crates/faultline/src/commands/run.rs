@@ -18,7 +18,7 @@ use store::Archive;
 
 use super::build::variants;
 use super::plan::{left_out, plan};
-use super::{chosen, existing_store, options, print, store_option, store_path};
+use super::{chosen, existing_store, lines, options, print, store_option, store_path};
 use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
@@ -180,7 +180,7 @@ fn described(args: &RunArgs) -> Result<Request, Failure> {
 }
 
 /// A stored experiment of exact mode, whose boots are to keep the lines of functions.
-fn again(store: Option<PathBuf>, named: &str, lines: &[String]) -> Result<Request, Failure> {
+fn again(store: Option<PathBuf>, named: &str, names: &[String]) -> Result<Request, Failure> {
     let store = existing_store(store)?;
     let id = chosen::find(&*store, Some(named))?;
     let (mut experiment, reading) = (store.experiment(id)?, store.reading(id)?);
@@ -189,9 +189,10 @@ fn again(store: Option<PathBuf>, named: &str, lines: &[String]) -> Result<Reques
             "experiment {id} ran in measured mode, which has no lines"
         )));
     }
-    experiment.profile.lines.extend(lines.iter().cloned());
+    experiment.profile.lines.extend(names.iter().cloned());
     file::check_profiling(experiment.mode, &mut experiment.profile)
         .map_err(|(problem, hint)| Failure::Usage(format!("--lines: {problem}: {hint}")))?;
+    lines::check_executed(&*store, id, names)?;
     let cached = Cache::open()?.list(&|_| ())?;
     for variant in &mut experiment.variants {
         // A source is not built again.
