@@ -5,6 +5,11 @@ use model::{Mode, count};
 
 use crate::ascii::escape;
 
+/// Follows the unit of a time in exact mode.
+const OF_GUEST: &str = " of guest time";
+/// The caveat on such times.
+const NOT_TIME: &str = "; guest time is not performance";
+
 /// Returns the heading of a table, on one line.
 pub fn words(table: &Table, comparison: &Comparison) -> String {
     format!("{}: {}", escape(&table.workload), what(table, comparison))
@@ -39,13 +44,17 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
             format!("pooled over {pooled}{}{gains}", units(table, ""))
         }
         (Kind::Metrics, Mode::Exact) => {
-            format!("over {pooled}{}{gains}", units(table, " of guest time"))
+            let units = units(table, OF_GUEST);
+            let caveat = if units.contains(OF_GUEST) { NOT_TIME } else { "" };
+            format!("over {pooled}{units}{gains}{caveat}")
         }
         (Kind::Duration, Mode::Measured) => {
             format!("seconds summed over iterations{whole}, mean of boots: {pooled}")
         }
         (Kind::Duration, Mode::Exact) => {
-            format!("guest seconds summed over iterations{whole}, mean of seeds: {pooled}")
+            format!(
+                "guest seconds summed over iterations{whole}, mean of seeds: {pooled}{NOT_TIME}"
+            )
         }
         (Kind::Counters, Mode::Measured) => {
             format!("counters summed over iterations, mean of boots: {pooled}{}", left_out(table))
