@@ -16,14 +16,14 @@ mod progress;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, report_failure};
 
 fn main() -> ExitCode {
     store::say_waits(|line| eprintln!("{}", report::escape(line)));
-    let ended = match Cli::try_parse() {
+    let ended = match parsed() {
         Ok(cli) => {
             log::begin(cli.verbose);
             run(cli)
@@ -38,9 +38,27 @@ fn main() -> ExitCode {
     ended.unwrap_or_else(|failure| report_failure(&failure))
 }
 
+/// The command line.
+fn parsed() -> Result<Cli, clap::Error> {
+    let mut matches = with_negative_numbers(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
+}
+
+/// Takes a negative number after an option as its value, so that the error is about the value. Otherwise clap takes it
+/// for an unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let is_valued = |it: &clap::Arg| !it.is_positional() && it.get_action().takes_values();
+    let taken = |it: clap::Arg| match is_valued(&it) {
+        true => it.allow_negative_numbers(true),
+        false => it,
+    };
+    command.mut_args(taken).mut_subcommands(with_negative_numbers)
+}
+
 fn print(help: &clap::Error) -> io::Result<()> {
+    let mut output = output::results()?;
     help.print()?;
-    io::stdout().flush()
+    output.flush()
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {

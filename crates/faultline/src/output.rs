@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use miette::GraphicalReportHandler;
 use model::visible;
@@ -12,9 +13,35 @@ use plan::file::FileError;
 /// The target of events of the log that are already printed.
 pub const SAID: &str = "said";
 
+/// Whether the program was started without standard output.
+static HAS_NO_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn look_for_output() {
+    #[expect(unsafe_code, reason = "a system call that only reads a flag of a descriptor")]
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    HAS_NO_OUTPUT.store(flags < 0, Relaxed);
+}
+
+/// The C library calls this before `main`. In `main` the standard library has opened `/dev/null` in place of a closed
+/// standard output, so that results would vanish without an error.
+#[expect(unsafe_code, reason = "nothing of the standard library is used that early")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_FOR_OUTPUT: extern "C" fn() = look_for_output;
+
+/// Standard output. Fails when the program was started without it.
+pub fn results() -> io::Result<io::Stdout> {
+    match HAS_NO_OUTPUT.load(Relaxed) {
+        true => {
+            Err(io::Error::other("standard output is closed, so the results cannot be printed"))
+        }
+        false => Ok(io::stdout()),
+    }
+}
+
 /// Prints results to standard output.
 pub fn print(text: &str) -> io::Result<()> {
-    io::stdout().write_all(visible(text).as_bytes())
+    results()?.write_all(visible(text).as_bytes())
 }
 
 /// Writes a line to standard error. If that fails, as with a closed pipe, the run does not end.

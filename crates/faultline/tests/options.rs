@@ -153,6 +153,7 @@ fn options_that_contradict_each_other_are_refused() {
         (&["table", "--check", "--better", "lower"], "--better"),
         (&["run", "--kernels", "6.1", "--set", "share=9", "--set", "share=10"], "twice"),
         (&["compare", "--margin", "101%"], "below 100"),
+        (&["compare", "--margin", "-1"], "expected a percentage from 0 to below 100"),
         (&["run", "--kernels", "6.1", "--memory", "500M", "--nodes", "1"], "use 384M or 512M"),
         (&["run", "--kernels", "6.1", "--nodes", "3"], "use 1920M or 2304M"),
         (&["boot", "6.1", "--cpus", "1"], "ask for fewer nodes"),
@@ -305,9 +306,13 @@ fn a_machine_larger_than_the_host_is_refused() {
 }
 
 #[test]
-fn help_that_cannot_be_printed_is_an_error() {
+fn what_cannot_be_printed_is_an_error() {
     let setup = Setup::new("boots = 2");
-    for arguments in [&["--help"][..], &["--version"], &["run", "-h"], &["help", "run"]] {
+    for arguments in [&["--help"][..], &["--version"], &["run", "-h"], &["workload", "list"]] {
+        let mut closed = Command::new("sh");
+        closed.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_faultline")]);
+        let closed = Said::of(closed.args(arguments)).expect(1);
+        assert!(closed.err.contains("standard output is closed"), "{}", closed.err);
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = setup.command(arguments).stdout(full).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -240,6 +240,9 @@ fn files_beside_a_mail_have_what_it_leaves_out() {
 
     let Said { out, err, .. } = faultline(&path, &mail).expect(2);
     assert!(out.is_empty() && err.contains("it is not empty"), "{err}");
+    let nowhere = ["compare", "1", "--format", "mail", "--attach", "/proc/x"];
+    let err = faultline(&path, &nowhere).expect(2).err;
+    assert!(err.starts_with("faultline: --attach /proc/x: it cannot be created ("), "{err}");
     let other = ["compare", "1", "--attach", "x"];
     assert!(faultline(&path, &other).expect(2).err.contains("--attach needs --format mail"));
 }

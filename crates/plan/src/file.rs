@@ -203,7 +203,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if !is_name(name) {
         return Err(format!("the name of an experiment {NO_NAME}"));
     }
-    if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
+    let digits = name.strip_prefix('b').unwrap_or(name);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
             "`{name}` cannot be a name: it would mean the experiment or boot of that number"
         ));

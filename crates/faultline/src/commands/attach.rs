@@ -17,9 +17,22 @@ pub fn check(directory: &Path) -> Result<(), Failure> {
     match fs::read_dir(directory).map(Iterator::count) {
         Ok(0) => Ok(()),
         Ok(_) => Err(wrong("it is not empty")),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            match tempfile::tempdir_in(existing(directory)) {
+                Ok(_) => Ok(()),
+                Err(error) => {
+                    Err(wrong(&format!("it cannot be created ({})", without_path(error))))
+                }
+            }
+        }
         Err(error) => Err(wrong(&error.to_string())),
     }
+}
+
+/// The closest directory above a path that exists.
+fn existing(directory: &Path) -> &Path {
+    let above = directory.ancestors().skip(1).find(|it| it.exists());
+    above.unwrap_or(Path::new("."))
 }
 
 /// Writes files, each with its name and text. The directory appears with all of them or not at all. It must not exist

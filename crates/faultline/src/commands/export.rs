@@ -16,6 +16,7 @@ use super::chosen::find_with_results;
 use super::{WriteError, existing_store, write_file, write_out};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
+use crate::output;
 
 pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
@@ -80,7 +81,7 @@ fn rows(
             let message = "Parquet is binary: add -o FILE";
             Err(Failure::Usage(message.into()))
         }
-        None => write(Box::new(io::stdout())).map_err(|error| match error {
+        None => write(Box::new(output::results()?)).map_err(|error| match error {
             WriteError::Output(error) => error.into(),
             WriteError::Other(failure) => failure,
         }),

@@ -206,6 +206,15 @@ fn a_metric_cannot_be_called_instructions() {
 }
 
 #[test]
+fn a_name_is_not_the_number_of_an_experiment_or_a_boot() {
+    for (name, is_allowed) in
+        [("b", true), ("b3x", true), ("b3", false), ("3", false), ("-3", false)]
+    {
+        assert_eq!(check_name(name).is_ok(), is_allowed, "{name}");
+    }
+}
+
+#[test]
 fn the_name_of_a_workload_is_valid_in_tables_and_paths() {
     let directory = tempfile::tempdir().unwrap();
     let read = |workload: &str| {
