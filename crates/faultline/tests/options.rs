@@ -404,7 +404,9 @@ impl Drop for Started {
 
 /// Starts a run, and returns it when it has said that it waits, with what it said and its remaining output.
 fn waiting(setup: &Setup, guest: &Path) -> (Started, String, BufReader<ChildStderr>) {
-    let mut command = setup.command(&["run", "--kernels", "none-such", "--workload", "mprotect"]);
+    let kernel = setup.directory.path().join("none-such.deb");
+    fs::write(&kernel, "no package").unwrap();
+    let mut command = setup.command(&["run", "--workload", "mprotect", "--kernels", text(&kernel)]);
     let mut child = command.env("FAULTLINE_GUEST", guest).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -441,8 +443,14 @@ fn runs_of_one_store_take_turns() {
         let line = line.unwrap_or_else(|| panic!("{listed}"));
         assert!(line.starts_with("waiting, started ") && line.contains("faultline"), "{line}");
     }
-    let refused = ["run", "--kernels", "none-such", "--workload", "mprotect", "--no-wait"];
-    let refused = Said::of(setup.command(&refused).env("FAULTLINE_GUEST", &guest)).expect(1).err;
+    let refused = |arguments: &[&str]| {
+        let arguments = [&["run", "--workload", "mprotect", "--kernels"], arguments].concat();
+        Said::of(setup.command(&arguments).env("FAULTLINE_GUEST", &guest))
+    };
+    let wrong = refused(&["none-such"]).expect(2).err;
+    assert!(wrong.contains("`none-such`") && !wrong.contains("Waiting"), "{wrong}");
+    let kernel = setup.directory.path().join("none-such.deb");
+    let refused = refused(&[text(&kernel), "--no-wait"]).expect(1).err;
     assert!(refused.contains("another run is under way") && refused.contains(&by), "{refused}");
     let kill = |signal: &str, run: &Started| {
         let status = Command::new("kill").args([signal, &run.0.id().to_string()]).status();

@@ -3,11 +3,13 @@
 
 use boot::check_memory;
 use boot::out_of_tree::OutOfTree;
+use kernels::Source;
 use model::{Experiment, Kernel, PerfEvent};
+use plan::Request;
 use plan::form::near;
 
-use crate::RunError;
 use crate::obtain::Obtained;
+use crate::{Lab, RunError};
 
 /// The parameter of the command line that makes a kernel divide its memory into emulated nodes
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
@@ -29,6 +31,21 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
         }
     }
     Ok(())
+}
+
+impl Lab {
+    /// Checks the names of the kernels before this run waits for another one. Nothing is fetched or built. Fails when a
+    /// name means no kernel, a file of the user's is missing, or the tree lacks a commit.
+    pub fn check_kernels(&self, request: &Request) -> Result<(), RunError> {
+        for variant in &request.experiment.variants {
+            let name = &variant.kernel.name;
+            match request.build(variant) {
+                Some(build) => self.cache.check_source(&name.parse::<Source>()?, build)?,
+                None => self.cache.would_fetch(name).map(drop)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks that at least one kernel supports each workload. Fails when no kernel supports a

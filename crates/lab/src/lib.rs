@@ -168,6 +168,7 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
+        self.check_kernels(request)?;
         let _lock = self.lock(watch)?;
         self.run_locked(request, options, watch)
     }

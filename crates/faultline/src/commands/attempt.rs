@@ -52,6 +52,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         return save(&request, &archive, directory);
     }
     on_interrupt(&display)?;
+    lab.check_kernels(&request)?;
     let _turn = lab.lock(&mut |progress| display.show(progress))?;
     let summary = stages(&mut lab, &request, args, &mut display)?;
     print(&answer(&lab, &summary, &named)?)?;

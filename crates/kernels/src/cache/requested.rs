@@ -8,8 +8,9 @@ use model::Build;
 use super::{Cache, own};
 use crate::own::MAX_CONFIG;
 use crate::source::config::{self, Requested};
+use crate::source::git::Tree;
 use crate::source::make;
-use crate::{Error, input};
+use crate::{Error, Source, input};
 
 /// Options of packaged configurations that need files or programs which a build here does not have, and
 /// debug information, which doubles the time of a build.
@@ -36,6 +37,17 @@ impl Cache {
         make::check_programs(&build.compiler)?;
         let config = build.config.clone().filter(|it| !it.starts_with("debian:"));
         self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
+    }
+
+    /// Checks that the tree has the commit that a source names. Other sources are not checked.
+    ///
+    /// # Errors
+    /// When it has no such commit, or is no repository.
+    pub fn check_source(&self, source: &Source, build: &Build) -> Result<(), Error> {
+        match (source, &build.tree) {
+            (Source::Commit(name), Some(tree)) => Tree::open(tree)?.commit(name).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Collects the requested configuration: the base and the options that replace its own.
