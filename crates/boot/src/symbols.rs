@@ -130,6 +130,11 @@ pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError>
     Ok(text.map(|text| Symbols::parse(&text)))
 }
 
+/// Returns whether the cache has a file with the symbols of the kernel with this digest.
+pub fn are_cached(cache: &Cache, digest: &str) -> bool {
+    place(cache, digest).exists()
+}
+
 fn place(cache: &Cache, digest: &str) -> PathBuf {
     cache.root().join("symbols").join(format!("{digest}.zst"))
 }

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use boot::{Guest, out_of_tree};
 use kernels::{Cache, digest};
-use model::{CountedBy, Experiment, Host, Kernel, Manifest, Mode, Pinned, Variant};
+use model::{CountedBy, Experiment, Host, Kernel, Manifest, Mode, Pinned, Profiling, Variant};
 use plan::workloads::binaries;
 use store::{Archive, Detail, ExperimentId};
 
@@ -196,15 +196,17 @@ fn short(text: &str) -> &str {
 }
 
 /// Returns whether two experiments have the same mode, topology, points and profile, and run the
-/// same workloads with the same numbers of iterations. Kernels and settings may differ.
+/// same workloads with the same numbers of iterations. Kernels, settings and the functions whose lines are kept may
+/// differ.
 pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
     let work = |it: &Experiment| -> Vec<_> {
         it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
     };
+    let profile = |it: &Experiment| Profiling { lines: Vec::new(), ..it.profile.clone() };
     one.mode == other.mode
         && one.machine.topology == other.machine.topology
         && one.points() == other.points()
-        && one.profile == other.profile
+        && profile(one) == profile(other)
         && work(one) == work(other)
 }
 
@@ -267,6 +269,16 @@ mod tests {
         assert_eq!(recounted(&work, &*store).unwrap(), None);
         let measured = Experiment { mode: Mode::Measured, ..kept };
         assert_eq!(recounted(&measured, &*store).unwrap(), None);
+    }
+
+    #[test]
+    fn boots_that_keep_lines_take_as_long_as_others() {
+        let usual = Experiment { mode: Mode::Exact, ..Experiment::default() };
+        let mut again = usual.clone();
+        again.profile.lines = vec!["do_wp_page".into()];
+        assert!(are_alike(&usual, &again));
+        again.profile.stacks = true;
+        assert!(!are_alike(&usual, &again));
     }
 
     #[test]

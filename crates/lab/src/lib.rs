@@ -5,6 +5,7 @@ mod boots;
 mod check;
 mod context;
 mod due;
+mod effort;
 mod error;
 mod failures;
 mod hosts;
@@ -43,6 +44,7 @@ use due::{Due, Plan};
 use obtain::Obtained;
 
 pub use check::check;
+pub use effort::{symbol_boots, time};
 pub use error::RunError;
 pub use failures::GivenUp;
 pub use hosts::LeftOut;
@@ -217,7 +219,17 @@ impl Lab {
             remarks(&whole).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         let open = plan.due.len() + plan.later;
-        watch(Progress::Plan { boots: plan.boots, done: plan.boots - open });
+        let symbols = match plan.due.is_empty() {
+            true => 0,
+            false => effort::symbol_boots_of(experiment.mode, kernels, &self.cache),
+        };
+        watch(Progress::Plan {
+            boots: plan.boots,
+            done: plan.boots - open,
+            symbols,
+            at_most: experiment.sequential.is_some(),
+            time: time(&pinned, (open, symbols), options, &*self.store)?.filter(|_| open > 0),
+        });
         let kept = (&*self.store, id);
         let of_other_hosts =
             hosts::leave_out_kept(&mut plan, &self.host, kept, (experiment.mode, &done))?;

@@ -132,12 +132,10 @@ fn stages(
     let whole = &request.experiment;
     let has_first = whole.mode == Mode::Exact && whole.variants.len() > 1;
     let early = if has_first { &[1, FIRST][..] } else { &[1] };
-    // How many boots measured mode needs is not known yet.
-    let in_all = has_first.then_some(whole.boots);
     for &boots in early.iter().filter(|&&boots| boots < whole.boots) {
         let experiment = Experiment { boots, sequential: None, ..whole.clone() };
         let stage = Request { experiment, ..request.clone() };
-        let summary = run(lab, &stage, in_all, args, display)?;
+        let summary = run(lab, &stage, whole, args, display)?;
         let kept = lab.store.boots(summary.experiment, Detail::Summary)?;
         if !all_complete(whole, &kept) {
             return Ok(summary);
@@ -153,7 +151,7 @@ fn stages(
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
-    run(lab, request, in_all, args, display)
+    run(lab, request, whole, args, display)
 }
 
 /// Whether each kernel has a complete boot.
@@ -214,21 +212,28 @@ fn usual_mode(
     Ok(Mode::Exact)
 }
 
-/// Does one stage. If the number of boots of all stages is known, the first one announces them all.
+/// Does one stage of `whole`. The first one announces the boots of all stages.
 fn run(
     lab: &mut Lab,
     request: &Request,
-    in_all: Option<u32>,
+    whole: &Experiment,
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
     // In the last stage a failure depends on the seed.
     let retry_failed = args.retry_failed;
+    let in_all = Some(whole.boots);
     let options = RunOptions { retry_failed, keep_going: true, in_all, ..RunOptions::default() };
-    let is_announced = in_all.is_some() && display.has_plan();
-    let summary = lab.run_locked(request, options, &mut |progress| match progress {
-        Progress::Plan { .. } if is_announced => {}
-        progress => display.show(progress),
+    let (is_announced, may_end) = (display.has_plan(), whole.sequential.is_some());
+    let summary = lab.run_locked(request, options, &mut |mut progress| {
+        match &mut progress {
+            Progress::Plan { .. } if is_announced => return,
+            Progress::Plan { at_most, .. } => *at_most = may_end,
+            // Of a run that may end at a look nothing is known.
+            Progress::Kept { left, .. } if may_end => *left = None,
+            _ => {}
+        }
+        display.show(progress);
     });
     display.finish();
     Ok(summary?)

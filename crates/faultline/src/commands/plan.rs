@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
 use kernels::{Cache, STANDARD_INPUT, Source};
-use lab::{GivenUp, Known, RunOptions, known, remarks, usual_wall};
+use lab::{GivenUp, Known, RunOptions, known, remarks, symbol_boots};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use plan::Request;
 use plan::schedule::schedule;
@@ -106,16 +106,15 @@ pub fn plan(
     let boots = format!("{}: ", count(slots.len(), "boot"));
     let order = order.join(",\n") + &more;
     text += &list::wrapped(&boots, "    ", order.lines());
-    let (Known { done, of_other_hosts, given_up }, wall) = match store {
+    let Known { done, of_other_hosts, given_up } = match store {
         Some(store) => {
             let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
             let own =
                 guest.as_ref().and_then(|it| Some((it, counted_by(&Libraries::find()).ok()?)));
             let host = machine::host::describe(Path::new("/"));
-            let known = known(experiment, store, cache, own.as_ref(), &host, options)?;
-            (known, usual_wall(experiment, store)?)
+            known(experiment, store, cache, own.as_ref(), &host, options)?
         }
-        None => (Known::default(), None),
+        None => Known::default(),
     };
     if done > 0 {
         let _ = writeln!(text, "done: {}", count(done, "boot"));
@@ -127,6 +126,12 @@ pub fn plan(
         let _ = writeln!(text, "{}", left_out(&given_up));
     }
     let done = done + of_other_hosts.boots + given_up.iter().map(|it| it.boots).sum::<usize>();
+    let left = slots.len().saturating_sub(done);
+    let symbols = if left > 0 { symbol_boots(experiment, cache)? } else { 0 };
+    if symbols > 0 {
+        let boots = count(symbols, "boot");
+        let _ = writeln!(text, "before these: {boots} to read the symbols of kernels");
+    }
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));
@@ -146,12 +151,9 @@ pub fn plan(
     if let Some(frequency) = experiment.profile.samples() {
         let _ = writeln!(text, "profile: {frequency} samples per second and CPU");
     }
-    let times = if options.verify { 2 } else { 1 } * slots.len().saturating_sub(done);
-    text.push_str(&match wall {
-        Some(wall) => {
-            let wall = span(wall.mul_f64(times as f64 / jobs as f64));
-            format!("time: about {wall}, estimated from earlier boots\n")
-        }
+    let time = store.map(|it| lab::time(experiment, (left, symbols), options, it)).transpose()?;
+    text.push_str(&match time.flatten() {
+        Some(time) => format!("time: about {}, estimated from earlier boots\n", span(time)),
         None => {
             "time: unknown, the store has no complete boot of these workloads on such a machine\n"
                 .to_owned()
