@@ -148,7 +148,7 @@ fn a_series_is_walked_patch_by_patch() {
             files.join(", ")
         ))
         .expect(0);
-    let steps = ["6.1", "6.1+1", "6.1+1..2", "6.1+1..3"];
+    let steps = ["6.1", "+1", "+1..2", "+1..3"];
     for (step, planted) in steps.windows(2).zip(&planted) {
         let explained = bench.json(&["explain", step[0], step[1]]);
         is_explained(&explained["all"], planted);
