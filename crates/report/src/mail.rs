@@ -4,6 +4,7 @@
 //! each line is printable ASCII of at most 78 characters, and no mailbox misreads it.
 
 mod fit;
+pub mod kernel;
 mod reply;
 pub mod reproduce;
 mod rows;
@@ -67,7 +68,7 @@ pub fn mail(
         pieces.push(Kept(cut(text(&functions(explained), &MAIL), MAX_CAUSE)));
         pieces.push(Rows);
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
-        pieces.extend(beside(comparison));
+        pieces.extend(other_findings(comparison));
     }
     pieces.push(spare(1, &cross_check::blocks(comparison)));
     pieces.push(Kept(cut(text(&[compared_briefly(comparison, results)], &MAIL), MAX_COMPARED)));
@@ -75,13 +76,15 @@ pub fn mail(
     pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
     pieces.extend(reproduction(results, recipe));
-    if !attached.is_empty() {
-        let beside = sentence(format!("Attached: {}.", attached.join(", ")));
-        pieces.push(Kept(cut(text(&[beside], &MAIL), MAX_ATTACHED)));
-    }
+    pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
     format!("{}\n{}", reply.unwrap_or_else(|| header(&finding)), guarded(&body))
+}
+
+/// Names the files that go beside a mail. `None` if there are none.
+pub fn beside(attached: &[&str]) -> Option<Block> {
+    (!attached.is_empty()).then(|| sentence(format!("Attached: {}.", attached.join(", "))))
 }
 
 /// Lays out a paragraph that is left out where there is no room.
@@ -91,7 +94,7 @@ fn spare(rank: u8, blocks: &[Block]) -> Piece {
 
 /// Lays out what stands beside the rows with verdicts: oddities and other differences of their tables, the
 /// effects of axes, events, and the counters that moved most.
-fn beside(comparison: &Comparison) -> Vec<Piece> {
+fn other_findings(comparison: &Comparison) -> Vec<Piece> {
     let of = |kind| comparison.tables.iter().filter(move |table| table.kind == kind);
     let effects: Vec<Block> =
         of(Kind::Metrics).flat_map(|table| effects::blocks(table, comparison)).collect();

@@ -84,7 +84,7 @@ fn found() -> Findings {
 #[test]
 fn a_proven_culprit() {
     assert_snapshot!(report::culprit(&found()));
-    assert_snapshot!(report::culprit_mail(&found(), &[], "faultline culprit --tree ~/linux"));
+    assert_snapshot!(report::culprit_mail(&found(), &[], "faultline culprit --tree ~/linux", &[]));
     assert_snapshot!(report::bisect_log(&found()));
 }
 
@@ -104,14 +104,15 @@ fn several_steps_and_sets_of_commits() {
     proof.aligned = Some(Ok(LevelChange { levels: [31.0, 31.2], floor: Some(0.75) }));
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
-    assert!(report::culprit_mail(&found, &[], "").starts_with("Subject: truncate: "));
+    assert!(report::culprit_mail(&found, &[], "", &[]).starts_with("Subject: truncate: "));
 }
 
 #[test]
 fn the_mail_has_the_rows_of_a_proof_that_have_a_verdict() {
     let [parent, culprit] = [(1.0, 1), (1.5, 2)].map(|(scale, seed)| blocks(4, scale, seed));
     let proof = compared(&[("parent", &parent), ("culprit", &culprit)]);
-    let mail = report::culprit_mail(&found(), &[proof], "faultline culprit");
+    let mail = report::culprit_mail(&found(), &[proof], "faultline culprit", &["culprit.txt"]);
+    assert!(mail.contains("\nAttached: culprit.txt.\n"), "{mail}");
     let (_, proof) = mail.split_once("\nProof of 282828282828 (\"mm: add").unwrap();
     let (proof, compared) = proof.split_once("\nWhat was compared:\n").unwrap();
     assert!(proof.contains("\nVerdicts on culprit against parent: margin 1 %, "), "{proof}");
@@ -147,7 +148,7 @@ fn an_option_is_named_with_its_values() {
     culprit.commits = vec![(option, 1.0)];
     culprit.with = vec!["CONFIG_HZ: 250 -> 1000".into()];
     (culprit.author, culprit.parents) = (None, Vec::new());
-    assert_snapshot!(report::culprit_mail(&found, &[], "faultline culprit"));
+    assert_snapshot!(report::culprit_mail(&found, &[], "faultline culprit", &[]));
     let page = report::culprit_page(&found);
     assert!(page.contains(">commit or option</th>") && page.contains("HZ: 250 -&gt; 1000"));
     (found.commits, found.without_effect, found.share) = (0, 0, None);

@@ -180,6 +180,25 @@ fn a_regression() {
 }
 
 #[test]
+fn newest_is_called_by_the_version_that_booted() {
+    let subject = |name: &str, release: &str| {
+        let mut case = two(Mode::Measured, 1.0);
+        case.variants[1].name = name.into();
+        case.boots[1].iter_mut().for_each(|boot| boot.facts.release = release.into());
+        case.subject(|comparison| judge(comparison, Verdict::Regression, EVIDENCE))
+    };
+    for (name, release, expected) in [
+        ("newest", "7.3.4+deb13-cloud-amd64", "autonuma: 7.3.4 vs 6.1"),
+        ("newest+waste", "7.3.0-rc1+", "autonuma: 7.3.0-rc1+waste vs 6.1"),
+        ("newest", "", "autonuma: newest vs 6.1"),
+        ("newest2", "7.3.4", "autonuma: newest2 vs 6.1"),
+    ] {
+        let said = subject(name, release);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn intervals_come_with_their_level() {
     let gain = Gain { gain: -4.02, low: -4.91, high: -3.25, confidence: 0.995 };
     let row = CrossCheck {

@@ -81,7 +81,7 @@ pub struct CulpritArgs {
     #[arg(long)]
     pub no_proof: bool,
     /// Print the range and about how many kernels and boots it takes, and build nothing
-    #[arg(long, conflicts_with_all = ["format", "output", "bisect_log"])]
+    #[arg(long, conflicts_with_all = ["format", "attach", "output", "bisect_log"])]
     pub dry_run: bool,
     /// Write a log that `git bisect replay` reads
     #[arg(long, value_name = "FILE")]
@@ -89,6 +89,9 @@ pub struct CulpritArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = CulpritFormat::Text)]
     pub format: CulpritFormat,
+    /// With --format mail: also write the answer as text, JSON and page into this directory, which must be new or empty
+    #[arg(long, value_name = "DIR")]
+    pub attach: Option<PathBuf>,
     /// Write to this file
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
 use ::culprit::{Findings, Proof, SearchEnding};
 use kernels::Cache;
 use lab::{Lab, Progress};
-use model::{Build, Mode, count};
+use model::{Build, Mode, count, visible};
 use plan::Search;
 use plan::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
 use results::{Analysis, Question};
@@ -17,13 +17,15 @@ use search::Range;
 use store::ExperimentId;
 
 use super::run::{laboratory, of_file, on_interrupt};
-use super::{existing_store, options, write_out};
+use super::{attach, existing_store, options, write_out};
 use crate::args::{CulpritArgs, CulpritFormat, FigureArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
 /// The number of boots of each end before the search, in exact mode.
 const SEEDS: u32 = 4;
+/// The names of the files beside a mail: the answer as text, JSON, and the page.
+const ATTACHED: [&str; 3] = ["culprit.txt", "culprit.json", "culprit.html"];
 
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
     let search = asked(args)?;
@@ -43,6 +45,13 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     if args.bisect_log.is_some() && args.bisect_log == args.output {
         let why = "--output and --bisect-log name the same file: give each its own";
         return Err(Failure::Usage(why.into()));
+    }
+    if let Some(directory) = &args.attach {
+        if args.format != CulpritFormat::Mail {
+            let why = "--attach needs --format mail: it writes other forms of the answer beside it";
+            return Err(Failure::Usage(why.into()));
+        }
+        attach::check(directory)?;
     }
     let display = RefCell::new(Display::new(args.quiet));
     let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
@@ -70,7 +79,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
     let found = found?;
     let text = match args.format {
         CulpritFormat::Text => report::culprit(&found),
-        CulpritFormat::Mail => report::culprit_mail(&found, &proofs(&lab, &found)?, &command()),
+        CulpritFormat::Mail => mail(&lab, &found, args.attach.as_deref())?,
         CulpritFormat::Json => report::culprit_json(&found),
         CulpritFormat::Html => report::culprit_page(&found),
     };
@@ -82,6 +91,19 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         SearchEnding::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// The mail. Other forms of the answer are written into the directory `attached`.
+fn mail(lab: &Lab, found: &Findings, attached: Option<&Path>) -> Result<String, Failure> {
+    let mut names: &[&str] = &[];
+    if let Some(directory) = attached {
+        let all = [report::culprit, report::culprit_json, report::culprit_page];
+        let all = all.map(|form| visible(&form(found)).into_owned());
+        let files: Vec<_> = ATTACHED.map(str::to_owned).into_iter().zip(all).collect();
+        attach::write(directory, &files)?;
+        names = &ATTACHED;
+    }
+    Ok(report::culprit_mail(found, &proofs(lab, found)?, &command(), names))
 }
 
 /// The comparison of each proof.

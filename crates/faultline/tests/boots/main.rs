@@ -18,6 +18,7 @@ mod leftovers;
 mod lines;
 mod long;
 mod luck;
+mod mailbox;
 mod packaged;
 mod planted;
 #[path = "../said/mod.rs"]

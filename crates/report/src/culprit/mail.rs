@@ -6,13 +6,18 @@ use culprit::{Commit, Culprit, Findings, Phase, Tried};
 use super::{blocks, change, kind, name, of, rest};
 use crate::ascii::escape;
 use crate::document::{Block, MAIL, part, sections, sentence};
-use crate::mail::{compared, guarded, header, verdicts_and_rows};
+use crate::mail::{beside, compared, guarded, header, verdicts_and_rows};
 use crate::words::Of;
 
 /// Returns the findings as a mail: the subject, the answer, the commits tried, the verdicts of the proofs,
 /// and the lines that trackers read. `proofs` has a comparison for each culprit that was proven, in the
-/// order of the culprits. `command` repeats the search.
-pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> String {
+/// order of the culprits. `command` repeats the search, and `attached` names the files that go beside the mail.
+pub fn culprit_mail(
+    found: &Findings,
+    proofs: &[Comparison],
+    command: &str,
+    attached: &[&str],
+) -> String {
     let mut all = blocks(found, Vec::new());
     let proven = found.culprits.iter().filter(|culprit| culprit.proof.is_some());
     for (culprit, comparison) in proven.zip(proofs) {
@@ -22,6 +27,7 @@ pub fn culprit_mail(found: &Findings, proofs: &[Comparison], command: &str) -> S
     }
     all.extend(proofs.first().map(|comparison| vec![compared(comparison)]));
     all.push(vec![part("To reproduce:", [Block::Code(command.to_owned())])]);
+    all.extend(beside(attached).map(|files| vec![files]));
     let mut text = format!("{}\n{}", header(&subject(found)), guarded(&sections(&all, &MAIL)));
     // A step in the direction opposite to the whole change is no cause of it.
     let whole = found.levels().map_or(0.0, |[good, bad]| bad - good);

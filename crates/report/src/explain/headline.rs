@@ -5,7 +5,7 @@ use model::OUTSIDE_PHASES;
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, Cell, Column, note};
-use crate::words::{self, Of};
+use crate::words::{self, ONLY_BASE, ONLY_NEW, Of};
 
 /// Returns a headline for each measured phase, or for `phase` alone. If call paths would help to name a
 /// function, a sentence says how to record them.
@@ -42,10 +42,12 @@ pub fn legend(said: &[String]) -> Option<&'static str> {
     is_used.then_some("An entry is one call or other start of a function.")
 }
 
-/// Most functions in a [`Holder`] that are named.
+/// Fewest functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
-/// Most functions in a part of a divided change that are named.
+/// Fewest functions in a part of a divided change that are named.
 const PARTS_OF_PART: usize = 2;
+/// Most functions in a [`Holder`] that are named, however much the others add up to.
+const MAX_NAMED: usize = 12;
 
 /// Returns the headline with the functions in which the change is: in the function that holds it, or a sentence for
 /// each function between which it divides.
@@ -54,40 +56,56 @@ fn in_full(it: &Headline) -> Vec<String> {
     match (&it.divided, &it.function) {
         (Some(Divided { parts, .. }), _) => {
             let part = |of: &Holder| {
-                format!(
-                    "{}: {}.{}",
-                    called(of),
-                    figures(of, false),
-                    own(of, &it.unit, PARTS_OF_PART)
-                )
+                format!("{}: {}.{}", called(of), figures(of, false), own(of, PARTS_OF_PART))
             };
             [first].into_iter().chain(parts.iter().map(part)).collect()
         }
-        (None, Some(holder)) => vec![first + &own(holder, &it.unit, PARTS)],
+        (None, Some(holder)) => vec![first + &own(holder, PARTS)],
         (None, None) => vec![first],
     }
 }
 
-/// Lists the functions in a holder whose own cost differs, at most `most` by name. Empty if `most` is 0 or there are fewer than two.
-fn own(Holder { parts, entries, .. }: &Holder, unit: &str, most: usize) -> String {
-    if parts.len() < 2 || most == 0 {
+/// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
+/// there are fewer than two.
+fn own(Holder { parts, entries, .. }: &Holder, fewest: usize) -> String {
+    if parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    let (named, others) = parts.split_at(parts.len().min(most));
-    let named = named.iter().map(|OwnCost { name, own: [base, new] }| {
-        let here = match (*base == 0.0, *new == 0.0) {
-            (true, _) => " (new here)",
-            (_, true) => " (gone here)",
-            _ => "",
+    let (named, others) = parts.split_at(number(parts, fewest));
+    let of = |it: &OwnCost| {
+        let only = match it.own {
+            [0.0, _] => ONLY_NEW,
+            [_, 0.0] => ONLY_BASE,
+            _ => return format!("{} {}", excerpt(&it.name), words::signed(change_of(it), 0)),
         };
-        format!("{} {}{here}", excerpt(name), words::signed(new - base, 0))
+        format!("{} {} ({only})", excerpt(&it.name), words::signed(change_of(it), 0))
+    };
+    let left = (!others.is_empty()).then(|| {
+        let hint = if is_enough(parts, named.len()) { "" } else { " (`explain --top` lists more)" };
+        let sum: f64 = others.iter().map(change_of).sum();
+        format!("{} more {}{hint}", others.len(), words::signed(sum, 0))
     });
-    let left: f64 = others.iter().map(|it| it.own[1] - it.own[0]).sum();
-    let left =
-        (!others.is_empty()).then(|| format!("{} more {}", others.len(), words::signed(left, 0)));
-    let all: Vec<String> = named.chain(left).collect();
-    let per_entry = if entries.is_some() { " per entry of it" } else { " in it" };
-    format!(" Own {unit}{per_entry}: {}.", all.join(", "))
+    let all: Vec<String> = named.iter().map(of).chain(left).collect();
+    let per_entry = if entries.is_some() { "Change per entry" } else { "Change" };
+    format!(" {per_entry}, by function: {}.", all.join(", "))
+}
+
+/// Returns how many functions are named: `fewest`, or more until those left out add up to less than the last one
+/// named. At most [`MAX_NAMED`].
+fn number(parts: &[OwnCost], fewest: usize) -> usize {
+    let most = parts.len().min(MAX_NAMED);
+    (fewest.min(most)..most).find(|number| is_enough(parts, *number)).unwrap_or(most)
+}
+
+/// Returns whether the functions after the first `number` add up to no more than the last of these.
+fn is_enough(parts: &[OwnCost], number: usize) -> bool {
+    let (named, others) = parts.split_at(number);
+    let left: f64 = others.iter().map(change_of).sum();
+    named.last().is_some_and(|last| left.abs() <= change_of(last).abs())
+}
+
+fn change_of(it: &OwnCost) -> f64 {
+    it.own[1] - it.own[0]
 }
 
 /// Lays the headlines out as a table: the change of each phase and the functions that hold it. Their figures are
@@ -98,8 +116,7 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let said_of =
-            |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, &it.unit, most)];
+        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, most)];
         let parts = it.divided.iter().flat_map(|it| &it.parts);
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {

@@ -1,13 +1,13 @@
 //! How the boots were done, and how to repeat the run.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Mode, PatchMail, Pinned, Variant, count};
+use model::{BootFacts, BootId, Mode, PatchMail, count};
 
 use super::fit::Piece;
-use crate::ascii::{escape, excerpt, shell_word};
+use super::kernel;
+use crate::ascii::shell_word;
 use crate::document::{self, Block, MAIL, part, sentence};
 use crate::note::{self, Note};
-use crate::notes;
 
 /// The version and the files that are needed to run an experiment again.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +19,6 @@ pub struct Recipe<'a> {
     pub files: &'a [(String, String)],
 }
 
-/// Prefix of the name of a packaged source.
-const SOURCE: &str = "linux-source-";
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
 const MOST_LINES: usize = 24;
 /// The letters by which a mail names the variants.
@@ -68,7 +66,7 @@ pub fn how(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Block> {
         return vec![sentence(format!("Imported from what {} left behind.", imported.tool))];
     }
     let mut how: Vec<Block> =
-        variants.iter().filter_map(|column| kernel(column.variant, facts(column))).collect();
+        variants.iter().filter_map(|column| kernel::block(column.variant, facts(column))).collect();
     how.extend(userspace(results));
     how.push(Block::Code(commands(results, recipe).join("\n")));
     vec![part(format!("How to repeat it, by faultline {}:", recipe.version), how)]
@@ -108,7 +106,7 @@ pub fn short_file(name: &str, text: &str) -> Piece {
 /// Lists the digests of what ran in the guest besides its kernel.
 pub fn guest(results: &Results<'_>) -> Vec<Block> {
     let own = &results.experiment.guest_digest;
-    let own = (!own.is_empty()).then(|| part("Our programs in the guest:", [digest(own)]));
+    let own = (!own.is_empty()).then(|| part("Our programs in the guest:", [kernel::digest(own)]));
     own.into_iter().chain(userspace(results)).collect()
 }
 
@@ -122,7 +120,7 @@ fn userspace(results: &Results<'_>) -> Option<Block> {
     let locked = lock_command(results).map(|command| {
         sentence(format!("Its packages are written down by `{command}` where it ran."))
     });
-    let said = [digest(&experiment.userspace_digest)].into_iter().chain(locked);
+    let said = [kernel::digest(&experiment.userspace_digest)].into_iter().chain(locked);
     let title = format!("User space in the guest ({packages}):");
     Some(part(title, said.collect::<Vec<_>>()))
 }
@@ -138,16 +136,12 @@ pub fn file(name: &str, text: &str) -> Block {
     part(format!("{name}:"), [Block::Code(text.to_owned())])
 }
 
-fn digest(digest: &str) -> Block {
-    sentence(format!("sha256 {digest}"))
-}
-
 /// Returns the commands that repeat the run: those that get the kernels, then those that run and compare.
 fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let Results { experiment, variants, .. } = results;
     let mut commands: Vec<String> = Vec::new();
     for column in variants {
-        let command = kernel_command(column.variant, facts(column));
+        let command = kernel::command(column.variant, facts(column));
         if !commands.contains(&command) {
             commands.push(command);
         }
@@ -185,51 +179,4 @@ pub fn answered<'a>(results: &Results<'a>) -> Option<(&'a str, &'a PatchMail)> {
     let mut mails = patched.map(|it| Some((&*it.subject, it.mail.as_ref()?)));
     let first = mails.next()??;
     mails.all(|other| other == Some(first)).then_some(first)
-}
-
-/// Returns the name of a variant's kernel and its digest, which is empty if it is not known.
-pub fn kernel_and_digest<'a>(
-    variant: &'a Variant,
-    facts: Option<&'a BootFacts>,
-) -> (&'a str, &'a str) {
-    let Pinned { name, digest } = &variant.kernel;
-    let known = facts.map(|facts| &*facts.kernel_digest).filter(|known| !known.is_empty());
-    (name, known.or(digest.as_deref()).unwrap_or_default())
-}
-
-/// Lays out the origin and the digest of a variant's kernel. `None` for a package, which is named by the
-/// command that gets it.
-fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> Option<Block> {
-    let (kernel, known) = kernel_and_digest(variant, facts);
-    let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    let origin = if origin.is_empty() { kernel } else { origin };
-    let below: Vec<Block> = (!known.is_empty()).then(|| digest(known)).into_iter().collect();
-    let is_named = package(origin).is_some();
-    (!is_named).then(|| part(format!("{}: {}", variant.name, excerpt(origin)), below))
-}
-
-/// Returns the version of the package that has a kernel, by the kernel's origin. `None` for other kernels,
-/// also for those built from a packaged source.
-fn package(origin: &str) -> Option<&str> {
-    let (version, name) = origin.strip_prefix(notes::DEBIAN)?.split_once(", ")?;
-    (!name.starts_with(SOURCE)).then_some(version)
-}
-
-/// Returns the command that gets a variant's kernel. If it is no package of Debian, the command has
-/// placeholders.
-fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
-    let (kernel, _) = kernel_and_digest(variant, facts);
-    let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    match package(origin) {
-        Some(version) => {
-            let package = shell_word(format!("debian:{version}").as_bytes());
-            format!("faultline kernel add {package}  # {}", escape(&variant.name))
-        }
-        None => {
-            format!(
-                "faultline kernel add --image bzImage --modules DIR --name {}",
-                shell_word(kernel.as_bytes())
-            )
-        }
-    }
 }

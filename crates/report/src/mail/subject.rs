@@ -10,6 +10,8 @@ use crate::document::{MAIL, Medium};
 use crate::exact;
 use crate::words::{Of, decimal, times};
 
+/// Names the newest kernel of Debian's archive.
+const NEWEST: &str = "newest";
 /// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
 /// Most characters of a patch's subject in a subject.
@@ -51,6 +53,23 @@ fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Optio
         several => format!(" ({several} patches)"),
     };
     is_alone.then(|| format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
+}
+
+/// Returns the name of a variant. `newest` is another kernel next month, so the version that booted stands in its place.
+fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
+    let Some(variant) = comparison.variants.get(column) else { return "nothing".to_owned() };
+    let booted = results.variants.iter().find(|it| it.variant.name == variant.name);
+    let release = booted.and_then(reproduce::facts).map_or("", |facts| &facts.release);
+    let mut ends = release.match_indices(['+', '-']).map(|(end, _)| end);
+    let end = ends.find(|end| !release[*end..].starts_with("-rc"));
+    let version = &release[..end.unwrap_or(release.len())];
+    let name = match variant.name.strip_prefix(NEWEST) {
+        Some(rest) if !version.is_empty() && !rest.starts_with(char::is_alphanumeric) => {
+            format!("{version}{rest}")
+        }
+        _ => variant.name.clone(),
+    };
+    clipped(&name, MAX_NAME)
 }
 
 /// Returns what a comparison found, in a few words.
@@ -96,7 +115,8 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
     };
     if comparison.mode == Mode::Exact {
         let patch = patch(comparison, results, change.column);
-        return counted(comparison, change, patch.as_deref()) + &others;
+        let names = [0, change.column].map(|column| name(comparison, results, column));
+        return counted(change, &names, patch.as_deref()) + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
     // With several workloads, the metric is preceded by its workload.
@@ -109,14 +129,13 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
 
 /// Returns a finding of exact mode in words:
 /// `mm: mprotect protect 139.9 % more instructions with 7.3 than with 6.1`, or `with "mm: faster"` for a patch.
-fn counted(comparison: &Comparison, change: &JudgedRow<'_>, patch: Option<&str>) -> String {
+fn counted(change: &JudgedRow<'_>, [base, new]: &[String; 2], patch: Option<&str>) -> String {
     let JudgedRow { column, table, row, .. } = *change;
     let clip = |name: &str| clipped(name, MAX_NAME);
     // A workload with a single phase needs no name of it.
     let judged = table.rows.iter().filter(|row| row.is_judged()).count();
     let phase = if judged > 1 { format!(" {}", clip(&phase_of(row))) } else { String::new() };
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
-    let [base, new] = [0, column].map(|column| clip(&comparison.variants[column].name));
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
     format!("mm: {workload}{phase} {by} instructions with {with}")
@@ -236,10 +255,7 @@ fn names(
     column: Option<usize>,
     workloads: &str,
 ) -> String {
-    let name = |column: usize| {
-        let variant = comparison.variants.get(column);
-        clipped(variant.map_or("nothing", |variant| &variant.name), MAX_NAME)
-    };
+    let name = |column| name(comparison, results, column);
     match (column, comparison.variants.len()) {
         (_, 0 | 1) => format!("{workloads}: {}", name(0)),
         (Some(column), _) => match patch(comparison, results, column) {

@@ -7,7 +7,8 @@ use model::{BootFacts, Mode};
 use super::Page;
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, part, sentence, table};
-use crate::mail::reproduce::{facts, file, guest, kernel_and_digest, run};
+use crate::mail::kernel::kernel_and_digest;
+use crate::mail::reproduce::{facts, file, guest, run};
 
 pub fn blocks(page: &Page<'_>) -> Vec<Block> {
     let Page { results, recipe, .. } = page;

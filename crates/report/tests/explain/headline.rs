@@ -4,10 +4,9 @@ use compare::{Callee, Difference, Divided, Headline, Holder, OwnCost};
 
 use super::{explained, kernels};
 
-#[test]
-fn the_headline_comes_first() {
-    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let headline = |phase: &str, new, function| Headline {
+/// The headline of a phase that spent 1000 instructions.
+fn headline(phase: &str, new: f64, function: Option<Holder>) -> Headline {
+    Headline {
         phase: phase.into(),
         kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
         function,
@@ -19,8 +18,12 @@ fn the_headline_comes_first() {
         listed: true,
         only_cause: None,
         of_one_variant: false,
-    };
-    let holder = |inclusive, [base, new]: [f64; 2], [entries, now]: [f64; 2]| Holder {
+    }
+}
+
+/// A holder with these instructions per entry and entries on both sides.
+fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> Holder {
+    Holder {
         name: "change_pte".into(),
         inclusive,
         instructions: [base * entries, new * now],
@@ -28,7 +31,12 @@ fn the_headline_comes_first() {
         share: 0.99,
         parts: Vec::new(),
         callee: None,
-    };
+    }
+}
+
+#[test]
+fn the_headline_comes_first() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
     let part = |name: &str, own| OwnCost { name: name.into(), own };
     let parts = vec![
         part("change_pte", [2_149_280.0, 1622.0]),
@@ -54,9 +62,9 @@ fn the_headline_comes_first() {
     assert_eq!(
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, in change_pte and what it calls: 12,031,505 before, 28,822,160 \
-         now; 5 entries; 2,406,301 per entry before, 5,764,432 now. Own instructions per entry of it: change_pte \
-         -2,147,658, modify_pte +2,000,000 (new here), flush +1,500,000 (new here), old_pte -90,000 (gone here), 2 more \
-         +4. Phase steady: 0.97 % more kernel instructions, 60 % of the change in change_pte: 97,334,700 before, \
+         now; 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
+         modify_pte +2,000,000 (runs only now), flush +1,500,000 (runs only now), old_pte -90,000 (ran only before), 2 \
+         more +4. Phase steady: 0.97 % more kernel instructions, 60 % of the change in change_pte: 97,334,700 before, \
          97,540,038 now; 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
@@ -109,7 +117,7 @@ fn a_kernel_threads_function_has_totals() {
     };
     let beginning = "Phase merge: 99.18 % fewer kernel instructions, in ksm_scan_thread and what it calls: \
                      345,123,456 before, 2,812,345 now";
-    let parts = "Own instructions in it: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (gone here).";
+    let parts = "Change, by function: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (ran only before).";
     for (callee, words) in [
         (None, ""),
         (Some(callee.clone()), "; folio_walk_start: 2,012,345 entries before, 912 now"),
@@ -121,6 +129,26 @@ fn a_kernel_threads_function_has_totals() {
         let said = said(callee);
         assert!(said.contains(&format!("{beginning}{words}. {parts}")), "{said}");
     }
+}
+
+/// More functions are named until those left out add up to little.
+#[test]
+fn many_small_changes_are_told() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let said = |small: usize, each: f64| {
+        let part = |change: f64| OwnCost { name: "f".into(), own: [1.0, 1.0 + change] };
+        let large = [100.0, 50.0, 40.0, 30.0].map(part);
+        let parts = large.into_iter().chain(vec![part(each); small]).collect();
+        let holder = Holder { parts, ..holder(true, [1000.0, 2000.0], [5.0, 5.0]) };
+        let headlines = [headline("run", 2000.0, Some(holder))];
+        report::explain(&explanation, &headlines, None, 10).replace("\n", " ")
+    };
+    let begins = "f +100, f +50, f +40, f +30";
+    assert!(said(3, 9.0).contains(&format!("{begins}, 3 more +27.")));
+    assert!(said(5, 9.0).contains(&format!("{begins}, f +9, f +9, f +9, f +9, 1 more +9.")));
+    let eight = ", f +9".repeat(8);
+    let cut = format!("{begins}{eight}, 92 more +828 (`explain --top` lists more).");
+    assert!(said(100, 9.0).contains(&cut), "{}", said(100, 9.0));
 }
 
 /// The shares add up to 100 % as printed.
@@ -163,8 +191,8 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let shares = "47.5 % of the change in copy_process and what it calls, 45.6 % in exit_mmap and what it calls, \
                   -2.0 % in do_syscall_64, 8.9 % elsewhere.";
     let figures = "copy_process and what it calls: 1,000 before, 1,142 now; 2 entries; 500.00 per entry before, \
-                   571.19 now. Own instructions per entry of it: f +1, g +1, 1 more +1. exit_mmap and what it \
-                   calls: 1,000 before, 1,137 now. Own instructions in it: f +1, g +1, 1 more +1. \
+                   571.19 now. Change per entry, by function: f +1, g +1, 1 more +1. exit_mmap and what it \
+                   calls: 1,000 before, 1,137 now. Change, by function: f +1, g +1, 1 more +1. \
                    do_syscall_64: 1,000 before, 994 now.";
     let begins = "Phase run: 30.00 % more kernel instructions";
     let all = headline(true, None);
