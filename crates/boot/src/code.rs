@@ -1,11 +1,12 @@
 //! Reads the machine code of kernels and the symbols that name its functions.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code::{CodeDifference, Image};
+use code::{ChangedPlace, CodeDifference, Image, changed_place};
 use kernelfiles::kallsyms::Symbols;
-use kernels::{Cache, Request, arch, digest, image as images};
+use kernels::{Cache, Request, Search, arch, digest, image as images};
 use machine::Emulator;
 use model::{Kernel, Pinned};
 
@@ -82,6 +83,41 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDiffe
     Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
 }
 
+/// Where the code of functions differs.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedPlaces {
+    /// The places by the functions' names.
+    pub places: HashMap<String, ChangedPlace>,
+    /// Why other functions have none. Empty for kernels that have no lines here.
+    pub unlined: Vec<String>,
+}
+
+/// Finds where the code of functions differs between the kernels of two variants, by debug information.
+/// Of a kernel that was built here without it, only the objects that define the functions are compiled
+/// again. Waits for no other build. The error is a message that says why no code can be read.
+pub fn changed_places(
+    cache: &Cache,
+    kernels: [&Pinned; 2],
+    functions: &[String],
+    say: &dyn Fn(&str),
+) -> Result<ChangedPlaces, String> {
+    let kernels = kernels_that_ran(cache, kernels)?;
+    if functions.is_empty() || !kernels.iter().all(|it| it.may_have_lines(functions)) {
+        return Ok(ChangedPlaces::default());
+    }
+    let cache = cache.clone().without_waiting();
+    let [base, new] = kernels.each_ref().map(|it| {
+        let read = it.image_with_lines(&cache, functions, (&[], Search::Few), say);
+        read.map_err(|error| error.to_string())
+    });
+    let ((base, no_base), (new, no_new)) = (base?, new?);
+    let found =
+        functions.iter().filter_map(|it| Some((it.clone(), changed_place(&base, &new, it)?)));
+    let mut unlined: Vec<String> = no_base.into_values().chain(no_new.into_values()).collect();
+    unlined.dedup();
+    Ok(ChangedPlaces { places: found.collect(), unlined })
+}
+
 /// Reads the kernels of two variants from the cache. The error is a message that says why they
 /// cannot be read, for example that the cache no longer has a kernel.
 pub fn kernels_that_ran(cache: &Cache, kernels: [&Pinned; 2]) -> Result<[Vmlinux; 2], String> {
@@ -145,56 +181,67 @@ impl Vmlinux {
         Ok(Self { name: path.display().to_string(), bytes, symbols, kernel: None })
     }
 
-    /// Returns the kernel's code and data, with the lines of a function: from its own debug information,
-    /// from one of the files `debug` with the debug information of the same code, or for a kernel that was
-    /// built from source by compiling the function's objects again. Also returns why there are no
-    /// lines, if there are none. Fails when the host fails, or a file of `debug` is not a `vmlinux`.
+    /// Returns the kernel's code and data, with the lines of functions: from its own debug information,
+    /// from the files `debug` with the debug information of the same code, or for a kernel that was built
+    /// from source by compiling the functions' objects again. Also returns why functions have no lines, by
+    /// their names. Fails when the host fails, or a file of `debug` is not a `vmlinux`.
     pub fn image_with_lines(
         &self,
         cache: &Cache,
-        function: &str,
-        debug: &[PathBuf],
+        functions: &[String],
+        (debug, search): (&[PathBuf], Search),
         say: &dyn Fn(&str),
-    ) -> Result<(Image<'_>, Option<String>), CodeError> {
+    ) -> Result<(Image<'_>, BTreeMap<String, String>), CodeError> {
         let mut image = self.image()?;
-        if image.has_lines(function) {
-            return Ok((image, None));
-        }
+        let lacking = functions.iter().filter(|it| !image.has_lines(it));
+        let mut missing: Vec<String> = lacking.cloned().collect();
         for path in debug {
+            if missing.is_empty() {
+                break;
+            }
             let bytes = fs::read(path).map_err(in_file(path))?;
-            let taken = image.add_lines(&bytes, function);
             let name = || path.display().to_string();
             let hint = "";
             let wrong = |problem| CodeError::Code { name: name(), problem, hint };
-            if taken.map_err(wrong)? > 0 {
-                return Ok((image, None));
-            }
+            let found = image.add_lines(&bytes, &missing).map_err(wrong)?;
+            missing.retain(|it| !found.contains(it));
         }
         let name = &self.name;
         let Some(kernel) = self.kernel.as_ref().filter(|it| it.built) else {
             let why =
                 format!("{name} has no debug information: --debug takes a vmlinux that has it");
-            return Ok((image, Some(why)));
+            return Ok((image, missing.into_iter().map(|it| (it, why.clone())).collect()));
         };
-        let why = match cache.with_lines(kernel, function, say)? {
-            Err(why) => Some(format!("{name} has no lines: {why}")),
-            Ok(objects) => {
-                let taken = objects.iter().filter_map(|it| image.add_lines(it, function).ok());
-                (taken.sum::<usize>() == 0).then(|| {
+        let mut whys = BTreeMap::new();
+        for (function, objects) in cache.with_lines(kernel, &missing, search, say)? {
+            let why = match objects {
+                Err(why) => why,
+                Ok(objects) => {
+                    let own = [function.clone()];
+                    let found = objects.iter().filter_map(|it| image.add_lines(it, &own).ok());
+                    if found.flatten().count() > 0 {
+                        continue;
+                    }
                     format!(
-                        "{name} has no lines: compiled again with line tables, the code of {function} \
-                         is another one"
+                        "compiled again with line tables, the code of {function} is another one"
                     )
-                })
-            }
-        };
-        Ok((image, why))
+                }
+            };
+            whys.insert(function, format!("{name} has no lines: {why}"));
+        }
+        Ok((image, whys))
+    }
+
+    /// Returns whether functions can have lines without files of the user's.
+    fn may_have_lines(&self, functions: &[String]) -> bool {
+        let is_built = self.kernel.as_ref().is_some_and(|it| it.built);
+        is_built || self.image().is_ok_and(|image| functions.iter().any(|it| image.has_lines(it)))
     }
 
     /// Returns the text of a file of the source that the kernel was built from here. `None` if it is not
     /// known.
-    pub fn source_file(&self, cache: &Cache, path: &str, say: &dyn Fn(&str)) -> Option<String> {
-        cache.source_file(self.kernel.as_ref()?, path, say).ok()?
+    pub fn source_file(&self, cache: &Cache, path: &str) -> Option<String> {
+        cache.source_file(self.kernel.as_ref()?, path).ok()?
     }
 
     /// Returns the kernel's code and data. Fails when the file is damaged or its functions are not

@@ -35,7 +35,9 @@ use disks::Contents;
 use job::{RECORDER, image};
 use out_of_tree::OutOfTree;
 
-pub use code::{CodeError, Vmlinux, code_difference, kernels_that_ran};
+pub use code::{
+    ChangedPlaces, CodeError, Vmlinux, changed_places, code_difference, kernels_that_ran,
+};
 pub use error::{BootError, in_file};
 pub use guest::{Guest, Libraries, NoGuest};
 pub use inspect::{Inspection, InspectionError};

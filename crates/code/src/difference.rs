@@ -206,13 +206,9 @@ fn balance<T: Eq + Hash>(
 }
 
 /// The inlined function that has the most instructions that only one kernel has; `None` if the function itself has as
-/// many.
-fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<String> {
-    let lacks_lines = |side: usize| {
-        let mut pieces = bodies[side].iter().map(|body| body.piece.address);
-        pieces.any(|address| images[side].origin(address).is_none())
-    };
-    if lacks_lines(0) || lacks_lines(1) {
+/// many, or a kernel has no debug information of the code.
+pub(crate) fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<String> {
+    if !have_lines(bodies, images) {
         return None;
     }
     let mut by_function = BTreeMap::<Option<String>, u64>::new();
@@ -224,4 +220,13 @@ fn inlined(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Option<Strin
     by_function.retain(|_, instructions| *instructions > 0);
     // Of equal maxima `max_by_key` returns the last, which is the function itself, `None`.
     by_function.into_iter().rev().max_by_key(|(_, instructions)| *instructions)?.0
+}
+
+/// Whether both kernels have debug information of all these bodies.
+pub(crate) fn have_lines(bodies: &[Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> bool {
+    let has_lines = |side: usize| {
+        let mut pieces = bodies[side].iter().map(|body| body.piece.address);
+        pieces.all(|address| images[side].origin(address).is_some())
+    };
+    has_lines(0) && has_lines(1)
 }

@@ -7,6 +7,7 @@ mod instruction;
 mod instrumentation;
 mod lines;
 mod listing;
+mod place;
 mod sources;
 mod symbol;
 
@@ -14,5 +15,6 @@ pub use difference::{Change, CodeDifference, Function, Size, difference};
 pub use image::{Error, Image};
 pub use instrumentation::Instrumentation;
 pub use listing::{At, Line, Listing, listings, whole_listings};
+pub use place::{ChangedLine, ChangedPlace, changed_place, differs};
 pub use sources::Origin;
 pub use symbol::{Piece, Symbol};

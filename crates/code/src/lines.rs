@@ -1,5 +1,6 @@
 //! Lines from an object that was compiled again with debug information.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use kernelfiles::kallsyms::Symbols;
@@ -9,28 +10,38 @@ use crate::instruction::has_same_shape;
 use crate::sources::Sources;
 
 impl Image<'_> {
-    /// Takes the lines of a function from an object that was compiled again with debug information and linked alone, or
-    /// from a `vmlinux`. Returns the number of the function's pieces whose code there is the kernel's, apart from
-    /// addresses: only these have lines.
+    /// Takes the lines of functions from an object that was compiled again with debug information and linked alone, or from
+    /// a `vmlinux`. A piece of a function has lines only if its code there is the kernel's, apart from addresses. Returns
+    /// the functions of which a piece has lines now.
     ///
     /// # Errors
     /// When the object is not a readable ELF file.
-    pub fn add_lines(&mut self, object: &[u8], function: &str) -> Result<usize, Error> {
+    pub fn add_lines(
+        &mut self,
+        object: &[u8],
+        functions: &[String],
+    ) -> Result<BTreeSet<String>, Error> {
         let other = Image::read(object, &Symbols::default())?;
-        let Some(sources) = Sources::read(object, other.first()).map(Rc::new) else { return Ok(0) };
-        let of_object = other.functions().remove(function).unwrap_or_default();
-        let own = self.functions().remove(function).unwrap_or_default();
-        let added = own.into_iter().filter_map(|piece| {
-            let is_same = |it: &&Piece<'_>| {
-                it.symbol == piece.symbol && has_same_shape((&piece, self), (it, &other))
-            };
-            let found = of_object.iter().find(is_same)?;
-            let range = piece.address..piece.address + piece.bytes.len() as u64;
-            Some(Added { range, start: found.address, sources: Rc::clone(&sources) })
-        });
-        let added: Vec<Added> = added.collect();
-        let number = added.len();
+        let Some(sources) = Sources::read(object, other.first()).map(Rc::new) else {
+            return Ok(BTreeSet::new());
+        };
+        let [mut of_object, mut own] = [other.functions(), self.functions()];
+        let mut added = Vec::new();
+        let mut found = BTreeSet::new();
+        for function in functions {
+            let theirs = of_object.remove(function.as_str()).unwrap_or_default();
+            for piece in own.remove(function.as_str()).unwrap_or_default() {
+                let is_same = |it: &&Piece<'_>| {
+                    it.symbol == piece.symbol && has_same_shape((&piece, self), (it, &other))
+                };
+                let Some(same) = theirs.iter().find(is_same) else { continue };
+                let range = piece.address..piece.address + piece.bytes.len() as u64;
+                added.push(Added { range, start: same.address, sources: Rc::clone(&sources) });
+                found.insert(function.clone());
+            }
+        }
+        drop(own);
         added.into_iter().for_each(|it| self.add(it));
-        Ok(number)
+        Ok(found)
     }
 }

@@ -71,7 +71,7 @@ pub fn whole_listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<List
 }
 
 /// Pairs pieces by what they are: the function itself, its parts, its cold code.
-fn listings_of(mut sides: [Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Vec<Listing> {
+pub(crate) fn listings_of(mut sides: [Vec<Body<'_>>; 2], images: [&Image<'_>; 2]) -> Vec<Listing> {
     for bodies in &mut sides {
         bodies.sort_by_key(|body| Symbol::of(body.piece.symbol).piece);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use code::{Image, Line, difference, listings, whole_listings};
+use code::{ChangedLine, Image, Line, changed_place, difference, listings, whole_listings};
 use kernelfiles::kallsyms::Symbols;
 use object::{Object, ObjectSection};
 
@@ -87,6 +87,27 @@ fn a_change_is_followed_to_the_function_that_was_inlined() {
     assert_eq!(inlined(&header, MAIN, ["-g", "-g0"]), None);
 }
 
+#[test]
+fn a_change_has_a_line() {
+    let added = HEADER.replace("3 * n", "(n ^ 77) * 3").replace("{\n", "{\n\n");
+    let own = MAIN.replace("+ limit", "- limit * 5");
+    for (sides, inlined, place, of_base) in [
+        ([(HEADER, MAIN), (&added, MAIN)], Some("helper"), "include/helper.h:4", false),
+        ([(&added, MAIN), (HEADER, MAIN)], Some("helper"), "include/helper.h:4", true),
+        ([(HEADER, MAIN), (HEADER, &own)], None, "init/main.c:6", false),
+    ] {
+        let kernels = sides.map(|(header, main)| kernel(header, main, &["-g"]));
+        let [base, new] = images(&kernels);
+        let found = changed_place(&base, &new, "twice").unwrap();
+        let line = ChangedLine { place: place.into(), of_base };
+        assert_eq!((found.inlined.as_deref(), found.line), (inlined, line));
+        assert_eq!(changed_place(&base, &new, "start_kernel"), None);
+    }
+    let kernels = [kernel(HEADER, MAIN, &["-g"]), kernel(HEADER, &own, &[])];
+    let [base, new] = images(&kernels);
+    assert_eq!(changed_place(&base, &new, "twice"), None);
+}
+
 /// The object of a file, compiled with debug information and linked alone, as another kernel's build does it.
 fn object(main: &str, options: &[&str]) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
@@ -124,11 +145,13 @@ fn lines_come_from_an_object_with_the_same_code() {
     ] {
         let object = object(&other, &[]);
         let [mut image, _] = images(&kernels);
-        assert_eq!(image.add_lines(&object, "outer").unwrap(), taken, "{other}");
+        let found = image.add_lines(&object, &["outer".to_owned()]).unwrap();
+        assert_eq!(found.len(), taken, "{other}");
         assert_eq!(image.has_lines("outer"), taken == 1);
         assert!(!image.has_lines("twice"));
     }
-    assert_eq!(without.add_lines(&object(&main, &[]), "outer").unwrap(), 1);
+    let outer = ["outer".to_owned()];
+    assert_eq!(Vec::from_iter(without.add_lines(&object(&main, &[]), &outer).unwrap()), outer);
     let listing = whole_listings(&without, &with, "outer");
     let lines: Vec<_> = listing.iter().flat_map(|it| &it.lines).collect();
     assert!(!lines.is_empty());
@@ -136,7 +159,7 @@ fn lines_come_from_an_object_with_the_same_code() {
         let [one, other] = line.at.each_ref().map(|at| at.as_ref().unwrap().origin.clone());
         assert_eq!(one, other);
     }
-    assert!(without.add_lines(b"no file", "outer").is_err());
+    assert!(without.add_lines(b"no file", &outer).is_err());
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
 pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder, OwnCost};
+use lines::FunctionLines;
 pub use paths::{Path, Paths, paths};
 pub use reasons::{Reason, reasons};
 pub use section::{Compared, Counter, Section, Totals};
@@ -73,6 +74,10 @@ pub struct Explanation {
     pub preparation: Vec<String>,
     /// Why it is not known how the code of functions differs; `None` if it is known, or if code was not compared.
     pub unmarked: Option<String>,
+    /// Why it is not known which lines differ in a kernel that could have lines.
+    pub unlined: Vec<String>,
+    /// What functions executed, line by line, if boots kept that.
+    pub lines: Vec<FunctionLines>,
     /// How the kernels were built differently; `None` if no difference is known.
     pub build: Option<BuildDifference>,
     /// The kernel's cost by what made it execute, if that was asked for.
@@ -168,6 +173,8 @@ pub fn explain(
         of_one_variant: false,
         preparation,
         unmarked: None,
+        unlined: Vec::new(),
+        lines: Vec::new(),
         build,
         reasons: None,
     }

@@ -162,7 +162,8 @@ impl<'a> Results<'a> {
         self.variants.iter().filter(|column| column.complete().next().is_some()).count() > 1
     }
 
-    fn column(&self, variant: &str) -> Option<&VariantBoots<'a>> {
+    /// The boots of a variant; `None` if there is no such variant.
+    pub fn column(&self, variant: &str) -> Option<&VariantBoots<'a>> {
         self.variants.iter().find(|column| column.name() == variant)
     }
 }

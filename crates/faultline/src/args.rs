@@ -19,7 +19,8 @@ use crate::failure;
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{
-    AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, ProfileArg, SequentialArgs, TurnArgs,
+    AccelArg, BootsArg, CHANGED, ExactArgs, MachineArgs, ModeArg, ProfileArg, SequentialArgs,
+    TurnArgs,
 };
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};

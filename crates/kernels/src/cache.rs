@@ -15,6 +15,7 @@
 //! build/linux/                the source that is built, with the output below it
 //! build/repository/           our git repository, which reads the objects of the user's
 //! build/ccache/               compiled files
+//! build/lines/DIGEST/         objects with line tables, by the function that they define
 //! build/lock                  held while a kernel is built
 //! tmp/                        unfinished work; leftovers of a killed run are cleared
 //! lock                        held during every change
@@ -40,6 +41,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+pub use lines::{Lined, Search};
 use model::{Kernel, base_directory};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;

@@ -34,7 +34,7 @@ pub mod unpack;
 mod userspace;
 
 pub use assemble::digest;
-pub use cache::{Cache, KnownKernel, KnownUserspace, Prune, Pruned, Renewed};
+pub use cache::{Cache, KnownKernel, KnownUserspace, Lined, Prune, Pruned, Renewed, Search};
 pub use checksums::{Damaged, check_files};
 pub use debian::is_name as is_package_name;
 pub use error::Error;

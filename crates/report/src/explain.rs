@@ -7,7 +7,7 @@ pub mod exact;
 mod flame;
 pub mod headline;
 mod json;
-mod lines;
+pub mod lines;
 mod sampled;
 mod view;
 mod waterfall;
@@ -20,7 +20,7 @@ use crate::document::{self, Block};
 
 pub use exact::{explain, explain_html};
 pub use json::explain_json;
-pub use lines::{lines, lines_json};
+pub use lines::{changed_lines, changed_lines_json, lines, lines_json};
 pub use sampled::{sampled, sampled_html, sampled_json};
 
 const STYLE: &str = include_str!("explain/page.css");

@@ -47,7 +47,8 @@ pub use counter::counter;
 pub use cover::{cover, cover_json};
 pub use culprit::{bisect_log, culprit, culprit_json, culprit_mail, culprit_page};
 pub use explain::{
-    explain, explain_html, explain_json, lines, lines_json, sampled, sampled_html, sampled_json,
+    changed_lines, changed_lines_json, explain, explain_html, explain_json, lines, lines_json,
+    sampled, sampled_html, sampled_json,
 };
 pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,

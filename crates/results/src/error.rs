@@ -116,6 +116,23 @@ pub enum AnalysisError {
         /// The number of the experiment.
         experiment: ExperimentId,
     },
+    /// The boots did not keep the executions of any function by instruction.
+    #[error(
+        "experiment {0} did not keep the lines of any function: `faultline run --again {0} --lines changed` boots the \
+         same seeds and keeps those of functions whose code differs"
+    )]
+    NoLinesAtAll(ExperimentId),
+    /// The code of no function that was executed differs.
+    #[error("the code of no function that experiment {experiment} executed differs{}", match why {
+        Some(why) => format!(", as far as it was compared: {why}"),
+        None => String::new(),
+    })]
+    NoChange {
+        /// The number of the experiment.
+        experiment: ExperimentId,
+        /// Why the code of some kernels was not compared.
+        why: Option<String>,
+    },
     /// No boot executed the function.
     #[error(
         "no boot of experiment {experiment} executed `{function}` here: `faultline explain` lists the functions that \

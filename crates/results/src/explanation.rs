@@ -1,9 +1,10 @@
 //! Explains the difference between two stored variants of exact mode. Text, page and JSON are made
 //! from the result ([`Explained`]).
 
-use boot::code_difference;
+use boot::{ChangedPlaces, changed_places, code_difference};
 use compare::{
-    Explanation, Headline, Paths, VariantBoots, check_cost, explain, headlines, paths, reasons,
+    Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
+    explain, headlines, paths, reasons,
 };
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
@@ -15,6 +16,9 @@ use crate::error::AnalysisError;
 
 /// The sources whose counters are assigned to functions.
 const COUNTED: [&str; 1] = [Source::Vmstat.name()];
+
+/// Most functions whose lines are looked for.
+const MOST_PLACED: usize = 3;
 
 /// Asks which functions a difference between two variants belongs to.
 #[derive(Clone, Debug)]
@@ -39,11 +43,11 @@ pub struct ExplanationQuestion {
 pub struct Explained {
     /// Which functions the change belongs to.
     pub explanation: Explanation,
-    phase: Option<String>,
-    used: WorkloadUse,
-    experiment: Experiment,
-    places: [usize; 2],
-    kept: Vec<Kept>,
+    pub(super) phase: Option<String>,
+    pub(super) used: WorkloadUse,
+    pub(super) experiment: Experiment,
+    pub(super) places: [usize; 2],
+    pub(super) kept: Vec<Kept>,
 }
 
 impl Explained {
@@ -83,6 +87,24 @@ impl Explained {
         Ok(Self { explanation, phase, used, experiment, places, kept })
     }
 
+    /// Finds the lines at which the functions named first differ. Objects of a kernel that was built here
+    /// without debug information are compiled again, which `say` tells.
+    pub fn with_places(mut self, say: &dyn Fn(&str)) -> Self {
+        let causes = self.explanation.section(self.phase.as_deref()).map(Section::causes);
+        let changed = causes.into_iter().flatten().filter(|it| it.code == Some(Code::Differs));
+        let functions: Vec<String> = changed.filter_map(function_of).take(MOST_PLACED).collect();
+        if functions.is_empty() {
+            return self;
+        }
+        let kernels = self.places.map(|place| &self.experiment.variants[place].kernel);
+        let cache = Cache::open().map_err(|error| error.to_string());
+        let found = cache.and_then(|cache| changed_places(&cache, kernels, &functions, say));
+        let ChangedPlaces { places, unlined } = found
+            .unwrap_or_else(|why| ChangedPlaces { unlined: vec![why], ..ChangedPlaces::default() });
+        self.explanation = self.explanation.with_places(&places, unlined);
+        self
+    }
+
     /// Returns one headline for each measured phase: the change of the kernel's cost, and the
     /// function that holds it.
     pub fn headlines(&self) -> Vec<Headline> {
@@ -97,6 +119,14 @@ impl Explained {
     fn of_phase(&self, phase: Option<&str>) -> Paths {
         let [base, new] = sides(&self.experiment, self.places, &self.kept);
         paths(&base, &new, &self.used, (phase, &self.explanation.cost.name))
+    }
+}
+
+/// Returns the name of a function of the kernel itself.
+pub(super) fn function_of(it: &Contribution) -> Option<String> {
+    match &it.subject {
+        Subject::Function { name, module } if module.is_empty() => Some(name.clone()),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use code::{Change, CodeDifference, Function};
+use code::{Change, ChangedPlace, CodeDifference, Function};
 use serde::Serialize;
 
 use super::{Contribution, Explanation, Section, Subject};
@@ -27,9 +27,25 @@ impl Contribution {
     pub fn is_cause(&self) -> bool {
         self.code.is_some_and(|code| code != Code::Same)
     }
+
+    /// Whether its instructions, or its instructions per entry, differ beyond luck.
+    pub fn is_beyond_luck(&self) -> bool {
+        let cost = self.calls.as_ref().and_then(|calls| calls.per_entry);
+        let mut changes = [Some(self.instructions), cost].into_iter().flatten();
+        changes.any(|it| it.beyond_luck() == Some(true))
+    }
 }
 
 impl Section {
+    /// The functions executed whose code differs: first those that changed beyond luck. The largest change is first in each
+    /// part.
+    pub fn causes(&self) -> Vec<&Contribution> {
+        // Contributions are sorted by size.
+        let causes = self.contributions.iter().filter(|it| it.is_cause());
+        let (sure, others): (Vec<_>, Vec<_>) = causes.partition(|it| it.is_beyond_luck());
+        sure.into_iter().chain(others).collect()
+    }
+
     /// The only function executed whose code differs; `None` if there are more or none, or if that is not known.
     pub fn only_cause(&self) -> Option<&Contribution> {
         let mut causes = self.contributions.iter().filter(|it| it.is_cause());
@@ -75,6 +91,25 @@ impl Explanation {
             per_entry.sort_by_key(|&place| !contributions[place].is_cause());
         }
         self
+    }
+
+    /// Says where the code of functions differs, by their names. `unlined` is why that is not known for others.
+    pub fn with_places(
+        mut self,
+        places: &HashMap<String, ChangedPlace>,
+        unlined: Vec<String>,
+    ) -> Self {
+        for section in self.all.iter_mut().chain(&mut self.measured).chain(&mut self.phases) {
+            for it in section.contributions.iter_mut().filter(|it| it.code == Some(Code::Differs)) {
+                if let Subject::Function { name, .. } = &it.subject
+                    && let Some(ChangedPlace { inlined, line }) = places.get(name)
+                {
+                    it.inlined.clone_from(inlined);
+                    it.line = Some(line.clone());
+                }
+            }
+        }
+        Self { unlined, ..self }
     }
 }
 

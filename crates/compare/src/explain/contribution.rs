@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use code::Instrumentation;
+use code::{ChangedLine, Instrumentation};
 use serde::{Serialize, Serializer};
 
 use super::cause::Code;
@@ -75,6 +75,8 @@ pub struct Contribution {
     pub code: Option<Code>,
     /// The inlined function that holds most of the difference in its code, if that is known.
     pub inlined: Option<String>,
+    /// The line that holds most of the difference in its code, if that is known.
+    pub line: Option<ChangedLine>,
     /// What the code of only one side is instrumented with.
     #[serde(flatten)]
     pub instrumentation: Instrumentation,
@@ -170,6 +172,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<SeedContrib
         calls: None,
         code: None,
         inlined: None,
+        line: None,
         instrumentation: Instrumentation::default(),
     };
     Some(SeedContribution {

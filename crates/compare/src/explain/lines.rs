@@ -72,6 +72,11 @@ pub struct FunctionLines {
 }
 
 impl CountedFunction {
+    /// The function's instructions per seed.
+    pub fn per_seed(&self) -> f64 {
+        if self.seeds > 0 { self.instructions as f64 / self.seeds as f64 } else { 0.0 }
+    }
+
     /// A sum over the seeds per entry of the function; per seed if it has no entries.
     pub fn per_entry(&self, sum: u64) -> f64 {
         let number = if self.entries > 0 { self.entries as f64 } else { self.seeds as f64 };

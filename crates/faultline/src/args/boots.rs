@@ -124,7 +124,7 @@ pub struct ExactArgs {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
     /// Exact mode: with --profile lines, the kernel functions of which to keep executions by instruction, for
-    /// `explain --lines`
+    /// `explain --lines`; with --again also `changed`: those that ran and whose code differs, at most 20
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
     pub lines: Vec<String>,
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
@@ -155,6 +155,9 @@ impl From<ModeArg> for Mode {
         }
     }
 }
+
+/// Stands for all functions whose code differs.
+pub const CHANGED: &str = "changed";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileArg {

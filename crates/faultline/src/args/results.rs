@@ -144,7 +144,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "SEED,SEED", value_parser = seeds)]
     pub seeds: Option<[u32; 2]>,
     /// Print what this function executed in both kernels, by line of the source or by instruction: needs boots of
-    /// `run --lines FUNCTION`
+    /// `run --lines FUNCTION`; `changed`: the lines that changed of each function whose code differs
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["cost", "by_syscall", "seeds"])]
     pub lines: Option<String>,
     /// With --lines: the directory with the source of both kernels, or of each, for the texts of the lines [default: the
@@ -166,7 +166,7 @@ pub struct ExplainArgs {
         ]
     )]
     pub counter: Option<String>,
-    /// Rows of each ranking in text output [default: 10; with --lines 20]
+    /// Rows of each ranking in text output [default: 10; with --lines 20, with --lines changed 5]
     #[arg(long, value_name = "ROWS")]
     pub top: Option<usize>,
     /// Output format

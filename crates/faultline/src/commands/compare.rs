@@ -170,11 +170,12 @@ fn json(analysis: &Analysis) -> Result<String, Failure> {
 
 fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
     let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
+    let say = |line: &str| eprintln!("{}", escape(line));
     Ok(report::page(&Page {
         comparison: &analysis.comparison,
         results: &analysis.results(),
         plots: &analysis.plots(store)?,
-        explained: &analysis.explained_with_paths(),
+        explained: &results::with_lines(analysis, analysis.explained_with_paths(), &say),
         consoles: &consoles.map(|(boot, text)| Console { boot, text }).collect::<Vec<_>>(),
         recipe: &recipe(&files(analysis)),
     }))

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use benchmarks::names::others;
+use code::Symbol;
 use model::{Experiment, Mode, SAMPLES};
 use results::explanation::ExplanationQuestion;
-use results::{AnalysisError, Explained, LinesQuestion, SampledProfiles};
+use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
 
 use super::{chosen, existing_store, lines, print, store_option, write_out};
-use crate::args::{ExplainArgs, ExplainFormat};
+use crate::args::{CHANGED, ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
 
 pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, Failure> {
@@ -44,6 +45,8 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
 const TOP: usize = 10;
 /// The number of lines that changed most in the text.
 const TOP_LINES: usize = 20;
+/// The number of lines that changed most, of each of several functions.
+const TOP_CHANGED: usize = 5;
 
 fn explain_difference(
     store: Option<PathBuf>,
@@ -95,6 +98,10 @@ fn explain_difference(
         seeds: args.seeds,
     };
     let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
+    let exact = exact.map(|it| {
+        let placed = it.with_places(&to_stderr);
+        if args.format == ExplainFormat::Html { placed.with_lines(&to_stderr) } else { placed }
+    });
     let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));
     let sampled = match (&exact, sampled) {
         // Experiments with samples may lack the phase or the workload.
@@ -106,13 +113,23 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the lines of a function. `named` is the option `--store`, if it was given.
+/// Prints a line on a long step.
+fn to_stderr(line: &str) {
+    eprintln!("{}", report::escape(line));
+}
+
+/// Prints the lines of a function, or of those that changed. `named` is the option `--store`, if it was given.
 fn explain_lines(
     store: &dyn Archive,
     args: &ExplainArgs,
     variants: [&str; 2],
     (function, named): (&str, &str),
 ) -> Result<ExitCode, Failure> {
+    let functions = match function {
+        CHANGED => Functions::Changed,
+        // A suffix such as `.part.0` is the compiler's.
+        named => Functions::Named(Symbol::of(named).name.to_owned()),
+    };
     let sources = match args.source.as_slice() {
         [] => [None, None],
         [both] => [Some(both.clone()), Some(both.clone())],
@@ -124,7 +141,7 @@ fn explain_lines(
     if let Some(missing) = sources.iter().flatten().find(|it| !it.is_dir()) {
         return Err(Failure::Usage(format!("--source: {} is no directory", missing.display())));
     }
-    let experiment = with_lines(store, args.experiment.as_deref(), variants, function)?;
+    let experiment = with_lines(store, args.experiment.as_deref(), variants, &functions)?;
     let explained = ExplanationQuestion {
         experiment,
         variants: variants.map(str::to_owned),
@@ -134,16 +151,19 @@ fn explain_lines(
         by_system_call: false,
         seeds: None,
     };
-    let (function, debug) = (function.to_owned(), args.debug.clone());
-    let asked = LinesQuestion { explained, function, sources, debug };
-    let say = &|line: &str| eprintln!("{}", report::escape(line));
-    let lines = results::lines(store, asked, say).map_err(|it| lines::refused(store, it, named))?;
-    let text = match args.format {
-        ExplainFormat::Text => report::lines(&lines, args.top.unwrap_or(TOP_LINES)),
-        ExplainFormat::Json => {
-            report::lines_json(&lines).map_err(|error| Failure::Host(error.to_string()))?
+    let is_named = functions != Functions::Changed;
+    let asked = LinesQuestion { explained, functions, sources, debug: args.debug.clone() };
+    let refused = |error| lines::refused(store, error, named);
+    let lines = results::lines(store, asked, &to_stderr).map_err(refused)?;
+    let failed = |error: serde_json::Error| Failure::Host(error.to_string());
+    let text = match (args.format, lines.as_slice()) {
+        (ExplainFormat::Text, [only]) if is_named => {
+            report::lines(only, args.top.unwrap_or(TOP_LINES))
         }
-        ExplainFormat::Html => {
+        (ExplainFormat::Text, all) => report::changed_lines(all, args.top.unwrap_or(TOP_CHANGED)),
+        (ExplainFormat::Json, [only]) if is_named => report::lines_json(only).map_err(failed)?,
+        (ExplainFormat::Json, all) => report::changed_lines_json(all).map_err(failed)?,
+        (ExplainFormat::Html, _) => {
             return Err(Failure::Usage("--lines needs --format text or json".into()));
         }
     };
@@ -152,19 +172,22 @@ fn explain_lines(
 }
 
 /// The experiment that was named; otherwise the latest one of exact mode that has both variants and keeps the lines of
-/// the function, or else the latest one of exact mode.
+/// the functions, or else the latest one of exact mode.
 fn with_lines(
     store: &dyn Archive,
     named: Option<&str>,
     variants: [&str; 2],
-    function: &str,
+    functions: &Functions,
 ) -> Result<ExperimentId, Failure> {
     if named.is_some() {
         return chosen::find(store, named);
     }
     let mut known = chosen::with_both(store, variants)?;
     known.retain(|(_, it)| it.mode == Mode::Exact);
-    let keeps = |it: &Experiment| it.profile.lines.iter().any(|kept| kept == function);
+    let keeps = |it: &Experiment| match functions {
+        Functions::Named(function) => it.profile.lines.contains(function),
+        Functions::Changed => !it.profile.lines.is_empty(),
+    };
     if known.iter().any(|(_, it)| keeps(it)) {
         known.retain(|(_, it)| keeps(it));
     }

@@ -7,7 +7,7 @@ use plan::file::{
     Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value, WorkloadForm,
 };
 
-use crate::args::{BootsArg, ConfigArgs, ExactArgs, MachineArgs, ProfileArg};
+use crate::args::{BootsArg, CHANGED, ConfigArgs, ExactArgs, MachineArgs, ProfileArg};
 use crate::failure::Failure;
 
 impl From<BootsArg> for BootsForm {
@@ -85,6 +85,11 @@ pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<File
     let mut form = form.in_mode(mode);
     if let Some(seeds) = seeds {
         form.seeds = Some(input.option("--seeds", *seeds));
+    }
+    if lines.iter().any(|it| it == CHANGED) {
+        let message =
+            "--lines changed needs --again EXPERIMENT, whose boots say which functions ran";
+        return Err(Failure::Usage(message.into()));
     }
     if !profile.is_empty() || !lines.is_empty() {
         let described = form.profile.map_or(Profiling::default(), |it| it.into_inner());

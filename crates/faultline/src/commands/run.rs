@@ -19,7 +19,7 @@ use store::Archive;
 use super::build::variants;
 use super::plan::{left_out, plan};
 use super::{chosen, existing_store, lines, options, print, store_option, store_path};
-use crate::args::{BootsArg, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
+use crate::args::{BootsArg, CHANGED, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
 use crate::progress::Display;
@@ -189,10 +189,17 @@ fn again(store: Option<PathBuf>, named: &str, names: &[String]) -> Result<Reques
             "experiment {id} ran in measured mode, which has no lines"
         )));
     }
-    experiment.profile.lines.extend(names.iter().cloned());
+    let (changed, named): (Vec<_>, Vec<_>) = names.iter().partition(|it| *it == CHANGED);
+    experiment.profile.lines.extend(named.iter().copied().cloned());
+    if !changed.is_empty() {
+        let functions = results::changed_functions(&*store, id)?;
+        let list = report::escape(&functions.join(", "));
+        eprintln!("Keeping the lines of {}: {list}", count(functions.len(), "function"));
+        experiment.profile.lines.extend(functions);
+    }
     file::check_profiling(experiment.mode, &mut experiment.profile)
         .map_err(|(problem, hint)| Failure::Usage(format!("--lines: {problem}: {hint}")))?;
-    lines::check_executed(&*store, id, names)?;
+    lines::check_executed(&*store, id, named)?;
     let cached = Cache::open()?.list(&|_| ())?;
     for variant in &mut experiment.variants {
         // A source is not built again.

@@ -10,6 +10,15 @@ const INLINED: &str = "copy_present_pte(struct vm_area_struct *dst_vma, struct v
                        \t\t pte_t *dst_pte, pte_t *src_pte, unsigned long addr, int *rss,\n\
                        \t\t struct page **prealloc)\n{\n\tstruct mm_struct *src_mm = src_vma->vm_mm;\n";
 
+/// A function that is inlined into `do_wp_page`, after [`INLINE`].
+const COPY: &str = "static __always_inline vm_fault_t wp_page_copy(struct vm_fault *vmf)\n{\n\
+                    \tconst bool unshare = vmf->flags & FAULT_FLAG_UNSHARE;\n";
+/// Has the compiler inline a function, which compilers do with some configurations and not with others.
+const INLINE: &str = "--- a/mm/memory.c\n+++ b/mm/memory.c\n@@ -1000,3 +1000,3 @@\n\
+                      -static vm_fault_t wp_page_copy(struct vm_fault *vmf)\n\
+                      +static __always_inline vm_fault_t wp_page_copy(struct vm_fault *vmf)\n \
+                      {\n \tconst bool unshare = vmf->flags & FAULT_FLAG_UNSHARE;\n";
+
 /// The costs of a boot other than those of single instructions.
 fn costs(boot: &Boot) -> Vec<String> {
     let rows = boot.profiles.iter().flat_map(|it| it.costs.rows());
@@ -26,19 +35,32 @@ fn costs(boot: &Boot) -> Vec<String> {
 fn planted_instructions_are_found_by_the_line() {
     let bench = Bench::new();
     let plant = quoted(&bench.write("plant.patch", &patch("memory.c", INLINED)));
-    let variant = |name: &str, patches: &str| {
+    let copy = quoted(&bench.write("copy.patch", &patch("memory.c", COPY)));
+    let inline = quoted(&bench.write("inline.patch", INLINE));
+    let variant = |name: &str, patch: &str| {
+        let patches = format!("[{inline}{patch}]");
         format!(
-            "[[variant]]\nname = \"{name}\"\nkernel = \"debian-source:6.1\"\npatches = [{patches}]\n"
+            "[[variant]]\nname = \"{name}\"\nkernel = \"debian-source:6.1\"\npatches = {patches}\n"
         )
     };
     bench
         .run(&format!(
             "name = \"lines\"\nmode = \"exact\"\nseeds = 1\n\
-             [machine]\ncpus = 1\nmemory = \"512M\"\nnodes = 1\n{}{}[[workload]]\nname = \"fork\"\n",
+             [machine]\ncpus = 1\nmemory = \"512M\"\nnodes = 1\n{}{}{}[[workload]]\nname = \"fork\"\n",
             variant("base", ""),
-            variant("planted", &plant),
+            variant("planted", &format!(", {plant}")),
+            variant("copy", &format!(", {copy}")),
         ))
         .expect(0);
+    for (variant, place) in [
+        ("planted", "copy_present_pte, inlined in copy_page_range, mm/memory.c:"),
+        ("copy", "wp_page_copy, inlined in do_wp_page, mm/memory.c:"),
+    ] {
+        let text = bench.faultline(&["explain", "base", variant]).expect(0).out;
+        let text = text.replace('\n', " ");
+        let told = format!("functions executed differs. {place}");
+        assert!(text.contains(&told), "{text}");
+    }
     let without = bench.boots();
     let explain = ["explain", "base", "planted", "--lines", "copy_page_range"];
     bench.faultline(&["run", "--again", "lines", "--lines", "copy_page_range", "-q"]).expect(0);
@@ -72,4 +94,15 @@ fn planted_instructions_are_found_by_the_line() {
     let text = bench.faultline(&explain).expect(0).out;
     let told = "The largest change: copy_present_pte, inlined in copy_page_range, mm/memory.c:";
     assert!(text.replace('\n', " ").contains(told), "{text}");
+    // The functions that changed need no names.
+    let said =
+        bench.faultline(&["run", "--again", "lines~2", "--lines", "changed", "-q"]).expect(0);
+    assert!(said.err.contains("Keeping the lines of 2 functions: "), "{}", said.err);
+    let text = bench.faultline(&["explain", "base", "copy", "--lines", "changed"]).expect(0).out;
+    let text = text.replace('\n', " ");
+    assert!(text.starts_with("The lines of 1 function whose code differs"), "{text}");
+    assert!(text.contains("wp_page_copy, inlined in do_wp_page, mm/memory.c:"), "{text}");
+    assert!(text.contains(" more an entry."), "{text}");
+    let page = bench.faultline(&["explain", "base", "copy", "--format", "html"]).expect(0).out;
+    assert!(page.contains("Lines of do_wp_page. The largest change: wp_page_copy, inlined"));
 }

@@ -57,6 +57,13 @@ impl Inputs {
         }
     }
 
+    /// The files in C that a compiler made objects of the kernel from.
+    pub(crate) fn compiled(&self) -> impl Iterator<Item = &str> {
+        let is_host = |path: &str| ["scripts/", "tools/"].iter().any(|it| path.starts_with(it));
+        let files = self.0.iter().map(String::as_str);
+        files.filter(move |path| path.ends_with(".c") && !is_host(path))
+    }
+
     /// The files, one a line.
     pub(crate) fn text(&self) -> String {
         self.0.iter().map(|path| format!("{path}\n")).collect()

@@ -2,7 +2,7 @@
 //! time: names and times are fixed, and paths are relative, because the output directory is below the source
 //! (`Documentation/kbuild/reproducible-builds.rst`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -150,6 +150,28 @@ impl Workshop<'_> {
             Err(lost) => Err(lost),
         };
         // `make` itself removes what it did not complete.
+        fs::remove_file(&mark).doing("remove", &mark)?;
+        Ok(built)
+    }
+
+    /// Configures, and makes only these objects. Those that cannot be made are left out. The inner error is why this kernel
+    /// cannot be configured.
+    pub fn build_objects(
+        &self,
+        requested: &Requested,
+        objects: &BTreeSet<PathBuf>,
+    ) -> Result<Result<(), Unbuilt>, Error> {
+        let mark = self.begin()?;
+        let built = match self.configure(requested)? {
+            Err(lost) => Err(lost),
+            Ok(_) if objects.is_empty() => Ok(()),
+            Ok(_) => {
+                let mut make = self.make()?;
+                make.arg("-k").args(objects);
+                self.run(make, &mut |_| ())?;
+                Ok(())
+            }
+        };
         fs::remove_file(&mark).doing("remove", &mark)?;
         Ok(built)
     }

@@ -33,20 +33,27 @@ static APPLIED: Mutex<BTreeMap<(String, String), String>> = Mutex::new(BTreeMap:
 /// Number of attempts to read a directory that changes while it is read.
 const READS: usize = 3;
 
-/// Our repository. The caller must hold the lock of builds.
+/// Our repository. Unless it only reads, the caller must hold the lock of builds.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     /// The bare repository.
     directory: PathBuf,
     /// The user's repository whose objects it reads.
     tree: Option<PathBuf>,
+    /// The user's objects, if the repository itself does not name them.
+    objects: Option<PathBuf>,
 }
 
 impl Repository {
+    /// The repository in `directory` for reading, with the objects of the user's. Nothing is written.
+    pub fn to_read(directory: &Path, tree: Option<&Tree>) -> Self {
+        let (path, objects) = tree.map(|tree| (tree.path.clone(), tree.objects.clone())).unzip();
+        Self { directory: directory.to_owned(), tree: path, objects }
+    }
+
     /// Opens the repository in `directory`, and lets it read the objects of the user's.
     pub fn open(directory: &Path, tree: Option<&Tree>) -> Result<Self, Error> {
-        let repository =
-            Self { directory: directory.to_owned(), tree: tree.map(|tree| tree.path.clone()) };
+        let repository = Self { objects: None, ..Self::to_read(directory, tree) };
         let info = directory.join("objects/info");
         // A damaged repository is replaced, because everything in it can be read again.
         let is_whole =
@@ -285,6 +292,9 @@ impl Repository {
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
         command.env_remove("GIT_CONFIG_PARAMETERS").env_remove("GIT_CONFIG_COUNT");
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
+        if let Some(objects) = &self.objects {
+            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        }
         if let Some(index) = index {
             // The lock of builds is held, so a lock of the index can only be left from a killed git.
             let mut lock = index.as_os_str().to_owned();

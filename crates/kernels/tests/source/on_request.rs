@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kernels::{Files, Request, Source};
+use kernels::{Files, Request, Search, Source};
 use model::{Build, Kernel};
 use object::{Object, ObjectSymbol};
 
@@ -91,8 +91,8 @@ fn a_configuration_is_finished_without_a_build() {
 }
 
 /// Makes an object, with the note of its command that Kbuild leaves.
-const OBJECT: &str = "vmlinux: object\n\
-object:\n\t@mkdir -p $(O)/mm; cd $(O); gcc -O2 -c -o mm/c.o ../mm/c.c; \\\n\
+const OBJECT: &str = "vmlinux: mm/c.o\n\
+mm/c.o:\n\t@mkdir -p $(O)/mm; cd $(O); gcc -O2 -c -o mm/c.o ../mm/c.c; \\\n\
 \t  echo 'cmd_mm/c.o := gcc -O2 -c -o mm/c.o ../mm/c.c ; objtool' > mm/.c.o.cmd; cp mm/c.o vmlinux.o\n";
 
 #[test]
@@ -101,31 +101,44 @@ fn objects_are_compiled_again_with_line_tables() {
     bench.write("Makefile", &format!("{MAKEFILE}{OBJECT}"));
     bench.write(
         "mm/c.c",
-        "int elsewhere(int);\nint twice(int n)\n{\n\treturn elsewhere(n) * 2;\n}\n",
+        "int elsewhere(int);\nint twice(int n)\n{\n\treturn elsewhere(n) * 2;\n}\n\
+         #define MAKE(name) int name(void) { return 1; }\nMAKE(made)\n",
     );
     bench.commit("object");
     let kernel = bench.run("git:HEAD", &bench.build()).unwrap();
-    let lines = |kernel: &Kernel, function: &str| {
+    let of = |kernel: &Kernel, search, functions: &[&str]| {
         bench.said.borrow_mut().clear();
         let say = |line: &str| bench.said.borrow_mut().push(line.to_owned());
-        bench.cache().with_lines(kernel, function, &say).unwrap()
+        let functions: Vec<String> = functions.iter().map(|&it| it.to_owned()).collect();
+        bench.cache().with_lines(kernel, &functions, search, &say).unwrap()
     };
-    let objects = lines(&kernel, "twice").unwrap();
-    let told = format!("Compiling mm/c.o of {} with line tables", kernel.name);
-    assert!(bench.said.borrow().contains(&told) && bench.has_built());
+    let lines = |kernel: &Kernel, function: &str| {
+        of(kernel, Search::Whole, &[function]).remove(function).unwrap()
+    };
+    let few = of(&kernel, Search::Few, &["twice", "made"]);
+    let objects = few["twice"].clone().unwrap();
+    let told = format!("Compiling what defines twice, made in {} with line tables", kernel.name);
+    assert!(bench.said.borrow().contains(&told) && !bench.has_built());
+    // Only the whole kernel has the object of a function that a macro defines.
+    let why = few["made"].clone().unwrap_err();
+    assert_eq!(why, "none of its objects with `made` could be compiled");
+    assert_eq!(lines(&kernel, "made").unwrap(), objects);
+    assert!(bench.has_built());
     let [object] = &objects[..] else { panic!("{}", objects.len()) };
     let file = object::File::parse(&**object).unwrap();
     assert!(file.section_by_name(".debug_line").is_some());
     let twice = file.symbols().find(|it| it.name() == Ok("twice")).unwrap();
     assert!(twice.address() > 0xffff_ffff_8000_0000);
     // They are kept.
+    let held = lock::take(&bench.place("cache/build/lock"), "", &|_| ()).unwrap().unwrap();
     assert_eq!(lines(&kernel, "twice").unwrap(), objects);
-    assert!(!bench.has_built());
+    assert!(bench.said.borrow().is_empty());
+    let file = |path: &str| bench.cache().source_file(&kernel, path).unwrap();
+    assert!(file("mm/c.c").unwrap().contains("int twice") && file("mm/d.c").is_none());
+    drop(held);
     let why = lines(&kernel, "thrice").unwrap_err();
     assert_eq!(why, "none of its objects with `thrice` could be compiled");
     assert!(lines(&kernel, "../x").unwrap_err().ends_with("is no name of a function"));
-    let file = |path: &str| bench.cache().source_file(&kernel, path, &|_| ()).unwrap();
-    assert!(file("mm/c.c").unwrap().contains("int twice") && file("mm/d.c").is_none());
     fs::rename(bench.tree(), bench.place("moved")).unwrap();
     let moved = Kernel { digest: "moved".into(), ..kernel.clone() };
     assert!(
@@ -133,5 +146,5 @@ fn objects_are_compiled_again_with_line_tables() {
     );
     let older = Kernel { source: None, digest: "other".into(), ..kernel.clone() };
     assert!(lines(&older, "twice").unwrap_err().contains("an older version of Faultline"));
-    assert_eq!(bench.cache().source_file(&older, "mm/c.c", &|_| ()).unwrap(), None);
+    assert_eq!(bench.cache().source_file(&older, "mm/c.c").unwrap(), None);
 }

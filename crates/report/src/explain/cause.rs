@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use code::Instrumentation;
+use code::{ChangedLine, Instrumentation};
 use compare::{Calls, Code, Contribution, Only, Section};
 use model::{count, grouped};
 
@@ -18,38 +18,68 @@ const MAX_CAUSES: usize = 5;
 /// whose change is beyond luck come first. `None` if it is not known whose code differs.
 pub fn causes(section: &Section, unit: &str) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
-    // Contributions are sorted by size.
-    let (sure, others): (Vec<_>, Vec<_>) =
-        section.contributions.iter().filter(|it| it.is_cause()).partition(|it| is_beyond_luck(it));
-    let causes: Vec<String> = sure.into_iter().chain(others).map(part).collect();
+    let causes = section.causes();
     let of = format!("of the {} executed{}", count(marked, "function"), within(section));
-    match (marked, causes.len()) {
+    match (marked, causes.as_slice()) {
         (0, _) => None,
-        (_, 0) => Some(format!("The code of none {of} differs.")),
-        (_, 1) => Some(format!(
-            "The code of one {of} differs; own {unit}: {}. `explain --lines` prints its lines.",
-            causes[0]
-        )),
-        (_, number) => Some(format!(
+        (_, []) => Some(format!("The code of none {of} differs.")),
+        (_, [only]) => {
+            let said = match &only.line {
+                Some(line) => format!(". {}", found(only, line, unit)),
+                None => format!("; own {unit}: {}", part(only)),
+            };
+            Some(format!("The code of one {of} differs{said}. `explain --lines` prints its lines."))
+        }
+        (_, many) => Some(format!(
             "The code of {} {of} differs; own {unit}: {}.",
-            grouped(&number.to_string()),
-            few(MAX_CAUSES, causes).join(", ")
+            grouped(&many.len().to_string()),
+            few(MAX_CAUSES, many.iter().map(|it| part(it))).join(", ")
         )),
     }
 }
 
-/// Returns whether the instructions of a function, or its instructions per entry, differ beyond luck.
-fn is_beyond_luck(it: &Contribution) -> bool {
+/// Names the line at which the code of a function differs, with the change of the function.
+fn found(it: &Contribution, line: &ChangedLine, unit: &str) -> String {
+    let named = named(&it.subject.to_string(), it.inlined.as_deref(), &place(line));
     let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
-    [Some(it.instructions), cost].into_iter().flatten().any(|it| it.beyond_luck() == Some(true))
+    let cost = cost.map(|it| more_per_entry(it.change()) + "; ").unwrap_or_default();
+    let change = words::signed(it.instructions.change(), 0);
+    format!("{named}: {cost}own {unit} {change}")
+}
+
+/// Names a place in the source: the function, where it is inlined, and the line.
+pub fn named(function: &str, inlined: Option<&str>, place: &str) -> String {
+    let function = excerpt(function);
+    let function = match inlined {
+        Some(inlined) => format!("{}, inlined in {function}", excerpt(inlined)),
+        None => function,
+    };
+    format!("{function}, {}", excerpt(place))
+}
+
+/// Formats a change of the cost of an entry.
+pub fn more_per_entry(change: f64) -> String {
+    let more = if change < 0.0 { "fewer" } else { "more" };
+    format!("{} {more} an entry", words::figure(change.abs(), 2))
+}
+
+/// Formats a line. One of the baseline has other numbers than the newer source.
+fn place(line: &ChangedLine) -> String {
+    format!("{}{}", line.place, if line.of_base { " before" } else { "" })
+}
+
+/// Says from where the differing code of a function is: the inlined function and the line, as far as they are known.
+fn origin(it: &Contribution) -> impl Iterator<Item = String> {
+    let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
+    let line = it.line.as_ref().map(|line| excerpt(&place(line)));
+    inlined.into_iter().chain(line)
 }
 
 /// Formats a function whose code differs: its name, its change, and the change per entry.
 fn part(it: &Contribution) -> String {
     let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
     let cost = cost.map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
-    let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
-    let parts: Vec<_> = inlined.into_iter().chain(instrumented(&it.instrumentation)).collect();
+    let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     let change = words::signed(it.instructions.change(), 0);
     format!("{}{parts} {change}{}", excerpt(&it.subject.to_string()), cost.unwrap_or_default())
@@ -85,10 +115,9 @@ pub fn remark(it: &Contribution) -> String {
     let code = it.code.and_then(|code| match code {
         Code::Same => Some("code same".to_owned()),
         Code::Differs => {
-            let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
-            let parts =
-                [Some("code differs".to_owned()), inlined, instrumented(&it.instrumentation)];
-            Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+            let parts = ["code differs".to_owned()].into_iter().chain(origin(it));
+            let parts = parts.chain(instrumented(&it.instrumentation));
+            Some(parts.collect::<Vec<_>>().join(", "))
         }
         // The other side cannot have executed it.
         Code::New | Code::Gone => None,

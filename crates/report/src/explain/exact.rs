@@ -5,6 +5,7 @@ use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 use super::cause;
 use super::flame::{self, Graphs};
 use super::headline;
+use super::lines;
 use super::waterfall::waterfall;
 use super::{page, sampled, view};
 use crate::ascii::excerpt;
@@ -97,7 +98,8 @@ fn blocks(
     });
     let cautions = view::cautions(explanation, section).into_iter().map(sentence);
     let notes = view::notes(explanation).into_iter().map(note);
-    let last = cautions.chain(folds).chain(notes).collect();
+    let last = lines::folds(explanation).into_iter().chain(cautions).chain(folds).chain(notes);
+    let last = last.collect();
     let tables = rankings(explanation, section, rows).map(|table| vec![table]);
     let reasons =
         explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));

@@ -25,6 +25,7 @@ struct Document<'a> {
     denominator: i128,
     not_modelled: [&'static str; 4],
     code_unknown: Option<&'a str>,
+    lines_unknown: &'a [String],
     build: Option<&'a BuildDifference>,
     headlines: &'a [Headline],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +88,7 @@ pub fn explain_json(
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
         code_unknown: explanation.unmarked.as_deref(),
+        lines_unknown: &explanation.unlined,
         build: explanation.build.as_ref(),
         headlines,
         reasons: explanation.reasons.as_deref(),

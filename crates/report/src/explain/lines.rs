@@ -2,14 +2,15 @@
 
 use std::cmp::Ordering;
 
-use compare::{CountedFunction, CountedLine, FunctionLines, LineSide};
+use compare::{CountedFunction, CountedLine, Explanation, FunctionLines, LineSide};
 use model::count;
 use serde::Serialize;
 
+use super::cause;
 use super::headline::phase_name;
 use super::view::signed;
 use crate::ascii::excerpt;
-use crate::document::{Block, Column, TEXT, lead, note, part, sections, table};
+use crate::document::{Block, Column, TEXT, lead, note, part, sections, sentence, table};
 use crate::words;
 
 /// The version of the JSON.
@@ -33,51 +34,114 @@ struct Document<'a> {
     lines: &'a FunctionLines,
 }
 
+#[derive(Serialize)]
+struct Several<'a> {
+    schema: u32,
+    functions: &'a [FunctionLines],
+}
+
 /// Returns the lines of a function as JSON, with sums over the seeds. The format is stable: keys may be added without a
 /// new version. No content causes an error.
 pub fn lines_json(lines: &FunctionLines) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&Document { schema: SCHEMA, lines })? + "\n")
 }
 
+/// Returns the lines of several functions as JSON, with sums over the seeds. The format is stable: keys may be added without
+/// a new version. No content causes an error.
+pub fn changed_lines_json(functions: &[FunctionLines]) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(&Several { schema: SCHEMA, functions })? + "\n")
+}
+
 /// Returns the lines of a function as plain text, at most 100 columns: first at most `top` whose instructions differ, the
 /// largest change first, then all that ran in the order of the source.
 pub fn lines(lines: &FunctionLines, top: usize) -> String {
+    let legend = note(legend(lines.by_source));
+    let head = [lead(head(lines))].into_iter().chain(found(lines).map(lead)).chain([legend]);
+    let head = head.chain(without(lines)).collect();
+    sections(&[head, vec![differing(lines, top)], vec![ran(lines)]], &TEXT)
+}
+
+/// Returns the lines of several functions whose instructions differ as plain text, at most 100 columns and at most `top`
+/// lines of each.
+pub fn changed_lines(functions: &[FunctionLines], top: usize) -> String {
+    let one = |lines: &FunctionLines| {
+        let head = [lead(head(lines))].into_iter().chain(found(lines).map(lead));
+        head.chain(without(lines)).chain([differing(lines, top)]).collect()
+    };
+    let number = count(functions.len(), "function");
+    let legend = legend(functions.iter().any(|it| it.by_source));
+    let first = format!("The lines of {number} whose code differs, the largest change first.");
+    let first = vec![lead(first), note(legend)];
+    let parts = functions.iter().map(one);
+    sections(&[first].into_iter().chain(parts).collect::<Vec<_>>(), &TEXT)
+}
+
+/// Returns the lines of the functions of which boots kept them, each folded, for a page. Text omits them.
+pub fn folds(explanation: &Explanation) -> Vec<Block> {
+    let one = |lines: &FunctionLines| {
+        let title = match found(lines) {
+            Some(found) => format!("Lines of {}. {found}", excerpt(&lines.function)),
+            None => format!("Lines of {}", excerpt(&lines.function)),
+        };
+        let head = [sentence(head(lines)), note(legend(lines.by_source))];
+        let tables = [differing(lines, usize::MAX), ran(lines)];
+        let blocks = head.into_iter().chain(without(lines)).chain(tables).collect();
+        Block::Fold(title, blocks)
+    };
+    explanation.lines.iter().map(one).collect()
+}
+
+/// Returns what the figures of lines are.
+fn legend(by_source: bool) -> String {
+    format!(
+        "base and new: instructions per entry of the function. runs: how often it runs per entry{}.",
+        if by_source { ", by its instruction that runs most" } else { "" }
+    )
+}
+
+/// Says why there are no lines of the source.
+fn without(lines: &FunctionLines) -> Option<Block> {
+    let whose = lines.notes.iter().map(|why| excerpt(why) + ".");
+    let instead = (!lines.by_source).then(|| "So these are instructions.".to_owned());
+    let without: Vec<String> = whose.chain(instead).collect();
+    (!without.is_empty()).then(|| note(without.join(" ")))
+}
+
+/// Returns the lines whose instructions differ, the largest change first.
+fn changed(lines: &FunctionLines) -> Vec<&CountedLine> {
     let is_changed = |line: &&CountedLine| lines.change(line).abs() >= LEAST;
     let mut changed: Vec<&CountedLine> = lines.lines.iter().filter(is_changed).collect();
     changed.sort_by(|one, other| {
         let size = |line| lines.change(line).abs();
         size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal)
     });
+    changed
+}
+
+/// Lists at most `top` lines whose instructions differ.
+fn differing(lines: &FunctionLines, top: usize) -> Block {
+    let changed = changed(lines);
     let unit = if lines.by_source { "Line" } else { "Instruction" };
-    let first = match changed.is_empty() {
-        true => note(format!("No {} differs in its instructions per entry.", unit.to_lowercase())),
-        false => {
-            let more = changed.len().checked_sub(top).filter(|more| *more > 0);
-            let more = more.map(|more| note(format!("{more} more (--top {})", changed.len())));
-            let shown = rows(lines, changed.iter().copied().take(top));
-            let title = format!("{unit}s whose instructions differ, the largest change first:");
-            part(title, [shown].into_iter().chain(more).collect::<Vec<_>>())
-        }
-    };
+    if changed.is_empty() {
+        let unit = unit.to_lowercase();
+        return note(format!("No {unit} differs in its instructions per entry."));
+    }
+    let more = changed.len().checked_sub(top).filter(|more| *more > 0);
+    let more = more.map(|more| note(format!("{more} more (--top {})", changed.len())));
+    let shown = rows(lines, changed.iter().copied().take(top));
+    let title = format!("{unit}s whose instructions differ, the largest change first:");
+    part(title, [shown].into_iter().chain(more).collect::<Vec<_>>())
+}
+
+/// Lists the lines that ran.
+fn ran(lines: &FunctionLines) -> Block {
     let order = if lines.by_source { "source" } else { "code" };
     let ran = |line: &&CountedLine| line.sides.iter().flatten().any(|it| it.executions > 0);
     let still = lines.lines.iter().filter(|line| !ran(line)).count();
     let still = (still > 0).then(|| note(format!("{still} more never ran")));
     let title = format!("All that ran, in the order of the {order}:");
     let all = [rows(lines, lines.lines.iter().filter(ran))].into_iter().chain(still);
-    let all = part(title, all.collect::<Vec<_>>());
-    let whose = lines.notes.iter().map(|why| excerpt(why) + ".");
-    let instead = (!lines.by_source).then(|| "So these are instructions.".to_owned());
-    let without: Vec<String> = whose.chain(instead).collect();
-    let without = (!without.is_empty()).then(|| note(without.join(" ")));
-    let legend = note(format!(
-        "base and new: instructions per entry of the function. runs: how often it runs per entry{}.",
-        if lines.by_source { ", by its instruction that runs most" } else { "" }
-    ));
-    let found = changed.first().filter(|_| lines.by_source).map(|line| lead(found(lines, line)));
-    let head = [lead(head(lines))].into_iter().chain(found).chain([legend]).chain(without);
-    let head = head.collect();
-    sections(&[head, vec![first], vec![all]], &TEXT)
+    part(title, all.collect::<Vec<_>>())
 }
 
 fn head(lines: &FunctionLines) -> String {
@@ -92,19 +156,13 @@ fn head(lines: &FunctionLines) -> String {
     format!("{}{within}: {}.", excerpt(&lines.function), sides.join(", "))
 }
 
-/// Names the line with the largest change.
-fn found(lines: &FunctionLines, line: &CountedLine) -> String {
+/// Names the line with the largest change; `None` if none changed, or the rows are no lines.
+fn found(lines: &FunctionLines) -> Option<String> {
+    let line = *changed(lines).first().filter(|_| lines.by_source)?;
     let [base, new] = &line.sides;
-    let Some(side) = new.as_ref().or(base.as_ref()) else { return String::new() };
-    let function = excerpt(&lines.function);
-    let function = match &side.inlined {
-        Some(inlined) => format!("{}, inlined in {function}", excerpt(inlined)),
-        None => function,
-    };
-    let change = lines.change(line);
-    let more = if change > 0.0 { "more" } else { "fewer" };
-    let change = words::figure(change.abs(), 2);
-    format!("The largest change: {function}, {}: {change} {more} an entry.", excerpt(&side.place))
+    let side = new.as_ref().or(base.as_ref())?;
+    let named = cause::named(&lines.function, side.inlined.as_deref(), &side.place);
+    Some(format!("The largest change: {named}: {}.", cause::more_per_entry(lines.change(line))))
 }
 
 fn entered(it: &CountedFunction) -> String {
@@ -206,6 +264,21 @@ mod tests {
         );
         insta::assert_snapshot!(super::lines(&lines, 2));
         insta::assert_snapshot!(lines_json(&lines).unwrap());
+    }
+
+    #[test]
+    fn lines_of_several_functions() {
+        let row = [
+            side("mm/memory.c:10", "", "if (vma)", [8, 4]),
+            side("mm/memory.c:10", "", "if (vma)", [12, 4]),
+        ];
+        let one = of(true, vec![row.clone(), row.clone()]);
+        let other = FunctionLines { function: "other".into(), ..of(false, vec![row]) };
+        insta::assert_snapshot!(changed_lines(&[one.clone(), other], 1));
+        let json: serde_json::Value =
+            serde_json::from_str(&changed_lines_json(&[one]).unwrap()).unwrap();
+        assert_eq!(json["functions"][0]["function"], "do_wp_page");
+        assert_eq!(json["schema"], 1);
     }
 
     #[test]

@@ -137,7 +137,10 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
         explanation.cost.unit
     );
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
-    let notes = [luck, format!("{split}{words}"), code, format!("{cuts} {limits}")];
+    let unlined = explanation.unlined.first();
+    let unlined = unlined.map(|why| format!("Not every line is named: {}.", excerpt(why)));
+    let unlined = unlined.unwrap_or_default();
+    let notes = [luck, format!("{split}{words}"), code, unlined, format!("{cuts} {limits}")];
     notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 

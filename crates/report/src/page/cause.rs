@@ -5,7 +5,7 @@ use compare::Explained;
 use super::Page;
 use crate::ascii::{excerpt, shell_word};
 use crate::document::{Block, note, part};
-use crate::explain::{exact, headline};
+use crate::explain::{exact, headline, lines};
 
 /// Most explanations that are drawn. Others have only their table.
 const MAX_DRAWN: usize = 4;
@@ -34,6 +34,7 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
             .into_iter()
             .flat_map(|section| exact::drawn(explanation, headlines, paths, section)),
     );
+    blocks.extend(lines::folds(explanation));
     let names = [&page.comparison.variants[0].name, &it.variant, &page.results.experiment.name];
     let [base, new, experiment] = names.map(|name| shell_word(name.as_bytes()));
     let several = page.comparison.has_several_workloads();

@@ -1,6 +1,6 @@
 //! Explanations with functions marked by their code.
 
-use code::{Change, CodeDifference, Function, Instrumentation, Size};
+use code::{Change, ChangedLine, ChangedPlace, CodeDifference, Function, Instrumentation, Size};
 use compare::{Difference, Explanation, Headline, Subject};
 use model::{Boot, Place};
 
@@ -45,6 +45,25 @@ fn causes_are_named_first() {
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));
+}
+
+#[test]
+fn the_line_of_a_cause_is_named() {
+    let line = |of_base| ChangedLine { place: "mm/memory.c:3312".into(), of_base };
+    let placed = |causes: &[&str], inlined: Option<&str>, of_base| {
+        let place = ChangedPlace { inlined: inlined.map(str::to_owned), line: line(of_base) };
+        let places = [(kernels::PLANTED.to_owned(), place)].into();
+        let explanation = marked(causes).with_places(&places, vec!["6.1 has no lines".into()]);
+        text(&explanation, None).replace('\n', " ")
+    };
+    let said = placed(&[kernels::PLANTED], Some("clear"), false);
+    let told = "of the 202 functions executed differs. clear, inlined in do_anonymous_page, \
+                mm/memory.c:3312: 40.00 more an entry; own instructions +24,013,015.";
+    assert!(said.contains(told), "{said}");
+    assert!(said.contains("Not every line is named: 6.1 has no lines."), "{said}");
+    let said = placed(&["vmstat_update", kernels::PLANTED], None, true);
+    let told = "do_anonymous_page (mm/memory.c:3312 before) +24,013,015 (+40.00 per entry)";
+    assert!(said.contains(told), "{said}");
 }
 
 #[test]
