@@ -132,8 +132,8 @@ fn a_file_system_that_cannot_be_made_is_reported_before_any_boot() {
         ("filesystem = \"xfs\"", "Filesystem must be larger than 300MB"),
     ] {
         let disk = format!("[[machine.disk]]\nsize = \"64M\"\n{format}\n");
-        // The error comes before the kernel is looked up.
-        let rest = "[[variant]]\nkernel = \"/nowhere\"\n[[workload]]\nname = \"fault\"\n";
+        // The error comes before the kernel is fetched.
+        let rest = "[[variant]]\nkernel = \"debian:6.1\"\n[[workload]]\nname = \"fault\"\n";
         let file = bench.write("x.toml", &experiment("unmade", &format!("{disk}{rest}")));
         let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
         let problem = "faultline: the file system of disk 0 cannot be made: mkfs.";
