@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code::{ChangedPlace, CodeDifference, Image, changed_place};
+use code::{ChangedPlace, CodeDifference, Image, changed_place, has_debug_information};
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Cache, Request, Search, arch, digest, image as images};
 use machine::Emulator;
@@ -235,7 +235,12 @@ impl Vmlinux {
     /// Returns whether functions can have lines without files of the user's.
     fn may_have_lines(&self, functions: &[String]) -> bool {
         let is_built = self.kernel.as_ref().is_some_and(|it| it.built);
-        is_built || self.image().is_ok_and(|image| functions.iter().any(|it| image.has_lines(it)))
+        // To read an image takes much longer than to see that it has no debug information.
+        let has_lines = || {
+            let image = self.image();
+            image.is_ok_and(|image| functions.iter().any(|it| image.has_lines(it)))
+        };
+        is_built || has_debug_information(&self.bytes) && has_lines()
     }
 
     /// Returns the text of a file of the source that the kernel was built from here. `None` if it is not

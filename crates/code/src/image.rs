@@ -246,8 +246,8 @@ impl<'a> Image<'a> {
 
     /// Whether the function has debug information.
     pub fn has_lines(&self, function: &str) -> bool {
-        let pieces = self.functions().remove(function).unwrap_or_default();
-        let mut origins = pieces.iter().filter_map(|it| self.origin(it.address));
+        let pieces = self.pieces_of(function).into_iter();
+        let mut origins = pieces.filter_map(|it| self.origin(it.address));
         origins.any(|it| it.line.is_some())
     }
 
@@ -284,6 +284,11 @@ impl<'a> Image<'a> {
             functions.entry(Symbol::of(piece.symbol).name).or_default().push(piece);
         }
         functions
+    }
+
+    /// The pieces of one function, as in [`Image::functions`].
+    pub(crate) fn pieces_of(&self, function: &str) -> Vec<Piece<'_>> {
+        self.pieces().filter(|piece| Symbol::of(piece.symbol).name == function).collect()
     }
 
     /// The code or data at an address; `None` if there is none.

@@ -16,5 +16,5 @@ pub use image::{Error, Image};
 pub use instrumentation::Instrumentation;
 pub use listing::{At, Line, Listing, listings, whole_listings};
 pub use place::{ChangedLine, ChangedPlace, changed_place, differs};
-pub use sources::Origin;
+pub use sources::{Origin, has_debug_information};
 pub use symbol::{Piece, Symbol};

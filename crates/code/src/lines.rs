@@ -12,7 +12,7 @@ use crate::sources::Sources;
 impl Image<'_> {
     /// Takes the lines of functions from an object that was compiled again with debug information and linked alone, or from
     /// a `vmlinux`. A piece of a function has lines only if its code there is the kernel's, apart from addresses. Returns
-    /// the functions of which a piece has lines now.
+    /// the functions that have such a piece.
     ///
     /// # Errors
     /// When the object is not a readable ELF file.
@@ -25,12 +25,11 @@ impl Image<'_> {
         let Some(sources) = Sources::read(object, other.first()).map(Rc::new) else {
             return Ok(BTreeSet::new());
         };
-        let [mut of_object, mut own] = [other.functions(), self.functions()];
         let mut added = Vec::new();
         let mut found = BTreeSet::new();
         for function in functions {
-            let theirs = of_object.remove(function.as_str()).unwrap_or_default();
-            for piece in own.remove(function.as_str()).unwrap_or_default() {
+            let theirs = other.pieces_of(function);
+            for piece in self.pieces_of(function) {
                 let is_same = |it: &&Piece<'_>| {
                     it.symbol == piece.symbol && has_same_shape((&piece, self), (it, &other))
                 };
@@ -40,7 +39,6 @@ impl Image<'_> {
                 found.insert(function.clone());
             }
         }
-        drop(own);
         added.into_iter().for_each(|it| self.add(it));
         Ok(found)
     }

@@ -53,7 +53,7 @@ pub struct At {
 /// has the function.
 pub fn listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
     let images = [base, new];
-    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    let pieces = images.map(|image| image.pieces_of(name));
     let pieces = pieces.each_ref().map(Vec::as_slice);
     match unmatched(pieces, images) {
         [base, new] if base.is_empty() && new.is_empty() => {
@@ -66,7 +66,7 @@ pub fn listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
 /// All pieces of a function in two kernels, also those that do not differ. Empty if neither kernel has the function.
 pub fn whole_listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
     let images = [base, new];
-    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    let pieces = images.map(|image| image.pieces_of(name));
     listings_of(bodies(pieces.each_ref().map(Vec::as_slice), images), images)
 }
 

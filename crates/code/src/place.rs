@@ -32,7 +32,7 @@ pub struct ChangedLine {
 /// Whether the code of a function differs.
 pub fn differs(base: &Image<'_>, new: &Image<'_>, name: &str) -> bool {
     let images = [base, new];
-    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    let pieces = images.map(|image| image.pieces_of(name));
     let bodies = unmatched(pieces.each_ref().map(Vec::as_slice), images);
     bodies.iter().any(|it| !it.is_empty())
 }
@@ -40,7 +40,7 @@ pub fn differs(base: &Image<'_>, new: &Image<'_>, name: &str) -> bool {
 /// Finds where the code of a function differs; `None` if it does not, or a kernel has no debug information of it.
 pub fn changed_place(base: &Image<'_>, new: &Image<'_>, name: &str) -> Option<ChangedPlace> {
     let images = [base, new];
-    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    let pieces = images.map(|image| image.pieces_of(name));
     let bodies = unmatched(pieces.each_ref().map(Vec::as_slice), images);
     if !have_lines(&bodies, images) {
         return None;

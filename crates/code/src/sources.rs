@@ -21,6 +21,12 @@ pub struct Origin {
     pub inlined: Option<String>,
 }
 
+/// Whether a `vmlinux` has a section with debug information.
+pub fn has_debug_information(vmlinux: &[u8]) -> bool {
+    let file = object::File::parse(vmlinux);
+    file.is_ok_and(|file| file.section_by_name(SectionId::DebugInfo.name()).is_some())
+}
+
 /// The debug information of a kernel.
 pub(crate) struct Sources {
     context: Context<EndianRcSlice<RunTimeEndian>>,
