@@ -8,7 +8,7 @@ use kernels::Cache;
 use model::{Machine, Topology};
 use plan::file::check_cmdline;
 
-use super::print;
+use super::{print, say};
 use crate::args::BootArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
@@ -35,12 +35,11 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
         cmdline: args.cmdline.clone(),
         directory: directory.path().to_owned(),
     };
-    let say = &|line: &str| eprintln!("{}", report::escape(line));
     if args.shell {
-        inspection.shell(say)?;
+        inspection.shell(&say)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let boot = inspection.boot(say)?;
+    let boot = inspection.boot(&say)?;
     print(&list::boot(&boot))?;
     Ok(if boot.outcome.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }

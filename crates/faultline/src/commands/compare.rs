@@ -11,7 +11,7 @@ use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
-use super::{attach, existing_store, store_option, write_out};
+use super::{attach, existing_store, say, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 use crate::list::moment;
@@ -170,7 +170,6 @@ fn json(analysis: &Analysis) -> Result<String, Failure> {
 
 fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
     let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
-    let say = |line: &str| eprintln!("{}", escape(line));
     Ok(report::page(&Page {
         comparison: &analysis.comparison,
         results: &analysis.results(),

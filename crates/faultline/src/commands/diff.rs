@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use boot::Vmlinux;
 use kernels::Cache;
 
-use super::{existing_store, print};
+use super::{existing_store, print, say};
 use crate::args::{CoverArgs, DiffArgs, DiffFormat};
 use crate::failure::Failure;
 
@@ -62,8 +62,7 @@ fn full_needs_text(full: bool, is_text: bool) -> Result<(), Failure> {
 fn read(specs: [&str; 2]) -> Result<[Vmlinux; 2], Failure> {
     let cache = Cache::open()?;
     let scratch = tempfile::tempdir()?;
-    let say = &|line: &str| eprintln!("{}", report::escape(line));
-    let read = |spec: &str| Vmlinux::read(&cache, spec, scratch.path(), say);
+    let read = |spec: &str| Vmlinux::read(&cache, spec, scratch.path(), &say);
     Ok([read(specs[0])?, read(specs[1])?])
 }
 

@@ -6,13 +6,13 @@ use kernels::{Cache, tracepoints};
 use model::{PerfEvent, matches};
 use report::escape;
 
-use super::print;
+use super::{print, say};
 use crate::args::EventCommand;
 use crate::failure::Failure;
 
 pub fn event(command: &EventCommand) -> Result<ExitCode, Failure> {
     let EventCommand::List { kernel, pattern } = command;
-    let kernel = Cache::open()?.obtain(kernel, &|line| eprintln!("{}", escape(line)))?;
+    let kernel = Cache::open()?.obtain(kernel, &say)?;
     let Some(tracepoints) = tracepoints(&kernel)? else {
         let name = escape(&kernel.name);
         return Err(Failure::Usage(format!(

@@ -11,7 +11,7 @@ use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
 
-use super::{chosen, existing_store, lines, print, store_option, write_out};
+use super::{chosen, existing_store, lines, print, say, store_option, write_out};
 use crate::args::{CHANGED, ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
 
@@ -99,8 +99,8 @@ fn explain_difference(
     };
     let exact = exact.map(|id| Explained::of(&*store, asked(id))).transpose()?;
     let exact = exact.map(|it| {
-        let placed = it.with_places(&to_stderr);
-        if args.format == ExplainFormat::Html { placed.with_lines(&to_stderr) } else { placed }
+        let placed = it.with_places(&say);
+        if args.format == ExplainFormat::Html { placed.with_lines(&say) } else { placed }
     });
     let sampled = sampled.map(|id| SampledProfiles::of(&*store, asked(id)));
     let sampled = match (&exact, sampled) {
@@ -111,11 +111,6 @@ fn explain_difference(
     let text = lay_out(exact.as_ref(), sampled.as_ref(), args)?;
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints a line on a long step.
-fn to_stderr(line: &str) {
-    eprintln!("{}", report::escape(line));
 }
 
 /// Prints the lines of a function, or of those that changed. `named` is the option `--store`, if it was given.
@@ -154,7 +149,7 @@ fn explain_lines(
     let is_named = functions != Functions::Changed;
     let asked = LinesQuestion { explained, functions, sources, debug: args.debug.clone() };
     let refused = |error| lines::refused(store, error, named);
-    let lines = results::lines(store, asked, &to_stderr).map_err(refused)?;
+    let lines = results::lines(store, asked, &say).map_err(refused)?;
     let failed = |error: serde_json::Error| Failure::Host(error.to_string());
     let text = match (args.format, lines.as_slice()) {
         (ExplainFormat::Text, [only]) if is_named => {

@@ -7,7 +7,7 @@ use model::Kernel;
 use report::escape;
 
 use super::build::NO_SOURCE;
-use super::print;
+use super::{print, say};
 use crate::args::{KernelAddArgs, KernelCommand, KernelPruneArgs};
 use crate::failure::Failure;
 use crate::list;
@@ -24,10 +24,6 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn say(line: &str) {
-    eprintln!("{}", escape(line));
 }
 
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {

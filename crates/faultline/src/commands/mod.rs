@@ -184,6 +184,11 @@ fn without_path(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), answer)
 }
 
+/// Prints a line of progress to standard error.
+fn say(line: &str) {
+    eprintln!("{}", report::escape(line));
+}
+
 /// Prints results to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     Ok(output::print(text)?)

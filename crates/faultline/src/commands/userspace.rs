@@ -10,7 +10,7 @@ use plan::file::lock;
 use plan::workloads;
 
 use super::run::refused;
-use super::{existing_store, print, write_out};
+use super::{existing_store, print, say, write_out};
 use crate::args::UserspaceCommand;
 use crate::failure::Failure;
 use crate::list;
@@ -35,10 +35,6 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
         UserspaceCommand::Remove { image } => cache.remove_userspace(&image, &say)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn say(line: &str) {
-    eprintln!("{}", report::escape(line));
 }
 
 /// The packages that all these workloads need together.
