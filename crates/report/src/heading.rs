@@ -5,9 +5,7 @@ use model::{Mode, count};
 
 use crate::ascii::escape;
 
-/// Follows the unit of a time in exact mode.
-const OF_GUEST: &str = " of guest time";
-/// The caveat on such times.
+/// The caveat on times of exact mode.
 const NOT_TIME: &str = "; guest time is not performance";
 
 /// Returns the heading of a table, on one line.
@@ -44,9 +42,9 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
             format!("pooled over {pooled}{}{gains}", units(table, ""))
         }
         (Kind::Metrics, Mode::Exact) => {
-            let units = units(table, OF_GUEST);
-            let caveat = if units.contains(OF_GUEST) { NOT_TIME } else { "" };
-            format!("over {pooled}{units}{gains}{caveat}")
+            let has_times = table.units.iter().any(|(name, unit)| name != unit && is_time(unit));
+            let caveat = if has_times { NOT_TIME } else { "" };
+            format!("over {pooled}{}{gains}{caveat}", units(table, " of guest time"))
         }
         (Kind::Duration, Mode::Measured) => {
             format!("seconds summed over iterations{whole}, mean of boots: {pooled}")
@@ -164,6 +162,11 @@ fn amount(pool: &Pool, boot: &str) -> String {
     }
 }
 
+/// Returns whether a unit is one of time.
+fn is_time(unit: &str) -> bool {
+    matches!(unit, "s" | "ms" | "us" | "ns")
+}
+
 /// Returns the units with their metrics: `; Elapsed, System in s; CPU in %`. `of` follows a unit of time. A
 /// metric whose unit has the metric's name is left out.
 fn units(table: &Table, of: &str) -> String {
@@ -173,7 +176,7 @@ fn units(table: &Table, of: &str) -> String {
         let (names, unit) = (names.join(", "), escape(&metrics[0].1));
         let in_unit = match unit.as_str() {
             own if own == names => String::new(),
-            "s" | "ms" | "us" | "ns" => format!(" in {unit}{of}"),
+            own if is_time(own) => format!(" in {unit}{of}"),
             _ => format!(" in {unit}"),
         };
         text.push_str(&format!("; {names}{in_unit}"));

@@ -22,7 +22,7 @@ use crate::explanation::{Compared, Explained, ExplanationQuestion, find, profile
 /// The largest file of a source that is read.
 const MAX_SOURCE: u64 = 16 << 20;
 
-/// Most functions of which lines are returned if none is named.
+/// The largest number of functions whose lines are returned if none is named.
 const MOST_SHOWN: usize = 10;
 
 /// The functions that are asked for.
@@ -30,7 +30,7 @@ const MOST_SHOWN: usize = 10;
 pub enum Functions {
     /// The one with this name, without suffixes of the compiler.
     Named(String),
-    /// Those of which the boots kept lines and whose code differs.
+    /// Those whose code differs, if the boots kept their lines.
     Changed,
 }
 
@@ -90,8 +90,8 @@ pub fn lines(
 }
 
 impl Explained {
-    /// Adds the lines of the functions of which the boots kept lines, for a page. Waits for no other build, and compiles
-    /// only the objects of these functions, which `say` tells.
+    /// Adds the lines that the boots kept, for a page. Waits for no other build. Compiles only the objects of these
+    /// functions, which `say` tells.
     pub fn with_lines(mut self, say: &dyn Fn(&str)) -> Self {
         let [base, new] = &sides(&self.experiment, self.places, &self.kept);
         let phase = self.phase.as_deref();
@@ -165,7 +165,7 @@ struct Executed {
 }
 
 impl Counted<'_> {
-    /// The functions of which instructions were counted, the largest change first.
+    /// The functions whose instructions were counted, the largest change first.
     fn executed(&self, names: &[String]) -> Vec<Executed> {
         let counted = names.iter().map(|name| Executed {
             name: name.clone(),

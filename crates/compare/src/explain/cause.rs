@@ -30,8 +30,7 @@ impl Contribution {
 
     /// Whether its instructions, or its instructions per entry, differ beyond luck.
     pub fn is_beyond_luck(&self) -> bool {
-        let cost = self.calls.as_ref().and_then(|calls| calls.per_entry);
-        let mut changes = [Some(self.instructions), cost].into_iter().flatten();
+        let mut changes = [Some(self.instructions), self.per_entry()].into_iter().flatten();
         changes.any(|it| it.beyond_luck() == Some(true))
     }
 }

@@ -83,6 +83,11 @@ pub struct Contribution {
 }
 
 impl Contribution {
+    /// Its cost per entry; `None` if that is not known or not compared.
+    pub fn per_entry(&self) -> Option<Difference> {
+        self.calls.as_ref()?.per_entry
+    }
+
     /// The cost of the change at equal work: the smaller number of entries times the change of the instructions per
     /// entry. Only the part of the change that is beyond luck counts, or all of it if luck is unknown. 0 for a
     /// subject that is not a function.

@@ -41,8 +41,7 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
 /// Names the line at which the code of a function differs, with the change of the function.
 fn found(it: &Contribution, line: &ChangedLine, unit: &str) -> String {
     let named = named(&it.subject.to_string(), it.inlined.as_deref(), &place(line));
-    let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
-    let cost = cost.map(|it| more_per_entry(it.change()) + "; ").unwrap_or_default();
+    let cost = it.per_entry().map(|it| more_per_entry(it.change()) + "; ").unwrap_or_default();
     let change = words::signed(it.instructions.change(), 0);
     format!("{named}: {cost}own {unit} {change}")
 }
@@ -77,8 +76,7 @@ fn origin(it: &Contribution) -> impl Iterator<Item = String> {
 
 /// Formats a function whose code differs: its name, its change, and the change per entry.
 fn part(it: &Contribution) -> String {
-    let cost = it.calls.as_ref().and_then(|calls| calls.per_entry);
-    let cost = cost.map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
+    let cost = it.per_entry().map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
     let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     let change = words::signed(it.instructions.change(), 0);

@@ -76,7 +76,7 @@ pub fn changed_lines(functions: &[FunctionLines], top: usize) -> String {
     sections(&[first].into_iter().chain(parts).collect::<Vec<_>>(), &TEXT)
 }
 
-/// Returns the lines of the functions of which boots kept them, each folded, for a page. Text omits them.
+/// Returns a fold for each function whose lines boots kept, for a page. Text omits them.
 pub fn folds(explanation: &Explanation) -> Vec<Block> {
     let one = |lines: &FunctionLines| {
         let title = match found(lines) {
