@@ -1,6 +1,8 @@
 //! The comparison as a mail.
 
 mod common;
+#[path = "mail/subject.rs"]
+mod subject;
 
 use common::carried::assert_short;
 use common::{
@@ -180,25 +182,6 @@ fn a_regression() {
 }
 
 #[test]
-fn newest_is_called_by_the_version_that_booted() {
-    let subject = |name: &str, release: &str| {
-        let mut case = two(Mode::Measured, 1.0);
-        case.variants[1].name = name.into();
-        case.boots[1].iter_mut().for_each(|boot| boot.facts.release = release.into());
-        case.subject(|comparison| judge(comparison, Verdict::Regression, EVIDENCE))
-    };
-    for (name, release, expected) in [
-        ("newest", "7.3.4+deb13-cloud-amd64", "autonuma: 7.3.4 vs 6.1"),
-        ("newest+waste", "7.3.0-rc1+", "autonuma: 7.3.0-rc1+waste vs 6.1"),
-        ("newest", "", "autonuma: newest vs 6.1"),
-        ("newest2", "7.3.4", "autonuma: newest2 vs 6.1"),
-    ] {
-        let said = subject(name, release);
-        assert!(said.contains(expected), "{said}");
-    }
-}
-
-#[test]
 fn intervals_come_with_their_level() {
     let gain = Gain { gain: -4.02, low: -4.91, high: -3.25, confidence: 0.995 };
     let row = CrossCheck {
@@ -306,63 +289,6 @@ fn there_is_no_gain_over_what_is_printed_as_0() {
     let line = text.lines().find(|line| line.starts_with("Stddev")).unwrap();
     let figures = line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
     assert_eq!(figures, "0.00 ( 0.00%) 0.00 ( -)");
-}
-
-#[test]
-fn subjects_say_what_was_found() {
-    let case = two(Mode::Measured, 1.052);
-    let subject = |verdict, evidence: Evidence| case.subject(|it| judge(it, verdict, evidence));
-    assert_eq!(
-        subject(Verdict::Regression, EVIDENCE),
-        "[REGRESSION] autonuma: 6.12 vs 6.1: System-NUMA01 -5.2 % [-6.1, -4.3], 1 more worse"
-    );
-    let better = Evidence { ratio: 0.95, low: 0.94, high: 0.96, ..EVIDENCE };
-    assert!(subject(Verdict::Improvement, better).starts_with("[IMPROVEMENT] autonuma: 6.12 vs"));
-    let same = Evidence { ratio: 1.001, low: 0.9967, high: 1.0042, ..EVIDENCE };
-    assert_eq!(subject(Verdict::Same, same), "autonuma: 6.12 vs 6.1: no change seen beyond 1 %");
-    assert_eq!(subject(Verdict::Undecided, same), "autonuma: 6.12 vs 6.1: undecided in 2 of 2");
-    let unjudged = case.subject(|it| {
-        for row in it.tables.iter_mut().flat_map(|table| &mut table.rows) {
-            row.cells[1].verdict = None;
-        }
-    });
-    assert_eq!(unjudged, "autonuma: 6.12 vs 6.1: no verdict");
-    let mixed = case.subject(|it| {
-        judge(it, Verdict::Improvement, better);
-        let rows = &mut it.tables[0].rows;
-        let elapsed = rows.iter_mut().filter(|row| row.metric.starts_with("Elapsed"));
-        let means = elapsed.filter(|row| row.statistic.is_mean());
-        means.for_each(|row| row.cells[1].verdict = Some(Verdict::Regression));
-    });
-    assert!(mixed.starts_with("[REGRESSION] autonuma: 6.12 vs 6.1: Elapsed-"), "{mixed}");
-    assert!(mixed.ends_with(", 1 more worse, 2 better"), "{mixed}");
-}
-
-#[test]
-fn subjects_name_workloads_the_one_with_the_finding_first() {
-    let case = two(Mode::Measured, 1.052);
-    let subject = |others: &[&str], verdict| {
-        case.subject(|it| {
-            judge(it, verdict, EVIDENCE);
-            let own = it.tables[0].clone();
-            let mut tables: Vec<_> = others.iter().map(|_| own.clone()).collect();
-            for (table, name) in tables.iter_mut().zip(others) {
-                table.workload = (*name).to_owned();
-                table.rows.iter_mut().for_each(|row| row.cells[1].verdict = None);
-            }
-            it.tables.splice(..0, tables);
-        })
-    };
-    let found = subject(&["truncate"], Verdict::Regression);
-    assert_eq!(
-        found,
-        "[REGRESSION] autonuma and truncate: 6.12 vs 6.1: autonuma System-NUMA01 -5.2 % [-6.1, -4.3], \
-         1 more worse"
-    );
-    let found = subject(&["truncate", "nas", "stutter"], Verdict::Improvement);
-    assert!(found.starts_with("[IMPROVEMENT] autonuma, truncate and 2 more: 6.12"), "{found}");
-    let open = subject(&["truncate", "nas"], Verdict::Undecided);
-    assert_eq!(open, "truncate, nas and 1 more: 6.12 vs 6.1: undecided in 2 of 2");
 }
 
 #[test]
@@ -524,11 +450,4 @@ proptest! {
 
 fn size() -> impl Strategy<Value = f64> {
     prop_oneof![1e-9..1e-3, 1e-3..1e3, 1e3..1e12]
-}
-
-#[test]
-fn the_subject_has_a_large_change_as_a_factor() {
-    let sides = [("6.1", blocks(5, 1.0, 1)), ("6.12", blocks(5, 20.0, 1))];
-    let subject = Case::new(Mode::Measured, &sides).subject(|_| ());
-    assert!(subject.contains("20.0 times as long ("), "{subject}");
 }
