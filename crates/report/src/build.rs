@@ -23,6 +23,9 @@ pub(crate) fn differs(it: &BuildDifference) -> String {
     let compilers = it.compilers.as_ref().map(|[base, new]| {
         format!("the compiler is {} instead of {}", excerpt(new), excerpt(base))
     });
+    let hz = it.hz.as_ref().map(|[base, new]| {
+        format!("the timer ticks {new} times a second instead of {base} (CONFIG_HZ)")
+    });
     let options = (it.options > 0).then(|| {
         let verb = if it.options == 1 { "differs" } else { "differ" };
         let both = grouped(&it.of_both.to_string());
@@ -31,7 +34,7 @@ pub(crate) fn differs(it: &BuildDifference) -> String {
             count(it.options, "configuration option")
         )
     });
-    let said: Vec<String> = compilers.into_iter().chain(options).collect();
+    let said: Vec<String> = [compilers, hz, options].into_iter().flatten().collect();
     format!(
         "{} was also built differently: {}. A part of its changes can come from that.",
         excerpt(&it.variant),
@@ -92,18 +95,21 @@ mod tests {
         let it = BuildDifference {
             variant: "newest".into(),
             compilers: Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]),
+            hz: Some(["250".into(), "1000".into()]),
             options: 1547,
             of_both: 63,
         };
         assert_eq!(
             differs(&it),
             "newest was also built differently: the compiler is gcc-14 14.2.0 instead of \
-             gcc-12 12.2.0; 1,547 configuration options differ, 63 of those that both list. A part \
-             of its changes can come from that."
+             gcc-12 12.2.0; the timer ticks 1000 times a second instead of 250 (CONFIG_HZ); 1,547 \
+             configuration options differ, 63 of those that both list. A part of its changes can \
+             come from that."
         );
-        let options = BuildDifference { compilers: None, options: 1, of_both: 0, ..it.clone() };
+        let options =
+            BuildDifference { compilers: None, hz: None, options: 1, of_both: 0, ..it.clone() };
         assert!(differs(&options).contains("differently: 1 configuration option differs, 0 of"));
-        let compiler = BuildDifference { options: 0, ..it };
+        let compiler = BuildDifference { hz: None, options: 0, ..it };
         assert!(differs(&compiler).contains("instead of gcc-12 12.2.0. A part"));
     }
 

@@ -14,6 +14,9 @@ pub struct BuildDifference {
     pub variant: String,
     /// The compilers of the baseline and of the variant. `None` if they are the same, or one is not known.
     pub compilers: Option<[String; 2]>,
+    /// Timer ticks per second (`CONFIG_HZ`) of the baseline and of the variant. `None` if they are the same, or one is
+    /// not known.
+    pub hz: Option<[String; 2]>,
     /// Number of configuration options that differ; 0 if a configuration is not known.
     pub options: usize,
     /// Number of these that both configurations list. The others can have come or gone with the source.
@@ -30,11 +33,16 @@ pub fn difference(
         [Some(base), Some(new)] if plain(&base) != plain(&new) => Some([base, new]),
         _ => None,
     };
+    let hz = match sides.map(facts::hz) {
+        [Some(base), Some(new)] if base != new => Some([base, new]),
+        _ => None,
+    };
     let options = differing.as_ref().map_or(0, Vec::len);
     let is_listed = |it: &&OptionDifference<'_>| it.first.is_some() && it.second.is_some();
     let of_both = differing.iter().flatten().filter(is_listed).count();
     let differs = compilers.is_some() || options > 0;
-    differs.then(|| BuildDifference { variant: variant.to_owned(), compilers, options, of_both })
+    let variant = variant.to_owned();
+    differs.then_some(BuildDifference { variant, compilers, hz, options, of_both })
 }
 
 /// A compiler without the version in its name: `gcc-12 12.2.0` and `gcc 12.2.0` are the same.
@@ -60,10 +68,13 @@ mod tests {
 
     #[test]
     fn compilers_and_options_are_compared() {
-        let old = facts("gcc-12 (Debian 12.2.0-14) 12.2.0", "CONFIG_A=y\nCONFIG_B=1\nCONFIG_C=y\n");
-        let new = facts("gcc-14 (Debian 14.2.0-19) 14.2.0", "CONFIG_A=y\nCONFIG_B=2\nCONFIG_D=y\n");
+        let old =
+            facts("gcc-12 (Debian 12.2.0-14) 12.2.0", "CONFIG_A=y\nCONFIG_HZ=250\nCONFIG_C=y\n");
+        let new =
+            facts("gcc-14 (Debian 14.2.0-19) 14.2.0", "CONFIG_A=y\nCONFIG_HZ=1000\nCONFIG_D=y\n");
         let found = difference("new", &old, &new).unwrap();
         assert_eq!(found.compilers, Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]));
+        assert_eq!(found.hz, Some(["250".into(), "1000".into()]));
         assert_eq!((found.options, found.of_both), (3, 1));
         assert_eq!(difference("new", &old, &old), None);
         let renamed = facts("gcc (Debian 12.2.0-14) 12.2.0", &old.config);

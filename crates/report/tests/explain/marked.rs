@@ -1,7 +1,7 @@
 //! Explanations with functions marked by their code.
 
 use code::{Change, ChangedLine, ChangedPlace, CodeDifference, Function, Instrumentation, Size};
-use compare::{Difference, Explanation, Headline, Subject};
+use compare::{Code, Difference, Explanation, Headline, Subject};
 use model::{Boot, Place};
 
 use super::{explained, kernels, text};
@@ -45,6 +45,21 @@ fn causes_are_named_first() {
     assert!(json.contains("\"inlined\": \"fold_diff\""));
     assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
     assert!(json.contains("\"code_unknown\": null"));
+}
+
+#[test]
+fn functions_that_one_side_instruments_are_counted() {
+    let mut explanation = marked(&["vmstat_update", kernels::PLANTED]);
+    let said = |it: &Explanation| text(it, None).replace('\n', " ");
+    assert!(!said(&explanation).contains("instrumentation"));
+    let all = &mut explanation.all.as_mut().unwrap().contributions;
+    let causes = all.iter_mut().filter(|it| it.code == Some(Code::Differs));
+    for (it, kind) in causes.zip(["UBSAN", "the stack protector"]) {
+        it.instrumentation.gained.insert(kind);
+    }
+    let told = "2 of them differ in instrumentation: UBSAN, the stack protector.";
+    let said = said(&explanation);
+    assert!(said.contains(told), "{said}");
 }
 
 #[test]
