@@ -17,7 +17,7 @@ use store::{ExperimentId, ExperimentRow, Lost};
 use layout::{WIDTH, columns, columns_above, seconds};
 
 pub use layout::{figure, wrapped};
-pub use workload::{checked, workload, workloads};
+pub use workload::{checked, floors, workload, workloads};
 
 /// The largest number of lines of the console of a boot whose agent did not start.
 const CONSOLE_LINES: usize = 20;

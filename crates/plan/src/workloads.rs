@@ -2,6 +2,7 @@
 
 pub mod binaries;
 mod find;
+mod floors;
 mod meaning;
 mod mistakes;
 
@@ -14,6 +15,7 @@ use model::{Disk, Machine, Manifest, Pinned, Swap, WorkloadUse};
 
 use crate::form::near::nearest;
 pub use find::{Known, all, built_in, find, named, read, take_program};
+pub use floors::{Floors, PhaseFloors, WorkloadFloors, floors};
 
 /// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
 /// iteration are cuts, and so is each phase in it.

@@ -27,11 +27,14 @@ const LATEST: usize = 3;
 
 pub fn command(store: Option<PathBuf>, command: WorkloadCommand) -> Result<ExitCode, Failure> {
     match command {
-        WorkloadCommand::List => print(&list::workloads(&workloads::all(Path::new(""))))?,
+        WorkloadCommand::List => {
+            print(&list::workloads(&workloads::all(Path::new("")), &workloads::floors()))?;
+        }
         WorkloadCommand::Show { workload } => {
             let manifest = workloads::named(&workload).map_err(refused)?;
             let times = times(store, &manifest.name)?;
-            print(&list::workload(&manifest, &times))?;
+            let floors = list::floors(&workload, &workloads::floors());
+            print(&list::workload(&manifest, &times, &floors))?;
         }
         WorkloadCommand::New { name, language } => print(&new(&name, language)?)?,
         WorkloadCommand::Check(args) => return check(&args),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{Boot, INSTRUCTIONS, Manifest, Metric, Sample, count};
-use plan::workloads::Known;
+use plan::workloads::{Floors, Known, WorkloadFloors};
 use report::escape;
 use stats::Summary;
 
@@ -12,22 +12,47 @@ use super::layout::{columns, columns_above, figure, wrapped};
 /// How much lines below a row are indented.
 const INDENT: &str = "    ";
 
-/// All workloads: a row each, and below it what the workload does.
-pub fn workloads(all: &[Known]) -> String {
+/// All workloads: a row each, and below it what the workload does and the floors of its phases.
+pub fn workloads(all: &[Known], floors: &Floors) -> String {
     let rows = all.iter().map(|known| {
         let file = known.file.as_ref().map(|file| file.display().to_string());
         let needs = known.manifest.as_ref().map_or("-".into(), needs);
         [known.name.clone(), needs, file.unwrap_or_else(|| "built in".into())]
     });
     let about = all.iter().map(|known| match &known.manifest {
-        Ok(manifest) => indented(&manifest.description),
+        Ok(manifest) => {
+            let floors = floors.workload.get(&known.name).filter(|_| known.file.is_none());
+            indented(&manifest.description) + &floors.map_or(String::new(), floors_in_words)
+        }
         Err(error) => indented(error.to_string().lines().next().unwrap_or_default()),
     });
     columns_above(["WORKLOAD", "NEEDS", "MANIFEST"], rows, about)
 }
 
-/// One workload: needs, phases, parameters, metrics, command, and how long it took.
-pub fn workload(manifest: &Manifest, times: &[String]) -> String {
+/// The floors of a workload as a sentence.
+fn floors_in_words(floors: &WorkloadFloors) -> String {
+    let phases = floors.phases.iter().map(|(phase, it)| format!("{phase} {:.2} %", it.all));
+    let phases: Vec<String> = phases.collect();
+    indented(&format!("Luck floors in exact mode: {}. {}", phases.join(", "), floors.why))
+}
+
+/// The floors of a built-in workload: a row for each phase, and how they were measured. Empty if they were not measured.
+pub fn floors(workload: &str, all: &Floors) -> String {
+    let Some(floors) = all.workload.get(workload) else { return String::new() };
+    let percent = |floor: f64| format!("{floor:.2} %");
+    let rows = floors
+        .phases
+        .iter()
+        .map(|(phase, it)| [phase.clone(), percent(it.all), it.equal.map_or("-".into(), percent)]);
+    let table = columns(["PHASE", "LUCK FLOOR IN EXACT MODE", "AT EQUAL ENTRIES"], rows);
+    let Floors { kernel, seeds, .. } = all;
+    let WorkloadFloors { machine, parameters, why, .. } = floors;
+    let how = format!("Measured: {kernel}, {seeds} seeds a side, {machine}, {parameters}. {why}");
+    format!("{table}{}\n", indented(&how))
+}
+
+/// One workload: needs, phases, parameters, floors, metrics, command, and how long it took.
+pub fn workload(manifest: &Manifest, times: &[String], floors: &str) -> String {
     let mut text = format!("{}\n{}", escape(&manifest.name), indented(&manifest.description));
     text += &format!("\nneeds: {}\n", needs(manifest));
     let preparation = manifest.preparation.iter().map(|phase| match &**phase {
@@ -46,6 +71,7 @@ pub fn workload(manifest: &Manifest, times: &[String]) -> String {
         text += &parameters(manifest);
         text.push('\n');
     }
+    text += floors;
     let rows = manifest.metrics.iter().map(|metric| {
         let better = metric.better.map_or("-", |better| better.name());
         let verdicts = if manifest.is_primary(metric) { "yes" } else { "no" };
