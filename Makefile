@@ -25,11 +25,13 @@ deps:
 	@scripts/install-deps
 
 # The static binaries that run inside a guest, and beside them the library by which file systems for
-# its disks are made the same each time. The program checks them against the list of digests. Without the paths of this
-# directory one compiler makes the same programs in each, and so exact mode has the same figures.
+# its disks are made the same each time. The program checks them against the list of digests. The programs contain
+# neither the path of this directory nor Cargo's, and are compiled in one unit. So the same compiler makes the same
+# bytes in every clone, and exact mode has the same figures.
 guest: deps
-	RUSTFLAGS="-C target-feature=+crt-static -C codegen-units=1 --remap-path-prefix=$(CURDIR)=. \
-	    --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
+	CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037%s\037%s\037%s\037%s\037%s' -C target-feature=+crt-static \
+	    -C codegen-units=1 "--remap-path-prefix=$$(pwd -P)=." \
+	    "--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo")" \
 	    $(CARGO) build --locked --release -p agent -p workloads --target $(TARGET)
 	$(CARGO) build --locked --release -p stillmkfs
 	mkdir -p $(GUEST)
