@@ -34,21 +34,25 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
             "The code of {} {of} differs; own {unit}: {}.{}",
             grouped(&many.len().to_string()),
             few(MAX_CAUSES, many.iter().map(|it| part(it))).join(", "),
-            instrumented_on_one_side(many).unwrap_or_default()
+            differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
 }
 
-/// Says how many functions only one side instruments, and with what; `None` if there are none.
-fn instrumented_on_one_side(causes: &[&Contribution]) -> Option<String> {
+/// Says how many functions differ in instrumentation, and in which; `None` if there are none.
+fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let kinds = |it: &Contribution| &it.instrumentation.gained | &it.instrumentation.lost;
     let them = causes.iter().map(|it| kinds(it)).filter(|kinds| !kinds.is_empty());
     let number = them.clone().count();
     let kinds: Vec<&str> = them.flatten().collect::<BTreeSet<_>>().into_iter().collect();
     let verb = if number == 1 { "differs" } else { "differ" };
-    let number = grouped(&number.to_string());
-    (!kinds.is_empty())
-        .then(|| format!(" {number} of them {verb} in instrumentation: {}.", kinds.join(", ")))
+    let [number, of] = [number, causes.len()].map(|it| grouped(&it.to_string()));
+    (!kinds.is_empty()).then(|| {
+        format!(
+            " {number} of these {of} functions {verb} in instrumentation: {}.",
+            kinds.join(", ")
+        )
+    })
 }
 
 /// Names the line at which the code of a function differs, with the change of the function.
