@@ -1,4 +1,4 @@
-//! The cells: a machine and parameters for each built-in workload without packages.
+//! The cells: a machine and parameters for each built-in workload without packages but `fault`.
 
 /// The kernel of both variants.
 const KERNEL: &str = "debian:6.12";

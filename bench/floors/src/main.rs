@@ -1,5 +1,5 @@
 //! Measures the luck floors of the built-in workloads in exact mode. Boots two variants of one kernel that differ in
-//! nothing that matters, with each workload, and compares them. Prints the file of floors that
+//! nothing that matters, with each workload, and compares them. Prints tables for the file of floors that
 //! `faultline workload list` and `show` read.
 //!
 //! `bench-floors FAULTLINE STORE [WORKLOAD...]` boots the missing boots with the program `FAULTLINE` and resumes an
@@ -36,18 +36,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = arguments.collect();
     let mut releases = BTreeSet::new();
     let mut tables = String::new();
+    let mut failed = Vec::new();
     for cell in &CELLS {
         if !wanted.is_empty() && wanted.iter().all(|name| name != cell.workload) {
             continue;
         }
         match boot(cell, &program, Path::new(&store)) {
             Ok(()) => tables += &measured(cell, &*store::open(Path::new(&store))?, &mut releases)?,
-            Err(error) => eprintln!("{}: {error}", cell.workload),
+            Err(error) => {
+                failed.push(cell.workload);
+                eprintln!("{}: {error}", cell.workload);
+            }
         }
     }
     let releases: Vec<String> = releases.into_iter().collect();
     print!("kernel = {:?}\nseeds = {SEEDS}\n{tables}", releases.join(", "));
-    Ok(())
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("no floors of {}", failed.join(", ")).into())
+    }
 }
 
 /// Makes the missing boots of a cell.
@@ -77,7 +85,7 @@ fn measured(
         "\n[workload.{}]\nmachine = {:?}\nparameters = {:?}\n",
         cell.workload,
         cell.machine(),
-        cell.parameters.replace('"', "")
+        cell.parameters
     );
     for (phase, floors) in floors(&comparison) {
         let figures = [("all", floors.all), ("equal", floors.equal)];

@@ -33,7 +33,11 @@ pub fn workloads(all: &[Known], floors: &Floors) -> String {
 fn floors_in_words(floors: &WorkloadFloors) -> String {
     let phases = floors.phases.iter().map(|(phase, it)| format!("{phase} {:.2} %", it.all));
     let phases: Vec<String> = phases.collect();
-    indented(&format!("Luck floors in exact mode: {}. {}", phases.join(", "), floors.why))
+    indented(&format!(
+        "Luck floors in exact mode with 5 seeds and small parameters (`workload show`): {}. {}",
+        phases.join(", "),
+        floors.why
+    ))
 }
 
 /// The floors of a built-in workload: a row for each phase, and how they were measured. Empty if they were not measured.

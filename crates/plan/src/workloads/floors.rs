@@ -9,6 +9,7 @@ const FLOORS: &str = include_str!("floors.toml");
 
 /// The floors of workloads, and how they were measured.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Floors {
     /// The release of the kernel that was booted.
     pub kernel: String,
@@ -20,12 +21,13 @@ pub struct Floors {
 
 /// The floors of one workload.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WorkloadFloors {
     /// The machine in words.
     pub machine: String,
     /// The parameters in words.
     pub parameters: String,
-    /// Why a floor above 2 % cannot be lower.
+    /// Why floors are above 2 %.
     #[serde(default)]
     pub why: String,
     /// By measured phase.
@@ -34,6 +36,7 @@ pub struct WorkloadFloors {
 
 /// The floors of one phase in percent of the baseline's figure.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PhaseFloors {
     /// Of the kernel's instructions.
     pub all: f64,
@@ -59,8 +62,9 @@ mod tests {
             assert!(!workload.phases.is_empty(), "{name}");
             for (phase, floors) in &workload.phases {
                 assert!(!manifest.prepares(phase), "{name} {phase}");
+                let is_floor = |it: f64| (0.1..100.0).contains(&it);
                 assert!(
-                    floors.all >= 0.0 && floors.equal.is_none_or(|it| it >= 0.0),
+                    is_floor(floors.all) && floors.equal.is_none_or(is_floor),
                     "{name} {phase}"
                 );
                 assert!(floors.all <= 2.0 || !workload.why.is_empty(), "{name} {phase}");
