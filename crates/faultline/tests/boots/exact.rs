@@ -146,7 +146,9 @@ fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     let contributions = all["contributions"].as_array().unwrap();
     assert!(contributions.len() > 100);
     let changes = contributions.iter().map(|row| row["exact_change"].as_i64().unwrap());
-    let totals = [&boots[0], &boots[1]].map(|boot| {
+    // Boots run side by side, and are kept in the order in which they end.
+    let totals = ["6.1", "newest"].map(|variant| {
+        let boot = boots.iter().find(|boot| boot.variant == variant).unwrap();
         let phases = boot.profiles.iter().map(|profile| profile.totals().total());
         phases.sum::<u64>().cast_signed()
     });
