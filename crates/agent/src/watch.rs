@@ -142,7 +142,7 @@ impl Watch {
     pub fn tick_every(self: &Arc<Self>, interval: Duration) -> io::Result<()> {
         let watch = self.clone();
         let mut ticks = Ticks::every(interval.max(MIN_INTERVAL));
-        let ticker = thread::Builder::new().name("sampler".into()).stack_size(STACK);
+        let ticker = thread::Builder::new().name(profile::SAMPLER.into()).stack_size(STACK);
         ticker.spawn(move || {
             loop {
                 ticks.wait();

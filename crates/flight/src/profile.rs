@@ -17,6 +17,13 @@
 //! of a phase have no ticks: at its start the accesses are 0, and at its end they are those of the complete phase
 //! ([`Cpu::accesses`]).
 //!
+//! # The sampler
+//!
+//! What a CPU executes while it runs the agent's thread [`SAMPLER`] is in no slice, in no tick and on no path. The
+//! CPU's work for others in that time, such as interrupts, is not counted either. The task switches to this thread and
+//! from it are counted in part: each belongs to the task that is not the sampler up to the change of stacks, or from it.
+//! If the plugin does not know which process runs, nothing is left out.
+//!
 //! # Paths
 //!
 //! A call path is a node of one tree for the entire profile ([`CallSite`]). The function that runs was called from
@@ -64,6 +71,8 @@ pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 
 /// The process number of the agent.
 pub const AGENT: u32 = 1;
+/// The name of the agent's thread that samples at every tick. The plugin leaves out what it executes.
+pub const SAMPLER: &str = "sampler";
 
 /// The environment variable with the path of the file. QEMU's bindings pass only UTF-8 as an argument.
 pub const PATH_VARIABLE: &str = "FAULTLINE_PROFILE";

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{Accesses, Privilege, Target};
 
@@ -15,6 +16,8 @@ pub struct AccessCounts {
     ranges: Vec<(u16, Range<u64>)>,
     targets: Vec<Target>,
     cells: Vec<AtomicU64>,
+    /// The cells of each CPU when it began to be left out.
+    kept: Mutex<Vec<Vec<u64>>>,
 }
 
 impl AccessCounts {
@@ -24,7 +27,8 @@ impl AccessCounts {
         let targets: Vec<Target> = nodes.chain([Target::Device, Target::Elsewhere]).collect();
         let cells = usize::from(cpus) * Privilege::ALL.len() * targets.len() * 2;
         let cells = (0..cells).map(|_| AtomicU64::new(0)).collect();
-        Self { ranges: ranges.to_vec(), targets, cells }
+        let kept = Mutex::new(vec![Vec::new(); cpus.into()]);
+        Self { ranges: ranges.to_vec(), targets, cells, kept }
     }
 
     /// Counts one access to a physical address, which is `None` for a device.
@@ -42,10 +46,7 @@ impl AccessCounts {
     /// Returns the counts of a CPU in the slice, and resets them to 0.
     fn take(&self, cpu: usize) -> Vec<Accesses> {
         let counts = self.so_far(cpu);
-        let [first, next] = [cpu, cpu + 1].map(|cpu| self.row(cpu, Privilege::ALL[0], 0));
-        for cell in &self.cells[first..next] {
-            cell.store(0, Relaxed);
-        }
+        self.cells_of(cpu).iter().for_each(|cell| cell.store(0, Relaxed));
         counts
     }
 
@@ -62,9 +63,18 @@ impl AccessCounts {
         rows.filter(|row| row.loads > 0 || row.stores > 0).collect()
     }
 
+    fn kept(&self) -> MutexGuard<'_, Vec<Vec<u64>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn node(&self, address: u64) -> Option<u16> {
         let range = self.ranges.iter().find(|(_, range)| range.contains(&address));
         range.map(|(node, _)| *node)
+    }
+
+    fn cells_of(&self, cpu: usize) -> &[AtomicU64] {
+        let [first, next] = [cpu, cpu + 1].map(|cpu| self.row(cpu, Privilege::ALL[0], 0));
+        &self.cells[first..next]
     }
 
     fn row(&self, cpu: usize, privilege: Privilege, target: usize) -> usize {
@@ -76,6 +86,16 @@ impl Observer for AccessCounts {
     #[inline]
     fn accesses(&self, at: At<'_>, privilege: Privilege, access: &dyn Access) {
         self.count(at.cpu, privilege, access.physical(), access.is_store());
+    }
+
+    fn leaves_out(&self, at: At<'_>) {
+        let cells = self.cells_of(at.cpu).iter();
+        self.kept()[at.cpu] = cells.map(|cell| cell.load(Relaxed)).collect();
+    }
+
+    fn counts_again(&self, at: At<'_>) {
+        let cells = self.cells_of(at.cpu).iter();
+        cells.zip(&self.kept()[at.cpu]).for_each(|(cell, count)| cell.store(*count, Relaxed));
     }
 
     fn cut(&self, slice: &mut Slice) {

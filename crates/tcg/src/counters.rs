@@ -2,6 +2,7 @@
 //! Only the thread that runs a CPU writes its cells.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The number of counters that are allocated at a time.
@@ -91,6 +92,24 @@ impl Counters {
         numbers.map(|(address, number)| (*address, self.numbered(*number as usize)))
     }
 
+    /// The counts of `cpu`.
+    pub fn counts(&self, cpu: usize) -> Vec<u64> {
+        self.cells(cpu).map(|cell| cell.load(Relaxed)).collect()
+    }
+
+    /// Sets the counts of `cpu` to those that [`Counters::counts`] returned. Counters made since then get 0.
+    pub fn set_counts(&self, cpu: usize, counts: &[u64]) {
+        let counts = counts.iter().copied().chain(iter::repeat(0));
+        self.cells(cpu).zip(counts).for_each(|(cell, count)| cell.store(count, Relaxed));
+    }
+
+    /// The cells of `cpu`, in the order in which they were allocated.
+    fn cells(&self, cpu: usize) -> impl Iterator<Item = &'static AtomicU64> {
+        let common = [self.user, self.kernel_other, self.firmware];
+        let kernel = self.chunks.iter().flat_map(move |it| it[cpu..].iter().step_by(self.cpus));
+        common.map(|it| it.cell(cpu)).into_iter().chain(kernel)
+    }
+
     fn numbered(&self, number: usize) -> Counter {
         let start = number % CHUNK * self.cpus;
         Counter(&self.chunks[number / CHUNK][start..start + self.cpus])
@@ -122,6 +141,22 @@ mod tests {
         assert_eq!(taken(&counters, 0), [(20, 0), (30, 0)]);
         assert_eq!(taken(&counters, 1), [(20, 1), (30, 2)]);
         assert_eq!(taken(&counters, 1), [(20, 0), (30, 0)]);
+    }
+
+    #[test]
+    fn counts_of_one_cpu_are_set_back() {
+        let mut counters = Counters::new(2, 10);
+        let all = [counters.user, counters.firmware, counters.kernel(30)];
+        let add_to_all = || all.map(|it| [0, 1].map(|cpu| add(it.cell(cpu), 1)));
+        add_to_all();
+        let kept = counters.counts(1);
+        add_to_all();
+        add(counters.kernel(20).cell(1), 5);
+        counters.set_counts(1, &kept);
+        assert_eq!(all.map(|it| [it.get(0), it.get(1)]), [[2, 1]; 3]);
+        assert_eq!(taken(&counters, 1), [(20, 0), (30, 1)]);
+        counters.set_counts(0, &[]);
+        assert_eq!(all.map(|it| it.get(0)), [0; 3]);
     }
 
     #[test]

@@ -32,6 +32,8 @@ struct Cpu {
     calls: Calls,
     /// The stack pointer of the old task, while a task switch is in progress.
     leaves: Option<u64>,
+    /// Whether what the CPU executes is left out of the counts.
+    left_out: bool,
 }
 
 impl Follower {
@@ -42,9 +44,15 @@ impl Follower {
         Self { paths: Paths::new(LIMITS), cpus, waiting, learned }
     }
 
-    /// The path of the code that the CPU executes.
+    /// The path of the code that the CPU executes, or [`Path::LEFT_OUT`].
     pub fn path(&self, cpu: usize) -> Path {
-        self.cpus[cpu].calls.path()
+        let cpu = &self.cpus[cpu];
+        if cpu.left_out { Path::LEFT_OUT } else { cpu.calls.path() }
+    }
+
+    /// Leaves out of the counts what the CPU executes, or counts it again. Its calls are followed in any case.
+    pub fn leave_out(&mut self, cpu: usize, left_out: bool) {
+        self.cpus[cpu].left_out = left_out;
     }
 
     /// The instruction at `site` made a call, and stored the return address at `slot`.
@@ -110,7 +118,7 @@ impl Follower {
 
     /// The stack pointer becomes `place`.
     pub fn moved(&mut self, cpu: usize, place: u64) {
-        let Cpu { calls, leaves } = &mut self.cpus[cpu];
+        let Cpu { calls, leaves, .. } = &mut self.cpus[cpu];
         if let Some(left) = leaves.take() {
             let next = self.waiting.take(place).unwrap_or_default();
             self.waiting.put(left, mem::replace(calls, next));

@@ -20,6 +20,8 @@ struct Counts {
     counters: Counters,
     /// Processes by CPU.
     processes: Vec<Processes>,
+    /// The counts of each CPU when it began to be left out.
+    kept: Vec<Vec<u64>>,
 }
 
 impl InstructionCounts {
@@ -27,7 +29,8 @@ impl InstructionCounts {
     pub fn new(cpus: u16) -> Self {
         let counters = Counters::new(cpus.into(), MAX_ADDRESSES);
         let processes = (0..cpus).map(|_| Processes::default()).collect();
-        Self(Mutex::new(Counts { counters, processes }))
+        let kept = vec![Vec::new(); cpus.into()];
+        Self(Mutex::new(Counts { counters, processes, kept }))
     }
 
     /// The counter of the instruction at `address`, and whether it is not shared with others.
@@ -73,8 +76,18 @@ impl Observer for InstructionCounts {
         counts.processes[at.cpu].count(process, total);
     }
 
+    fn leaves_out(&self, at: At<'_>) {
+        let mut counts = self.lock();
+        counts.kept[at.cpu] = counts.counters.counts(at.cpu);
+    }
+
+    fn counts_again(&self, at: At<'_>) {
+        let counts = self.lock();
+        counts.counters.set_counts(at.cpu, &counts.kept[at.cpu]);
+    }
+
     fn cut(&self, slice: &mut Slice) {
-        let Counts { counters, processes } = &mut *self.lock();
+        let Counts { counters, processes, .. } = &mut *self.lock();
         let cpus = slice.counts.cpus.iter_mut().zip(processes).enumerate();
         for (number, (cpu, processes)) in cpus {
             let kernel = counters.kernel_counters();

@@ -29,7 +29,13 @@ pub trait Observer {
     /// is not known.
     fn ran(&self, _: At<'_>, _: Option<Process>) {}
 
-    /// A slice ends: moves the counts into it.
+    /// What the CPU does from now on is left out of the counts, until [`Observer::counts_again`].
+    fn leaves_out(&self, _: At<'_>) {}
+
+    /// What the CPU does from now on is counted again.
+    fn counts_again(&self, _: At<'_>) {}
+
+    /// A slice ends: moves the counts into it. No CPU's work is left out at this moment.
     fn cut(&self, _: &mut Slice) {}
 }
 

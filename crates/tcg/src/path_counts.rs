@@ -62,6 +62,14 @@ impl Observer for PathCounts {
         self.follow(at.cpu, |follower| follower.interrupted(at.cpu, what));
     }
 
+    fn leaves_out(&self, at: At<'_>) {
+        self.follow(at.cpu, |follower| follower.leave_out(at.cpu, true));
+    }
+
+    fn counts_again(&self, at: At<'_>) {
+        self.follow(at.cpu, |follower| follower.leave_out(at.cpu, false));
+    }
+
     fn cut(&self, slice: &mut Slice) {
         let mut follower = self.lock();
         slice.counts.stacks = follower.paths.take_tallies();

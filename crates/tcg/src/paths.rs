@@ -20,6 +20,8 @@ impl Path {
     pub const START: Self = Self(0);
     /// The path for all paths without room.
     pub const BEYOND: Self = Self(u32::MAX);
+    /// The path of what is left out of the counts.
+    pub const LEFT_OUT: Self = Self(u32::MAX - 1);
 }
 
 /// A jump from one function to another. It is a call that returns together with its caller.
@@ -48,6 +50,8 @@ pub struct Paths {
     tallies: HashMap<(Path, u64), Tally>,
     /// The tally for paths and blocks without room.
     beyond: Tally,
+    /// The tally for [`Path::LEFT_OUT`], which is never taken.
+    left_out: Tally,
     /// The number of call sites that [`Paths::take_sites`] has returned so far.
     taken: usize,
 }
@@ -72,6 +76,7 @@ impl Paths {
             chunks: Vec::new(),
             tallies: HashMap::new(),
             beyond: &cells(1)[0],
+            left_out: &cells(1)[0],
             taken: 0,
         }
     }
@@ -113,6 +118,9 @@ impl Paths {
     pub fn tally(&mut self, path: Path, address: u64) -> Tally {
         if path == Path::BEYOND {
             return self.beyond;
+        }
+        if path == Path::LEFT_OUT {
+            return self.left_out;
         }
         if let Some(known) = self.tallies.get(&(path, address)) {
             return known;

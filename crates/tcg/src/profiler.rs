@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{
-    AGENT, Cpu, MAX_CPUS, MAX_SLICES, MAX_TICKS, Phase, Process, Scope, Tick, Writer,
+    AGENT, Cpu, MAX_CPUS, MAX_SLICES, MAX_TICKS, Phase, Process, SAMPLER, Scope, Tick, Writer,
 };
 
 use crate::accesses::{AccessCounts, node_count};
@@ -43,6 +43,8 @@ struct State {
     tables: InterruptTables,
     /// The task of each CPU (`struct task_struct`); `None` before its first switch.
     tasks: Vec<Option<u64>>,
+    /// The CPU that runs the agent's sampler, whose work is left out of the counts.
+    sampling: Option<usize>,
     ticks: Ticks,
     marks: Marks,
     /// Whether a process other than the agent executed a mark or a tick.
@@ -90,6 +92,7 @@ impl Profiler {
         let state = State {
             tables: InterruptTables::default(),
             tasks: vec![None; cpus.into()],
+            sampling: None,
             ticks: Ticks::default(),
             marks: Marks::default(),
             has_intruder: false,
@@ -195,8 +198,37 @@ impl Profiler {
     fn switched(&self, machine: &impl Machine) {
         let Some((from, to)) = arch::switched_tasks(machine) else { return };
         let cpu = machine.cpu();
-        self.instructions.ran(self.at(cpu), self.process(machine, from));
-        self.lock().tasks[cpu] = Some(to);
+        let at = self.at(cpu);
+        let mut state = self.lock();
+        if state.sampling == Some(cpu) {
+            state.sampling = None;
+            self.counts_again(at);
+        }
+        self.instructions.ran(at, self.process(machine, from));
+        state.tasks[cpu] = Some(to);
+        if self.process(machine, to).is_some_and(|process| is_sampler(&process)) {
+            state.sampling = Some(cpu);
+            self.leaves_out(at);
+        }
+    }
+
+    /// Calls `act` while the counts of the CPU `sampling` are those of before the sampler ran.
+    fn without_sampler<T>(&self, sampling: Option<usize>, act: impl FnOnce() -> T) -> T {
+        let at = sampling.map(|cpu| self.at(cpu));
+        at.into_iter().for_each(|at| self.counts_again(at));
+        let result = act();
+        at.into_iter().for_each(|at| self.leaves_out(at));
+        result
+    }
+
+    fn leaves_out(&self, at: At<'_>) {
+        at.running.finish();
+        self.observers().for_each(|observer| observer.leaves_out(at));
+    }
+
+    fn counts_again(&self, at: At<'_>) {
+        at.running.finish();
+        self.observers().for_each(|observer| observer.counts_again(at));
     }
 
     fn process(&self, machine: &impl Machine, task: u64) -> Option<Process> {
@@ -232,7 +264,9 @@ impl Profiler {
         }
         state.ticks = Ticks { count: ticks.count + 1, last: Some(time) };
         let cpus = 0..state.tasks.len();
-        let tick = Tick { time, accesses: cpus.map(|cpu| accesses.so_far(cpu)).collect() };
+        let accesses =
+            self.without_sampler(state.sampling, || cpus.map(|cpu| accesses.so_far(cpu)).collect());
+        let tick = Tick { time, accesses };
         state.write(|out| out.tick(tick));
     }
 
@@ -253,11 +287,13 @@ impl Profiler {
     fn cut(&self, state: &mut State, running: Vec<Option<Process>>) {
         state.ticks.last = None;
         let cpus = vec![Cpu::default(); running.len()];
-        for (cpu, process) in running.into_iter().enumerate() {
-            self.instructions.ran(self.at(cpu), process);
-        }
         let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, sites: Vec::new() };
-        self.observers().for_each(|observer| observer.cut(&mut slice));
+        self.without_sampler(state.sampling, || {
+            for (cpu, process) in running.into_iter().enumerate() {
+                self.instructions.ran(self.at(cpu), process);
+            }
+            self.observers().for_each(|observer| observer.cut(&mut slice));
+        });
         state.write(|out| {
             out.nodes(&slice.sites)?;
             out.slice(&slice.counts)
@@ -279,6 +315,12 @@ impl Profiler {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether it is the agent's thread that samples.
+fn is_sampler(process: &Process) -> bool {
+    let (name, rest) = process.name.split_at(SAMPLER.len());
+    process.id == AGENT && name == SAMPLER.as_bytes() && rest[0] == 0
 }
 
 impl State {

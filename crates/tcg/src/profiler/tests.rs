@@ -14,8 +14,14 @@ const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const SWITCH: u64 = KERNEL + 0x2000;
 const STACK: u64 = 0xffff_c900_0010_4000;
 const USER: u64 = 0x40_0000;
-/// Tasks of a process with this number at these addresses.
-const TASKS: [(u64, u32); 2] = [(0xffff_8880_0100_0000, AGENT), (0xffff_8880_0200_0000, 7)];
+/// Tasks at these addresses, of a process with this number, and with this name.
+const TASKS: [(u64, u32, &[u8; 16]); 4] = [
+    (0xffff_8880_0100_0000, AGENT, b"agent\0\0\0\0\0\0\0\0\0\0\0"),
+    (0xffff_8880_0200_0000, 7, b"process\0\0\0\0\0\0\0\0\0"),
+    (0xffff_8880_0300_0000, AGENT, b"sampler\0\0\0\0\0\0\0\0\0"),
+    (0xffff_8880_0400_0000, 7, b"sampler\0\0\0\0\0\0\0\0\0"),
+];
+const SAMPLING: usize = 2;
 const TGID: u64 = 0x10;
 const COMM: u64 = 0x20;
 
@@ -40,9 +46,9 @@ impl Trace {
         let profiler = Profiler::new(&arguments, functions, file.path(), 1).unwrap();
         let mut machine = Fake::default();
         machine.set("rsp", STACK);
-        for (task, id) in TASKS {
+        for (task, id, name) in TASKS {
             machine.write(task + TGID, &id.to_le_bytes());
-            machine.write(task + COMM, b"process\0\0\0\0\0\0\0\0\0");
+            machine.write(task + COMM, name);
         }
         Self { profiler, machine, code: BTreeMap::new(), file }
     }
@@ -157,6 +163,74 @@ fn only_the_agent_cuts_and_its_instructions_are_apart() {
         profile.slices[0].cpus[0].processes.iter().map(|(it, count)| (it.id, *count)).collect();
     assert_eq!(by_id, [(AGENT, 1), (7, 4)]);
     assert_eq!(profile.intruder.map(|it| it.id), Some(7));
+}
+
+/// Paths, accesses and instructions of a slice, as sums.
+fn sums(profile: &Profile, slice: usize) -> (u64, u64, u64, u64) {
+    let slice = &profile.slices[slice];
+    let cpu = &slice.cpus[0];
+    let kernel = cpu.kernel.iter().map(|it| it.count).sum();
+    let loads = cpu.accesses.iter().map(|it| it.loads).sum();
+    (kernel, slice.stacks.iter().map(|it| it.count).sum(), cpu.totals.user, loads)
+}
+
+#[test]
+fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
+    const LOAD: &[u8] = &[0x8b, 0x07]; // mov eax, [rdi]
+    let of = |between: &dyn Fn(&mut Trace)| {
+        let mut trace = Trace::new(vec![(0, 0..u64::MAX)], true);
+        let work = |trace: &mut Trace| {
+            trace.run(KERNEL + 0x800, &[NOP, NOP]);
+            trace.run(USER, &[LOAD]);
+            trace.execute(USER, &[FakeAccess::load(0x1000, 0)]);
+        };
+        trace.switch(1, 0);
+        work(&mut trace);
+        between(&mut trace);
+        work(&mut trace);
+        trace.mark();
+        let profile = trace.end();
+        assert!(profile.whole);
+        (sums(&profile, 0), sums(&profile, profile.slices.len() - 2), profile)
+    };
+    let sampled = |trace: &mut Trace| {
+        // Code that was executed before, and code that was not.
+        trace.run(KERNEL + 0x800, &[NOP, NOP]);
+        trace.run(KERNEL + 0x1000, &[NOP, NOP, NOP]);
+        trace.run(USER, &[LOAD]);
+        trace.execute(USER, &[FakeAccess::load(0x1000, 0)]);
+    };
+    let (alone, _, _) = of(&|_| ());
+    // Each switch executes one instruction before the tasks change, and one after.
+    let switched = |to: usize| {
+        of(&move |trace: &mut Trace| {
+            trace.switch(0, to);
+            sampled(trace);
+            trace.machine.set("rax", 50);
+            trace.run(USER + 0x100, &[&TICK]);
+            sampled(trace);
+            trace.switch(to, 0);
+        })
+    };
+    let (left_out, _, profile) = switched(SAMPLING);
+    assert_eq!(left_out, (alone.0 + 2, alone.1 + 2, alone.2, alone.3));
+    let processes = &profile.slices[0].cpus[0].processes;
+    assert!(processes.iter().all(|(process, _)| !is_sampler(process)), "{processes:?}");
+    let tick: u64 = profile.slices[0].ticks[0].accesses[0].iter().map(|it| it.loads).sum();
+    assert_eq!(tick * 2, alone.3);
+    // A program cannot hide its work by a name.
+    let (counted, _, _) = switched(3);
+    assert!(counted.0 > alone.0 + 10 && counted.3 > alone.3);
+    // The sampler waits for a cut.
+    let (before, after, _) = of(&|trace: &mut Trace| {
+        trace.switch(0, SAMPLING);
+        sampled(trace);
+        trace.mark();
+        sampled(trace);
+        trace.switch(SAMPLING, 0);
+    });
+    assert_eq!(before.0 + after.0, alone.0 + 2);
+    assert_eq!((before.1 + after.1, before.3 + after.3), (alone.1 + 2, alone.3));
 }
 
 #[test]
