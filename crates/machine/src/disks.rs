@@ -1,4 +1,4 @@
-//! Composes QEMU's options for a machine's disks. `lab` makes the images.
+//! Composes QEMU's options for a machine's disks. `boot` makes the images.
 
 use std::ffi::OsString;
 use std::fs::File;

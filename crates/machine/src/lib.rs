@@ -1,5 +1,5 @@
 //! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in its
-//! directory. The agent decides what the guest does. `lab` interprets its events.
+//! directory. The agent decides what the guest does. `record` reads its events.
 //!
 //! [`mod@run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a hang, a
 //! stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording up to its end
