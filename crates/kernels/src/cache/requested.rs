@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::Build;
+use model::{Build, count};
 
 use super::{Cache, own};
 use crate::own::MAX_CONFIG;
@@ -27,6 +27,9 @@ const NOT_PACKAGED: [(&str, &str); 9] = [
     ("LOCALVERSION_AUTO", "n"),
     ("BUILD_SALT", "\"\""),
 ];
+
+/// The largest number of added options that a kernel's origin names.
+const MOST_NAMED: usize = 12;
 
 impl Cache {
     /// Checks the programs that a build needs and the files of its configuration. Nothing is fetched.
@@ -128,6 +131,24 @@ impl Cache {
     }
 }
 
+/// Names a configuration by its base and the options that were added, for a kernel's origin. Of many options, and of
+/// texts that the origin's form does not allow, it has only the number.
+pub(super) fn described(base: &str, requested: &Requested) -> String {
+    let is_usual = |name: &str, value: &str| NOT_PACKAGED.contains(&(name, value));
+    let options: BTreeMap<&str, &str> =
+        requested.options.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let options = options.into_iter().filter(|(name, value)| !is_usual(name, value));
+    let options: Vec<String> =
+        options.map(|(name, value)| format!("CONFIG_{name}={value}")).collect();
+    match options.len() {
+        0 => base.to_owned(),
+        1..=MOST_NAMED if !options.iter().any(|it| it.contains("; ")) => {
+            format!("{base} with {}", options.join(", "))
+        }
+        more => format!("{base} with {}", count(more, "option")),
+    }
+}
+
 /// The user's own options: first those of the fragments, then single ones.
 fn own_options(build: &Build) -> Result<Vec<(String, String)>, Error> {
     let mut own = Vec::new();
@@ -154,4 +175,29 @@ fn text(path: &Path) -> Result<String, Error> {
     let bytes = input::read(path, MAX_CONFIG).map_err(|error| Error::Config(error.to_string()))?;
     own::config_text(&bytes)
         .map_err(|problem| Error::Config(format!("{}: {problem}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described_with(options: &[(&str, &str)]) -> String {
+        let options = options.iter().map(|&(name, value)| (name.into(), value.into()));
+        described("small configuration", &Requested { base: None, options: options.collect() })
+    }
+
+    #[test]
+    fn added_options_are_named_as_they_are_at_last() {
+        assert_eq!(described_with(&[]), "small configuration");
+        let usual = [NOT_PACKAGED[0], ("SHMEM", "n"), ("KASAN", "y"), ("KASAN", "n")];
+        assert_eq!(
+            described_with(&usual),
+            "small configuration with CONFIG_KASAN=n, CONFIG_SHMEM=n"
+        );
+        let text = [("CMDLINE", "\"a; b\"")];
+        assert_eq!(described_with(&text), "small configuration with 1 option");
+        let names: Vec<String> = (0..=MOST_NAMED).map(|it| format!("A{it}")).collect();
+        let many: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "y")).collect();
+        assert_eq!(described_with(&many), "small configuration with 13 options");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{Build, Compiler, Kernel, KernelSource};
 
-use super::{Cache, own};
+use super::{Cache, own, requested};
 use crate::aliases::Aliases;
 use crate::assemble::{INPUTS, Parts, digest, file_digest};
 use crate::error::Doing;
@@ -262,7 +262,8 @@ impl Cache {
         ];
         let modules = if build.with_modules { "\nmodules" } else { "" };
         let key = digest((inputs.join("\n") + modules).as_bytes());
-        let configuration = build.config.as_deref().unwrap_or("small configuration");
+        let base = build.config.as_deref().unwrap_or("small configuration");
+        let configuration = requested::described(base, &requested);
         let origin = |changes: &[Patch]| {
             let with = match changes {
                 [] => String::new(),

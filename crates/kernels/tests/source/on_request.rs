@@ -87,7 +87,7 @@ fn a_configuration_is_finished_without_a_build() {
     assert_eq!((finished.as_str(), bench.has_built()), ("CONFIG_64BIT=y\nCONFIG_X=y\n", false));
     let kernel = bench.run("git:v1", &build).unwrap();
     assert_eq!(fs::read_to_string(kernel.config.unwrap()).unwrap(), finished);
-    assert!(kernel.origin.ends_with("; a name only"), "{}", kernel.origin);
+    assert!(kernel.origin.ends_with("; a name only with CONFIG_X=y"), "{}", kernel.origin);
 }
 
 /// Makes an object, with the note of its command that Kbuild leaves.

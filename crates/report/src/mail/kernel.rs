@@ -126,12 +126,15 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> String {
             format!("faultline kernel add {package}  # {name}")
         }
         Origin::Source { words, configuration } => {
-            let configuration = match configuration {
+            let added = configuration.rsplit_once(" with ").filter(|(_, it)| are_options(it));
+            let (base, added) =
+                added.map_or((configuration, ""), |(base, _)| (base, " --fragment OPTIONS"));
+            let base = match base {
                 SMALL => String::new(),
                 given => format!(" --kconfig {}", shell_word(given.as_bytes())),
             };
             let [before, patch] = facts.map(patches).unwrap_or_default();
-            format!("{before}faultline kernel add {words}{configuration}{patch}  # {name}")
+            format!("{before}faultline kernel add {words}{base}{added}{patch}  # {name}")
         }
         Origin::Local => {
             format!("# {name}: built from files of the host that booted it; no command gets it")
@@ -143,6 +146,12 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> String {
             )
         }
     }
+}
+
+/// Whether a configuration's last words name the options that were added, or their number.
+fn are_options(words: &str) -> bool {
+    let number = words.strip_suffix('s').unwrap_or(words).strip_suffix(" option");
+    words.starts_with("CONFIG_") || number.is_some_and(|it| it.parse::<usize>().is_ok())
 }
 
 /// Returns what stands before and after `faultline kernel add` to apply a kernel's patches: a patch of a list by its
@@ -195,6 +204,10 @@ mod tests {
             (
                 "git v6.1, 0123abc (\"Linux; 6.1\"); debian:6.12+vm",
                 "faultline kernel add git:0123abc --tree DIR --kconfig debian:6.12+vm  # new",
+            ),
+            (
+                "Debian 6.1.192-2, linux-source-6.1; debian:6.1 with CONFIG_A=y, CONFIG_B=n",
+                "faultline kernel add debian-source:6.1 --kconfig debian:6.1 --fragment OPTIONS  # new",
             ),
         ] {
             assert_eq!(commands(origin, None), expected);
