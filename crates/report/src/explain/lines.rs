@@ -93,9 +93,15 @@ pub fn folds(explanation: &Explanation) -> Vec<Block> {
 
 /// Returns what the figures of lines are.
 fn legend(by_source: bool) -> String {
+    let more = match by_source {
+        true => ", by its instruction that runs most.",
+        false => {
+            ". When the kernel starts, it replaces some instructions, such as indirect calls. Several may \
+             take the place of one."
+        }
+    };
     format!(
-        "base and new: instructions per entry of the function. runs: how often it runs per entry{}.",
-        if by_source { ", by its instruction that runs most" } else { "" }
+        "base and new: instructions per entry of the function. runs: how often it runs per entry{more}"
     )
 }
 
@@ -121,15 +127,17 @@ fn changed(lines: &FunctionLines) -> Vec<&CountedLine> {
 /// Lists at most `top` lines whose instructions differ.
 fn differing(lines: &FunctionLines, top: usize) -> Block {
     let changed = changed(lines);
-    let unit = if lines.by_source { "Line" } else { "Instruction" };
+    let (unit, differ) = match lines.by_source {
+        true => ("line", "Lines that executed more or fewer instructions"),
+        false => ("instruction", "Instructions that ran more or less often"),
+    };
     if changed.is_empty() {
-        let unit = unit.to_lowercase();
         return note(format!("No {unit} differs in its instructions per entry."));
     }
     let more = changed.len().checked_sub(top).filter(|more| *more > 0);
     let more = more.map(|more| note(format!("{more} more (--top {})", changed.len())));
     let shown = rows(lines, changed.iter().copied().take(top));
-    let title = format!("{unit}s whose instructions differ, the largest change first:");
+    let title = format!("{differ}, the largest change first:");
     part(title, [shown].into_iter().chain(more).collect::<Vec<_>>())
 }
 
