@@ -64,7 +64,7 @@ pub fn headlines(explained: &[Explained]) -> String {
         said.map(move |line| format!("{first}{line}"))
     });
     let said: Vec<String> = said.collect();
-    let legend = headline::legend(&said).map(str::to_owned);
+    let legend = headline::legend(&said);
     document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }
 

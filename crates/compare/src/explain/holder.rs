@@ -13,8 +13,10 @@ use crate::Difference;
 const HALF: f64 = 0.5;
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 const REST: f64 = 0.1;
-/// The entries of a function are its entries on some paths if others have at most this share of its cost.
-const LITTLE: f64 = 0.01;
+/// The figures of a function are those of all its calls if other paths have at most this share of its cost.
+const LITTLE: f64 = 0.1;
+/// Two functions are taken as one if their changes offset each other but for this share of the larger one.
+const OFFSET: f64 = 0.25;
 /// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 /// A change is divided between at most this many functions.
@@ -36,6 +38,8 @@ pub struct Divided {
     pub parts: Vec<Holder>,
     /// Whether they make up the change. If not, they are only the largest.
     pub complete: bool,
+    /// The share of the change that is in none of them.
+    pub elsewhere: f64,
 }
 
 /// The function that holds a change.
@@ -45,10 +49,12 @@ pub struct Holder {
     pub name: String,
     /// Whether the figures include those of its callees.
     pub inclusive: bool,
+    /// Its caller, if the figures are those of its calls alone. `None` if the figures are those of all calls.
+    pub caller: Option<String>,
     /// Instructions on both sides.
     pub instructions: [f64; 2],
     /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
-    /// or if the function is also called elsewhere: entries are not known by call path.
+    /// or if the figures are those of one caller's calls: entries are not known by call path.
     pub entries: Option<[f64; 2]>,
     /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
@@ -64,6 +70,9 @@ pub struct Holder {
 pub struct OwnCost {
     /// The function's name.
     pub name: String,
+    /// Another function whose opposite change offsets most of this one's: work that moved, or another name. The own
+    /// cost is that of both.
+    pub with: Option<String>,
     /// Its own cost on both sides.
     pub own: [f64; 2],
 }
@@ -118,6 +127,10 @@ impl<'w, 'a> Call<'w, 'a> {
         self.paths[0].0[self.depth]
     }
 
+    fn has(&self, (frames, _): &Walked<'_>) -> bool {
+        frames.starts_with(&self.paths[0].0[..=self.depth])
+    }
+
     fn sums(&self) -> [f64; 2] {
         let sum = |of: fn(&Path) -> f64| self.paths.iter().map(|(_, path)| of(path)).sum();
         [sum(|path| path.base), sum(|path| path.new)]
@@ -167,9 +180,15 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         return Held::default();
     }
     let holder = |call: Call<'_, '_>| holder(section, call, kernel);
-    let divided = |calls: &[Call<'_, '_>], complete| Divided {
-        parts: calls.iter().map(|call| holder(call.innermost())).collect(),
-        complete,
+    let divided = |calls: &[Call<'_, '_>], complete| {
+        let parts: Vec<Holder> = calls.iter().map(|call| holder(call.innermost())).collect();
+        let is_named =
+            |frame: &&str| parts.iter().any(|it| it.caller.is_none() && it.name == **frame);
+        let is_in_calls = |path: &Walked<'_>| calls.iter().any(|call| call.has(path));
+        let others =
+            walked.iter().filter(|it| !is_in_calls(it) && !it.0.iter().any(|it| is_named(&it)));
+        let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
+        Divided { parts, complete, elsewhere }
     };
     match enough(&calls, all) {
         Some(1) => {
@@ -205,45 +224,84 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
-/// The figures of a function with what it calls. Functions by which the kernel is entered have their own cost.
-/// `kernel` has all paths.
+/// The figures of a function with what it calls, on all paths if hardly any cost is on others than those of `call`.
+/// Functions by which the kernel is entered have their own cost. `kernel` has all paths.
 fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
     let name = call.name().to_owned();
-    let instructions = call.sums();
-    let entries = entries(section, &name).filter(|_| is_all(call, kernel));
-    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
-    for (_, Path { frames, base, new }) in call.paths {
-        let sum = sums.entry(frames.last().map_or("", String::as_str)).or_default();
+    let with_it = kernel.paths.iter().filter(|(frames, _)| frames.contains(&&*name));
+    let with_it: Vec<&Path> = with_it.map(|(_, path)| *path).collect();
+    let sums = |paths: &[&Path]| {
+        paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
+    };
+    let all = sums(&with_it);
+    let is_all = call.sums().into_iter().zip(all).all(|(part, sum)| sum - part <= LITTLE * sum);
+    let (paths, instructions, entries, caller) = if is_all {
+        (with_it, all, entries(section, &name), None)
+    } else {
+        let caller = call.depth.checked_sub(1).map(|caller| call.paths[0].0[caller]);
+        let paths = call.paths.iter().map(|(_, path)| *path).collect();
+        (paths, call.sums(), None, caller.filter(|it| *it != KERNEL).map(str::to_owned))
+    };
+    let mut own = BTreeMap::<&str, [f64; 2]>::new();
+    for Path { frames, base, new } in paths {
+        let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
         *sum = [sum[0] + base, sum[1] + new];
     }
     let part = |(name, sums): (&str, _)| OwnCost {
         name: name.to_owned(),
+        with: None,
         own: entries.map_or(sums, |entries| per_entry(sums, entries)),
     };
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
-    let mut parts: Vec<OwnCost> = sums.into_iter().filter(differs).map(part).collect();
-    let size = |OwnCost { own: [base, new], .. }: &OwnCost| (new - base).abs();
-    parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let parts = offset(own.into_iter().filter(differs).map(part).collect());
+    let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => callee(section, &name, call.change(), &parts),
+        None => callee(section, &name, change, &parts),
         Some(_) => None,
     };
     Holder {
         inclusive: !is_entry(&name),
         name,
+        caller,
         instructions,
         entries,
-        share: call.change() / kernel.change(),
+        share: change / kernel.change(),
         parts,
         callee,
     }
 }
 
-/// Whether hardly any cost of a function is on other paths than those of `call`.
-fn is_all(call: Call<'_, '_>, kernel: Call<'_, '_>) -> bool {
-    let with_it = kernel.paths.iter().filter(|(frames, _)| frames.contains(&call.name()));
-    let sums = with_it.fold([0.0; 2], |[base, new], (_, path)| [base + path.base, new + path.new]);
-    call.sums().into_iter().zip(sums).all(|(part, sum)| sum - part <= LITTLE * sum)
+/// Takes functions whose changes offset each other as one: one that only one side executed and one that only the other
+/// side executed, or two whose names differ in underscores at their ends. The largest change is first.
+fn offset(mut parts: Vec<OwnCost>) -> Vec<OwnCost> {
+    let change = |it: &OwnCost| it.own[1] - it.own[0];
+    let by_size = |one: &OwnCost, other: &OwnCost| {
+        change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
+    };
+    parts.sort_by(by_size);
+    let mut all = Vec::new();
+    while !parts.is_empty() {
+        let one = parts.remove(0);
+        let left = |it: &OwnCost| (change(&one) + change(it)).abs();
+        let offsets = |it: &OwnCost| {
+            let is_moved = one.own.contains(&0.0) && it.own.contains(&0.0);
+            let is_renamed = one.name.trim_matches('_') == it.name.trim_matches('_');
+            let is_opposite = change(&one).signum() != change(it).signum();
+            is_opposite && (is_moved || is_renamed) && left(it) <= OFFSET * change(&one).abs()
+        };
+        let others = parts.iter().enumerate().filter(|(_, it)| offsets(it));
+        let nearest = others.min_by(|(_, a), (_, b)| left(a).total_cmp(&left(b)));
+        all.push(match nearest.map(|(place, _)| place) {
+            None => one,
+            Some(place) => {
+                let other = parts.remove(place);
+                let own = [0, 1].map(|side| one.own[side] + other.own[side]);
+                OwnCost { name: one.name, with: Some(other.name), own }
+            }
+        });
+    }
+    all.sort_by(by_size);
+    all
 }
 
 /// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
@@ -279,7 +337,8 @@ fn walked(paths: &Paths) -> Vec<Walked<'_>> {
 /// `holder`; `None` if that part is below [`NOTABLE`].
 fn callee(section: &Section, holder: &str, change: f64, parts: &[OwnCost]) -> Option<Callee> {
     let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
-    let mut parts = parts.iter().filter(|it| it.name != holder && is_notable(&it.own));
+    let alone = parts.iter().filter(|it| it.with.is_none());
+    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own));
     parts.find_map(|OwnCost { name, .. }| {
         let calls = function(section, name)?.calls.as_ref()?;
         let entries = entries(section, name)?;
@@ -321,6 +380,7 @@ pub fn own(section: &Section) -> Option<Holder> {
     Some(Holder {
         name: first.subject.to_string(),
         inclusive: false,
+        caller: None,
         instructions,
         entries: Some(entries),
         share,

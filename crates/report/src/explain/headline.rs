@@ -36,12 +36,24 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
     it.function.iter().chain(parts).map(|it| &*it.name)
 }
 
-/// Returns what an entry is, if a sentence of these has one.
-pub fn legend(said: &[String]) -> Option<&'static str> {
+/// Returns what an entry is, and what timers are in exact mode, if sentences have them.
+pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
-    is_used.then_some("An entry is one call or other start of a function.")
+    let entry = is_used.then_some("An entry is one call or other start of a function.");
+    let legends: Vec<&str> = entry.into_iter().chain(timers(said)).collect();
+    (!legends.is_empty()).then(|| legends.join(" "))
 }
 
+/// Returns what the number of a timer's interrupts depends on, if a sentence names them.
+pub fn timers(said: &[String]) -> Option<&'static str> {
+    said.iter().any(|it| it.contains(TIMER)).then_some(
+        "Timers interrupt by guest time, 2 ns an instruction, so a real machine has fewer such interrupts for as much \
+         work; what they run may have been put off by other code.",
+    )
+}
+
+/// A part of the name of the function of a timer's interrupts (`arch/x86/kernel/apic/apic.c`).
+const TIMER: &str = "apic_timer_interrupt";
 /// Fewest functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
 /// Fewest functions in a part of a divided change that are named.
@@ -52,17 +64,21 @@ const MAX_NAMED: usize = 12;
 /// Returns the headline with the functions in which the change is: in the function that holds it, or a sentence for
 /// each function between which it divides.
 fn in_full(it: &Headline) -> Vec<String> {
-    let first = headline(it);
-    match (&it.divided, &it.function) {
-        (Some(Divided { parts, .. }), _) => {
+    match &it.divided {
+        Some(Divided { parts, .. }) => {
             let part = |of: &Holder| {
                 format!("{}: {}.{}", called(of), figures(of, false), own(of, PARTS_OF_PART))
             };
-            [first].into_iter().chain(parts.iter().map(part)).collect()
+            [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
         }
-        (None, Some(holder)) => vec![first + &own(holder, PARTS)],
-        (None, None) => vec![first],
+        _ => vec![with_functions(it)],
     }
+}
+
+/// Returns the headline. If the change does not divide, the functions in the one that holds it follow.
+pub fn with_functions(it: &Headline) -> String {
+    let holder = it.function.as_ref().filter(|_| it.divided.is_none());
+    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
@@ -73,17 +89,18 @@ fn own(Holder { parts, entries, .. }: &Holder, fewest: usize) -> String {
     }
     let (named, others) = parts.split_at(number(parts, fewest));
     let of = |it: &OwnCost| {
-        let only = match it.own {
-            [0.0, _] => ONLY_NEW,
-            [_, 0.0] => ONLY_BASE,
-            _ => return format!("{} {}", excerpt(&it.name), words::signed(change_of(it), 0)),
+        let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
+        let only = match (&it.with, it.own) {
+            (Some(with), _) => return format!("{name} with {} {change}", excerpt(with)),
+            (None, [0.0, _]) => ONLY_NEW,
+            (None, [_, 0.0]) => ONLY_BASE,
+            (None, _) => return format!("{name} {change}"),
         };
-        format!("{} {} ({only})", excerpt(&it.name), words::signed(change_of(it), 0))
+        format!("{name} {change} ({only})")
     };
     let left = (!others.is_empty()).then(|| {
-        let hint = if is_enough(parts, named.len()) { "" } else { " (`explain --top` lists more)" };
         let sum: f64 = others.iter().map(change_of).sum();
-        format!("{} more {}{hint}", others.len(), words::signed(sum, 0))
+        format!("{} more {}", others.len(), words::signed(sum, 0))
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
     let per_entry = if entries.is_some() { "Change per entry" } else { "Change" };
@@ -190,10 +207,12 @@ fn unnamed(it: &Headline) -> String {
     }
 }
 
-/// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed.
-fn shares(Divided { parts, complete }: &Divided) -> String {
+/// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
+/// unless one of them calls another.
+fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     let tenths = |share: f64| (1000.0 * share).round() / 10.0;
-    let mut rest = 100.0;
+    let all = elsewhere + parts.iter().map(|it| it.share).sum::<f64>();
+    let mut rest = 100.0 + tenths(all - 1.0);
     let mut shares = Vec::new();
     for (place, part) in parts.iter().enumerate() {
         let share = tenths(part.share);
@@ -214,7 +233,8 @@ fn shares(Divided { parts, complete }: &Divided) -> String {
 /// Returns the name of a function that holds a change, and whether what it calls is included.
 fn called(holder: &Holder) -> String {
     let calls = if holder.inclusive { " and what it calls" } else { "" };
-    format!("{}{calls}", excerpt(&holder.name))
+    let caller = holder.caller.as_ref().map(|it| format!(" (called by {})", excerpt(it)));
+    format!("{}{calls}{}", excerpt(&holder.name), caller.unwrap_or_default())
 }
 
 /// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.

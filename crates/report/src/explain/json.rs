@@ -23,7 +23,7 @@ struct Document<'a> {
     wanted_seeds: u32,
     cost: &'a Cost,
     denominator: i128,
-    not_modelled: [&'static str; 4],
+    not_modelled: [&'static str; 5],
     code_unknown: Option<&'a str>,
     lines_unknown: &'a [String],
     build: Option<&'a BuildDifference>,

@@ -26,7 +26,7 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let Explained { headlines, explanation, paths, .. } = it;
     let mut blocks = vec![headline::table(headlines)];
     let said = headline::headlines(headlines, None);
-    let below = headline::legend(&said).map(str::to_owned).into_iter();
+    let below = headline::legend(&said).into_iter();
     blocks.extend(below.chain(headline::hint(headlines.iter())).map(note));
     let section = explanation.section(None).filter(|_| is_drawn && explanation.all.is_some());
     blocks.extend(

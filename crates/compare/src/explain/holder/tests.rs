@@ -13,7 +13,7 @@ fn paths(paths: &[(&str, f64, f64)]) -> Paths {
 }
 
 fn part(name: &str, own: [f64; 2]) -> OwnCost {
-    OwnCost { name: name.into(), own }
+    OwnCost { name: name.into(), with: None, own }
 }
 
 /// The loop of a function moved into a new function and became more expensive.
@@ -32,6 +32,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
     let expected = Holder {
         name: "change".into(),
         inclusive: true,
+        caller: None,
         instructions: [1000.0, 2410.0],
         entries: Some([5.0, 5.0]),
         share: 1410.0 / 1411.0,
@@ -76,6 +77,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
     let expected = Holder {
         name: "scan".into(),
         inclusive: true,
+        caller: None,
         instructions: [9000.0, 2100.0],
         entries: None,
         share: 1.0,
@@ -123,7 +125,7 @@ fn functions_of_one_side_are_looked_through() {
 /// The holder, and the parts with their shares.
 fn shares(held: &Held) -> (Option<&str>, Vec<String>, bool) {
     let function = held.function.as_ref().map(|it| &*it.name);
-    let Some(Divided { parts, complete }) = &held.divided else {
+    let Some(Divided { parts, complete, .. }) = &held.divided else {
         return (function, vec![], true);
     };
     let parts = parts.iter().map(|it| format!("{} {:.2}", it.name, it.share));
@@ -248,4 +250,50 @@ fn work_that_moved_between_callees_belongs_to_their_caller() {
     let calls = paths(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
     assert_eq!((&*holder.name, holder.entries), ("tear", None));
+    assert_eq!((holder.caller.as_deref(), holder.instructions), (Some("exit"), [500.0, 900.0]));
+}
+
+/// A few calls come from elsewhere, on one side by a function that the other does not have.
+#[test]
+fn the_figures_of_a_function_are_those_of_all_its_calls() {
+    let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("put", "", 1, 1)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel fault", 960.0, 1450.0),
+        ("kernel put fault", 40.0, 0.0),
+        ("kernel slow put fault", 0.0, 50.0),
+        ("kernel other", 300.0, 290.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.caller), ("fault", None));
+    assert_eq!((holder.instructions, holder.entries), ([1000.0, 1500.0], Some([10.0; 2])));
+    assert_eq!(holder.share, 500.0 / 490.0);
+}
+
+#[test]
+fn changes_that_offset_each_other_are_one() {
+    let own = |base, new| [base, new];
+    let parts = vec![
+        part("clear_old", own(710.0, 0.0)),
+        part("clear_new", own(0.0, 709.0)),
+        part("__count", own(300.0, 100.0)),
+        part("count", own(10.0, 230.0)),
+        part("both", own(50.0, 20.0)),
+        part("other", own(20.0, 50.0)),
+        part("gone", own(7.0, 0.0)),
+        part("new", own(0.0, 2.0)),
+    ];
+    let found = offset(parts);
+    let names = found.iter().map(|it| (&*it.name, it.with.as_deref(), it.own[1] - it.own[0]));
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [
+            ("both", None, -30.0),
+            ("other", None, 30.0),
+            ("count", Some("__count"), 20.0),
+            ("gone", None, -7.0),
+            ("new", None, 2.0),
+            ("clear_old", Some("clear_new"), -1.0),
+        ]
+    );
 }
