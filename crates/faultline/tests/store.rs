@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use model::{
-    Boot, Execution, Experiment, MailAddress, Mode, Outcome, PatchMail, Patched, Reading, Sample,
+    Boot, Execution, Experiment, MailAddress, Mode, Outcome, PatchMail, Patched, Pinned, Reading,
+    Sample,
 };
 use results::{Analysis, Question};
 use tempfile::TempDir;
@@ -245,6 +246,35 @@ fn files_beside_a_mail_have_what_it_leaves_out() {
     assert!(err.starts_with("faultline: --attach /proc/x: it cannot be created ("), "{err}");
     let other = ["compare", "1", "--attach", "x"];
     assert!(faultline(&path, &other).expect(2).err.contains("--attach needs --format mail"));
+}
+
+/// The experiment's file names the program, so the program goes beside the mail too.
+#[test]
+fn programs_go_beside_a_mail() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, program) = (directory.path().join("results.db"), directory.path().join("own"));
+    let mut experiment = experiment();
+    let pinned = Pinned::from(program.to_str().unwrap().to_owned());
+    experiment.workloads[0].program = Some(pinned.with_digest(kernels::digest(b"\x7fELF")));
+    let mut store = store::open(&path).unwrap();
+    let id = store.keep_experiment(&experiment, Reading::USUAL).unwrap();
+    store.keep_boot(id, &boot("old", 0.5)).unwrap();
+    store.keep_boot(id, &boot("new", 0.7)).unwrap();
+    drop(store);
+    is_whole(&path);
+    let mail = |beside: &str| {
+        let beside = directory.path().join(beside);
+        let mail = ["compare", "--format", "mail", "--attach", beside.to_str().unwrap()];
+        (faultline(&path, &mail).expect(0), beside.join("own"))
+    };
+    fs::write(&program, b"\x7fELF").unwrap();
+    let (said, beside) = mail("same");
+    assert!(said.err.is_empty() && words(&said.out).ends_with(", own."), "{}", said.out);
+    assert_eq!(fs::read(beside).unwrap(), b"\x7fELF");
+    fs::write(&program, b"other").unwrap();
+    let (said, beside) = mail("changed");
+    assert_eq!(said.err, "own is not attached: it is gone or was changed\n");
+    assert!(!beside.exists());
 }
 
 /// A mail on a patch that came in a mail is a reply to it.

@@ -12,7 +12,7 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Kind, Results, Row, Table};
+use compare::{Comparison, Explained, Headline, Kind, Results, Row, Table};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt};
@@ -30,9 +30,9 @@ pub use subject::header;
 /// Most lines of a sweep's table, and of that of a series of patches.
 const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
-const MAX_CAUSE: usize = 9;
+const MAX_CAUSE: usize = 12;
 /// Most lines about what was compared.
-const MAX_COMPARED: usize = 14;
+const MAX_COMPARED: usize = 17;
 /// Most lines about what the figures do not show.
 const MAX_LIMITS: usize = 8;
 /// Most lines with the names of files beside the mail.
@@ -180,13 +180,14 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
         }
         None => notes.collect(),
     };
+    let notes: Vec<Note> = reproduce::workloads(results).chain(notes).collect();
     note::block("What was compared:", &notes)
 }
 
 /// Most functions that are named, one for each phase.
 const MAX_FUNCTIONS: usize = 2;
 
-/// Returns a sentence for each of the first phases in which a function holds the change.
+/// Returns a sentence for each of the phases with the largest changes in which a function holds the change.
 fn functions(explained: &[Explained]) -> Vec<Block> {
     let named = explained.iter().flat_map(|it| {
         let first = match explained {
@@ -194,9 +195,16 @@ fn functions(explained: &[Explained]) -> Vec<Block> {
             _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
         };
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(move |it| sentence(format!("{first}{}", headline::headline(it))))
+        headlines.map(move |it| (it, format!("{first}{}", headline::with_functions(it))))
     });
-    named.take(MAX_FUNCTIONS).collect()
+    let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
+    let mut named: Vec<(usize, (&Headline, String))> = named.enumerate().collect();
+    named.sort_by(|(_, (one, _)), (_, (other, _))| size(other).total_cmp(&size(one)));
+    named.truncate(MAX_FUNCTIONS);
+    named.sort_by_key(|(place, _)| *place);
+    let named: Vec<String> = named.into_iter().map(|(_, (_, said))| said).collect();
+    let timers = headline::timers(&named).map(str::to_owned);
+    named.into_iter().chain(timers).map(sentence).collect()
 }
 
 /// Printed about times that were measured under emulation.
@@ -213,8 +221,12 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
             let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
             let counted = "in an emulated machine: instructions are not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
-            let notes = [counted, unmodelled];
-            Some(notes.into_iter().chain(exact::seeds(comparison)).collect())
+            let built = (!comparison.notes.builds.is_empty()).then(|| {
+                let said = "compiler or configuration differ too: a part of the changes can come from that";
+                Note::on_all("source", said.to_owned())
+            });
+            let notes = [counted, unmodelled].into_iter().chain(built);
+            Some(notes.chain(exact::seeds(comparison)).collect())
         }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])

@@ -384,6 +384,22 @@ fn packages_are_pinned_or_the_command_is_printed() {
 }
 
 #[test]
+fn a_mail_says_what_ran() {
+    let mut case = two(Mode::Measured, 1.0);
+    let manifest = &mut case.experiment.workloads[0].manifest;
+    manifest.description = "Threads zero memory".into();
+    manifest.parameters = [("scale".to_owned(), "2".into())].into();
+    let said = |case: &Case| case.mail(|_| ()).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said(&case).contains("workload autonuma (scale 2): Threads zero memory"));
+    let manifest = &mut case.experiment.workloads[0].manifest;
+    manifest.plain = true;
+    manifest.command = ["./my test", "{argument-1}", "200"].map(str::to_owned).into();
+    manifest.parameters = [("argument-1".to_owned(), "{x}".into())].into();
+    let said = said(&case);
+    assert!(said.contains("workload the program `'./my test' '{x}' 200`"), "{said}");
+}
+
+#[test]
 fn imported_results_have_no_recipe() {
     let mut case = two(Mode::Measured, 1.1);
     let imported = Imported {

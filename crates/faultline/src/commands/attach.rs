@@ -35,14 +35,14 @@ fn existing(directory: &Path) -> &Path {
     above.unwrap_or(Path::new("."))
 }
 
-/// Writes files, each with its name and text. The directory appears with all of them or not at all. It must not exist
+/// Writes files, each with its name and content. The directory appears with all of them or not at all. It must not exist
 /// yet, or be empty.
-pub fn write(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+pub fn write(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::Host(format!("{}: {error}", directory.display()));
     write_all(directory, files).map_err(failed)
 }
 
-fn write_all(directory: &Path, files: &[(String, String)]) -> io::Result<()> {
+fn write_all(directory: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
     let above = directory.parent().filter(|it| !it.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new("."));
     fs::create_dir_all(above)?;
@@ -50,8 +50,8 @@ fn write_all(directory: &Path, files: &[(String, String)]) -> io::Result<()> {
     // These are the usual permissions of a new directory; the umask applies.
     let builder = builder.permissions(fs::Permissions::from_mode(0o777));
     let new = builder.tempdir_in(above).map_err(without_path)?;
-    for (name, text) in files {
-        fs::write(new.path().join(name), text)?;
+    for (name, content) in files {
+        fs::write(new.path().join(name), content)?;
     }
     // This replaces an empty directory only.
     fs::rename(new.path(), directory)?;
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_directory_appears_with_all_files_or_not_at_all() {
         let place = tempfile::tempdir().unwrap();
-        let file = |name: &str| (name.to_owned(), format!("{name}\n"));
+        let file = |name: &str| (name.to_owned(), format!("{name}\n").into_bytes());
         let names = |directory: &Path| {
             let files = fs::read_dir(directory).unwrap().map(|it| it.unwrap().file_name());
             let mut names: Vec<_> = files.map(|it| it.into_string().unwrap()).collect();
@@ -88,7 +88,7 @@ mod tests {
         fs::create_dir(&empty).unwrap();
         check(&empty).unwrap();
         // A name that is no file's: nothing is written.
-        assert!(write(&empty, &[file("x"), ("y/z".into(), String::new())]).is_err());
+        assert!(write(&empty, &[file("x"), ("y/z".into(), Vec::new())]).is_err());
         assert_eq!(names(&empty), Vec::<String>::new());
         write(&empty, &[file("x")]).unwrap();
         assert_eq!(names(&empty), ["x"]);

@@ -1,10 +1,12 @@
 //! `faultline compare`: the tables of an experiment, or of several side by side.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use model::{Mode, visible};
+use model::{Mode, WorkloadUse, visible};
 use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use results::{Analysis, Question};
@@ -150,17 +152,42 @@ fn mail(
 ) -> Result<String, Failure> {
     let comparison = &analysis.comparison;
     let files = files(analysis);
-    let mut beside: Vec<(String, String)> = Vec::new();
+    let mut beside: Vec<(String, Vec<u8>)> = Vec::new();
     if let Some(directory) = attached {
         let all = [report::text(comparison), json(analysis)?, page(store, analysis)?];
         let all = all.map(|text| visible(&text).into_owned());
         let named = ATTACHED.map(str::to_owned).into_iter().zip(all);
-        beside.extend(named.chain(files.iter().cloned()));
+        let texts = named.chain(files.iter().cloned());
+        beside.extend(texts.map(|(name, text)| (name, text.into_bytes())));
+        add_programs(analysis, &mut beside);
         attach::write(directory, &beside)?;
     }
     let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
     let (results, explained) = (analysis.results(), analysis.explained());
     Ok(report::mail(comparison, &results, &explained, &recipe(&files), &names))
+}
+
+/// Adds the user's programs and archives to `beside`, as they were booted. Says which are left out.
+fn add_programs(analysis: &Analysis, beside: &mut Vec<(String, Vec<u8>)>) {
+    let used = analysis.experiment.workloads.iter().flat_map(WorkloadUse::files);
+    let files: BTreeSet<(&str, &str, &Path)> = used
+        .filter_map(|it| Some((it.path().file_name()?.to_str()?, it.digest.as_deref()?, it.path())))
+        .collect();
+    for (name, digest, path) in files {
+        let content = fs::read(path).ok().filter(|bytes| kernels::digest(bytes) == digest);
+        let is_taken = beside.iter().any(|(other, _)| other == name);
+        match content.filter(|_| !is_taken) {
+            Some(content) => beside.push((name.to_owned(), content)),
+            None => {
+                let why = if is_taken {
+                    "another file has its name"
+                } else {
+                    "it is gone or was changed"
+                };
+                say(&format!("{} is not attached: {why}", escape(name)));
+            }
+        }
+    }
 }
 
 fn json(analysis: &Analysis) -> Result<String, Failure> {

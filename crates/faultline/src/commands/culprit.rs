@@ -98,7 +98,7 @@ fn mail(lab: &Lab, found: &Findings, attached: Option<&Path>) -> Result<String, 
     let mut names: &[&str] = &[];
     if let Some(directory) = attached {
         let all = [report::culprit, report::culprit_json, report::culprit_page];
-        let all = all.map(|form| visible(&form(found)).into_owned());
+        let all = all.map(|form| visible(&form(found)).into_owned().into_bytes());
         let files: Vec<_> = ATTACHED.map(str::to_owned).into_iter().zip(all).collect();
         attach::write(directory, &files)?;
         names = &ATTACHED;

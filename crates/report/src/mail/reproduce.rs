@@ -1,7 +1,7 @@
 //! How the boots were done, and how to repeat the run.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Mode, PatchMail, count};
+use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
 
 use super::fit::Piece;
 use super::kernel;
@@ -86,6 +86,31 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
         topology.memory().to_string(),
     ];
     Some(Note::on_all("machine", format!("{}; {executed}", size.join(", "))))
+}
+
+/// Returns what each workload of the experiment does, as a note: its description and parameters, or the command of a
+/// program. There are none for an import.
+pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<'a> {
+    let known = results.experiment.imported.is_none();
+    results.experiment.workloads.iter().filter(move |_| known).map(|it| {
+        let Manifest { name, description, command, parameters, plain, .. } = &it.manifest;
+        let said = if *plain {
+            let word = |word: &String| {
+                let argument = word.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+                let given = argument.and_then(|it| parameters.get(it)).map(|it| &it.value);
+                shell_word(given.unwrap_or(word).as_bytes())
+            };
+            format!("the program `{}`", command.iter().map(word).collect::<Vec<_>>().join(" "))
+        } else {
+            let given: Vec<String> =
+                parameters.iter().map(|(name, it)| format!("{name} {}", it.value)).collect();
+            let given = Some(given.join(", ")).filter(|it| !it.is_empty());
+            let given = given.map(|it| format!(" ({it})")).unwrap_or_default();
+            let does = Some(description).filter(|it| !it.is_empty());
+            format!("{name}{given}{}", does.map(|it| format!(": {it}")).unwrap_or_default())
+        };
+        Note::on_all("workload", said)
+    })
 }
 
 /// Lays out a file, without its empty lines, where there is room for it. If there is none, a sentence says

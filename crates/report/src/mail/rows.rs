@@ -6,7 +6,7 @@ use model::{EQUAL_ENTRIES, INSTRUCTIONS, Mode, count, grouped};
 use super::tables;
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, sentence};
-use crate::words::{decimal, name};
+use crate::words::{Of, decimal, name};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -127,12 +127,14 @@ fn timed(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
 fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let columns = 1..comparison.variants.len();
     let tables = columns.flat_map(|column| on_column(comparison, shown, column));
-    let more = undecided(comparison, shown).map(sentence);
+    let open = undecided(comparison, shown);
+    let same = same_at_equal_entries(comparison, &open).map(sentence);
+    let more = what_undecided_needs(comparison, &open).map(sentence);
     let has_equal = shown.iter().any(|it| it.row.statistic == Statistic::Equal);
     let equal = has_equal.then(|| {
         note("At equal entries: as if functions had been entered equally often on both sides.")
     });
-    tables.chain(more).chain(equal).collect()
+    tables.chain(same).chain(more).chain(equal).collect()
 }
 
 /// Lays out the table of a variant, a line for each phase.
@@ -199,13 +201,33 @@ fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {
     name(comparison, shown.table, &row)
 }
 
+/// Returns the undecided rows, each with its column.
+fn undecided<'a>(comparison: &Comparison, shown: &[Shown<'a>]) -> Vec<(Shown<'a>, usize)> {
+    let columns = 1..comparison.variants.len();
+    let open = shown.iter().flat_map(|it| columns.clone().map(move |column| (*it, column)));
+    open.filter(|(it, column)| it.row.verdict(*column) == Some(Verdict::Undecided)).collect()
+}
+
+/// Returns a sentence on the undecided rows that are the same at equal entries. `None` if there are none.
+fn same_at_equal_entries(comparison: &Comparison, open: &[(Shown<'_>, usize)]) -> Option<String> {
+    let same = open.iter().filter_map(|(it, column)| {
+        let share = it.row.same_at_equal_entries(*column)?;
+        let change = Of::unit(&it.row.unit).change([1.0, 1.0 + share], 2)?;
+        Some(format!("{} {change}", phase(comparison, it)))
+    });
+    let same: Vec<String> = same.collect();
+    (!same.is_empty()).then(|| {
+        format!(
+            "The same at equal entries, within the margin: {}. How often functions ran is luck.",
+            same.join(", ")
+        )
+    })
+}
+
 /// Returns a sentence on what undecided rows need: the seeds for the row that needs most. `None` without
 /// undecided rows.
-fn undecided(comparison: &Comparison, shown: &[Shown<'_>]) -> Option<String> {
-    let columns = 1..comparison.variants.len();
-    let open = shown.iter().flat_map(|it| columns.clone().map(move |column| (it.row, column)));
-    let open = open.filter(|(row, column)| row.verdict(*column) == Some(Verdict::Undecided));
-    let open: Vec<(&Row, usize)> = open.collect();
+fn what_undecided_needs(comparison: &Comparison, open: &[(Shown<'_>, usize)]) -> Option<String> {
+    let open: Vec<(&Row, usize)> = open.iter().map(|(it, column)| (it.row, *column)).collect();
     let floor = |(row, column): &(&Row, usize)| exact::floor_percent(row, *column);
     let widest = open.iter().filter(|it| floor(it).is_some());
     let widest = widest.max_by(|a, b| floor(a).unwrap_or(0.0).total_cmp(&floor(b).unwrap_or(0.0)));
