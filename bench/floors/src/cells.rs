@@ -40,7 +40,7 @@ pub const CELLS: [Cell; 19] = [
     cell("fork", Machine::Plain, "rounds = 2"),
     cell("memcg", Machine::Nodes, "operations = 2000, share = 2, rounds = 2"),
     cell("mglru", Machine::Disk, r#"limit = 4, sets = "80,110", passes = 1"#),
-    cell("mmap", Machine::Plain, "tasks = 2, operations = 1000, rounds = 1"),
+    cell("mmap", Machine::Plain, "tasks = 2, operations = 10000, rounds = 1"),
     cell("mprotect", Machine::Plain, "share = 5"),
     cell("nas", Machine::Plain, r#"benchmarks = "is""#),
     cell(
@@ -48,7 +48,7 @@ pub const CELLS: [Cell; 19] = [
         Machine::Plain,
         r#"orders = "0,3", batches = "1,64", rounds = 3, warm_up = 1"#,
     ),
-    cell("pagefault", Machine::Plain, "tasks = 2, share = 2, rounds = 1"),
+    cell("pagefault", Machine::Plain, "tasks = 2, share = 10, rounds = 1"),
     cell("paralleldd", Machine::Disk, "size = 25, readers = 2"),
     cell("stutter", Machine::Disk, "hog = 50, file = 25, probe = 8"),
     cell("thp", Machine::Plain, "share = 5, rounds = 1"),
