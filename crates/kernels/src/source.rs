@@ -124,9 +124,16 @@ pub(crate) fn version(makefile: &str) -> Option<String> {
     (numbers.iter().all(is_number) && is_plain).then(|| numbers.join(".") + extra)
 }
 
+/// The time left is estimated after this share of the files: the first ones take longer, among them scripts and
+/// configuration.
+const ENOUGH: f64 = 0.05;
+
 /// A line about the progress of a build.
 fn build_message(name: &str, steps: usize, about: Option<usize>, so_far: Duration) -> String {
     let files = match about.filter(|about| *about > steps && steps > 0) {
+        Some(about) if (steps as f64) < ENOUGH * about as f64 => {
+            format!("{steps} of about {about} files")
+        }
         Some(about) => {
             let left = so_far.mul_f64((about - steps) as f64 / steps as f64);
             format!("{steps} of about {about} files, about {} left", minutes(left))
@@ -173,5 +180,7 @@ mod tests {
             "Building x: 1600 files in 61 s"
         );
         assert_eq!(build_message("x", 7, None, after(20)), "Building x: 7 files in 20 s");
+        let first = build_message("x", 70, Some(1500), after(20));
+        assert_eq!(first, "Building x: 70 of about 1500 files");
     }
 }
