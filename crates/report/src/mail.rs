@@ -34,7 +34,7 @@ const MAX_CAUSE: usize = 12;
 /// Most lines about what was compared.
 const MAX_COMPARED: usize = 17;
 /// Most lines about what the figures do not show.
-const MAX_LIMITS: usize = 8;
+const MAX_LIMITS: usize = 10;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -187,7 +187,8 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
 /// Most functions that are named, one for each phase.
 const MAX_FUNCTIONS: usize = 2;
 
-/// Returns a sentence for each of the phases with the largest changes in which a function holds the change.
+/// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
+/// the largest change has the functions in it.
 fn functions(explained: &[Explained]) -> Vec<Block> {
     let named = explained.iter().flat_map(|it| {
         let first = match explained {
@@ -195,14 +196,19 @@ fn functions(explained: &[Explained]) -> Vec<Block> {
             _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
         };
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(move |it| (it, format!("{first}{}", headline::with_functions(it))))
+        headlines.map(move |it| (first.clone(), it))
     });
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (&Headline, String))> = named.enumerate().collect();
-    named.sort_by(|(_, (one, _)), (_, (other, _))| size(other).total_cmp(&size(one)));
+    let mut named: Vec<(usize, (String, &Headline))> = named.enumerate().collect();
+    named.sort_by(|(_, (_, one)), (_, (_, other))| size(other).total_cmp(&size(one)));
     named.truncate(MAX_FUNCTIONS);
+    let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
-    let named: Vec<String> = named.into_iter().map(|(_, (_, said))| said).collect();
+    let said = named.into_iter().map(|(place, (first, it))| match Some(place) == largest {
+        true => first + &headline::with_functions(it),
+        false => first + &headline::headline(it),
+    });
+    let named: Vec<String> = said.collect();
     let timers = headline::timers(&named).map(str::to_owned);
     named.into_iter().chain(timers).map(sentence).collect()
 }

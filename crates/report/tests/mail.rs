@@ -242,7 +242,7 @@ fn the_function_behind_a_verdict_is_named() {
         function: name.map(|name| Holder {
             name: name.into(),
             inclusive: true,
-            caller: None,
+            within: None,
             instructions: [2_369_514.0, 5_716_350.0],
             entries: Some([1.0, 1.0]),
             share: 1.0,

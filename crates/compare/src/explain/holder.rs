@@ -49,12 +49,13 @@ pub struct Holder {
     pub name: String,
     /// Whether the figures include those of its callees.
     pub inclusive: bool,
-    /// Its caller, if the figures are those of its calls alone. `None` if the figures are those of all calls.
-    pub caller: Option<String>,
+    /// The function in which it is called, directly or not, if the figures are those of these calls alone. `None` if
+    /// they are those of all calls.
+    pub within: Option<String>,
     /// Instructions on both sides.
     pub instructions: [f64; 2],
     /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
-    /// or if the figures are those of one caller's calls: entries are not known by call path.
+    /// or if the figures are those of a part of its calls: entries are not known by call path.
     pub entries: Option<[f64; 2]>,
     /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
@@ -159,6 +160,13 @@ impl<'w, 'a> Call<'w, 'a> {
         calls
     }
 
+    /// The innermost function in which the call is made and in which some of the calls `all` are not. `None` if there is
+    /// no such function: then the same functions make the others too.
+    fn within(&self, all: &[&Walked<'a>]) -> Option<&'a str> {
+        let callers = self.paths[0].0[..self.depth].iter().rev();
+        callers.copied().find(|caller| all.iter().any(|(frames, _)| !frames.contains(caller)))
+    }
+
     /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
     /// more than that took work over from others.
     fn innermost(self) -> Self {
@@ -181,12 +189,15 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     }
     let holder = |call: Call<'_, '_>| holder(section, call, kernel);
     let divided = |calls: &[Call<'_, '_>], complete| {
-        let parts: Vec<Holder> = calls.iter().map(|call| holder(call.innermost())).collect();
-        let is_named =
-            |frame: &&str| parts.iter().any(|it| it.caller.is_none() && it.name == **frame);
-        let is_in_calls = |path: &Walked<'_>| calls.iter().any(|call| call.has(path));
-        let others =
-            walked.iter().filter(|it| !is_in_calls(it) && !it.0.iter().any(|it| is_named(&it)));
+        let calls: Vec<Call<'_, '_>> = calls.iter().map(|call| call.innermost()).collect();
+        let parts: Vec<Holder> = calls.iter().copied().map(holder).collect();
+        let is_in = |path: &Walked<'_>| {
+            calls.iter().zip(&parts).any(|(call, part)| match part.within {
+                None => path.0.contains(&call.name()),
+                Some(_) => call.has(path),
+            })
+        };
+        let others = walked.iter().filter(|path| !is_in(path));
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
         Divided { parts, complete, elsewhere }
     };
@@ -229,18 +240,16 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
 fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
     let name = call.name().to_owned();
     let with_it = kernel.paths.iter().filter(|(frames, _)| frames.contains(&&*name));
-    let with_it: Vec<&Path> = with_it.map(|(_, path)| *path).collect();
-    let sums = |paths: &[&Path]| {
-        paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
+    let with_it: Vec<&Walked<'_>> = with_it.collect();
+    let sums = |paths: &mut dyn Iterator<Item = &Path>| {
+        paths.fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
     };
-    let all = sums(&with_it);
+    let all = sums(&mut with_it.iter().map(|(_, path)| *path));
     let is_all = call.sums().into_iter().zip(all).all(|(part, sum)| sum - part <= LITTLE * sum);
-    let (paths, instructions, entries, caller) = if is_all {
-        (with_it, all, entries(section, &name), None)
-    } else {
-        let caller = call.depth.checked_sub(1).map(|caller| call.paths[0].0[caller]);
-        let paths = call.paths.iter().map(|(_, path)| *path).collect();
-        (paths, call.sums(), None, caller.filter(|it| *it != KERNEL).map(str::to_owned))
+    let within = if is_all { None } else { call.within(&with_it) };
+    let (paths, instructions, entries): (Vec<&Path>, _, _) = match within {
+        None => (with_it.iter().map(|(_, path)| *path).collect(), all, entries(section, &name)),
+        Some(_) => (call.paths.iter().map(|(_, path)| *path).collect(), call.sums(), None),
     };
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
     for Path { frames, base, new } in paths {
@@ -262,7 +271,7 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     Holder {
         inclusive: !is_entry(&name),
         name,
-        caller,
+        within: within.map(str::to_owned),
         instructions,
         entries,
         share: change / kernel.change(),
@@ -380,7 +389,7 @@ pub fn own(section: &Section) -> Option<Holder> {
     Some(Holder {
         name: first.subject.to_string(),
         inclusive: false,
-        caller: None,
+        within: None,
         instructions,
         entries: Some(entries),
         share,

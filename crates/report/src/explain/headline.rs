@@ -233,8 +233,8 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
 /// Returns the name of a function that holds a change, and whether what it calls is included.
 fn called(holder: &Holder) -> String {
     let calls = if holder.inclusive { " and what it calls" } else { "" };
-    let caller = holder.caller.as_ref().map(|it| format!(" (called by {})", excerpt(it)));
-    format!("{}{calls}{}", excerpt(&holder.name), caller.unwrap_or_default())
+    let within = holder.within.as_ref().map(|it| format!(" (within {})", excerpt(it)));
+    format!("{}{calls}{}", excerpt(&holder.name), within.unwrap_or_default())
 }
 
 /// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.

@@ -26,7 +26,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
     Holder {
         name: "change_pte".into(),
         inclusive,
-        caller: None,
+        within: None,
         instructions: [base * entries, new * now],
         entries: Some([entries, now]),
         share: 0.99,
@@ -91,7 +91,7 @@ fn a_kernel_threads_function_has_totals() {
     let holder = Holder {
         name: "ksm_scan_thread".into(),
         inclusive: true,
-        caller: None,
+        within: None,
         instructions: [345_123_456.0, 2_812_345.0],
         entries: None,
         share: 1.0,
@@ -160,7 +160,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let part = |name: &str, share: f64, entries| Holder {
         name: name.into(),
         inclusive: name != "do_syscall_64",
-        caller: (name == "exit_mmap").then(|| "mmput".into()),
+        within: (name == "exit_mmap").then(|| "mmput".into()),
         instructions: [1000.0, 1000.0 + 300.0 * share],
         entries,
         share,
@@ -196,10 +196,10 @@ fn a_change_that_divides_is_told_by_its_parts() {
         said.join(" ")
     };
     let shares = "47.5 % of the change in copy_process and what it calls, 45.6 % in exit_mmap and what it calls \
-                  (called by mmput), -2.0 % in do_syscall_64, 8.9 % elsewhere.";
+                  (within mmput), -2.0 % in do_syscall_64, 8.9 % elsewhere.";
     let figures = "copy_process and what it calls: 1,000 before, 1,142 now; 2 entries; 500.00 per entry before, \
                    571.19 now. Change per entry, by function: f +1, g +1, 1 more +1. exit_mmap and what it \
-                   calls (called by mmput): 1,000 before, 1,137 now. Change, by function: f +1, g +1, 1 more +1. \
+                   calls (within mmput): 1,000 before, 1,137 now. Change, by function: f +1, g +1, 1 more +1. \
                    do_syscall_64: 1,000 before, 994 now.";
     let begins = "Phase run: 30.00 % more kernel instructions";
     let all = headline(true, None);

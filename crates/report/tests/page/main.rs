@@ -215,7 +215,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
         function: Some(Holder {
             name: format!("<b>{name}"),
             inclusive: true,
-            caller: None,
+            within: None,
             instructions: [100.0, 250.0],
             entries: Some([10.0, 10.0]),
             share: 1.0,

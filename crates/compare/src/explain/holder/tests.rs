@@ -32,7 +32,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
     let expected = Holder {
         name: "change".into(),
         inclusive: true,
-        caller: None,
+        within: None,
         instructions: [1000.0, 2410.0],
         entries: Some([5.0, 5.0]),
         share: 1410.0 / 1411.0,
@@ -77,7 +77,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
     let expected = Holder {
         name: "scan".into(),
         inclusive: true,
-        caller: None,
+        within: None,
         instructions: [9000.0, 2100.0],
         entries: None,
         share: 1.0,
@@ -250,7 +250,7 @@ fn work_that_moved_between_callees_belongs_to_their_caller() {
     let calls = paths(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
     assert_eq!((&*holder.name, holder.entries), ("tear", None));
-    assert_eq!((holder.caller.as_deref(), holder.instructions), (Some("exit"), [500.0, 900.0]));
+    assert_eq!((holder.within.as_deref(), holder.instructions), (Some("exit"), [500.0, 900.0]));
 }
 
 /// A few calls come from elsewhere, on one side by a function that the other does not have.
@@ -265,7 +265,7 @@ fn the_figures_of_a_function_are_those_of_all_its_calls() {
         ("kernel other", 300.0, 290.0),
     ]);
     let holder = by_calls(&section, &calls).function.unwrap();
-    assert_eq!((&*holder.name, holder.caller), ("fault", None));
+    assert_eq!((&*holder.name, holder.within), ("fault", None));
     assert_eq!((holder.instructions, holder.entries), ([1000.0, 1500.0], Some([10.0; 2])));
     assert_eq!(holder.share, 500.0 / 490.0);
 }
@@ -296,4 +296,35 @@ fn changes_that_offset_each_other_are_one() {
             ("clear_old", Some("clear_new"), -1.0),
         ]
     );
+}
+
+/// One part calls another now and then. What is in none of them is elsewhere.
+#[test]
+fn what_is_elsewhere_is_in_no_part() {
+    let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("exit", "", 10, cost)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel fault", 1000.0, 1060.0),
+        ("kernel sys", 10.0, 14.0),
+        ("kernel sys exit", 1000.0, 1032.0),
+        ("kernel sys exit fault", 10.0, 14.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (None, vec!["fault 0.64".into(), "exit 0.36".into()], true));
+    assert_eq!(held.divided.unwrap().elsewhere, 0.04);
+}
+
+/// The same functions call it in another context too, which one side enters by a function of its own.
+#[test]
+fn the_same_calls_in_other_contexts_count() {
+    let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("handle", "", 10, cost)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel fault handle", 800.0, 1500.0),
+        ("kernel put fault handle", 200.0, 0.0),
+        ("kernel other", 10.0, 10.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.within), ("handle", None));
+    assert_eq!(holder.instructions, [1000.0, 1500.0]);
 }
