@@ -19,10 +19,10 @@
 //!
 //! # The sampler
 //!
-//! What a CPU executes while it runs the agent's thread [`SAMPLER`] is in no slice, in no tick and on no path. The
-//! CPU's work for others in that time, such as interrupts, is not counted either. The task switches to this thread and
-//! from it are counted in part: each belongs to the task that is not the sampler up to the change of stacks, or from it.
-//! If the plugin does not know which process runs, nothing is left out.
+//! What a CPU executes while it runs the agent's thread [`SAMPLER`] is in no slice and in no tick. The CPU's work for
+//! others in that time, such as interrupts, is not counted either. Counting stops at the first instruction of
+//! `__switch_to_asm` when the kernel switches to the thread, and begins at the first one when it switches away. If the
+//! plugin does not know which process runs, nothing is left out.
 //!
 //! # Paths
 //!

@@ -32,9 +32,9 @@ const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
 const MAX_CAUSE: usize = 12;
 /// Most lines about what was compared.
-const MAX_COMPARED: usize = 17;
+const MAX_COMPARED: usize = 16;
 /// Most lines about what the figures do not show.
-const MAX_LIMITS: usize = 10;
+const MAX_LIMITS: usize = 8;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -228,8 +228,8 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
             let counted = "in an emulated machine: instructions are not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
             let built = (!comparison.notes.builds.is_empty()).then(|| {
-                let said = "compiler or configuration differ too: a part of the changes can come from that";
-                Note::on_all("source", said.to_owned())
+                let said = "another compiler or configuration can cause a part";
+                Note::on_all("build", said.to_owned())
             });
             let notes = [counted, unmodelled].into_iter().chain(built);
             Some(notes.chain(exact::seeds(comparison)).collect())

@@ -13,8 +13,6 @@ use crate::Difference;
 const HALF: f64 = 0.5;
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 const REST: f64 = 0.1;
-/// The figures of a function are those of all its calls if other paths have at most this share of its cost.
-const LITTLE: f64 = 0.1;
 /// Two functions are taken as one if their changes offset each other but for this share of the larger one.
 const OFFSET: f64 = 0.25;
 /// A callee of a holder without entries is named if it has at least this share of the change.
@@ -31,7 +29,7 @@ pub struct Held {
     pub divided: Option<Divided>,
 }
 
-/// Functions that have parts of a change. None calls another on the paths that count.
+/// Functions that have parts of a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divided {
     /// The functions, that with the largest part of the change first.
@@ -128,10 +126,6 @@ impl<'w, 'a> Call<'w, 'a> {
         self.paths[0].0[self.depth]
     }
 
-    fn has(&self, (frames, _): &Walked<'_>) -> bool {
-        frames.starts_with(&self.paths[0].0[..=self.depth])
-    }
-
     fn sums(&self) -> [f64; 2] {
         let sum = |of: fn(&Path) -> f64| self.paths.iter().map(|(_, path)| of(path)).sum();
         [sum(|path| path.base), sum(|path| path.new)]
@@ -160,11 +154,9 @@ impl<'w, 'a> Call<'w, 'a> {
         calls
     }
 
-    /// The innermost function in which the call is made and in which some of the calls `all` are not. `None` if there is
-    /// no such function: then the same functions make the others too.
-    fn within(&self, all: &[&Walked<'a>]) -> Option<&'a str> {
-        let callers = self.paths[0].0[..self.depth].iter().rev();
-        callers.copied().find(|caller| all.iter().any(|(frames, _)| !frames.contains(caller)))
+    /// The functions in which the call is made, the innermost first, without the kernel as a whole.
+    fn callers(&self) -> impl Iterator<Item = &'a str> + use<'a, 'w> {
+        self.paths[0].0[..self.depth].iter().rev().copied().filter(|it| *it != KERNEL)
     }
 
     /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
@@ -189,13 +181,16 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     }
     let holder = |call: Call<'_, '_>| holder(section, call, kernel);
     let divided = |calls: &[Call<'_, '_>], complete| {
-        let calls: Vec<Call<'_, '_>> = calls.iter().map(|call| call.innermost()).collect();
-        let parts: Vec<Holder> = calls.iter().copied().map(holder).collect();
-        let is_in = |path: &Walked<'_>| {
-            calls.iter().zip(&parts).any(|(call, part)| match part.within {
-                None => path.0.contains(&call.name()),
-                Some(_) => call.has(path),
-            })
+        let mut parts = Vec::<Holder>::new();
+        for part in calls.iter().map(|call| holder(call.innermost())) {
+            // Calls in several places may be of one function, whose figures are those of all.
+            if !parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
+                parts.push(part);
+            }
+        }
+        parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
+        let is_in = |(frames, _): &Walked<'_>| {
+            parts.iter().any(|it| calls_it(frames, it.within.as_deref(), &it.name))
         };
         let others = walked.iter().filter(|path| !is_in(path));
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
@@ -235,22 +230,35 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
-/// The figures of a function with what it calls, on all paths if hardly any cost is on others than those of `call`.
-/// Functions by which the kernel is entered have their own cost. `kernel` has all paths.
+/// Whether a path calls the function, in `within` if that is given.
+fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
+    let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
+    begin.is_some_and(|begin| frames[begin..].contains(&function))
+}
+
+/// The figures of a function with what it calls: of all its calls if their change is that of `call`, otherwise of those
+/// in the innermost caller whose calls have that change. Functions by which the kernel is entered have their own cost.
+/// `kernel` has all paths.
 fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
     let name = call.name().to_owned();
-    let with_it = kernel.paths.iter().filter(|(frames, _)| frames.contains(&&*name));
-    let with_it: Vec<&Walked<'_>> = with_it.collect();
-    let sums = |paths: &mut dyn Iterator<Item = &Path>| {
-        paths.fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
+    let of = |within: Option<&str>| {
+        let paths = kernel.paths.iter().filter(|(frames, _)| calls_it(frames, within, &name));
+        paths.map(|(_, path)| *path).collect::<Vec<&Path>>()
     };
-    let all = sums(&mut with_it.iter().map(|(_, path)| *path));
-    let is_all = call.sums().into_iter().zip(all).all(|(part, sum)| sum - part <= LITTLE * sum);
-    let within = if is_all { None } else { call.within(&with_it) };
-    let (paths, instructions, entries): (Vec<&Path>, _, _) = match within {
-        None => (with_it.iter().map(|(_, path)| *path).collect(), all, entries(section, &name)),
-        Some(_) => (call.paths.iter().map(|(_, path)| *path).collect(), call.sums(), None),
+    let sums = |paths: &[&Path]| {
+        paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
     };
+    let off = |within: &Option<&str>| {
+        let [base, new] = sums(&of(*within));
+        (new - base - call.change()).abs()
+    };
+    let choices: Vec<Option<&str>> = [None].into_iter().chain(call.callers().map(Some)).collect();
+    let agrees = |within: &&Option<&str>| off(within) <= REST * kernel.change().abs();
+    let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
+    let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
+    let paths = of(within);
+    let instructions = sums(&paths);
+    let entries = entries(section, &name).filter(|_| within.is_none());
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
     for Path { frames, base, new } in paths {
         let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();

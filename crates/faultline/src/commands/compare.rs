@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use model::{Mode, WorkloadUse, visible};
+use model::{Mode, visible};
 use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use results::{Analysis, Question};
@@ -167,14 +167,21 @@ fn mail(
     Ok(report::mail(comparison, &results, &explained, &recipe(&files), &names))
 }
 
-/// Adds the user's programs and archives to `beside`, as they were booted. Says which are left out.
+/// Adds the user's programs and archives to `beside`, as they were booted. Says which are left out. Directories of
+/// programs are left out.
 fn add_programs(analysis: &Analysis, beside: &mut Vec<(String, Vec<u8>)>) {
-    let used = analysis.experiment.workloads.iter().flat_map(WorkloadUse::files);
-    let files: BTreeSet<(&str, &str, &Path)> = used
+    let used = || analysis.experiment.workloads.iter();
+    for it in used().filter(|it| !it.binaries.is_empty()) {
+        say(&format!("the programs of {} are not attached", escape(&it.manifest.name)));
+    }
+    let files: BTreeSet<(&str, &str, &Path)> = used()
+        .flat_map(|it| it.program.iter().chain(&it.archive))
         .filter_map(|it| Some((it.path().file_name()?.to_str()?, it.digest.as_deref()?, it.path())))
         .collect();
     for (name, digest, path) in files {
-        let content = fs::read(path).ok().filter(|bytes| kernels::digest(bytes) == digest);
+        // A device may never end.
+        let content = path.is_file().then(|| fs::read(path).ok()).flatten();
+        let content = content.filter(|bytes| kernels::digest(bytes) == digest);
         let is_taken = beside.iter().any(|(other, _)| other == name);
         match content.filter(|_| !is_taken) {
             Some(content) => beside.push((name.to_owned(), content)),

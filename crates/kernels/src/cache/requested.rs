@@ -134,7 +134,10 @@ impl Cache {
 /// Names a configuration by its base and the options that were added, for a kernel's origin. Of many options, and of
 /// texts that the origin's form does not allow, it has only the number.
 pub(super) fn described(base: &str, requested: &Requested) -> String {
-    let is_usual = |name: &str, value: &str| NOT_PACKAGED.contains(&(name, value));
+    // `--build-modules` adds the latter two.
+    let is_usual = |name: &str, value: &str| {
+        NOT_PACKAGED.contains(&(name, value)) || ["MODULES", "MODULE_UNLOAD"].contains(&name)
+    };
     let options: BTreeMap<&str, &str> =
         requested.options.iter().map(|(name, value)| (&**name, &**value)).collect();
     let options = options.into_iter().filter(|(name, value)| !is_usual(name, value));
@@ -142,7 +145,7 @@ pub(super) fn described(base: &str, requested: &Requested) -> String {
         options.map(|(name, value)| format!("CONFIG_{name}={value}")).collect();
     match options.len() {
         0 => base.to_owned(),
-        1..=MOST_NAMED if !options.iter().any(|it| it.contains("; ")) => {
+        1..=MOST_NAMED if !options.iter().any(|it| it.contains("; ") || it.contains(" with ")) => {
             format!("{base} with {}", options.join(", "))
         }
         more => format!("{base} with {}", count(more, "option")),
@@ -194,8 +197,9 @@ mod tests {
             described_with(&usual),
             "small configuration with CONFIG_KASAN=n, CONFIG_SHMEM=n"
         );
-        let text = [("CMDLINE", "\"a; b\"")];
-        assert_eq!(described_with(&text), "small configuration with 1 option");
+        for text in ["\"a; b\"", "\"a with b\""] {
+            assert_eq!(described_with(&[("CMDLINE", text)]), "small configuration with 1 option");
+        }
         let names: Vec<String> = (0..=MOST_NAMED).map(|it| format!("A{it}")).collect();
         let many: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "y")).collect();
         assert_eq!(described_with(&many), "small configuration with 13 options");

@@ -96,8 +96,8 @@ fn legend(by_source: bool) -> String {
     let more = match by_source {
         true => ", by its instruction that runs most.",
         false => {
-            ". When the kernel starts, it replaces some instructions, such as indirect calls. Several may \
-             take the place of one."
+            ". When the kernel starts, it replaces some instructions, such as indirect calls. One may become \
+             several."
         }
     };
     format!(

@@ -4,6 +4,7 @@ use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
 use model::{EQUAL_ENTRIES, INSTRUCTIONS, Mode, count, grouped};
 
 use super::tables;
+use crate::ascii::escape;
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, sentence};
 use crate::words::{Of, decimal, name};
@@ -11,6 +12,8 @@ use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
 const MAX_NAME: usize = 16;
+/// Most rows that are named as the same at equal entries.
+const MOST_SAME: usize = 4;
 /// Most rows that are printed if none has a verdict.
 const UNJUDGED: usize = 8;
 
@@ -213,15 +216,18 @@ fn same_at_equal_entries(comparison: &Comparison, open: &[(Shown<'_>, usize)]) -
     let same = open.iter().filter_map(|(it, column)| {
         let share = it.row.same_at_equal_entries(*column)?;
         let change = Of::unit(&it.row.unit).change([1.0, 1.0 + share], 2)?;
-        Some(format!("{} {change}", phase(comparison, it)))
+        let which = match comparison.variants.len() {
+            2 => String::new(),
+            _ => format!("{}: ", escape(&comparison.variants[*column].name)),
+        };
+        Some(format!("{which}{} {change}", phase(comparison, it)))
     });
-    let same: Vec<String> = same.collect();
-    (!same.is_empty()).then(|| {
-        format!(
-            "The same at equal entries, within the margin: {}. How often functions ran is luck.",
-            same.join(", ")
-        )
-    })
+    let mut same: Vec<String> = same.collect();
+    let more = same.len().saturating_sub(MOST_SAME);
+    same.truncate(MOST_SAME);
+    same.extend((more > 0).then(|| format!("{more} more")));
+    (!same.is_empty())
+        .then(|| format!("The same at equal entries, within the margin: {}.", same.join(", ")))
 }
 
 /// Returns a sentence on what undecided rows need: the seeds for the row that needs most. `None` without

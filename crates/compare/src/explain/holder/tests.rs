@@ -249,8 +249,33 @@ fn work_that_moved_between_callees_belongs_to_their_caller() {
     assert_eq!(held.function.unwrap().entries, Some([1.0; 2]));
     let calls = paths(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
-    assert_eq!((&*holder.name, holder.entries), ("tear", None));
-    assert_eq!((holder.within.as_deref(), holder.instructions), (Some("exit"), [500.0, 900.0]));
+    assert_eq!((&*holder.name, holder.within), ("tear", None));
+    assert_eq!((holder.instructions, holder.entries), ([1000.0, 1400.0], Some([62.0; 2])));
+    // Calls elsewhere changed too, in the other direction.
+    let calls = paths(&[
+        ("kernel exec tear", 500.0, 350.0),
+        ("kernel exec other", 500.0, 650.0),
+        ("kernel exit tear", 5000.0, 5100.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.within.as_deref()), ("tear", Some("exit")));
+    assert_eq!((holder.instructions, holder.entries), ([5000.0, 5100.0], None));
+    assert_eq!(holder.share, 1.0);
+}
+
+/// Two callers reach one function, and its figures are those of all calls, once.
+#[test]
+fn a_function_is_one_part() {
+    let boot = [executed(&[("tear", "", 62, 10), ("b", "", 1, 10)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[
+        ("kernel exec tear", 100.0, 160.0),
+        ("kernel exit tear", 100.0, 105.0),
+        ("kernel b", 100.0, 135.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (None, vec!["tear 0.65".into(), "b 0.35".into()], true));
+    assert_eq!(held.divided.unwrap().elsewhere, 0.0);
 }
 
 /// A few calls come from elsewhere, on one side by a function that the other does not have.
