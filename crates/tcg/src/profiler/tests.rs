@@ -29,7 +29,7 @@ const NOP: &[u8] = &[0x90];
 const CALL: &[u8] = &[0xe8, 0, 1, 0, 0];
 const RET: &[u8] = &[0xc3];
 
-/// A machine with one CPU, and the counters and probes that the plugin set at its instructions.
+/// A machine, and the counters and probes that the plugin set at its instructions.
 struct Trace {
     profiler: Profiler,
     machine: Fake,
@@ -39,11 +39,15 @@ struct Trace {
 
 impl Trace {
     fn new(nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
+        Self::with_cpus(1, nodes, stacks)
+    }
+
+    fn with_cpus(cpus: u16, nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
         let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
         let arguments = Arguments { nodes, switch, stacks };
         let functions = Functions::new(vec![KERNEL, KERNEL + 0x1000, SWITCH]);
         let file = NamedTempFile::new().unwrap();
-        let profiler = Profiler::new(&arguments, functions, file.path(), 1).unwrap();
+        let profiler = Profiler::new(&arguments, functions, file.path(), cpus).unwrap();
         let mut machine = Fake::default();
         machine.set("rsp", STACK);
         for (task, id, name) in TASKS {
@@ -231,6 +235,40 @@ fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
     });
     assert_eq!(before.0 + after.0, alone.0 + 2);
     assert_eq!((before.1 + after.1, before.3 + after.3), (alone.1 + 2, alone.3));
+}
+
+/// The agent cuts the profile on one CPU while the sampler runs on the other one.
+#[test]
+fn other_cpus_count_while_the_sampler_runs() {
+    let mut trace = Trace::with_cpus(2, Vec::new(), false);
+    trace.machine.cpu = 1;
+    trace.switch(1, 0);
+    trace.machine.cpu = 0;
+    trace.switch(1, SAMPLING);
+    trace.run(KERNEL + 0x800, &[NOP, NOP]);
+    trace.machine.cpu = 1;
+    trace.run(KERNEL + 0x800, &[NOP, NOP]);
+    trace.mark();
+    trace.machine.cpu = 0;
+    trace.run(KERNEL + 0x800, &[NOP, NOP]);
+    trace.machine.cpu = 1;
+    trace.run(KERNEL + 0x800, &[NOP, NOP]);
+    trace.machine.cpu = 0;
+    trace.switch(SAMPLING, 1);
+    trace.run(KERNEL + 0x800, &[NOP]);
+    trace.machine.cpu = 1;
+    trace.mark();
+    let profile = trace.end();
+    let work = |slice: usize, cpu: usize| -> u64 {
+        let executed = profile.slices[slice].cpus[cpu].kernel.iter();
+        executed
+            .filter(|it| (KERNEL + 0x800..KERNEL + 0x900).contains(&it.address))
+            .map(|it| it.count)
+            .sum()
+    };
+    assert_eq!([work(0, 0), work(0, 1)], [0, 2]);
+    // The last instruction on CPU 0 is still running when CPU 1 cuts.
+    assert_eq!([work(1, 0) + work(2, 0), work(1, 1)], [1, 2]);
 }
 
 #[test]
