@@ -195,9 +195,7 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
             said.push_str(": beyond luck, within the margin");
         }
         Verdict::Undecided => {
-            said.extend(row.same_at_equal_entries(column).map(|share| {
-                let change = Of::unit(&row.unit).change([1.0, 1.0 + share], 2);
-                let change = change.unwrap_or_default();
+            said.extend(change_at_equal_entries(row, column).map(|change| {
                 format!("; same at equal entries, {change}: how often functions ran is luck")
             }));
             said.extend(more(row, comparison, column).map(|more| format!("; {more}")));
@@ -205,6 +203,12 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         _ => {}
     }
     said
+}
+
+/// Formats the change of an undecided row at equal entries. `None` unless it is the same at equal entries.
+pub fn change_at_equal_entries(row: &Row, column: usize) -> Option<String> {
+    let share = row.same_at_equal_entries(column)?;
+    Of::unit(&row.unit).change([1.0, 1.0 + share], 2)
 }
 
 /// Returns how many more seeds would lower the luck floor to the margin. The floor falls with the square

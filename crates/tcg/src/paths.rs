@@ -20,7 +20,7 @@ impl Path {
     pub const START: Self = Self(0);
     /// The path for all paths without room.
     pub const BEYOND: Self = Self(u32::MAX);
-    /// The path of what is left out of the counts.
+    /// The path that stands for all work that is not counted.
     pub const LEFT_OUT: Self = Self(u32::MAX - 1);
 }
 

@@ -69,8 +69,8 @@ pub struct Holder {
 pub struct OwnCost {
     /// The function's name.
     pub name: String,
-    /// Another function whose opposite change offsets most of this one's: work that moved, or another name. The own
-    /// cost is that of both.
+    /// Another function whose opposite change offsets most of this one's, as if work moved or a function was renamed.
+    /// The own cost is that of both.
     pub with: Option<String>,
     /// Its own cost on both sides.
     pub own: [f64; 2],

@@ -7,7 +7,7 @@ use super::tables;
 use crate::ascii::escape;
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, sentence};
-use crate::words::{Of, decimal, name};
+use crate::words::{decimal, name};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -214,8 +214,7 @@ fn undecided<'a>(comparison: &Comparison, shown: &[Shown<'a>]) -> Vec<(Shown<'a>
 /// Returns a sentence on the undecided rows that are the same at equal entries. `None` if there are none.
 fn same_at_equal_entries(comparison: &Comparison, open: &[(Shown<'_>, usize)]) -> Option<String> {
     let same = open.iter().filter_map(|(it, column)| {
-        let share = it.row.same_at_equal_entries(*column)?;
-        let change = Of::unit(&it.row.unit).change([1.0, 1.0 + share], 2)?;
+        let change = exact::change_at_equal_entries(it.row, *column)?;
         let which = match comparison.variants.len() {
             2 => String::new(),
             _ => format!("{}: ", escape(&comparison.variants[*column].name)),
