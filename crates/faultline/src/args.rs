@@ -19,8 +19,8 @@ use crate::failure;
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{
-    AccelArg, BootsArg, CHANGED, ExactArgs, MachineArgs, ModeArg, ProfileArg, SequentialArgs,
-    TurnArgs,
+    AccelArg, BootsArg, CHANGED, CountArg, ExactArgs, MachineArgs, ModeArg, ProfileArg,
+    SequentialArgs, TurnArgs,
 };
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
@@ -120,7 +120,7 @@ pub enum Command {
         /// The new name
         name: String,
     },
-    /// Attach a note to an experiment; `list`, `show` and `compare` print it
+    /// Attach a note to an experiment; `list`, `show` and `compare` print it, a mail does not
     Note {
         /// Name or number of the experiment
         experiment: String,

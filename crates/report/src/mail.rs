@@ -170,6 +170,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     let is_told = results.experiment.imported.is_none() && results.variants.iter().all(has_origin);
     let notes = notes::states(comparison).into_iter().chain(notes::all(comparison));
     let notes = notes.filter(tells).filter(|note| !(is_told && note.topic == "kernel"));
+    let notes = notes.filter(|note| note.topic != notes::OF_USER);
     // Exact mode fixes the machine, so that variants differ only in the memory that their kernels leave free.
     let machine = reproduce::machine(results).filter(|_| comparison.mode == Mode::Exact);
     let notes: Vec<Note> = match machine {
@@ -209,8 +210,8 @@ fn functions(explained: &[Explained]) -> Vec<Block> {
         false => first + &headline::headline(it),
     });
     let named: Vec<String> = said.collect();
-    let timers = headline::timers(&named).map(str::to_owned);
-    named.into_iter().chain(timers).map(sentence).collect()
+    let legend = headline::legend(&named);
+    named.into_iter().chain(legend).map(sentence).collect()
 }
 
 /// Printed about times that were measured under emulation.

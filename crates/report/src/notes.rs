@@ -68,13 +68,15 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all
 }
 
+/// The topic of the user's own notes, which no mail has.
+pub const OF_USER: &str = "user's note";
+
 /// Returns the user's own note on an experiment.
 fn of_user(note: &UserNote) -> Note {
-    const TOPIC: &str = "user's note";
     let text = note.text.clone();
     match note.experiment {
-        Some(number) => Note::on(TOPIC, &format!("experiment {number}"), text),
-        None => Note::on_all(TOPIC, text),
+        Some(number) => Note::on(OF_USER, &format!("experiment {number}"), text),
+        None => Note::on_all(OF_USER, text),
     }
 }
 

@@ -9,8 +9,8 @@ use common::{
     blocks, boot, boots, by_patch, columns, experiment, measure, measured, series, variant,
 };
 use compare::{
-    Basis, Cell, Comparison, Conclusion, CrossCheck, Difference, Evidence, Explained, Gain,
-    Headline, Holder, Judging, Results, Verdict, compare,
+    Basis, BuildDifference, Cell, Comparison, Conclusion, CrossCheck, Difference, Evidence,
+    Explained, Gain, Headline, Holder, Judging, Results, Verdict, compare,
 };
 use import::{Baseline, check, read};
 use model::{
@@ -234,9 +234,9 @@ fn patches_of_a_series_have_a_line_each() {
     }
 }
 
-#[test]
-fn the_function_behind_a_verdict_is_named() {
-    let headline = |phase: &str, new, name: Option<&str>| Headline {
+/// The headline of a phase that spent 1000 instructions. The function of this name holds its change.
+fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
+    Headline {
         phase: phase.into(),
         kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
         function: name.map(|name| Holder {
@@ -257,7 +257,11 @@ fn the_function_behind_a_verdict_is_named() {
         listed: true,
         only_cause: None,
         of_one_variant: false,
-    };
+    }
+}
+
+#[test]
+fn the_function_behind_a_verdict_is_named() {
     let headlines =
         [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];
     let explained = |variant: &str| Explained {
@@ -271,7 +275,8 @@ fn the_function_behind_a_verdict_is_named() {
     case.explained = vec![explained("6.12")];
     let (mail, _) = case.mail(|_| {});
     let said = "Phase protect: 140.04 % more kernel instructions, in change_protection and what it \
-                calls: 2,369,514 before, 5,716,350 now; 1 entry.";
+                calls: 2,369,514 before, 5,716,350 now; 1 entry. An entry is one call or other start of a \
+                function.";
     let mut parts = mail.split("\n\n").map(common::words);
     assert!(parts.any(|part| part == said) && !mail.contains("Phase end"), "{mail}");
     case.explained.push(explained("7.3"));
@@ -280,6 +285,52 @@ fn the_function_behind_a_verdict_is_named() {
     let headlines = report::headlines(&case.explained);
     assert!(headlines.contains("\n7.3: Phase protect: 140.04 % more"), "{headlines}");
     assert!(report::headlines(&case.explained[..1]).starts_with("Phase protect: 140.04 % more"));
+}
+
+#[test]
+fn the_phases_with_the_largest_changes_are_explained() {
+    let mut case = two(Mode::Exact, 1.2);
+    let timer = "asm_sysvec_apic_timer_interrupt";
+    let phases = [("small", 1100.0, "a"), ("wait", 1300.0, timer), ("large", 2000.0, "b")];
+    let headlines = phases.map(|(phase, new, name)| headline(phase, new, Some(name)));
+    let explained = Explained { headlines: headlines.to_vec(), ..Explained::default() };
+    case.explained = vec![explained.clone()];
+    let words = common::words(&case.mail(|_| {}).0);
+    assert!(!words.contains("Phase small"), "{words}");
+    let [wait, large] = ["Phase wait: 30.00 % more", "Phase large: 100.00 % more"]
+        .map(|said| words.find(said).unwrap_or_else(|| panic!("{words}")));
+    assert!(wait < large && words.contains("Timers interrupt by guest time"), "{words}");
+    case.explained[0].headlines.remove(1);
+    assert!(!case.mail(|_| {}).0.contains("Timers interrupt"));
+}
+
+#[test]
+fn another_compiler_or_configuration_is_said() {
+    let case = two(Mode::Exact, 1.2);
+    let said = "another compiler or configuration can cause a part";
+    assert!(!case.mail(|_| {}).0.contains(said));
+    let (variant, options) = ("6.12".into(), 3);
+    let differs = |comparison: &mut Comparison| {
+        let build = BuildDifference { variant, compilers: None, hz: None, options, of_both: 2 };
+        comparison.notes.builds = vec![build];
+    };
+    assert!(case.mail(differs).0.contains(said));
+}
+
+#[test]
+fn variants_of_one_kernel_share_its_command() {
+    let mut case = two(Mode::Measured, 1.2);
+    for boot in case.boots.iter_mut().flatten() {
+        boot.facts.kernel_origin = "Debian 6.12.1-1, linux-image-6.12.1".into();
+    }
+    let [first, second] = [0, 1].map(|it| case.variants[it].name.clone());
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.contains(&format!("add debian:6.12.1-1  # {first}, {second}\n")), "{mail}");
+    case.boots[1].iter_mut().for_each(|boot| boot.facts.kernel_digest = "ab".repeat(32));
+    let (mail, _) = case.mail(|_| {});
+    for name in [first, second] {
+        assert!(mail.contains(&format!("add debian:6.12.1-1  # {name}\n")), "{mail}");
+    }
 }
 
 #[test]

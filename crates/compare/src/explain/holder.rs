@@ -6,6 +6,7 @@ use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
 use super::paths::KERNEL;
+use super::rename::are_names_alike;
 use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
@@ -13,8 +14,9 @@ use crate::Difference;
 const HALF: f64 = 0.5;
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 const REST: f64 = 0.1;
-/// Two functions are taken as one if their changes offset each other but for this share of the larger one.
-const OFFSET: f64 = 0.25;
+/// Two functions without similar names are taken as one if their changes offset each other but for this share of the
+/// larger one.
+const OFFSET: f64 = 0.02;
 /// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 /// A change is divided between at most this many functions.
@@ -183,10 +185,14 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     let divided = |calls: &[Call<'_, '_>], complete| {
         let mut parts = Vec::<Holder>::new();
         for part in calls.iter().map(|call| holder(call.innermost())) {
-            // Calls in several places may be of one function, whose figures are those of all.
-            if !parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
-                parts.push(part);
+            // Calls in several places may be of one function. Figures of all its calls contain those within a caller.
+            if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
+                continue;
             }
+            if part.within.is_none() {
+                parts.retain(|it| it.name != part.name);
+            }
+            parts.push(part);
         }
         parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
         let is_in = |(frames, _): &Walked<'_>| {
@@ -288,35 +294,46 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     }
 }
 
-/// Takes functions whose changes offset each other as one: one that only one side executed and one that only the other
-/// side executed, or two whose names differ in underscores at their ends. The largest change is first.
+/// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
+/// executed each, or two whose names differ in underscores at their ends. Then sizes do: two that only one side executed
+/// each and that are nearly as large. The largest change is first.
 fn offset(mut parts: Vec<OwnCost>) -> Vec<OwnCost> {
     let change = |it: &OwnCost| it.own[1] - it.own[0];
     let by_size = |one: &OwnCost, other: &OwnCost| {
         change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
     };
-    parts.sort_by(by_size);
+    let is_moved =
+        |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
+    let is_renamed = |one: &OwnCost, other: &OwnCost| {
+        one.name.trim_matches('_') == other.name.trim_matches('_')
+            || (is_moved(one, other) && are_names_alike(&one.name, &other.name))
+    };
+    let left = |one: &OwnCost, other: &OwnCost| (change(one) + change(other)).abs();
+    let is_as_large = |one: &OwnCost, other: &OwnCost| {
+        is_moved(one, other) && left(one, other) <= OFFSET * change(one).abs()
+    };
     let mut all = Vec::new();
-    while !parts.is_empty() {
-        let one = parts.remove(0);
-        let left = |it: &OwnCost| (change(&one) + change(it)).abs();
-        let offsets = |it: &OwnCost| {
-            let is_moved = one.own.contains(&0.0) && it.own.contains(&0.0);
-            let is_renamed = one.name.trim_matches('_') == it.name.trim_matches('_');
-            let is_opposite = change(&one).signum() != change(it).signum();
-            is_opposite && (is_moved || is_renamed) && left(it) <= OFFSET * change(&one).abs()
-        };
-        let others = parts.iter().enumerate().filter(|(_, it)| offsets(it));
-        let nearest = others.min_by(|(_, a), (_, b)| left(a).total_cmp(&left(b)));
-        all.push(match nearest.map(|(place, _)| place) {
-            None => one,
-            Some(place) => {
-                let other = parts.remove(place);
-                let own = [0, 1].map(|side| one.own[side] + other.own[side]);
-                OwnCost { name: one.name, with: Some(other.name), own }
+    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_as_large] {
+        parts.sort_by(by_size);
+        let mut alone = Vec::new();
+        while !parts.is_empty() {
+            let one = parts.remove(0);
+            let offsets =
+                |it: &OwnCost| change(&one).signum() != change(it).signum() && is_one(&one, it);
+            let others = parts.iter().enumerate().filter(|(_, it)| offsets(it));
+            let nearest = others.min_by(|(_, a), (_, b)| left(&one, a).total_cmp(&left(&one, b)));
+            match nearest.map(|(place, _)| place) {
+                None => alone.push(one),
+                Some(place) => {
+                    let other = parts.remove(place);
+                    let own = [0, 1].map(|side| one.own[side] + other.own[side]);
+                    all.push(OwnCost { name: one.name, with: Some(other.name), own });
+                }
             }
-        });
+        }
+        parts = alone;
     }
+    all.append(&mut parts);
     all.sort_by(by_size);
     all
 }

@@ -69,8 +69,7 @@ fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> 
         };
         let entries = of(&calls.entries);
         let cost = of(&it.instructions) / entries;
-        let words = name.split('_').filter(|word| !word.is_empty()).take(MAX_WORDS);
-        let words = words.collect();
+        let words = words(name);
         (entries > 0.0).then_some(Candidate { subject: &it.subject, name, words, entries, cost })
     });
     candidates.collect()
@@ -89,9 +88,25 @@ fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&
 
 /// Whether two names are the same (in two modules), have the same words, or share most of their words.
 fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    let longer = one.words.len().max(other.words.len());
-    let shared = shared_words(one, other);
+    are_enough(shared_words(one, other), one.words.len().max(other.words.len()))
+}
+
+/// Whether two names have the same words, or share most of their words.
+pub fn are_names_alike(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(words);
+    are_enough(shared(&one, &other), one.len().max(other.len()))
+}
+
+fn are_enough(shared: usize, longer: usize) -> bool {
     shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
+}
+
+fn words(name: &str) -> Vec<&str> {
+    name.split('_').filter(|word| !word.is_empty()).take(MAX_WORDS).collect()
+}
+
+fn shared(one: &[&str], other: &[&str]) -> usize {
+    one.iter().filter(|word| other.contains(word)).count()
 }
 
 /// Orders candidates for `one`: most shared words first, then nearest, then by name.
@@ -109,7 +124,7 @@ fn shared_words(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
     if one.name == other.name {
         return usize::MAX;
     }
-    one.words.iter().filter(|word| other.words.contains(word)).count()
+    shared(&one.words, &other.words)
 }
 
 /// The distance of two numbers as a share of the larger one.

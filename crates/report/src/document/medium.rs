@@ -28,15 +28,6 @@ pub const MAIL: Medium = Medium { width: 77, beside: 46, strict: true };
 pub const GAP: &str = "  ";
 
 impl Medium {
-    /// Cuts a line to the width of the medium and ends it. A cut line ends with `..`.
-    pub fn cut(&self, mut line: String) -> String {
-        if line.len() > self.width {
-            line.truncate(self.width - 2);
-            line.push_str("..");
-        }
-        format!("{}\n", line.trim_end())
-    }
-
     /// Lays out a sentence beside `first`. If `first` is longer than the limit of the medium, the sentence
     /// follows it, and continues on indented lines.
     pub fn beside(&self, first: &str, indent: &str, said: &str) -> String {

@@ -96,7 +96,9 @@ fn line(
     let last = columns.len() - 1;
     match columns[last].holds {
         Holds::Figures => format!("{first}{end:>widest$}\n", widest = widest[last]),
-        Holds::Subject => medium.cut(first + end),
+        // A row without a subject has only figures.
+        Holds::Subject if end.is_empty() => format!("{}\n", first.trim_end()),
+        Holds::Subject => medium.wrapped(&first, &format!("{}{GAP}", " ".repeat(first.len())), end),
         Holds::Sentences => medium.beside(&first, indent, end),
         _ => format!("{}\n", format!("{first}{end}").trim_end()),
     }
@@ -134,6 +136,18 @@ mod tests {
         );
         assert_eq!(&lines[3..], ["     longer  y", "  b  z"]);
         assert!(lines.iter().all(|line| line.len() <= 100 && !line.ends_with(' ')));
+    }
+
+    #[test]
+    fn subjects_hang_beside_figures() {
+        let columns = [Column::figures("change"), Column::subject("function")];
+        let long = "name ".repeat(25);
+        let text = text(&[rows(&columns, &[&["+1", &long], &["+22", ""]])], &TEXT);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "change  function");
+        assert!(lines[1].starts_with("    +1  name name"), "{text}");
+        assert!(lines[2].starts_with("          name") && lines[2].ends_with("name"), "{text}");
+        assert_eq!(lines[3], "   +22");
     }
 
     #[test]

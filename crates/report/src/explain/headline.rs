@@ -45,7 +45,7 @@ pub fn legend(said: &[String]) -> Option<String> {
 }
 
 /// Returns what the number of a timer's interrupts depends on, if a sentence names them.
-pub fn timers(said: &[String]) -> Option<&'static str> {
+fn timers(said: &[String]) -> Option<&'static str> {
     said.iter().any(|it| it.contains(TIMER)).then_some(
         "Timers interrupt by guest time, 2 ns an instruction: for the same work a real machine usually has fewer \
          interrupts. They also run work that other code postponed.",

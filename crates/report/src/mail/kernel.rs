@@ -2,7 +2,7 @@
 
 use model::{BootFacts, Patched, Pinned, Variant, count, is_message_id};
 
-use crate::ascii::{escape, excerpt, shell_word};
+use crate::ascii::{excerpt, shell_word};
 use crate::document::{Block, part, sentence};
 use crate::notes::DEBIAN;
 
@@ -115,15 +115,14 @@ pub fn digest(digest: &str) -> Block {
     sentence(format!("sha256 {digest}"))
 }
 
-/// Returns the command that gets a variant's kernel, or builds it again. Words in capitals are placeholders. A comment
-/// says so if the kernel cannot be built again by others.
-pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> String {
+/// Returns the command that gets a variant's kernel, or builds it again. Words in capitals are placeholders. `None` if
+/// others cannot build the kernel again.
+pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> Option<String> {
     let (kernel, _) = kernel_and_digest(variant, facts);
-    let name = escape(&variant.name);
-    match facts.map_or(Origin::Other, Origin::unpatched) {
+    Some(match facts.map_or(Origin::Other, Origin::unpatched) {
         Origin::Package(version) => {
             let package = shell_word(format!("debian:{version}").as_bytes());
-            format!("faultline kernel add {package}  # {name}")
+            format!("faultline kernel add {package}")
         }
         Origin::Source { words, configuration } => {
             let added = configuration.rsplit_once(" with ").filter(|(_, it)| are_options(it));
@@ -134,18 +133,16 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> String {
                 given => format!(" --kconfig {}", shell_word(given.as_bytes())),
             };
             let [before, patch] = facts.map(patches).unwrap_or_default();
-            format!("{before}faultline kernel add {words}{base}{added}{patch}  # {name}")
+            format!("{before}faultline kernel add {words}{base}{added}{patch}")
         }
-        Origin::Local => {
-            format!("# {name}: built from files of the host that booted it; no command gets it")
-        }
+        Origin::Local => return None,
         Origin::Other => {
             format!(
                 "faultline kernel add --image bzImage --modules DIR --name {}",
                 shell_word(kernel.as_bytes())
             )
         }
-    }
+    })
 }
 
 /// Whether a configuration's last words name the options that were added, or their number.
@@ -179,7 +176,7 @@ mod tests {
 
     const HASH: &str = "git HEAD, 0123abc (\"mm: a (b)\"); small configuration";
 
-    fn commands(origin: &str, patched: Option<Patched>) -> String {
+    fn commands(origin: &str, patched: Option<Patched>) -> Option<String> {
         let variant = Variant {
             name: "new".into(),
             kernel: Pinned { name: "6.1-0123".into(), digest: None },
@@ -198,44 +195,41 @@ mod tests {
     fn a_kernel_can_be_built_again_by_others() {
         let debian = "Debian 6.1.192-2, linux-source-6.1; small configuration";
         for (origin, expected) in [
-            ("Debian 7.3.4-1, linux-image-7.3.4", "faultline kernel add debian:7.3.4-1  # new"),
-            (debian, "faultline kernel add debian-source:6.1  # new"),
-            (HASH, "faultline kernel add git:0123abc --tree DIR  # new"),
+            ("Debian 7.3.4-1, linux-image-7.3.4", "faultline kernel add debian:7.3.4-1"),
+            (debian, "faultline kernel add debian-source:6.1"),
+            (HASH, "faultline kernel add git:0123abc --tree DIR"),
             (
                 "git v6.1, 0123abc (\"Linux; 6.1\"); debian:6.12+vm",
-                "faultline kernel add git:0123abc --tree DIR --kconfig debian:6.12+vm  # new",
+                "faultline kernel add git:0123abc --tree DIR --kconfig debian:6.12+vm",
             ),
             (
                 "Debian 6.1.192-2, linux-source-6.1; debian:6.1 with CONFIG_A=y, CONFIG_B=n",
-                "faultline kernel add debian-source:6.1 --kconfig debian:6.1 --fragment OPTIONS  # new",
+                "faultline kernel add debian-source:6.1 --kconfig debian:6.1 --fragment OPTIONS",
             ),
         ] {
-            assert_eq!(commands(origin, None), expected);
+            assert_eq!(commands(origin, None).as_deref(), Some(expected));
         }
         let file = patched("a b.patch", 1, debian, None);
         let origin = debian.replace(";", ", a b.patch;");
-        let said = "faultline kernel add debian-source:6.1 --patch 'a b.patch'  # new";
-        assert_eq!(commands(&origin, file), said);
+        let said = "faultline kernel add debian-source:6.1 --patch 'a b.patch'";
+        assert_eq!(commands(&origin, file).as_deref(), Some(said));
         let mail = patched("[PATCH] mm: x", 2, HASH, Some("<1.a@b.org>"));
-        let said = "b4 am -o - 1.a@b.org |\n  faultline kernel add git:0123abc --tree DIR --patch -  # new";
-        assert_eq!(commands("", mail), said);
+        let said =
+            "b4 am -o - 1.a@b.org |\n  faultline kernel add git:0123abc --tree DIR --patch -";
+        assert_eq!(commands("", mail).as_deref(), Some(said));
         let unnamed = patched("[PATCH] mm: x", 1, debian, None);
         let origin = debian.replace(";", ", \"[PATCH] mm: x\";");
-        let said = "faultline kernel add debian-source:6.1 --patch PATCHES  # new";
-        assert_eq!(commands(&origin, unnamed), said);
+        let said = "faultline kernel add debian-source:6.1 --patch PATCHES";
+        assert_eq!(commands(&origin, unnamed).as_deref(), Some(said));
     }
 
     #[test]
-    fn what_only_the_host_has_is_said() {
+    fn what_only_the_host_has_has_no_command() {
         let reverted = "git v6.1, 0123abc (\"Linux 6.1\"), revert 4 (\"x\"); small configuration";
         for local in ["working tree /root/linux; small configuration", reverted] {
-            let said = commands(local, None);
-            assert_eq!(
-                said,
-                "# new: built from files of the host that booted it; no command gets it"
-            );
-            assert_eq!(commands("", patched("x", 1, local, None)), said);
+            assert_eq!(commands(local, None), None);
+            assert_eq!(commands("", patched("x", 1, local, None)), None);
         }
-        assert!(commands("/root/bzImage", None).contains("--image bzImage"));
+        assert!(commands("/root/bzImage", None).unwrap().contains("--image bzImage"));
     }
 }

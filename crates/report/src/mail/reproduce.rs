@@ -5,7 +5,7 @@ use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
 
 use super::fit::Piece;
 use super::kernel;
-use crate::ascii::shell_word;
+use crate::ascii::{escape, shell_word};
 use crate::document::{self, Block, MAIL, part, sentence};
 use crate::note::{self, Note};
 
@@ -164,13 +164,26 @@ pub fn file(name: &str, text: &str) -> Block {
 /// Returns the commands that repeat the run: those that get the kernels, then those that run and compare.
 fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let Results { experiment, variants, .. } = results;
-    let mut commands: Vec<String> = Vec::new();
+    // Variants of one kernel share its command. Those of two kernels do not, although placeholders may make it the same.
+    let mut kernels: Vec<((&str, &str), &VariantBoots<'_>, Vec<String>)> = Vec::new();
     for column in variants {
-        let command = kernel::command(column.variant, facts(column));
-        if !commands.contains(&command) {
-            commands.push(command);
+        let kernel = kernel::kernel_and_digest(column.variant, facts(column));
+        let name = escape(&column.variant.name);
+        match kernels.iter_mut().find(|(it, ..)| *it == kernel) {
+            Some((.., names)) => names.push(name),
+            None => kernels.push((kernel, column, vec![name])),
         }
     }
+    let line = |(_, column, names): (_, &VariantBoots<'_>, Vec<String>)| {
+        let names = names.join(", ");
+        match kernel::command(column.variant, facts(column)) {
+            Some(command) => format!("{command}  # {names}"),
+            None => {
+                format!("# {names}: built from files of the host of the boots; no command gets it")
+            }
+        }
+    };
+    let mut commands: Vec<String> = kernels.into_iter().map(line).collect();
     if let Some((file, _)) = recipe.files.first() {
         commands.push(format!("faultline run {}", shell_word(file.as_bytes())));
         let name = shell_word(experiment.name.as_bytes());

@@ -307,12 +307,18 @@ fn changes_that_offset_each_other_are_one() {
         part("other", own(20.0, 50.0)),
         part("gone", own(7.0, 0.0)),
         part("new", own(0.0, 2.0)),
+        part("__alloc_pages_noprof", own(99.0, 0.0)),
+        part("__alloc_frozen_pages_noprof", own(0.0, 142.0)),
+        part("__mod_node_page_state", own(42.0, 0.0)),
+        part("mod_node_page_state", own(0.0, 100.0)),
     ];
     let found = offset(parts);
     let names = found.iter().map(|it| (&*it.name, it.with.as_deref(), it.own[1] - it.own[0]));
     assert_eq!(
         names.collect::<Vec<_>>(),
         [
+            ("mod_node_page_state", Some("__mod_node_page_state"), 58.0),
+            ("__alloc_frozen_pages_noprof", Some("__alloc_pages_noprof"), 43.0),
             ("both", None, -30.0),
             ("other", None, 30.0),
             ("count", Some("__count"), 20.0),
