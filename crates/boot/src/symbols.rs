@@ -1,5 +1,5 @@
-//! Reads a kernel's symbols in a short boot and caches them. Without address randomisation they are
-//! the same in each boot, except those of modules.
+//! Reads a kernel's symbols from its image and caches them. Without address randomisation they are the same in each
+//! boot, except those of modules. An image whose tables are not understood is booted to read them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub struct KernelCode {
     pub switch: Option<Switch>,
 }
 
-/// Reads symbols by booting a kernel.
+/// Reads symbols of kernels.
 pub struct SymbolReader<'a> {
     /// The cache for the symbols.
     pub cache: &'a Cache,
@@ -46,9 +46,10 @@ pub struct SymbolReader<'a> {
 }
 
 impl SymbolReader<'_> {
-    /// Reads the code of `kernel`: from the cache, otherwise by booting. A kernel that does not
-    /// boot gets the symbols of its `System.map`, or none; its later boots report why. Also checks
-    /// the libraries, because the boots that need the symbols load them. Fails when the host fails.
+    /// Reads the code of `kernel`: from the cache, otherwise from its image, otherwise by booting. A
+    /// kernel that does not boot gets the symbols of its `System.map`, or none; its later boots report
+    /// why. Also checks the libraries, because the boots that need the symbols load them. Fails when
+    /// the host fails.
     pub fn read(
         &self,
         kernel: &Kernel,
@@ -59,8 +60,13 @@ impl SymbolReader<'_> {
         let text = match read(&path).map_err(in_file(&path))? {
             Some(text) => text,
             None => {
-                say(&format!("Reading the symbols of {}", kernel.name));
-                let text = self.boot(kernel)?;
+                let text = match kernels::symbols(kernel)? {
+                    Some(text) => text,
+                    None => {
+                        say(&format!("Booting {} to read its symbols", kernel.name));
+                        self.boot(kernel)?
+                    }
+                };
                 if text.is_empty() {
                     Self::mapped(kernel, say)?
                 } else {
@@ -128,11 +134,6 @@ pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError>
     let path = place(cache, digest);
     let text = read(&path).map_err(in_file(&path))?;
     Ok(text.map(|text| Symbols::parse(&text)))
-}
-
-/// Returns whether the cache has a file with the symbols of the kernel with this digest.
-pub fn are_cached(cache: &Cache, digest: &str) -> bool {
-    place(cache, digest).exists()
 }
 
 fn place(cache: &Cache, digest: &str) -> PathBuf {

@@ -52,7 +52,7 @@ impl Display {
     pub fn show(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Message(text) => self.line(text),
-            Progress::Plan { boots, done, symbols, at_most, time } => {
+            Progress::Plan { boots, done, at_most, time } => {
                 self.boots = boots;
                 let most = if at_most { "at most " } else { "" };
                 let boots = count(boots, "boot");
@@ -60,13 +60,9 @@ impl Display {
                     0 => format!("{most}{boots} to do"),
                     _ => format!("{most}{boots}, {done} already done"),
                 };
-                let symbols = match symbols {
-                    0 => String::new(),
-                    _ => format!(", after {symbols} that only read the symbols of a kernel"),
-                };
                 let time =
                     time.map_or(String::new(), |time| format!("; {most}about {}", span(time)));
-                self.line(&format!("{boots}{symbols}{time}"));
+                self.line(&format!("{boots}{time}"));
             }
             Progress::Boot { number, variant } => {
                 let name = format!("boot {number} of {}: {variant}", self.boots);

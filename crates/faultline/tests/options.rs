@@ -166,15 +166,6 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_plan_of_exact_mode_counts_the_boots_that_read_symbols() {
-    let setup = Setup::new("boots = 2");
-    let run = ["run", "--kernels", "6.1,6.12", "--workload", "mprotect", "--mode", "exact"];
-    let said = setup.faultline(&[&run[..], &["--dry-run"]].concat()).expect(0);
-    let symbols = "before these: 2 boots to read the symbols of kernels";
-    assert!(said.out.lines().any(|line| line == symbols), "{}", said.out);
-}
-
-#[test]
 fn a_plan_is_printed_and_nothing_is_booted() {
     let setup = Setup::new("boots = 2");
     let said = setup.faultline(&["run", text(&setup.file), "--dry-run"]).expect(0);

@@ -18,6 +18,7 @@ mod headers;
 pub mod image;
 pub mod initramfs;
 mod input;
+mod kallsyms;
 pub mod layout;
 mod limits;
 mod mainline;
@@ -38,6 +39,7 @@ pub use cache::{Cache, KnownKernel, KnownUserspace, Lined, Prune, Pruned, Renewe
 pub use checksums::{Damaged, check_files};
 pub use debian::is_name as is_package_name;
 pub use error::Error;
+pub use kallsyms::symbols;
 pub use own::text;
 pub use request::{Files, Request, with_paths};
 pub use source::config::EVENTS;

@@ -44,7 +44,7 @@ use due::{Due, Plan};
 use obtain::Obtained;
 
 pub use check::check;
-pub use effort::{symbol_boots, time};
+pub use effort::time;
 pub use error::RunError;
 pub use failures::GivenUp;
 pub use hosts::LeftOut;
@@ -219,16 +219,11 @@ impl Lab {
             remarks(&whole).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         let open = plan.due.len() + plan.later;
-        let symbols = match plan.due.is_empty() {
-            true => 0,
-            false => effort::symbol_boots_of(experiment.mode, kernels, &self.cache),
-        };
         watch(Progress::Plan {
             boots: plan.boots,
             done: plan.boots - open,
-            symbols,
             at_most: experiment.sequential.is_some(),
-            time: time(&pinned, (open, symbols), options, &*self.store)?.filter(|_| open > 0),
+            time: time(&pinned, open, options, &*self.store)?.filter(|_| open > 0),
         });
         let kept = (&*self.store, id);
         let of_other_hosts =

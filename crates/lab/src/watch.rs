@@ -15,8 +15,6 @@ pub enum Progress<'a> {
         boots: usize,
         /// The number of boots that need not be done, because they are done already.
         done: usize,
-        /// The number of boots before them that only read the symbols of a kernel.
-        symbols: usize,
         /// Whether the run may end earlier.
         at_most: bool,
         /// How long the boots that are left take, by similar boots in the store; `None` if it has none.

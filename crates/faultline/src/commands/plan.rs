@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
 use kernels::{Cache, STANDARD_INPUT, Source};
-use lab::{GivenUp, Known, RunOptions, known, remarks, symbol_boots};
+use lab::{GivenUp, Known, RunOptions, known, remarks};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use plan::Request;
 use plan::schedule::schedule;
@@ -127,11 +127,6 @@ pub fn plan(
     }
     let done = done + of_other_hosts.boots + given_up.iter().map(|it| it.boots).sum::<usize>();
     let left = slots.len().saturating_sub(done);
-    let symbols = if left > 0 { symbol_boots(experiment, cache)? } else { 0 };
-    if symbols > 0 {
-        let boots = count(symbols, "boot");
-        let _ = writeln!(text, "before these: {boots} to read the symbols of kernels");
-    }
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));
@@ -151,7 +146,7 @@ pub fn plan(
     if let Some(frequency) = experiment.profile.samples() {
         let _ = writeln!(text, "profile: {frequency} samples per second and CPU");
     }
-    let time = store.map(|it| lab::time(experiment, (left, symbols), options, it)).transpose()?;
+    let time = store.map(|it| lab::time(experiment, left, options, it)).transpose()?;
     text.push_str(&match time.flatten() {
         Some(time) => format!("time: about {}, estimated from earlier boots\n", span(time)),
         None => {
