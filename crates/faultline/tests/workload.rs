@@ -81,6 +81,14 @@ fn a_new_workload_is_found_by_its_name_and_file() {
     for (name, language) in [("mine", "c"), ("script", "shell"), ("snake", "python")] {
         bench.good(&["workload", "new", name, "--language", language]);
         let run = ["run", "--kernels", "6.1,6.12", "--dry-run", "--workload"];
+        if language == "c" {
+            let refused = bench.refused(&[&run[..], &[name]].concat());
+            assert!(refused.contains("the program workloads/mine: No such file"), "{refused}");
+            let place = bench.directory.path().join("workloads");
+            let mut compile = Command::new("cc");
+            compile.args(["-static", "-o", "mine", "mine.c"]).current_dir(place);
+            assert!(compile.status().unwrap().success());
+        }
         let planned = bench.good(&[&run[..], &[name]].concat());
         assert!(planned.starts_with(&format!("{name}-6.1-6.12, ")), "{planned}");
         let file = format!("workloads/{name}.toml");

@@ -8,6 +8,7 @@ use model::{Experiment, Kernel, PerfEvent};
 use plan::Request;
 use plan::form::near;
 
+use crate::known::pin_programs;
 use crate::obtain::Obtained;
 use crate::{Lab, RunError};
 
@@ -16,8 +17,9 @@ use crate::{Lab, RunError};
 const FAKE_NODES: &str = "numa=fake";
 
 /// Checks what is known before kernels are fetched. Fails when a machine needs more memory than the
-/// host has, or a workload needs more NUMA nodes than a machine has.
+/// host has, a workload needs more NUMA nodes than a machine has, or a file of the user's is missing.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
+    pin_programs(&mut experiment.clone())?;
     let manifests = experiment.workloads.iter().map(|used| &used.manifest);
     let most = manifests.max_by_key(|manifest| manifest.nodes);
     for variant in &experiment.variants {

@@ -1,6 +1,6 @@
 //! `faultline kernel`: the cache of kernels.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 
 use kernels::{Cache, Files, Prune, Request, Source};
 use model::Kernel;
@@ -9,7 +9,7 @@ use report::escape;
 use super::build::NO_SOURCE;
 use super::{print, say};
 use crate::args::{KernelAddArgs, KernelCommand, KernelPruneArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::list;
 
 pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
@@ -27,6 +27,11 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
 }
 
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
+    let end = || {
+        eprintln!("\nfaultline: interrupted. Run the same command again.");
+        exit(INTERRUPTED);
+    };
+    ctrlc::set_handler(end).map_err(|error| Failure::Host(error.to_string()))?;
     let named = args.build.full_name(&together(&args.kernel)?);
     if let Ok(source) = named.parse::<Source>() {
         if args.suite.is_some() {
