@@ -1,6 +1,7 @@
 //! Measures the cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
-//! - in exact mode, bare, with the plugin, and with the plugin counting by call path or accesses;
+//! - in exact mode, bare, with the plugin, with the plugin called at each instruction, and with the plugin counting by
+//!   call path or accesses;
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
 //! The contestants take turns, so that a host that gets slower does so for all. Prints medians of wall time and
@@ -35,14 +36,16 @@ const TARGET: f64 = 20.0;
 enum Contestant {
     Exact,
     Plugin,
+    Each,
     Stacks,
     Accesses,
     Tcg,
 }
 
-const CONTESTANTS: [Contestant; 5] = [
+const CONTESTANTS: [Contestant; 6] = [
     Contestant::Exact,
     Contestant::Plugin,
+    Contestant::Each,
     Contestant::Stacks,
     Contestant::Accesses,
     Contestant::Tcg,
@@ -53,6 +56,7 @@ impl Contestant {
         match self {
             Self::Exact => "exact",
             Self::Plugin => "exact, plugin",
+            Self::Each => "exact, each",
             Self::Stacks => "exact, stacks",
             Self::Accesses => "exact, accesses",
             Self::Tcg => "TCG, multi-threaded",
@@ -73,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
         bench.kernel.release
     );
-    let mut boots: [Vec<BootTimes>; 5] = Default::default();
+    let mut boots: [Vec<BootTimes>; 6] = Default::default();
     for _ in 0..ROUNDS {
         for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
             boots.push(boot(&bench, contestant)?);
@@ -93,13 +97,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Error>> {
     let plugin = |stacks, accesses| {
         let path = bench.library("libtcg.so");
-        Some(Plugin { path, accesses, stacks, functions: Vec::new(), switch: None })
+        Plugin { path, accesses, stacks, each: false, functions: Vec::new(), switch: None }
     };
     match contestant {
         Contestant::Exact => bench.exact(None),
-        Contestant::Plugin => bench.exact(plugin(false, false)),
-        Contestant::Stacks => bench.exact(plugin(true, false)),
-        Contestant::Accesses => bench.exact(plugin(false, true)),
+        Contestant::Plugin => bench.exact(Some(plugin(false, false))),
+        Contestant::Each => bench.exact(Some(Plugin { each: true, ..plugin(false, false) })),
+        Contestant::Stacks => bench.exact(Some(plugin(true, false))),
+        Contestant::Accesses => bench.exact(Some(plugin(false, true))),
         Contestant::Tcg => bench.tcg(),
     }
 }
@@ -126,7 +131,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }
 
-fn print_times(taken: &[BootTimes; 5], instructions: Instructions) {
+fn print_times(taken: &[BootTimes; 6], instructions: Instructions) {
     println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
     let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
     println!("{:<20} {columns} {columns}", "");
@@ -143,11 +148,12 @@ fn print_times(taken: &[BootTimes; 5], instructions: Instructions) {
     }
 }
 
-fn print_ratios(taken: &[BootTimes; 5]) {
-    let [exact, plugin, stacks, accesses, tcg] = taken;
+fn print_ratios(taken: &[BootTimes; 6]) {
+    let [exact, plugin, each, stacks, accesses, tcg] = taken;
     let pairs = [
         ("exact / TCG", exact, tcg),
         ("plugin / exact", plugin, exact),
+        ("each / exact", each, exact),
         ("stacks / plugin", stacks, plugin),
         ("accesses / exact", accesses, exact),
     ];

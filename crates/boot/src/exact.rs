@@ -7,12 +7,20 @@ use plan::schedule::Slot;
 use crate::guest::Libraries;
 use crate::symbols::KernelCode;
 
-/// Returns the inputs that make one boot exact. The seed is the boot index.
-pub fn inputs(libraries: &Libraries, profile: &Profiling, code: &KernelCode, slot: Slot) -> Exact {
+/// Returns the inputs that make one boot exact. The seed is the boot index. With `each`, the plugin is called at each
+/// instruction.
+pub fn inputs(
+    libraries: &Libraries,
+    profile: &Profiling,
+    code: &KernelCode,
+    slot: Slot,
+    each: bool,
+) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),
         accesses: profile.accesses,
         stacks: profile.stacks,
+        each,
         switch: code.switch,
         functions: code.symbols.beginnings().collect(),
     };

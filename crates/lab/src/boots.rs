@@ -50,7 +50,7 @@ struct Shared<'a> {
     libraries: &'a Libraries,
     scratch: &'a Path,
     id: ExperimentId,
-    verify: bool,
+    options: RunOptions,
 }
 
 impl Shared<'_> {
@@ -59,15 +59,21 @@ impl Shared<'_> {
         self.scratch.join(files_of(self.id, due.slot))
     }
 
-    /// Does one boot, and with `verify` repeats and compares it. Runs in its own thread.
+    /// Does one boot. With `verify`, repeats it with the other way of counting, and compares. Runs in its own thread.
     fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
         let start = Instant::now();
-        let inputs = self.context.exact_inputs(self.libraries, due.slot);
-        let bootable = self.context.bootable(self.guest, due.slot, inputs.as_ref());
+        let RunOptions { each, verify: repeats, .. } = self.options;
+        let inputs = |each| self.context.exact_inputs(self.libraries, due.slot, each);
+        let bootable = |inputs| self.context.bootable(self.guest, due.slot, inputs);
         let directory = self.directory(due);
-        let boot = bootable.boot(due.slot, &directory, doing)?;
-        let verified = match self.verify && !matches!(boot.outcome, Outcome::Invalid(_)) {
-            true => Some(verify(self.scratch, self.id, &bootable, due.slot, doing)?),
+        let own = inputs(each);
+        let boot = bootable(own.as_ref()).boot(due.slot, &directory, doing)?;
+        let verified = match repeats && !matches!(boot.outcome, Outcome::Invalid(_)) {
+            true => {
+                let other = inputs(!each);
+                let again = bootable(other.as_ref());
+                Some(verify(self.scratch, self.id, &again, due.slot, doing)?)
+            }
             false => None,
         };
         Ok(Ended { boot, wall: start.elapsed(), verified })
@@ -95,8 +101,8 @@ impl Lab {
         let mut queue: VecDeque<Attempt> =
             plan.due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
         let Self { store, guest, libraries, scratch, .. } = self;
-        let (id, verify) = (summary.experiment, options.verify);
-        let shared = Shared { context, guest, libraries, scratch, id, verify };
+        let id = summary.experiment;
+        let shared = Shared { context, guest, libraries, scratch, id, options };
         let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<RunEnding, RunError>> = None;
         let (mut running, mut pace) = (0, Pace::new(jobs));

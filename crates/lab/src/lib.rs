@@ -81,6 +81,8 @@ pub struct RunOptions {
     pub keep_going: bool,
     /// In exact mode: repeat every boot and compare both.
     pub verify: bool,
+    /// Whether the plugin is called at each instruction. Boots take longer and count the same.
+    pub each: bool,
     /// In exact mode: the number of boots that run in parallel; `None` for as many as the host has
     /// room for.
     pub jobs: Option<u32>,

@@ -92,10 +92,10 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
-        let _lock = self.lock(watch)?;
         for &id in ids {
             self.replayable(id)?;
         }
+        let _lock = self.lock(watch)?;
         self.replay_all(ids, keep, options, watch)
     }
 
@@ -117,7 +117,7 @@ impl Lab {
             loop {
                 while running < jobs && failed.is_none() {
                     let Some(id) = ids.next() else { break };
-                    match self.prepare_replay(id, keep, watch) {
+                    match self.prepare_replay(id, keep, options.each, watch) {
                         Ok(replay) => {
                             jobs = options.side_by_side(&replay.experiment);
                             let sender = sender.clone();
@@ -174,11 +174,12 @@ impl Lab {
         }
     }
 
-    /// Collects all inputs of a boot. Fails when one has changed.
+    /// Collects all inputs of a boot. With `each`, the plugin is called at each instruction. Fails when one has changed.
     fn prepare_replay(
         &self,
         id: BootId,
         keep: Option<&Path>,
+        each: bool,
         watch: &mut Watch<'_>,
     ) -> Result<Replay, ReplayError> {
         let (experiment, kept) = self.replayable(id)?;
@@ -197,7 +198,7 @@ impl Lab {
         let slot = Slot { variant, boot_index: kept.boot_index, block: kept.block };
         let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
-        let inputs = exact::inputs(&self.libraries, &experiment.profile, &code, slot);
+        let inputs = exact::inputs(&self.libraries, &experiment.profile, &code, slot, each);
         let own = self.scratch.join(format!("replay-{id}"));
         let directory = keep.map_or(own, Path::to_owned);
         let keep = keep.is_some();

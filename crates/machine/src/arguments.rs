@@ -372,6 +372,7 @@ mod tests {
                 path: "/li,b/libtcg.so".into(),
                 accesses: true,
                 stacks: true,
+                each: false,
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
                 functions: vec![],
             }),

@@ -12,6 +12,9 @@ use crate::{Error, Vm};
 /// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is
 /// sufficient.
 const OLDEST_MAJOR: u32 = 10;
+/// The newest QEMU of which we know where inline operations of a plugin store (`tcg::qemu::emulator`). With newer ones
+/// the plugin is called at each instruction.
+const NEWEST_KNOWN_MAJOR: u32 = 10;
 /// An instruction takes 2 to the power of this number of nanoseconds of guest time (`qemu(1)`, `-icount`). With a
 /// larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions and disturb
 /// more. Until the workload starts, 4 CPUs take 10.2 s of CPU time with 0, 6.4 s with 1, 4.8 s with 2, 3.9 s with 4.
@@ -38,6 +41,9 @@ pub struct Plugin {
     pub accesses: bool,
     /// Whether instructions are counted by call path.
     pub stacks: bool,
+    /// Whether the plugin is called at each instruction instead of once for several. The counts are the same, but it
+    /// takes longer.
+    pub each: bool,
     /// The task switch, if instructions are counted by process.
     pub switch: Option<Switch>,
     /// The addresses at which the kernel's functions begin, in order. A jump to one of them counts as a call.
@@ -95,6 +101,9 @@ impl Plugin {
         }
         if self.stacks {
             option.push(",stacks=on");
+        }
+        if self.each || vm.emulator.major() > NEWEST_KNOWN_MAJOR {
+            option.push(",each=on");
         }
         if let Some(Switch { address, tgid, comm }) = self.switch {
             option.push(format!(",switch={address:#x}:{tgid}:{comm}"));

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{Accesses, Privilege, Target};
 
 use crate::machine::Access;
 use crate::observer::{At, Observer, Slice};
+use crate::segments::add;
 
 /// The counts of all CPUs.
 #[derive(Debug)]
@@ -16,8 +16,6 @@ pub struct AccessCounts {
     ranges: Vec<(u16, Range<u64>)>,
     targets: Vec<Target>,
     cells: Vec<AtomicU64>,
-    /// The cells of each CPU when it began to be left out.
-    kept: Mutex<Vec<Vec<u64>>>,
 }
 
 impl AccessCounts {
@@ -27,19 +25,19 @@ impl AccessCounts {
         let targets: Vec<Target> = nodes.chain([Target::Device, Target::Elsewhere]).collect();
         let cells = usize::from(cpus) * Privilege::ALL.len() * targets.len() * 2;
         let cells = (0..cells).map(|_| AtomicU64::new(0)).collect();
-        let kept = Mutex::new(vec![Vec::new(); cpus.into()]);
-        Self { ranges: ranges.to_vec(), targets, cells, kept }
+        Self { ranges: ranges.to_vec(), targets, cells }
     }
 
     /// Counts one access to a physical address, which is `None` for a device.
-    fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
+    fn count(&self, at: At<'_>, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {
             Some(address) => self.node(address).map_or(devices + 1, usize::from),
             None => devices,
         };
-        if let Some(cell) = self.cells.get(self.row(cpu, privilege, target) + usize::from(store)) {
-            cell.store(cell.load(Relaxed).wrapping_add(1), Relaxed);
+        if let Some(cell) = self.cells.get(self.row(at.cpu, privilege, target) + usize::from(store))
+        {
+            add(cell, at.running.weight());
         }
     }
 
@@ -63,10 +61,6 @@ impl AccessCounts {
         rows.filter(|row| row.loads > 0 || row.stores > 0).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Vec<u64>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn node(&self, address: u64) -> Option<u16> {
         let range = self.ranges.iter().find(|(_, range)| range.contains(&address));
         range.map(|(node, _)| *node)
@@ -85,17 +79,7 @@ impl AccessCounts {
 impl Observer for AccessCounts {
     #[inline]
     fn accesses(&self, at: At<'_>, privilege: Privilege, access: &dyn Access) {
-        self.count(at.cpu, privilege, access.physical(), access.is_store());
-    }
-
-    fn leaves_out(&self, at: At<'_>) {
-        let cells = self.cells_of(at.cpu).iter();
-        self.kept()[at.cpu] = cells.map(|cell| cell.load(Relaxed)).collect();
-    }
-
-    fn counts_again(&self, at: At<'_>) {
-        let cells = self.cells_of(at.cpu).iter();
-        cells.zip(&self.kept()[at.cpu]).for_each(|(cell, count)| cell.store(*count, Relaxed));
+        self.count(at, privilege, access.physical(), access.is_store());
     }
 
     fn cut(&self, slice: &mut Slice) {
@@ -122,10 +106,12 @@ mod tests {
     fn a_node_may_be_below_and_above_the_hole() {
         let ranges = [(0, 0..0xc000), (1, 0x1_4000..0x2_0000), (0, 0x1_0000..0x1_4000)];
         let counts = AccessCounts::new(2, &ranges);
+        let running = Running::new();
+        let at = At { cpu: 1, running: &running };
         for address in [0, 0xbfff, 0xc000, 0x1_0000, 0x1_4000] {
-            counts.count(1, Privilege::User, Some(address), false);
+            counts.count(at, Privilege::User, Some(address), false);
         }
-        counts.count(1, Privilege::Kernel, None, true);
+        counts.count(at, Privilege::Kernel, None, true);
         let row = |privilege, target, loads, stores| Accesses { privilege, target, loads, stores };
         let rows = [
             row(Privilege::Kernel, Target::Device, 0, 1),
@@ -168,7 +154,8 @@ mod tests {
     #[test]
     fn a_cpu_that_does_not_exist_counts_nothing() {
         let counts = AccessCounts::new(1, &[(0, 0..1)]);
-        counts.count(1, Privilege::Kernel, Some(0), false);
+        let at = At { cpu: 1, running: &Running::new() };
+        counts.count(at, Privilege::Kernel, Some(0), false);
         assert_eq!(counts.take(0), []);
     }
 }

@@ -14,6 +14,8 @@ pub struct Arguments {
     pub switch: Option<Switch>,
     /// `stacks=on`: count kernel instructions by call path.
     pub stacks: bool,
+    /// `each=on`: call back at each instruction, as a reference. The counts are the same.
+    pub each: bool,
 }
 
 /// The kernel's task switch, and the fields that identify tasks.
@@ -31,7 +33,9 @@ pub struct Switch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
     /// The argument is unknown or has an invalid value.
-    #[error("`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off")]
+    #[error(
+        "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off"
+    )]
     Unknown(String),
 }
 
@@ -39,7 +43,7 @@ impl Arguments {
     /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`. Fails when an argument
     /// is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
-        let (mut nodes, mut switch, mut stacks) = (Vec::new(), None, false);
+        let (mut nodes, mut switch, mut stacks, mut each) = (Vec::new(), None, false, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
             let (key, value) = word.split_once('=').ok_or_else(unknown)?;
@@ -48,10 +52,12 @@ impl Arguments {
                 ("switch", value) => switch = Some(self::switch(value).ok_or_else(unknown)?),
                 ("stacks", "on") => stacks = true,
                 ("stacks", "off") => stacks = false,
+                ("each", "on") => each = true,
+                ("each", "off") => each = false,
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { nodes, switch, stacks })
+        Ok(Self { nodes, switch, stacks, each })
     }
 }
 
@@ -89,7 +95,7 @@ mod tests {
     #[test]
     fn all_arguments_are_read() {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
-                     switch=0xffffffff81002000:2456:3032 stacks=on";
+                     switch=0xffffffff81002000:2456:3032 stacks=on each=on";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -97,6 +103,7 @@ mod tests {
                 nodes: vec![node(0, 0xc000_0000), node(0x1_0000_0000, 0x1_4000_0000)],
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
                 stacks: true,
+                each: true,
             })
         );
     }

@@ -32,8 +32,6 @@ struct Cpu {
     calls: Calls,
     /// The stack pointer of the old task, while a task switch is in progress.
     leaves: Option<u64>,
-    /// Whether what the CPU executes is left out of the counts.
-    left_out: bool,
 }
 
 impl Follower {
@@ -44,15 +42,9 @@ impl Follower {
         Self { paths: Paths::new(LIMITS), cpus, waiting, learned }
     }
 
-    /// The path of the code that the CPU executes, or [`Path::LEFT_OUT`].
+    /// The path of the code that the CPU executes.
     pub fn path(&self, cpu: usize) -> Path {
-        let cpu = &self.cpus[cpu];
-        if cpu.left_out { Path::LEFT_OUT } else { cpu.calls.path() }
-    }
-
-    /// Leaves out of the counts what the CPU executes, or counts it again. Its calls are followed in any case.
-    pub fn leave_out(&mut self, cpu: usize, left_out: bool) {
-        self.cpus[cpu].left_out = left_out;
+        self.cpus[cpu].calls.path()
     }
 
     /// The instruction at `site` made a call, and stored the return address at `slot`.

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
-//!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on]
+//!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on][,each=on]
 //! ```
 //!
 //! Only `qemu` calls QEMU and is called by it, and only `arch` depends on the guest's architecture. When QEMU
@@ -17,7 +17,6 @@ mod accesses;
 mod arch;
 mod arguments;
 mod calls;
-mod counters;
 mod follower;
 mod functions;
 mod instructions;
@@ -32,3 +31,4 @@ mod profiler;
 mod qemu;
 mod recent;
 mod running;
+mod segments;

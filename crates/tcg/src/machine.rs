@@ -5,7 +5,7 @@ pub mod fake;
 
 use flight::profile::Privilege;
 
-use crate::counters::Counter;
+use crate::segments::Segment;
 
 /// The machine at the moment when QEMU calls the plugin.
 pub trait Machine {
@@ -27,8 +27,11 @@ pub trait Instruction {
 
     fn bytes(&self) -> Vec<u8>;
 
-    /// Counts its executions. With [`Begin::Again`] the counter must not be shared with other instructions.
-    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin);
+    /// It begins this segment at each execution. Probes that were set before are reached first.
+    fn begin(&self, segment: &'static Segment);
+
+    /// Stores the number that it has in its segment, before each execution, at the profiler's position.
+    fn tell_number(&self, number: u64);
 
     /// Sets a probe that is reached before each execution. Probes are reached in the order in which they were
     /// set.
@@ -55,18 +58,6 @@ pub trait Access {
 
     /// The value, if it has 8 bytes.
     fn word(&self) -> Option<u64>;
-}
-
-/// The meaning of an instruction's begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
-    /// Each begin is another execution.
-    Once,
-    /// A begin right after the same instruction's begin is a repetition, not another execution. Such an instruction
-    /// is a store that may modify its own block. QEMU then abandons the block at the store, translates the store
-    /// again into a block of its own, and executes it there. Otherwise only jumps and repeated instructions begin
-    /// twice in a row.
-    Again,
 }
 
 /// The reason why the plugin is called before an instruction. Addresses are those of the instruction.

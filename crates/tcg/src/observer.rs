@@ -1,18 +1,13 @@
 //! The events in the machine, as the counting modules get them.
 
-use std::sync::atomic::AtomicU64;
-
 use flight::profile::{CallSite, Phase, Privilege, Process};
 
 use crate::machine::Access;
 use crate::running::Running;
 
-/// Counts some of the events, and ignores the rest. Only the thread that runs the CPUs calls it. Instructions and
-/// accesses are so frequent that they are counted without a lock.
+/// Counts some of the events, and ignores the rest. Only the thread that runs the CPUs calls it. Accesses are
+/// so frequent that they are counted without a lock.
 pub trait Observer {
-    /// A CPU begins an instruction. The instruction that it began before was executed, unless it was interrupted.
-    fn begins(&self, _: At<'_>, _: Begun) {}
-
     /// A CPU makes an access by an instruction of this privilege.
     fn accesses(&self, _: At<'_>, _: Privilege, _: &dyn Access) {}
 
@@ -29,13 +24,7 @@ pub trait Observer {
     /// is not known.
     fn ran(&self, _: At<'_>, _: Option<Process>) {}
 
-    /// What the CPU does from now on is left out of the counts, until [`Observer::counts_again`].
-    fn leaves_out(&self, _: At<'_>) {}
-
-    /// What the CPU does from now on is counted again.
-    fn counts_again(&self, _: At<'_>) {}
-
-    /// A slice ends: moves the counts into it. No CPU's work is left out at this moment.
+    /// A slice ends: moves the counts into it.
     fn cut(&self, _: &mut Slice) {}
 }
 
@@ -44,19 +33,8 @@ pub trait Observer {
 pub struct At<'a> {
     /// The CPU's number.
     pub cpu: usize,
-    /// The instruction that it executes.
+    /// What it executes.
     pub running: &'a Running,
-}
-
-/// An instruction that begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Begun {
-    /// The cell in which it is counted.
-    pub cell: &'static AtomicU64,
-    /// Whether it is one of the kernel.
-    pub kernel: bool,
-    /// Whether it is [`crate::machine::Begin::Again`].
-    pub again: bool,
 }
 
 /// A change of control or stack.

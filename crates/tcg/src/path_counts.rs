@@ -62,14 +62,6 @@ impl Observer for PathCounts {
         self.follow(at.cpu, |follower| follower.interrupted(at.cpu, what));
     }
 
-    fn leaves_out(&self, at: At<'_>) {
-        self.follow(at.cpu, |follower| follower.leave_out(at.cpu, true));
-    }
-
-    fn counts_again(&self, at: At<'_>) {
-        self.follow(at.cpu, |follower| follower.leave_out(at.cpu, false));
-    }
-
     fn cut(&self, slice: &mut Slice) {
         let mut follower = self.lock();
         slice.counts.stacks = follower.paths.take_tallies();
@@ -79,12 +71,14 @@ impl Observer for PathCounts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use flight::profile::{CallSite, Privilege};
 
     use super::*;
-    use crate::counters::cells;
     use crate::observer::StackPointer;
     use crate::running::Running;
+    use crate::segments::{Position, Segments, cells};
 
     /// Beginnings of functions.
     const F: u64 = 0x1000;
@@ -99,13 +93,17 @@ mod tests {
     struct Trace {
         counts: PathCounts,
         running: [Running; 2],
+        position: Position,
+        /// The CPU that executed the last block.
+        last: AtomicUsize,
         sites: Vec<CallSite>,
     }
 
     impl Trace {
         fn new() -> Self {
             let running = [const { Running::new() }; 2];
-            Self { counts: PathCounts::new(2), running, sites: Vec::new() }
+            let (position, last) = (&cells(1)[0], AtomicUsize::new(0));
+            Self { counts: PathCounts::new(2), running, position, last, sites: Vec::new() }
         }
 
         fn at(&self, cpu: usize) -> At<'_> {
@@ -132,8 +130,12 @@ mod tests {
         /// Executes a block of this many instructions.
         fn block(&self, cpu: usize, address: u64, instructions: usize) {
             self.counts.enters(self.at(cpu), address);
-            let counter = &cells(1)[0];
-            (0..instructions).for_each(|_| self.running[cpu].begin(counter, true));
+            let addresses: Vec<u64> = (address..).take(instructions).collect();
+            let segment = Segments::new(2, instructions).kernel(&addresses, false);
+            let last = self.last.swap(cpu, Relaxed);
+            self.running[last].park(self.position);
+            self.running[cpu].begin(cpu, segment, self.position);
+            self.position.store(instructions as u64 - 1, Relaxed);
         }
 
         /// An interrupt of `address`.
@@ -145,7 +147,8 @@ mod tests {
 
         /// The slice's instructions by path, outermost call site first, and block; sorted.
         fn cut(&mut self) -> Vec<(Vec<u64>, u64, u64)> {
-            self.running.iter().for_each(Running::finish);
+            let running = self.running.iter().enumerate();
+            running.for_each(|(cpu, running)| running.finish(cpu, self.position));
             let mut slice = Slice::default();
             self.counts.cut(&mut slice);
             self.sites.append(&mut slice.sites);

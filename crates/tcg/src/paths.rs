@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flight::profile::{BEYOND, CallSite, MAX_DEPTH, PathCount};
 
-use crate::counters::cells;
+use crate::segments::cells;
 
 /// The number of tallies that are allocated at a time.
 const CHUNK: usize = 1 << 12;
@@ -20,8 +20,6 @@ impl Path {
     pub const START: Self = Self(0);
     /// The path for all paths without room.
     pub const BEYOND: Self = Self(u32::MAX);
-    /// The path that stands for all work that is not counted.
-    pub const LEFT_OUT: Self = Self(u32::MAX - 1);
 }
 
 /// A jump from one function to another. It is a call that returns together with its caller.
@@ -50,8 +48,6 @@ pub struct Paths {
     tallies: HashMap<(Path, u64), Tally>,
     /// The tally for paths and blocks without room.
     beyond: Tally,
-    /// The tally for [`Path::LEFT_OUT`], which is never taken.
-    left_out: Tally,
     /// The number of call sites that [`Paths::take_sites`] has returned so far.
     taken: usize,
 }
@@ -76,7 +72,6 @@ impl Paths {
             chunks: Vec::new(),
             tallies: HashMap::new(),
             beyond: &cells(1)[0],
-            left_out: &cells(1)[0],
             taken: 0,
         }
     }
@@ -118,9 +113,6 @@ impl Paths {
     pub fn tally(&mut self, path: Path, address: u64) -> Tally {
         if path == Path::BEYOND {
             return self.beyond;
-        }
-        if path == Path::LEFT_OUT {
-            return self.left_out;
         }
         if let Some(known) = self.tallies.get(&(path, address)) {
             return known;
@@ -175,7 +167,7 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::add;
+    use crate::segments::add;
 
     /// The tallies as node, address and count.
     fn taken(paths: &Paths) -> Vec<(Option<u32>, u64, u64)> {

@@ -10,6 +10,7 @@ mod translation;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{
@@ -22,14 +23,21 @@ use crate::arguments::{Arguments, Switch};
 use crate::functions::Functions;
 use crate::instructions::InstructionCounts;
 use crate::machine::{Access, AccessProbe, Machine, Probe};
-use crate::observer::{At, Begun, Flow, Observer, Slice};
+use crate::observer::{At, Flow, Observer, Slice};
 use crate::path_counts::PathCounts;
 use crate::running::Running;
+use crate::segments::{Position, Segment};
 
 /// Counts what a machine does. Instructions and accesses are counted without a lock.
 pub struct Profiler {
-    /// The instruction that each CPU executes.
+    /// Where blocks store the number of the instruction.
+    position: Position,
+    /// What each CPU executes.
     running: [Running; MAX_CPUS as usize],
+    /// The CPU that began a segment last.
+    last_cpu: AtomicUsize,
+    /// Whether each instruction is a segment of its own.
+    each: bool,
     instructions: InstructionCounts,
     accesses: Option<AccessCounts>,
     paths: Option<PathCounts>,
@@ -80,12 +88,13 @@ impl Marks {
 
 impl Profiler {
     /// Starts to count for `cpus` CPUs, and to write to `path`. If call paths are followed, so are jumps between
-    /// `functions`. Fails when the file cannot be written.
+    /// `functions`. Blocks store the numbers of instructions at `position`. Fails when the file cannot be written.
     pub fn new(
         arguments: &Arguments,
         functions: Functions,
         path: &Path,
         cpus: u16,
+        position: Position,
     ) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
         let scope = Scope { cpus, nodes, stacks: arguments.stacks };
@@ -99,7 +108,10 @@ impl Profiler {
             out: Some(Writer::new(File::create(path)?, scope)?),
         };
         Ok(Self {
+            position,
             running: [const { Running::new() }; MAX_CPUS as usize],
+            last_cpu: AtomicUsize::new(0),
+            each: arguments.each,
             instructions: InstructionCounts::new(cpus),
             accesses: (nodes > 0).then(|| AccessCounts::new(cpus, &arguments.nodes)),
             paths: arguments.stacks.then(|| PathCounts::new(cpus)),
@@ -109,10 +121,15 @@ impl Profiler {
         })
     }
 
-    /// A CPU begins an instruction.
+    /// A CPU begins a segment.
     #[inline]
-    pub fn begins(&self, cpu: usize, begun: Begun) {
-        self.instructions.begins(self.at(cpu), begun);
+    pub fn begins(&self, cpu: usize, segment: &'static Segment) {
+        let last = self.last_cpu.load(Relaxed);
+        if last != cpu {
+            self.running[last].park(self.position);
+            self.last_cpu.store(cpu, Relaxed);
+        }
+        self.running[cpu].begin(cpu, segment, self.position);
     }
 
     /// A probe before an instruction is reached. It is inlined, because each callback has one probe.
@@ -190,6 +207,9 @@ impl Profiler {
     fn interrupted(&self, machine: &impl Machine, vector: u8) {
         if let Some(what) = arch::interrupted(vector, machine) {
             let at = self.at(machine.cpu());
+            if what.faulted {
+                at.running.faulted(at.cpu, (what.address, what.privilege), self.position);
+            }
             self.observers().for_each(|observer| observer.interrupted(at, &what));
         }
     }
@@ -202,33 +222,14 @@ impl Profiler {
         let mut state = self.lock();
         if state.sampling == Some(cpu) {
             state.sampling = None;
-            self.counts_again(at);
+            at.running.set_counted(cpu, true, self.position);
         }
         self.instructions.ran(at, self.process(machine, from));
         state.tasks[cpu] = Some(to);
         if self.process(machine, to).is_some_and(|process| is_sampler(&process)) {
             state.sampling = Some(cpu);
-            self.leaves_out(at);
+            at.running.set_counted(cpu, false, self.position);
         }
-    }
-
-    /// Calls `act` while the counts of the CPU `sampling` are those of before the sampler ran.
-    fn without_sampler<T>(&self, sampling: Option<usize>, act: impl FnOnce() -> T) -> T {
-        let at = sampling.map(|cpu| self.at(cpu));
-        at.into_iter().for_each(|at| self.counts_again(at));
-        let result = act();
-        at.into_iter().for_each(|at| self.leaves_out(at));
-        result
-    }
-
-    fn leaves_out(&self, at: At<'_>) {
-        at.running.finish();
-        self.observers().for_each(|observer| observer.leaves_out(at));
-    }
-
-    fn counts_again(&self, at: At<'_>) {
-        at.running.finish();
-        self.observers().for_each(|observer| observer.counts_again(at));
     }
 
     fn process(&self, machine: &impl Machine, task: u64) -> Option<Process> {
@@ -264,18 +265,18 @@ impl Profiler {
         }
         state.ticks = Ticks { count: ticks.count + 1, last: Some(time) };
         let cpus = 0..state.tasks.len();
-        let accesses =
-            self.without_sampler(state.sampling, || cpus.map(|cpu| accesses.so_far(cpu)).collect());
-        let tick = Tick { time, accesses };
+        let tick = Tick { time, accesses: cpus.map(|cpu| accesses.so_far(cpu)).collect() };
         state.write(|out| out.tick(tick));
     }
 
     /// Handles a mark of the agent: ends the slice, unless there were too many marks. Counts after the last cut go into
     /// the last slice, which is not exact, because no mark ends it.
     fn mark(&self, machine: &impl Machine) {
-        self.at(machine.cpu()).running.finish();
+        let cpu = machine.cpu();
+        self.running[cpu].finish(cpu, self.position);
         let mut state = self.lock();
         if !self.is_intruded(machine, &mut state) && state.marks.next_cuts() {
+            self.instructions.split_others(cpu, &self.running, self.position);
             let tasks = state.tasks.iter();
             let running =
                 tasks.map(|task| task.and_then(|task| self.process(machine, task))).collect();
@@ -288,12 +289,10 @@ impl Profiler {
         state.ticks.last = None;
         let cpus = vec![Cpu::default(); running.len()];
         let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, sites: Vec::new() };
-        self.without_sampler(state.sampling, || {
-            for (cpu, process) in running.into_iter().enumerate() {
-                self.instructions.ran(self.at(cpu), process);
-            }
-            self.observers().for_each(|observer| observer.cut(&mut slice));
-        });
+        for (cpu, process) in running.into_iter().enumerate() {
+            self.instructions.ran(self.at(cpu), process);
+        }
+        self.observers().for_each(|observer| observer.cut(&mut slice));
         state.write(|out| {
             out.nodes(&slice.sites)?;
             out.slice(&slice.counts)
@@ -303,7 +302,8 @@ impl Profiler {
     /// Handles the end of the machine, and writes the time after the last cut as a slice. No CPU exists any more, so
     /// memory cannot be read, and no process is known.
     pub fn end(&self) {
-        self.running.iter().for_each(Running::finish);
+        let running = self.running.iter().enumerate();
+        running.for_each(|(cpu, running)| running.finish(cpu, self.position));
         let mut state = self.lock();
         let running = vec![None; state.tasks.len()];
         self.cut(&mut state, running);

@@ -10,16 +10,21 @@ mod install;
 use std::sync::OnceLock;
 
 use cpus::Cpus;
-use emulator::Registers;
+use emulator::{Numbers, Registers};
 
 use crate::machine::Machine;
 use crate::profiler::Profiler;
 
-static PLUGIN: Plugin =
-    Plugin { cpus: Cpus::new(), registers: OnceLock::new(), profiler: OnceLock::new() };
+static PLUGIN: Plugin = Plugin {
+    cpus: Cpus::new(),
+    numbers: Numbers::new(),
+    registers: OnceLock::new(),
+    profiler: OnceLock::new(),
+};
 
 struct Plugin {
     cpus: Cpus,
+    numbers: Numbers,
     /// The registers are the same for all CPUs.
     registers: OnceLock<Registers>,
     profiler: OnceLock<Profiler>,

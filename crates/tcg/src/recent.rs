@@ -53,7 +53,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::cells;
+    use crate::segments::cells;
 
     #[test]
     fn a_tally_is_looked_up_until_it_is_known() {

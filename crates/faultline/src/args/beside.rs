@@ -59,9 +59,9 @@ mod tests {
     use crate::args::Cli;
 
     /// The options of `run` that apply to an experiment file too.
-    const APPLY: [&str; 13] = [
-        "--dry-run", "--jobs", "--keep-going", "--lines", "--mode", "--no-wait", "--profile",
-        "--quiet", "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
+    const APPLY: [&str; 14] = [
+        "--count", "--dry-run", "--jobs", "--keep-going", "--lines", "--mode", "--no-wait",
+        "--profile", "--quiet", "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
     ];
 
     #[test]

@@ -130,13 +130,25 @@ pub struct ExactArgs {
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Exact mode: do each boot twice, and check that the results are identical
+    /// Exact mode: do each boot twice, with both values of --count, and check that the results are identical
     #[arg(long)]
     pub verify: bool,
+    /// Exact mode: whether to call the counting plugin once for a block of instructions, or at each one. The counts are
+    /// the same [default: blocks]
+    #[arg(long, value_enum)]
+    pub count: Option<CountArg>,
     /// Exact mode: boot the other seeds of a kernel too after one has failed. Most failures are the same with each
     /// seed
     #[arg(long)]
     pub keep_going: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CountArg {
+    /// Once for a block
+    Blocks,
+    /// At each instruction: slower, for checks
+    Each,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

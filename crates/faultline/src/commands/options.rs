@@ -73,13 +73,14 @@ pub fn build(input: &mut Input, args: &ConfigArgs) -> BuildForm {
 
 /// Adds the options of exact mode and of profiles to a form, which comes from a file or from other options.
 pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<FileForm, Failure> {
-    let ExactArgs { mode, seeds, profile, lines, verify, keep_going, jobs } = args;
+    let ExactArgs { mode, seeds, profile, lines, verify, keep_going, jobs, count } = args;
     let mode = mode.map_or(form.mode, Mode::from);
     if mode.is_measured() && form.mode == Mode::Exact {
         return Err(Failure::Usage("the file has mode = \"exact\": change it there".into()));
     }
-    if mode.is_measured() && (*verify || *keep_going || jobs.is_some()) {
-        let message = "--verify, --keep-going and --jobs need exact mode: add --mode exact";
+    if mode.is_measured() && (*verify || *keep_going || jobs.is_some() || count.is_some()) {
+        let message =
+            "--verify, --keep-going, --jobs and --count need exact mode: add --mode exact";
         return Err(Failure::Usage(message.into()));
     }
     let mut form = form.in_mode(mode);

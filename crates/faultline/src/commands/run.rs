@@ -19,7 +19,7 @@ use store::Archive;
 use super::build::variants;
 use super::plan::{left_out, plan};
 use super::{chosen, existing_store, lines, options, print, store_option, store_path};
-use crate::args::{BootsArg, CHANGED, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
+use crate::args::{BootsArg, CHANGED, CountArg, ExactArgs, RunArgs, SequentialArgs, TurnArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::log;
 use crate::progress::Display;
@@ -52,8 +52,9 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn run_options(args: &RunArgs) -> RunOptions {
-    let ExactArgs { verify, keep_going, jobs, .. } = args.exact;
-    RunOptions { retry_failed: args.retry_failed, keep_going, verify, jobs, in_all: None }
+    let ExactArgs { verify, keep_going, jobs, count, .. } = args.exact;
+    let each = count == Some(CountArg::Each);
+    RunOptions { retry_failed: args.retry_failed, keep_going, verify, each, jobs, in_all: None }
 }
 
 /// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next

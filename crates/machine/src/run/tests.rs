@@ -72,6 +72,7 @@ fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
         path: file("libtcg.so"),
         accesses: false,
         stacks: true,
+        each: false,
         switch: None,
         functions: vec![7, 8],
     });

@@ -4,7 +4,7 @@ mod instruction;
 mod interrupts;
 mod registers;
 
-pub use instruction::{Special, leaves_task, special};
+pub use instruction::{Examined, Special, examine, leaves_task};
 pub use interrupts::{InterruptTables, interrupted, is_fault};
 pub use registers::{REGISTERS, STACK_POINTER, TICK_TIME, privilege, switched_tasks};
 

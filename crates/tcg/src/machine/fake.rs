@@ -5,13 +5,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::*;
 use crate::arch::REGISTERS;
+use crate::segments::{Position, cells};
 
 /// A machine whose registers and memory tests set.
-#[derive(Default)]
 pub struct Fake {
     pub cpu: usize,
+    pub position: Position,
     registers: HashMap<usize, u64>,
     memory: BTreeMap<u64, u8>,
+}
+
+impl Default for Fake {
+    fn default() -> Self {
+        let (registers, memory) = Default::default();
+        Self { cpu: 0, position: &cells(1)[0], registers, memory }
+    }
 }
 
 impl Fake {
@@ -93,10 +101,11 @@ pub struct FakeInstruction {
     pub probes: RefCell<Vec<Probed>>,
 }
 
-/// A counter or probe that was set at an instruction.
+/// A segment, a number or a probe that was set at an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Probed {
-    Count(Counter, Privilege, Begin),
+    Begin(&'static Segment),
+    Number(u64),
     Before(Probe),
     AfterAccess(AccessProbe),
 }
@@ -116,8 +125,12 @@ impl Instruction for &FakeInstruction {
         self.bytes.clone()
     }
 
-    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin) {
-        self.probes.borrow_mut().push(Probed::Count(counter, privilege, begin));
+    fn begin(&self, segment: &'static Segment) {
+        self.probes.borrow_mut().push(Probed::Begin(segment));
+    }
+
+    fn tell_number(&self, number: u64) {
+        self.probes.borrow_mut().push(Probed::Number(number));
     }
 
     fn before(&self, probe: Probe) {

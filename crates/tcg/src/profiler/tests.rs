@@ -7,7 +7,6 @@ use flight::profile::{Accesses, MARK, Privilege, Profile, TICK, Target};
 use tempfile::NamedTempFile;
 
 use super::*;
-use crate::machine::Begin;
 use crate::machine::fake::{Fake, FakeAccess, FakeInstruction, Probed};
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
@@ -44,11 +43,12 @@ impl Trace {
 
     fn with_cpus(cpus: u16, nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
         let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
-        let arguments = Arguments { nodes, switch, stacks };
+        let arguments = Arguments { nodes, switch, stacks, each: false };
         let functions = Functions::new(vec![KERNEL, KERNEL + 0x1000, SWITCH]);
         let file = NamedTempFile::new().unwrap();
-        let profiler = Profiler::new(&arguments, functions, file.path(), cpus).unwrap();
         let mut machine = Fake::default();
+        let profiler =
+            Profiler::new(&arguments, functions, file.path(), cpus, machine.position).unwrap();
         machine.set("rsp", STACK);
         for (task, id, name) in TASKS {
             machine.write(task + TGID, &id.to_le_bytes());
@@ -90,12 +90,8 @@ impl Trace {
         let cpu = self.machine.cpu();
         for probed in self.code[&address].probes.borrow().iter() {
             match probed {
-                Probed::Count(counter, privilege, begin) => {
-                    let cell = counter.cell(cpu);
-                    let kernel = *privilege == Privilege::Kernel;
-                    let again = *begin == Begin::Again;
-                    self.profiler.begins(cpu, Begun { cell, kernel, again });
-                }
+                Probed::Begin(segment) => self.profiler.begins(cpu, segment),
+                Probed::Number(number) => self.machine.position.store(*number, Relaxed),
                 Probed::Before(probe) => self.profiler.reached(&self.machine, *probe),
                 Probed::AfterAccess(_) => {}
             }
@@ -271,29 +267,43 @@ fn other_cpus_count_while_the_sampler_runs() {
     assert_eq!([work(1, 0) + work(2, 0), work(1, 1)], [1, 2]);
 }
 
-#[test]
-fn an_instruction_with_a_page_fault_counts_once() {
-    for stacks in [false, true] {
-        let mut trace = Trace::new(Vec::new(), stacks);
+const HANDLER: u64 = KERNEL + 0x1000;
+const LIDT: &[u8] = &[0x0f, 0x01, 0x1f];
+
+impl Trace {
+    /// Loads a table of interrupts, whose page faults have a handler.
+    fn load_handler(&mut self) {
         const TABLE: u64 = 0xffff_fe00_0000_0000;
-        const HANDLER: u64 = KERNEL + 0x1000;
         let mut gates = [0; 4096];
         let handler = HANDLER.to_le_bytes();
         let gate = &mut gates[14 * 16..][..16];
         gate[..2].copy_from_slice(&handler[..2]);
         gate[6..8].copy_from_slice(&handler[2..4]);
         gate[8..12].copy_from_slice(&handler[4..]);
-        trace.machine.write(TABLE, &gates);
-        let lidt: &[u8] = &[0x0f, 0x01, 0x1f];
-        trace.block(KERNEL, &[lidt]);
-        trace.execute(KERNEL, &[FakeAccess { size: 2, ..FakeAccess::load(STACK, 0xfff) }]);
-        trace.execute(KERNEL, &[FakeAccess::load(STACK + 2, TABLE)]);
+        self.machine.write(TABLE, &gates);
+        self.block(KERNEL, &[LIDT]);
+        self.execute(KERNEL, &[FakeAccess { size: 2, ..FakeAccess::load(STACK, 0xfff) }]);
+        self.execute(KERNEL, &[FakeAccess::load(STACK + 2, TABLE)]);
+    }
 
+    /// The handler of a page fault at this address of a program or of the kernel.
+    fn fault(&mut self, address: u64) {
+        let segment = if address < KERNEL { 0x33 } else { 0x10 };
+        let frame = [6, address, segment].map(u64::to_le_bytes);
+        self.machine.write(STACK, frame.as_flattened());
+        self.run(HANDLER, &[NOP, NOP]);
+    }
+}
+
+#[test]
+fn an_instruction_with_a_page_fault_counts_once() {
+    for stacks in [false, true] {
+        let mut trace = Trace::new(Vec::new(), stacks);
+        trace.load_handler();
         trace.block(USER, &[NOP]);
         trace.begin(USER);
-        let frame = [6, USER, 0x33].map(u64::to_le_bytes);
-        trace.machine.write(STACK, frame.as_flattened());
-        trace.run(HANDLER, &[NOP, NOP]);
+        // A program can run at another address than that for which it was translated.
+        trace.fault(USER + 0x1000);
         trace.execute(USER, &[]);
         let profile = trace.end();
         assert_eq!(kernel(&profile, 0), [(KERNEL, 2), (HANDLER, 1), (HANDLER + 1, 1)]);
@@ -345,11 +355,63 @@ fn ticks_record_accesses_of_programs_and_kernel() {
 fn a_store_that_begins_again_counts_once() {
     let mut trace = Trace::new(Vec::new(), false);
     let store: &[u8] = &[0x88, 0x07]; // mov [rdi], al
-    trace.block(KERNEL, &[store, NOP]);
-    for address in [KERNEL, KERNEL, KERNEL + 2, KERNEL + 2] {
-        trace.execute(address, &[]);
-    }
-    assert_eq!(kernel(&trace.end(), 0), [(KERNEL, 1), (KERNEL + 2, 2)]);
+    // The block is abandoned at the store, which is executed in a block of its own.
+    trace.block(KERNEL, &[NOP, store, NOP]);
+    trace.execute(KERNEL, &[]);
+    trace.begin(KERNEL + 1);
+    trace.run(KERNEL + 1, &[store]);
+    trace.run(KERNEL + 3, &[NOP]);
+    trace.run(KERNEL + 3, &[NOP]);
+    assert_eq!(kernel(&trace.end(), 0), [(KERNEL, 1), (KERNEL + 1, 1), (KERNEL + 3, 2)]);
+}
+
+/// Executes the same program with segments and with a callback at each instruction: blocks that are left midway by faults
+/// and by a device, work that is left out, and a cut by another CPU.
+#[test]
+fn segments_and_single_instructions_count_the_same() {
+    const MOVE: &[u8] = &[0x89, 0xc8]; // mov eax, ecx: it always completes
+    const LOAD: &[u8] = &[0x8b, 0x07]; // mov eax, [rdi]
+    const WORK: u64 = KERNEL + 0x800;
+    let of = |each: bool| {
+        let mut trace = Trace::with_cpus(2, Vec::new(), true);
+        trace.profiler.each = each;
+        trace.load_handler();
+        trace.machine.cpu = 1;
+        trace.switch(1, 0);
+        trace.machine.cpu = 0;
+        trace.run(USER, &[MOVE, LOAD, MOVE, MOVE]);
+        // A fault of the kernel at the fourth instruction, and one of a program at the second.
+        trace.block(WORK, &[MOVE, MOVE, MOVE, LOAD, MOVE]);
+        (0..4).for_each(|at| trace.begin(WORK + 2 * at));
+        trace.fault(WORK + 6);
+        trace.run(WORK + 6, &[LOAD, MOVE]);
+        trace.block(USER, &[MOVE, LOAD, MOVE]);
+        (0..2).for_each(|at| trace.begin(USER + 2 * at));
+        trace.fault(USER + 2);
+        trace.run(USER + 2, &[LOAD, MOVE]);
+        trace.switch(1, SAMPLING);
+        trace.run(WORK, &[MOVE, LOAD, MOVE]);
+        trace.switch(SAMPLING, 1);
+        // A device ends the block at the second instruction. Then another CPU cuts.
+        trace.block(WORK + 0x100, &[MOVE, LOAD, MOVE]);
+        (0..2).for_each(|at| trace.begin(WORK + 0x100 + 2 * at));
+        trace.machine.cpu = 1;
+        trace.run(WORK + 0x200, &[MOVE, MOVE]);
+        trace.mark();
+        trace.machine.cpu = 0;
+        trace.run(WORK + 0x104, &[MOVE]);
+        trace.machine.cpu = 1;
+        trace.mark();
+        trace.end()
+    };
+    let [segments, single] = [false, true].map(of);
+    assert!(segments.whole && segments == single, "{segments:?} {single:?}");
+    let work: Vec<_> =
+        kernel(&segments, 0).into_iter().filter(|(address, _)| *address >= WORK).collect();
+    let once = [0, 2, 4, 6, 8, 0x100].map(|at| (WORK + at, 1));
+    let rest = work.iter().filter(|(address, _)| *address < HANDLER).copied();
+    assert_eq!(rest.collect::<Vec<_>>(), once);
+    assert_eq!(segments.slices[0].cpus[0].totals.user, 7);
 }
 
 #[test]

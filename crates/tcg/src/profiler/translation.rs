@@ -1,15 +1,26 @@
-//! Chooses the counters and probes of a block's instructions.
+//! Chooses the segments and probes of a block's instructions.
 
 use flight::profile::Privilege;
 
 use super::Profiler;
-use crate::arch::{self, InterruptTables, Special};
+use crate::arch::{self, Examined, InterruptTables, Special};
 use crate::functions::Place;
-use crate::machine::{AccessProbe, Begin, Instruction, Machine, Probe};
+use crate::machine::{AccessProbe, Instruction, Machine, Probe};
+use crate::segments::Segments;
+
+/// An instruction of a segment.
+struct Part<I> {
+    instruction: I,
+    /// Whether it is a plain store to memory.
+    stores: bool,
+    /// Whether the CPU always goes on to the next instruction of the block.
+    completes: bool,
+}
 
 impl Profiler {
-    /// Sets the counters and probes of a block's instructions. Probes are reached before the instruction is counted,
-    /// because the count depends on their results.
+    /// Divides a block into segments and sets its probes. A segment begins where the counts may change: at a probe that
+    /// cuts them or changes the path. Such probes are reached before the segment begins, because the count depends on
+    /// their results.
     pub fn translate<I: Instruction>(
         &self,
         machine: &impl Machine,
@@ -18,24 +29,34 @@ impl Profiler {
         let state = self.lock();
         let mut privilege = None;
         let mut new_path = true;
+        let mut segments: Vec<Vec<Part<I>>> = Vec::new();
         for instruction in block {
             let address = instruction.address();
             // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| arch::privilege(address, machine));
-            let special = arch::special(&instruction.bytes());
+            let Examined { special, completes } = arch::examine(&instruction.bytes());
             if first && privilege == Privilege::Kernel {
                 self.probe_handler(&instruction, &state.tables, machine);
             }
-            self.probe(&instruction, privilege, special);
+            let mut begins = self.probe(&instruction, privilege, special) || first || self.each;
             if self.paths.is_some() && privilege == Privilege::Kernel {
-                self.probe_block(&instruction, new_path);
+                begins |= self.probe_block(&instruction, new_path);
                 new_path = probe_path(&instruction, special, machine);
             }
-            self.count(&instruction, privilege, special);
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
             }
+            let part = Part { instruction, stores: special == Some(Special::Store), completes };
+            match segments.last_mut().filter(|_| !begins) {
+                Some(segment) => segment.push(part),
+                None => segments.push(vec![part]),
+            }
+        }
+        if let Some(privilege) = privilege {
+            self.instructions.with_segments(|known| {
+                segments.iter().for_each(|segment| count(segment, privilege, known));
+            });
         }
     }
 
@@ -53,13 +74,15 @@ impl Profiler {
         }
     }
 
+    /// Sets the probes of an instruction that are not those of paths. Returns true if it may cut or switch the counts.
     fn probe(
         &self,
         instruction: &impl Instruction,
         privilege: Privilege,
         special: Option<Special>,
-    ) {
-        if self.switch.is_some_and(|switch| switch.address == instruction.address()) {
+    ) -> bool {
+        let switches = self.switch.is_some_and(|it| it.address == instruction.address());
+        if switches {
             instruction.before(Probe::Switch);
         }
         match special {
@@ -73,10 +96,12 @@ impl Profiler {
             }
             _ => {}
         }
+        switches || special == Some(Special::Mark)
     }
 
-    /// Probes a kernel instruction at which the counted path may change: the first one of a function or of a block.
-    fn probe_block(&self, instruction: &impl Instruction, first: bool) {
+    /// Probes a kernel instruction if the counted path may change at it: the first one of a function or of a block.
+    /// Returns true if it may.
+    fn probe_block(&self, instruction: &impl Instruction, first: bool) -> bool {
         let address = instruction.address();
         let reached = match self.functions.place(address) {
             Place::Beginning => Some(Probe::Function(address)),
@@ -86,24 +111,28 @@ impl Profiler {
         if let Some(probe) = reached {
             instruction.before(probe);
         }
-        if first || reached.is_some() {
+        let changes = first || reached.is_some();
+        if changes {
             instruction.before(Probe::Block(address));
         }
+        changes
     }
+}
 
-    fn count(
-        &self,
-        instruction: &impl Instruction,
-        privilege: Privilege,
-        special: Option<Special>,
-    ) {
-        let (counter, own) = self.instructions.counter(privilege, instruction.address());
-        let begin = match special {
-            Some(Special::Store) if own => Begin::Again,
-            _ => Begin::Once,
-        };
-        instruction.count(counter, privilege, begin);
-    }
+/// Counts the executions of a segment. An instruction tells its number if the CPU may leave the segment at it.
+fn count<I: Instruction>(segment: &[Part<I>], privilege: Privilege, known: &mut Segments) {
+    let counted = match privilege {
+        Privilege::Kernel => {
+            let addresses: Vec<u64> = segment.iter().map(|it| it.instruction.address()).collect();
+            known.kernel(&addresses, segment[0].stores)
+        }
+        _ => known.shared(privilege),
+    };
+    segment[0].instruction.begin(counted);
+    let last = segment.len() - 1;
+    let rest = segment.iter().enumerate().skip(1);
+    rest.filter(|(number, it)| *number == last || !it.completes)
+        .for_each(|(number, it)| it.instruction.tell_number(number as u64));
 }
 
 /// Probes a kernel instruction that changes the call path. Returns true if the instructions after it have another

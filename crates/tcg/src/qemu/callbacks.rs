@@ -4,7 +4,6 @@
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
-use std::sync::atomic::AtomicU64;
 
 use flight::profile::Privilege;
 use qemu_plugin::PluginId;
@@ -12,10 +11,9 @@ use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
 
 use super::emulator::{Access, Block, Instruction, OnAccess, OnExecution, Reads, Registers};
 use super::{PLUGIN, Qemu};
-use crate::counters::Counter;
-use crate::machine::{self, AccessProbe, Begin, Probe};
-use crate::observer::Begun;
+use crate::machine::{self, AccessProbe, Probe};
 use crate::profiler::Profiler;
+use crate::segments::Segment;
 
 /// A CPU was created. This thread runs it.
 pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
@@ -35,6 +33,10 @@ pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb)
     // SAFETY: the block is used before this callback returns.
     let block = unsafe { Block::new(block) };
     profiler().translate(&Qemu, block.instructions());
+    if !PLUGIN.numbers.is_sound() {
+        eprintln!("faultline's plugin: this QEMU stores numbers elsewhere: use --count each");
+        std::process::exit(1);
+    }
 }
 
 /// The machine ended.
@@ -42,7 +44,7 @@ pub fn end() {
     profiler().end();
 }
 
-/// The profiler. Its existence is not checked, because that would cost time at each instruction.
+/// The profiler. Its existence is not checked, because that would cost time at each segment.
 #[inline]
 fn profiler() -> &'static Profiler {
     // SAFETY: the plugin gets callbacks only after `install` has set the profiler.
@@ -87,15 +89,15 @@ impl machine::Instruction for Instruction<'_> {
         self.bytes()
     }
 
-    fn count(&self, counter: Counter, privilege: Privilege, begin: Begin) {
-        let callback = match (privilege, begin) {
-            (Privilege::Kernel, Begin::Once) => on_begin::<true, false>,
-            (Privilege::Kernel, Begin::Again) => on_begin::<true, true>,
-            (_, Begin::Once) => on_begin::<false, false>,
-            (_, Begin::Again) => on_begin::<false, true>,
-        };
-        // SAFETY: counters live as long as QEMU.
-        unsafe { self.on_execution(callback, Reads::Nothing, counter.cells().cast()) }
+    fn begin(&self, segment: &'static Segment) {
+        let segment = ptr::from_ref(segment).cast();
+        // SAFETY: segments live as long as QEMU.
+        unsafe { self.on_execution(on_begin, Reads::Nothing, segment) }
+    }
+
+    fn tell_number(&self, number: u64) {
+        // SAFETY: QEMU translates for the CPU that executes.
+        unsafe { self.stores(&PLUGIN.numbers, PLUGIN.cpus.executing(), number) }
     }
 
     fn before(&self, probe: Probe) {
@@ -142,14 +144,10 @@ impl machine::Instruction for Instruction<'_> {
     }
 }
 
-/// An instruction begins. `cells` is the first cell of its counter.
-unsafe extern "C" fn on_begin<const KERNEL: bool, const AGAIN: bool>(
-    _: c_uint,
-    cells: *mut c_void,
-) {
-    let cpu = PLUGIN.cpus.executing();
-    let cells: *mut AtomicU64 = cells.cast();
-    // SAFETY: a counter has a cell for each CPU, and lives as long as QEMU.
-    let cell = unsafe { &*cells.add(cpu) };
-    profiler().begins(cpu, Begun { cell, kernel: KERNEL, again: AGAIN });
+/// The first instruction of a segment begins.
+unsafe extern "C" fn on_begin(_: c_uint, segment: *mut c_void) {
+    let segment: *const Segment = segment.cast();
+    // SAFETY: a segment lives as long as QEMU.
+    let segment = unsafe { &*segment };
+    profiler().begins(PLUGIN.cpus.executing(), segment);
 }

@@ -1,30 +1,33 @@
 //! QEMU's plugin interface (`include/plugins/qemu-plugin.h`), as far as it is used here.
 //!
-//! Counting uses callbacks instead of QEMU's inline operations. When one thread runs several CPUs, QEMU 10
-//! attributes a block's inline operations to the CPU for which it translated the block, and translates
-//! those of all but the first CPU wrongly (`gen_cpu_index` in `accel/tcg/plugin-gen.c`). The CPU number
-//! passed to callbacks is wrong too, so it is ignored; see [`super::cpus`]. The `qemu-plugin` crate's own
-//! callbacks are closures, and each translation leaks one; these here are plain functions.
+//! The CPU number passed to callbacks is wrong when one thread runs several CPUs, so it is ignored; see [`super::cpus`].
+//! The `qemu-plugin` crate's own callbacks are closures, and each translation leaks one; these here are plain functions.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::marker::PhantomData;
+use std::ptr;
 use std::slice;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use flight::profile::MAX_CPUS;
 use qemu_plugin::RegisterDescriptor;
 use qemu_plugin::sys::{
     GByteArray, qemu_plugin_cb_flags, qemu_plugin_get_hwaddr, qemu_plugin_hwaddr_is_io,
     qemu_plugin_hwaddr_phys_addr, qemu_plugin_insn, qemu_plugin_insn_data, qemu_plugin_insn_size,
     qemu_plugin_insn_vaddr, qemu_plugin_mem_get_value, qemu_plugin_mem_is_store,
-    qemu_plugin_mem_rw, qemu_plugin_mem_size_shift, qemu_plugin_meminfo_t,
+    qemu_plugin_mem_rw, qemu_plugin_mem_size_shift, qemu_plugin_meminfo_t, qemu_plugin_op,
     qemu_plugin_read_memory_vaddr, qemu_plugin_register_vcpu_insn_exec_cb,
-    qemu_plugin_register_vcpu_mem_cb, qemu_plugin_tb, qemu_plugin_tb_get_insn,
-    qemu_plugin_tb_n_insns,
+    qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu, qemu_plugin_register_vcpu_mem_cb,
+    qemu_plugin_scoreboard, qemu_plugin_scoreboard_find, qemu_plugin_scoreboard_new,
+    qemu_plugin_tb, qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns, qemu_plugin_u64,
 };
 
 use crate::arch;
 use crate::machine;
+use crate::segments::Position;
 
 /// Called before an instruction is executed, with the data given at registration.
 pub type OnExecution = unsafe extern "C" fn(c_uint, *mut c_void);
@@ -102,6 +105,17 @@ impl Instruction<'_> {
         unsafe { qemu_plugin_register_vcpu_insn_exec_cb(self.0, Some(callback), flags, data) }
     }
 
+    /// Stores `number` at the place of `numbers` before each execution.
+    ///
+    /// # Safety
+    /// `cpu` must be the CPU for which QEMU translates.
+    pub unsafe fn stores(&self, numbers: &'static Numbers, cpu: usize, number: u64) {
+        let op = qemu_plugin_op::QEMU_PLUGIN_INLINE_STORE_U64;
+        let entry = numbers.entry(cpu);
+        // SAFETY: the instruction is valid, and the entry leads to a place that lives as long as QEMU.
+        unsafe { qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(self.0, op, entry, number) }
+    }
+
     /// Calls `callback` with `data` after each load and store.
     ///
     /// # Safety
@@ -159,6 +173,60 @@ impl machine::Access for Access {
     fn word(&self) -> Option<u64> {
         // SAFETY: as above. A value of this size is in this field.
         (self.size() == 8).then(|| unsafe { qemu_plugin_mem_get_value(self.info).data.u64_ })
+    }
+}
+
+/// The place where blocks store the number of the instruction that they execute.
+///
+/// An inline operation of QEMU 10 stores at the data of a scoreboard plus an offset, plus the number of the CPU for which
+/// the block is translated, if one thread runs all CPUs, times the size of an entry (`gen_plugin_u64_ptr` in
+/// `accel/tcg/plugin-gen.c`). It multiplies in place, in a constant that other operations of the block share. So the
+/// size must be 1, and the offset leads to a place outside of the scoreboard.
+#[repr(C)]
+pub struct Numbers {
+    /// Nothing is stored beside the place, unless this QEMU adds the number of another CPU.
+    before: [AtomicU64; BESIDE],
+    place: AtomicU64,
+    after: [AtomicU64; BESIDE],
+    scoreboard: OnceLock<Scoreboard>,
+}
+
+/// The words on which the number of a CPU can lead.
+const BESIDE: usize = MAX_CPUS as usize / 8 + 1;
+
+struct Scoreboard(*mut qemu_plugin_scoreboard);
+
+// SAFETY: QEMU's functions for scoreboards can be called from any thread.
+unsafe impl Send for Scoreboard {}
+// SAFETY: as above.
+unsafe impl Sync for Scoreboard {}
+
+impl Numbers {
+    /// Number 0.
+    pub const fn new() -> Self {
+        let [before, after] = [const { [const { AtomicU64::new(0) }; BESIDE] }; 2];
+        Self { before, place: AtomicU64::new(0), after, scoreboard: OnceLock::new() }
+    }
+
+    pub fn place(&'static self) -> Position {
+        &self.place
+    }
+
+    /// Whether all numbers were stored at the place.
+    pub fn is_sound(&self) -> bool {
+        self.before.iter().chain(&self.after).all(|word| word.load(Relaxed) == 0)
+    }
+
+    /// The entry by which an inline operation that is translated for `cpu` finds the place. All CPUs must have been
+    /// created, because that moves the data.
+    fn entry(&'static self, cpu: usize) -> qemu_plugin_u64 {
+        // SAFETY: the size is that of an entry, and no entry is read or written.
+        let make = || Scoreboard(unsafe { qemu_plugin_scoreboard_new(1) });
+        let Scoreboard(score) = *self.scoreboard.get_or_init(make);
+        // SAFETY: the scoreboard lives as long as QEMU, which runs a CPU.
+        let data = unsafe { qemu_plugin_scoreboard_find(score, 0) }.addr();
+        let place = ptr::from_ref(&self.place).expose_provenance();
+        qemu_plugin_u64 { score, offset: place.wrapping_sub(data).wrapping_sub(cpu) }
     }
 }
 

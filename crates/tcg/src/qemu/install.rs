@@ -51,7 +51,7 @@ fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
     let cpus = u16::try_from(system.max_vcpus)?;
     let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;
     let path = Path::new(&path);
-    Profiler::new(&arguments, functions()?, path, cpus)
+    Profiler::new(&arguments, functions()?, path, cpus, PLUGIN.numbers.place())
         .map_err(|error| format!("{}: {error}", path.display()).into())
 }
 

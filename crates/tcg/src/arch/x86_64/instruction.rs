@@ -30,23 +30,36 @@ pub enum Special {
     MoveStack(usize),
 }
 
-/// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs, and marks, ticks
-/// and system calls have the same bytes there.
-pub fn special(bytes: &[u8]) -> Option<Special> {
+/// What the plugin must know of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examined {
+    pub special: Option<Special>,
+    /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
+    /// too.
+    pub completes: bool,
+}
+
+/// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs. Marks, ticks and
+/// system calls have the same bytes there, and so has what calculates with registers.
+pub fn examine(bytes: &[u8]) -> Examined {
+    let instruction = decode(bytes);
+    Examined { special: special(bytes, &instruction), completes: completes(&instruction) }
+}
+
+fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
     if bytes == MARK {
         return Some(Special::Mark);
     }
     if bytes == TICK {
         return Some(Special::Tick);
     }
-    let instruction = decode(bytes);
     let stores = instruction.op0_kind() == OpKind::Memory;
     let sets_stack =
         instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP;
     let special = match instruction.mnemonic() {
         Mnemonic::Lidt => Special::LoadInterruptTable,
         Mnemonic::Syscall | Mnemonic::Sysenter => Special::SystemCall,
-        Mnemonic::Call if is_near_call(&instruction) => Special::Call,
+        Mnemonic::Call if is_near_call(instruction) => Special::Call,
         Mnemonic::Ret => Special::Return,
         Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Special::InterruptReturn,
         Mnemonic::Pop if sets_stack => Special::LoadStack,
@@ -77,6 +90,39 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
     };
     Some(special)
 }
+
+/// Whether the instruction only calculates with general registers.
+fn completes(instruction: &Instruction) -> bool {
+    let calculates = match instruction.mnemonic() {
+        Mnemonic::Lea => return true,
+        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => true,
+        Mnemonic::Add | Mnemonic::Adc | Mnemonic::Sub | Mnemonic::Sbb | Mnemonic::Imul => true,
+        Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Not | Mnemonic::Neg => true,
+        Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Bt => true,
+        Mnemonic::Shl | Mnemonic::Shr | Mnemonic::Sar | Mnemonic::Rol | Mnemonic::Ror => true,
+        Mnemonic::Cdqe | Mnemonic::Cdq | Mnemonic::Cqo | Mnemonic::Bswap => true,
+        Mnemonic::Cmove | Mnemonic::Cmovne | Mnemonic::Cmovb | Mnemonic::Cmovae => true,
+        Mnemonic::Sete | Mnemonic::Setne | Mnemonic::Setb | Mnemonic::Setae => true,
+        _ => false,
+    };
+    let is_plain = |operand| match instruction.op_kind(operand) {
+        OpKind::Register => instruction.op_register(operand).is_gpr(),
+        kind => IMMEDIATES.contains(&kind),
+    };
+    calculates && (0..instruction.op_count()).all(is_plain)
+}
+
+/// Operands that are numbers in the instruction.
+const IMMEDIATES: [OpKind; 8] = [
+    OpKind::Immediate8,
+    OpKind::Immediate16,
+    OpKind::Immediate32,
+    OpKind::Immediate64,
+    OpKind::Immediate8to16,
+    OpKind::Immediate8to32,
+    OpKind::Immediate8to64,
+    OpKind::Immediate32to64,
+];
 
 /// Length of the store before a [`Special::LoadStack`] in a task switch.
 const SAVE_STACK: usize = 7;
@@ -129,6 +175,14 @@ fn decode(bytes: &[u8]) -> Instruction {
 mod tests {
     use super::*;
 
+    fn special(bytes: &[u8]) -> Option<Special> {
+        examine(bytes).special
+    }
+
+    fn completes(bytes: &[u8]) -> bool {
+        examine(bytes).completes
+    }
+
     #[test]
     fn few_instructions_are_special() {
         assert_eq!(special(&MARK), Some(Special::Mark));
@@ -150,6 +204,32 @@ mod tests {
         assert_eq!(special(&[0x90]), None);
         assert_eq!(special(&[0x66; 15]), None);
         assert_eq!(special(&[]), None);
+    }
+
+    #[test]
+    fn what_may_leave_a_block_does_not_always_complete() {
+        let calculate: [&[u8]; 6] = [
+            &[0x89, 0xc8],             // mov eax, ecx
+            &[0x48, 0x8d, 0x47, 0x08], // lea rax, [rdi+8]
+            &[0x48, 0x83, 0xc0, 0x01], // add rax, 1
+            &[0x85, 0xc0],             // test eax, eax
+            &[0x0f, 0xb6, 0xc0],       // movzx eax, al
+            &[0xc1, 0xe0, 0x03],       // shl eax, 3
+        ];
+        assert!(calculate.into_iter().all(completes));
+        let leave: [&[u8]; 10] = [
+            &[0x8b, 0x07],             // mov eax, [rdi]
+            &[0x48, 0x83, 0x07, 0x01], // add qword [rdi], 1
+            &[0x55],                   // push rbp
+            &[0xf7, 0xf1],             // div ecx
+            &[0x8e, 0xd8],             // mov ds, eax
+            &[0x0f, 0x22, 0xd8],       // mov cr3, rax
+            &[0xf3, 0xa4],             // rep movsb
+            &[0xec],                   // in al, dx
+            &[0xe8, 0, 1, 0, 0],       // call
+            &[],
+        ];
+        assert!(!leave.into_iter().any(completes));
     }
 
     #[test]
