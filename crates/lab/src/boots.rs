@@ -20,13 +20,11 @@ use crate::due::{Due, Plan};
 use crate::failures::Failed;
 use crate::looks::Looks;
 use crate::pace::Pace;
+use crate::repeat;
 use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
 use crate::worker::{Report, work};
 use crate::{Lab, RunEnding, RunError, RunOptions, RunSummary};
-
-/// The number of times that an invalid boot is repeated.
-const REPEATS: usize = 2;
 
 /// A boot to do, and how often it was repeated so far.
 #[derive(Clone, Copy)]
@@ -143,10 +141,9 @@ impl Lab {
                 let kept = ended.and_then(|Ended { mut boot, wall, verified }| {
                     let differences = metrics::differences(context.experiment, &boot);
                     boot.notes.extend(differences.iter().map(|it| NoteKind::Remark.note(it)));
-                    if let Outcome::Invalid(how) = &boot.outcome
-                        && attempt.repeats < REPEATS
-                    {
-                        watch(Progress::Message(&format!("Retrying boot {number}: {how}")));
+                    let mode = context.experiment.mode;
+                    if let Some(why) = repeat::reason(mode, &boot, attempt.repeats) {
+                        watch(Progress::Message(&format!("Retrying boot {number}: {why}")));
                         store.keep(id, &boot, &[], Standing::Aside)?;
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);

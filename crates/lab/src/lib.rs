@@ -15,6 +15,7 @@ mod looks;
 mod obtain;
 mod pace;
 mod remarks;
+mod repeat;
 mod replay;
 mod verify;
 mod watch;

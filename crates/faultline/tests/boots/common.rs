@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use model::{Boot, Chunk, Outcome, Sample, Source};
+use model::{Boot, Chunk, Kept, Sample, Source};
 use serde_json::Value;
 use store::Detail;
 use tempfile::TempDir;
@@ -84,18 +84,20 @@ impl Bench {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// The boots of the latest experiment, except those that a busy host made invalid, which were repeated.
+    /// The boots of the latest experiment, except those that were repeated.
     pub fn boots(&self) -> Vec<Boot> {
-        let mut boots = self.every_boot();
-        boots.retain(|boot| !matches!(boot.outcome, Outcome::Invalid(_)));
-        boots
+        self.kept().into_iter().filter(|it| !it.superseded).map(|it| it.boot).collect()
     }
 
     /// Every boot of the latest experiment, whole.
     pub fn every_boot(&self) -> Vec<Boot> {
+        self.kept().into_iter().map(|it| it.boot).collect()
+    }
+
+    fn kept(&self) -> Vec<Kept> {
         let store = store::open(&self.store_path()).unwrap();
         let latest = store.experiments().unwrap().last().unwrap().id;
-        store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
+        store.boots(latest, Detail::Whole).unwrap()
     }
 
     /// Waits until the QEMU of this bench has ended. The kernel kills it once its parent is dead.

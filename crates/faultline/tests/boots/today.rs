@@ -86,7 +86,7 @@ fn kernel_counters_agree_with_workloads_of_today() {
 /// How much counters of `/proc/vmstat` grew together in all phases with this name.
 fn counted(boot: &Boot, workload: &str, name: &str, counters: &[&str]) -> f64 {
     let chunks = phase(boot, workload, name);
-    assert!(!chunks.is_empty(), "no phase {name} of {workload}");
+    assert!(!chunks.is_empty(), "no phase {name} of {workload}: {}", boot.outcome);
     let of_chunk = |chunk| counters.iter().map(move |counter| grown(chunk, counter)).sum::<f64>();
     chunks.into_iter().map(of_chunk).sum()
 }
