@@ -33,7 +33,7 @@ pub use designs::steps::Step;
 pub use designs::sweep::{
     PointComparison, PointFigure, PointVerdict, PointVerdicts, VerdictChange, verdicts_by_point,
 };
-pub use explain::attribution::{Explained, add_paths, explained};
+pub use explain::attribution::{Explained, add_paths, add_reasons, explained};
 pub use explain::counters::counter_growth;
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
 pub use explain::lines::{

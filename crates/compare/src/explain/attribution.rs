@@ -1,10 +1,11 @@
 //! The functions that hold the changes of a comparison, in exact mode.
 
-use model::INSTRUCTIONS;
+use model::{INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
 use crate::{
-    Comparison, Explanation, Headline, Paths, Results, Verdict, explain, headlines, paths,
+    Comparison, Explanation, Headline, Paths, Results, VariantBoots, Verdict, explain, headlines,
+    paths, reasons,
 };
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -57,12 +58,30 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
 /// Adds the call paths of the measured phases, which graphs draw. `comparison` and `results` must be those that were
 /// explained.
 pub fn add_paths(all: &mut [Explained], comparison: &Comparison, results: &Results<'_>) {
-    let base = comparison.variants.first().and_then(|it| results.column(&it.name));
-    for it in all {
-        let mut workloads = results.experiment.workloads.iter();
-        let used = workloads.find(|used| used.manifest.name == it.workload);
-        if let (Some(base), Some(new), Some(used)) = (base, results.column(&it.variant), used) {
-            it.paths = paths(base, new, used, (None, INSTRUCTIONS));
-        }
+    for (it, [base, new], used) in boots_of(all, comparison, results) {
+        it.paths = paths(base, new, used, (None, INSTRUCTIONS));
     }
+}
+
+/// Adds the kernel's instructions by what made it execute, in the measured phases together, where calls were followed.
+/// `comparison` and `results` must be those that were explained.
+pub fn add_reasons(all: &mut [Explained], comparison: &Comparison, results: &Results<'_>) {
+    for (it, [base, new], used) in boots_of(all, comparison, results) {
+        it.explanation.reasons = reasons(base, new, used, (None, INSTRUCTIONS));
+    }
+}
+
+/// Each change that was explained, with the boots of both sides and the workload.
+fn boots_of<'a, 'b>(
+    all: &'a mut [Explained],
+    comparison: &Comparison,
+    results: &'a Results<'b>,
+) -> impl Iterator<Item = (&'a mut Explained, [&'a VariantBoots<'b>; 2], &'a WorkloadUse)> {
+    let base = comparison.variants.first().and_then(|it| results.column(&it.name));
+    all.iter_mut().filter_map(move |it| {
+        let mut workloads = results.experiment.workloads.iter();
+        let used = workloads.find(|used| used.manifest.name == it.workload)?;
+        let new = results.column(&it.variant)?;
+        Some((it, [base?, new], used))
+    })
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
+use super::offset::{OwnCost, callers, offset};
 use super::paths::KERNEL;
-use super::rename::are_names_alike;
 use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
@@ -14,9 +14,6 @@ use crate::Difference;
 const HALF: f64 = 0.5;
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 const REST: f64 = 0.1;
-/// Two functions without similar names are taken as one if their changes offset each other but for this share of the
-/// larger one.
-const OFFSET: f64 = 0.02;
 /// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 /// A change is divided between at most this many functions.
@@ -64,18 +61,6 @@ pub struct Holder {
     pub parts: Vec<OwnCost>,
     /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
-}
-
-/// A function in the holder of a change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OwnCost {
-    /// The function's name.
-    pub name: String,
-    /// Another function whose opposite change offsets most of this one's, as if work moved or a function was renamed.
-    /// The own cost is that of both.
-    pub with: Option<String>,
-    /// Its own cost on both sides.
-    pub own: [f64; 2],
 }
 
 /// A function that the holder of a change calls, directly or not, and that both sides entered. Its own instructions
@@ -156,6 +141,12 @@ impl<'w, 'a> Call<'w, 'a> {
         calls
     }
 
+    /// The paths in it that call the function, in `within` if that is given.
+    fn paths_of(&self, function: &str, within: Option<&str>) -> Vec<&'a Path> {
+        let paths = self.paths.iter().filter(|(frames, _)| calls_it(frames, within, function));
+        paths.map(|(_, path)| *path).collect()
+    }
+
     /// The functions in which the call is made, the innermost first, without the kernel as a whole.
     fn callers(&self) -> impl Iterator<Item = &'a str> + use<'a, 'w> {
         self.paths[0].0[..self.depth].iter().rev().copied().filter(|it| *it != KERNEL)
@@ -189,6 +180,12 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
                 continue;
             }
+            // What a function does less in one place it does more in another.
+            let moved = |it: &Holder| it.name == part.name && it.share * part.share < 0.0;
+            let part = match part.within.is_some() && parts.iter().any(moved) {
+                true => of_calls(section, &part.name, None, kernel),
+                false => part,
+            };
             if part.within.is_none() {
                 parts.retain(|it| it.name != part.name);
             }
@@ -246,27 +243,28 @@ fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
 /// in the innermost caller whose calls have that change. Functions by which the kernel is entered have their own cost.
 /// `kernel` has all paths.
 fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
-    let name = call.name().to_owned();
-    let of = |within: Option<&str>| {
-        let paths = kernel.paths.iter().filter(|(frames, _)| calls_it(frames, within, &name));
-        paths.map(|(_, path)| *path).collect::<Vec<&Path>>()
-    };
-    let sums = |paths: &[&Path]| {
-        paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
-    };
     let off = |within: &Option<&str>| {
-        let [base, new] = sums(&of(*within));
+        let [base, new] = sums(&kernel.paths_of(call.name(), *within));
         (new - base - call.change()).abs()
     };
     let choices: Vec<Option<&str>> = [None].into_iter().chain(call.callers().map(Some)).collect();
     let agrees = |within: &&Option<&str>| off(within) <= REST * kernel.change().abs();
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
-    let paths = of(within);
+    of_calls(section, call.name(), within, kernel)
+}
+
+fn sums(paths: &[&Path]) -> [f64; 2] {
+    paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
+}
+
+/// The figures of a function with what it calls: of its calls in `within`, or of all of them.
+fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_, '_>) -> Holder {
+    let paths = kernel.paths_of(name, within);
     let instructions = sums(&paths);
-    let entries = entries(section, &name).filter(|_| within.is_none());
+    let entries = entries(section, name).filter(|_| within.is_none());
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
-    for Path { frames, base, new } in paths {
+    for Path { frames, base, new } in &paths {
         let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
         *sum = [sum[0] + base, sum[1] + new];
     }
@@ -275,16 +273,17 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
         with: None,
         own: entries.map_or(sums, |entries| per_entry(sums, entries)),
     };
+    let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
-    let parts = offset(own.into_iter().filter(differs).map(part).collect());
+    let parts = offset(own.into_iter().filter(differs).map(part).collect(), &callers);
     let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => callee(section, &name, change, &parts),
+        None => callee(section, name, change, &parts),
         Some(_) => None,
     };
     Holder {
-        inclusive: !is_entry(&name),
-        name,
+        inclusive: !is_entry(name),
+        name: name.to_owned(),
         within: within.map(str::to_owned),
         instructions,
         entries,
@@ -292,50 +291,6 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
         parts,
         callee,
     }
-}
-
-/// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, or two whose names differ in underscores at their ends. Then sizes do: two that only one side executed
-/// each and that are nearly as large. The largest change is first.
-fn offset(mut parts: Vec<OwnCost>) -> Vec<OwnCost> {
-    let change = |it: &OwnCost| it.own[1] - it.own[0];
-    let by_size = |one: &OwnCost, other: &OwnCost| {
-        change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
-    };
-    let is_moved =
-        |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
-    let is_renamed = |one: &OwnCost, other: &OwnCost| {
-        one.name.trim_matches('_') == other.name.trim_matches('_')
-            || (is_moved(one, other) && are_names_alike(&one.name, &other.name))
-    };
-    let left = |one: &OwnCost, other: &OwnCost| (change(one) + change(other)).abs();
-    let is_as_large = |one: &OwnCost, other: &OwnCost| {
-        is_moved(one, other) && left(one, other) <= OFFSET * change(one).abs()
-    };
-    let mut all = Vec::new();
-    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_as_large] {
-        parts.sort_by(by_size);
-        let mut alone = Vec::new();
-        while !parts.is_empty() {
-            let one = parts.remove(0);
-            let offsets =
-                |it: &OwnCost| change(&one).signum() != change(it).signum() && is_one(&one, it);
-            let others = parts.iter().enumerate().filter(|(_, it)| offsets(it));
-            let nearest = others.min_by(|(_, a), (_, b)| left(&one, a).total_cmp(&left(&one, b)));
-            match nearest.map(|(place, _)| place) {
-                None => alone.push(one),
-                Some(place) => {
-                    let other = parts.remove(place);
-                    let own = [0, 1].map(|side| one.own[side] + other.own[side]);
-                    all.push(OwnCost { name: one.name, with: Some(other.name), own });
-                }
-            }
-        }
-        parts = alone;
-    }
-    all.append(&mut parts);
-    all.sort_by(by_size);
-    all
 }
 
 /// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the

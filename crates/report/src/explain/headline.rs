@@ -11,7 +11,12 @@ use crate::words::{self, ONLY_BASE, ONLY_NEW, Of};
 /// function, a sentence says how to record them.
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    asked().flat_map(in_full).chain(hint(asked())).collect()
+    let is_open = |it: &Headline| it.divided.as_ref().is_some_and(|divided| !divided.complete);
+    let by_reason = asked().any(is_open).then(|| {
+        "`explain --by-syscall` divides the change between system calls, interrupts and threads."
+            .to_owned()
+    });
+    asked().flat_map(in_full).chain(hint(asked())).chain(by_reason).collect()
 }
 
 /// Returns how to record call paths, if they would help to name a function.
@@ -36,11 +41,16 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
     it.function.iter().chain(parts).map(|it| &*it.name)
 }
 
-/// Returns what an entry is, and what timers are in exact mode, if sentences have them.
+/// Returns what an entry is, why a function may have run on one side only, and what timers are in exact mode, if
+/// sentences have them.
 pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
     let entry = is_used.then_some("An entry is one call or other start of a function.");
-    let legends: Vec<&str> = entry.into_iter().chain(timers(said)).collect();
+    let is_alone = said.iter().any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
+    let alone = is_alone.then_some(
+        "A function that ran on one side only may have another name on the other side, or be inlined there.",
+    );
+    let legends: Vec<&str> = entry.into_iter().chain(alone).chain(timers(said)).collect();
     (!legends.is_empty()).then(|| legends.join(" "))
 }
 

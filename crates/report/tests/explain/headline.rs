@@ -70,7 +70,8 @@ fn the_headline_comes_first() {
          many kernel instructions, in change_pte and what it calls: 120 before, 121 now; 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, in change_pte and what it calls: 120.00 per entry before, 121.00 \
          now. Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
-         kernel instructions: the seeds differ by luck. An entry is one call or other start of a function."
+         kernel instructions: the seeds differ by luck. An entry is one call or other start of a function. A function that \
+         ran on one side only may have another name on the other side, or be inlined there."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
     assert!(

@@ -295,38 +295,20 @@ fn the_figures_of_a_function_are_those_of_all_its_calls() {
     assert_eq!(holder.share, 500.0 / 490.0);
 }
 
+/// A function is called in another context now, and became cheaper.
 #[test]
-fn changes_that_offset_each_other_are_one() {
-    let own = |base, new| [base, new];
-    let parts = vec![
-        part("clear_old", own(710.0, 0.0)),
-        part("clear_new", own(0.0, 709.0)),
-        part("__count", own(300.0, 100.0)),
-        part("count", own(10.0, 230.0)),
-        part("both", own(50.0, 20.0)),
-        part("other", own(20.0, 50.0)),
-        part("gone", own(7.0, 0.0)),
-        part("new", own(0.0, 2.0)),
-        part("__alloc_pages_noprof", own(99.0, 0.0)),
-        part("__alloc_frozen_pages_noprof", own(0.0, 142.0)),
-        part("__mod_node_page_state", own(42.0, 0.0)),
-        part("mod_node_page_state", own(0.0, 100.0)),
-    ];
-    let found = offset(parts);
-    let names = found.iter().map(|it| (&*it.name, it.with.as_deref(), it.own[1] - it.own[0]));
-    assert_eq!(
-        names.collect::<Vec<_>>(),
-        [
-            ("mod_node_page_state", Some("__mod_node_page_state"), 58.0),
-            ("__alloc_frozen_pages_noprof", Some("__alloc_pages_noprof"), 43.0),
-            ("both", None, -30.0),
-            ("other", None, 30.0),
-            ("count", Some("__count"), 20.0),
-            ("gone", None, -7.0),
-            ("new", None, 2.0),
-            ("clear_old", Some("clear_new"), -1.0),
-        ]
-    );
+fn work_that_moved_to_another_context_is_one_part() {
+    let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fork", "", 10, 2 * cost)])];
+    let section = all(&boot(1000), &boot(500));
+    let calls = paths(&[
+        ("kernel thread free", 1000.0, 10.0),
+        ("kernel interrupt free", 10.0, 500.0),
+        ("kernel fork", 100.0, 220.0),
+        ("kernel exit", 100.0, 20.0),
+        ("kernel wait", 100.0, 190.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (None, vec!["free 1.35".into(), "fork -0.32".into()], false));
 }
 
 /// One part calls another now and then. What is in none of them is elsewhere.

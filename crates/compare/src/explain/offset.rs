@@ -1,0 +1,209 @@
+//! Takes functions whose changes offset each other as one, because work moved between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::Path;
+use super::rename::are_names_alike;
+
+/// Two functions without similar names are taken as one if their changes offset each other but for this share of the
+/// larger one.
+const OFFSET: f64 = 0.02;
+/// A function and a callee that only one side executed are taken as one if their changes offset each other but for this
+/// share of the larger one.
+const INLINED: f64 = 0.5;
+
+/// A function in the holder of a change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnCost {
+    /// The function's name.
+    pub name: String,
+    /// Another function whose opposite change offsets most of this one's, as if work moved, or a function was renamed,
+    /// inlined or no longer inlined. The own cost is that of both.
+    pub with: Option<String>,
+    /// Its own cost on both sides.
+    pub own: [f64; 2],
+}
+
+/// Of each function that only one side executed: the innermost functions that called it, directly or not, and that both
+/// sides executed. `own` has the own cost of each function on both sides.
+pub type Callers<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// Finds these callers in paths.
+pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Callers<'a> {
+    let is_on_both = |frame: &&str| own.get(frame).is_some_and(|sums| !sums.contains(&0.0));
+    let mut found = Callers::new();
+    for path in paths {
+        let mut caller = None;
+        for frame in path.frames.iter().map(String::as_str) {
+            if is_on_both(&frame) {
+                caller = Some(frame);
+            } else {
+                found.entry(frame).or_default().extend(caller);
+            }
+        }
+    }
+    found
+}
+
+/// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
+/// executed each, or two whose names differ in underscores at their ends. Then calls do: a function that both sides
+/// executed, with one that it alone calls on one side and that is about as large, as if it were inlined on the other
+/// side. Then sizes do: two that only one side executed each and that are nearly as large. The largest change is first.
+pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
+    let is_moved =
+        |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
+    let is_renamed = |one: &OwnCost, other: &OwnCost| {
+        one.name.trim_matches('_') == other.name.trim_matches('_')
+            || (is_moved(one, other) && are_names_alike(&one.name, &other.name))
+    };
+    let calls = |one: &OwnCost, other: &OwnCost| {
+        let callers = callers.get(&*other.name);
+        callers.is_some_and(|it| it.len() == 1 && it.contains(&*one.name))
+    };
+    let is_inlined = |one: &OwnCost, other: &OwnCost| {
+        let largest = change(one).abs().max(change(other).abs());
+        (calls(one, other) || calls(other, one)) && left(one, other) <= INLINED * largest
+    };
+    let is_as_large = |one: &OwnCost, other: &OwnCost| {
+        is_moved(one, other) && left(one, other) <= OFFSET * change(one).abs()
+    };
+    let mut alone = parts;
+    let mut all = Vec::new();
+    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_inlined, &is_as_large] {
+        let (joined, rest) = pairs(alone, is_one);
+        all.extend(joined);
+        alone = rest;
+    }
+    all.extend(alone);
+    all.sort_by(by_size);
+    all
+}
+
+/// Joins each function with another one of which `is_one` holds and whose opposite change is the nearest in size. Returns
+/// the joined ones, and those left alone.
+fn pairs(
+    mut parts: Vec<OwnCost>,
+    is_one: impl Fn(&OwnCost, &OwnCost) -> bool,
+) -> (Vec<OwnCost>, Vec<OwnCost>) {
+    let (mut joined, mut alone) = (Vec::new(), Vec::new());
+    parts.sort_by(by_size);
+    while !parts.is_empty() {
+        let one = parts.remove(0);
+        let others = parts.iter().enumerate();
+        let others = others.filter(|(_, it)| are_opposite(&one, it) && is_one(&one, it));
+        let nearest = others.min_by(|(_, a), (_, b)| left(&one, a).total_cmp(&left(&one, b)));
+        match nearest.map(|(place, _)| place) {
+            None => alone.push(one),
+            Some(place) => {
+                let other = parts.remove(place);
+                let own = [0, 1].map(|side| one.own[side] + other.own[side]);
+                joined.push(OwnCost { name: one.name, with: Some(other.name), own });
+            }
+        }
+    }
+    (joined, alone)
+}
+
+fn change(it: &OwnCost) -> f64 {
+    it.own[1] - it.own[0]
+}
+
+/// What remains of two changes that offset each other.
+fn left(one: &OwnCost, other: &OwnCost) -> f64 {
+    (change(one) + change(other)).abs()
+}
+
+fn are_opposite(one: &OwnCost, other: &OwnCost) -> bool {
+    change(one).signum() != change(other).signum()
+}
+
+fn by_size(one: &OwnCost, other: &OwnCost) -> std::cmp::Ordering {
+    change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, own: [f64; 2]) -> OwnCost {
+        OwnCost { name: name.into(), with: None, own }
+    }
+
+    fn joined(parts: &[(&str, [f64; 2])], callers: &Callers<'_>) -> Vec<(String, f64)> {
+        let parts = parts.iter().map(|(name, own)| part(name, *own)).collect();
+        let said = |it: OwnCost| {
+            let with = it.with.iter().map(|with| format!("+{with}"));
+            (it.name + &with.collect::<String>(), it.own[1] - it.own[0])
+        };
+        offset(parts, callers).into_iter().map(said).collect()
+    }
+
+    #[test]
+    fn changes_that_offset_each_other_are_one() {
+        let parts = [
+            ("clear_old", [710.0, 0.0]),
+            ("clear_new", [0.0, 709.0]),
+            ("__count", [300.0, 100.0]),
+            ("count", [10.0, 230.0]),
+            ("both", [50.0, 20.0]),
+            ("other", [20.0, 50.0]),
+            ("gone", [7.0, 0.0]),
+            ("new", [0.0, 2.0]),
+            ("__alloc_pages_noprof", [99.0, 0.0]),
+            ("__alloc_frozen_pages_noprof", [0.0, 142.0]),
+            ("__mod_node_page_state", [42.0, 0.0]),
+            ("mod_node_page_state", [0.0, 100.0]),
+        ];
+        let expected = [
+            ("mod_node_page_state+__mod_node_page_state", 58.0),
+            ("__alloc_frozen_pages_noprof+__alloc_pages_noprof", 43.0),
+            ("both", -30.0),
+            ("other", 30.0),
+            ("count+__count", 20.0),
+            ("gone", -7.0),
+            ("new", 2.0),
+            ("clear_old+clear_new", -1.0),
+        ];
+        let expected = expected.map(|(names, change)| (names.to_owned(), change));
+        assert_eq!(joined(&parts, &Callers::new()), expected);
+    }
+
+    /// The loop of `change` moved into `pte`, which calls `flush`. `walk` lost little, and `found` has two callers.
+    #[test]
+    fn a_function_is_one_with_a_callee_that_it_had_inlined() {
+        let path = |frames: &str, base, new| Path {
+            frames: frames.split(' ').map(str::to_owned).collect(),
+            base,
+            new,
+        };
+        let paths = [
+            path("kernel sys", 50.0, 50.0),
+            path("kernel sys change", 1000.0, 10.0),
+            path("kernel sys change pte", 0.0, 1800.0),
+            path("kernel sys change pte flush", 0.0, 400.0),
+            path("kernel sys walk", 1000.0, 990.0),
+            path("kernel sys walk step", 0.0, 300.0),
+            path("kernel sys walk found", 0.0, 2.0),
+            path("kernel sys change found", 0.0, 3.0),
+        ];
+        let mut own = BTreeMap::new();
+        for Path { frames, base, new } in &paths {
+            let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
+            *sums = [sums[0] + base, sums[1] + new];
+        }
+        let callers = callers(&paths.iter().collect::<Vec<_>>(), &own);
+        let parts: Vec<(&str, [f64; 2])> =
+            own.into_iter().filter(|(_, [base, new])| base != new).collect();
+        let expected = [
+            ("pte+change", 810.0),
+            ("flush", 400.0),
+            ("step", 300.0),
+            ("walk", -10.0),
+            ("found", 5.0),
+        ];
+        let expected = expected.map(|(names, change)| (names.to_owned(), change));
+        assert_eq!(joined(&parts, &callers), expected);
+    }
+}
