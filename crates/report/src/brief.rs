@@ -14,7 +14,7 @@ use crate::{cross_check, exact, notes, oddities, steps, sweep, table};
 /// Most rows that are shown of a table without verdicts, and most counters that are shown of any table.
 const MOST: usize = 8;
 /// Topics of notes that are left out if all variants are the same in them.
-const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "configuration"];
+const USUAL: [&str; 5] = ["preemption", "HZ", notes::COMPILER, "command line", "configuration"];
 /// Topics of notes that matter only for repeating the boots.
 const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 

@@ -49,23 +49,28 @@ pub const BUILT_AS: &str = " as ";
 /// Returns a sentence for each row with a verdict on what of its change comes from the source, and what from
 /// configuration and compiler, in both orders. Empty if no variants were built for that.
 pub fn split(comparison: &Comparison) -> String {
+    document::text(&parts_of_rows(comparison).into_iter().map(note).collect::<Vec<_>>(), &TEXT)
+}
+
+/// Returns the sentences of [`split`].
+pub(crate) fn parts_of_rows(comparison: &Comparison) -> Vec<String> {
     let variants = &comparison.variants;
-    let [base, new, ..] = &variants[..] else { return String::new() };
+    let [base, new, ..] = &variants[..] else { return Vec::new() };
     let built = |one: &str, other: &str| {
         let name = format!("{one}{BUILT_AS}{other}");
         variants.iter().position(|it| it.name == name)
     };
     let Some(columns) = built(&new.name, &base.name).zip(built(&base.name, &new.name)) else {
-        return String::new();
+        return Vec::new();
     };
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.is_judged());
     let said = rows.filter_map(|(table, row)| {
         let parts = parts(row, columns)?;
-        Some(note(format!("{}: {parts}", words::name(comparison, table, row))))
+        Some(format!("{}: {parts}", words::name(comparison, table, row)))
     });
-    document::text(&said.collect::<Vec<_>>(), &TEXT)
+    said.collect()
 }
 
 /// Returns the change of a row by source first, and by configuration and compiler first. `None` if a figure is missing.

@@ -211,14 +211,21 @@ pub fn change_at_equal_entries(row: &Row, column: usize) -> Option<String> {
     Of::unit(&row.unit).change([1.0, 1.0 + share], 2)
 }
 
+/// Fewest seeds of both sides from whose luck floor more seeds are estimated. The floor of fewer seeds rests mostly on
+/// Student's t at 1 to 4 degrees of freedom, and the next seed can lower it tenfold.
+const FEWEST_FOR_ESTIMATE: usize = 4;
+
 /// Returns how many more seeds would lower the luck floor to the margin. The floor falls with the square
 /// root of the number of seeds. `None` if the floor is not known.
 pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
     let margin = comparison.judging.margin.max(RESOLUTION);
     let times = floor_percent(row, column)? / (100.0 * margin);
-    let seeds = comparison.variants.get(column)?.pairs? as f64;
-    let more = (seeds * times * times - seeds).ceil() as usize;
+    let seeds = comparison.variants.get(column)?.pairs?;
     let margin = short(100.0 * margin);
+    if seeds < FEWEST_FOR_ESTIMATE {
+        return Some(format!("{FEWEST_FOR_ESTIMATE} seeds tell how many resolve {margin} %"));
+    }
+    let more = (seeds as f64 * (times * times - 1.0)).ceil() as usize;
     Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
 }
 

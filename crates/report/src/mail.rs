@@ -3,6 +3,7 @@
 //! everything else. It is plain text in the style of the kernel's lists. Whatever names a guest or a file has,
 //! each line is printable ASCII of at most 78 characters, and no mailbox misreads it.
 
+mod cause;
 mod fit;
 pub mod kernel;
 mod reply;
@@ -12,13 +13,12 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Headline, Kind, Results, Row, Table};
+use compare::{Comparison, Explained, Kind, Results, Row, Table};
 use model::Mode;
 
-use crate::ascii::{escape, excerpt};
+use crate::ascii::escape;
 use crate::brief::{moved_most, tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
-use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::{cross_check, effects, exact, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Spare};
@@ -31,6 +31,8 @@ pub use subject::header;
 const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
 const MAX_CAUSE: usize = 12;
+/// Most lines about how the kernels were built and what code differs.
+const MAX_BUILT: usize = 14;
 /// Most lines about what was compared.
 const MAX_COMPARED: usize = 16;
 /// Most lines about what the figures do not show.
@@ -65,8 +67,10 @@ pub fn mail(
         false => Vec::new(),
     };
     if comparison.points.is_empty() {
-        pieces.push(Kept(cut(text(&functions(explained), &MAIL), MAX_CAUSE)));
+        pieces.push(Kept(cut(text(&cause::functions(explained), &MAIL), MAX_CAUSE)));
+        pieces.push(Kept(cut(text(&cause::built(comparison, explained), &MAIL), MAX_BUILT)));
         pieces.push(Rows);
+        pieces.push(Kept(text(&cause::by_reason(explained), &MAIL)));
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
         pieces.extend(other_findings(comparison));
     }
@@ -75,7 +79,7 @@ pub fn mail(
     let limits = limits(comparison).map(|it| note::block("What this does not show:", &it));
     pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
-    pieces.extend(reproduction(results, recipe));
+    pieces.extend(reproduction(results, recipe, attached));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
@@ -133,12 +137,14 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 }
 
 /// Lays out how to repeat the run. Files that the run needs have a paragraph each.
-fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Piece> {
+fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
     let how = reproduce::how(results, recipe);
     let mut pieces = vec![Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
     if results.experiment.imported.is_none() {
         let files = recipe.files.iter();
-        pieces.extend(files.map(|(name, text)| reproduce::short_file(name, text)));
+        let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
+        pieces.extend(files.map(file));
+        pieces.push(Kept(text(&reproduce::lacking(results, attached), &MAIL)));
     }
     pieces
 }
@@ -169,8 +175,15 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     };
     let is_told = results.experiment.imported.is_none() && results.variants.iter().all(has_origin);
     let notes = notes::states(comparison).into_iter().chain(notes::all(comparison));
-    let notes = notes.filter(tells).filter(|note| !(is_told && note.topic == "kernel"));
+    // `newest` is another kernel next month.
+    let is_newest = |it: &Note| it.variant.as_ref().is_some_and(|it| subject::is_newest(it));
+    let notes = notes
+        .filter(tells)
+        .filter(|note| !(is_told && note.topic == notes::KERNEL) || is_newest(note));
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
+    // Compilers stand beside the other differences of how kernels were built.
+    let has_builds = !comparison.notes.builds.is_empty();
+    let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));
     // Exact mode fixes the machine, so that variants differ only in the memory that their kernels leave free.
     let machine = reproduce::machine(results).filter(|_| comparison.mode == Mode::Exact);
     let notes: Vec<Note> = match machine {
@@ -183,35 +196,6 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     };
     let notes: Vec<Note> = reproduce::workloads(results).chain(notes).collect();
     note::block("What was compared:", &notes)
-}
-
-/// Most functions that are named, one for each phase.
-const MAX_FUNCTIONS: usize = 2;
-
-/// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
-/// the largest change has the functions in it.
-fn functions(explained: &[Explained]) -> Vec<Block> {
-    let named = explained.iter().flat_map(|it| {
-        let first = match explained {
-            [_] => String::new(),
-            _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
-        };
-        let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(move |it| (first.clone(), it))
-    });
-    let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (String, &Headline))> = named.enumerate().collect();
-    named.sort_by(|(_, (_, one)), (_, (_, other))| size(other).total_cmp(&size(one)));
-    named.truncate(MAX_FUNCTIONS);
-    let largest = named.first().map(|(place, _)| *place);
-    named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().map(|(place, (first, it))| match Some(place) == largest {
-        true => first + &headline::with_functions(it),
-        false => first + &headline::headline(it),
-    });
-    let named: Vec<String> = said.collect();
-    let legend = headline::legend(&named);
-    named.into_iter().chain(legend).map(sentence).collect()
 }
 
 /// Printed about times that were measured under emulation.
@@ -228,11 +212,7 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
             let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
             let counted = "in an emulated machine: instructions are not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
-            let built = (!comparison.notes.builds.is_empty()).then(|| {
-                let said = "another compiler or configuration can cause a part";
-                Note::on_all("build", said.to_owned())
-            });
-            let notes = [counted, unmodelled].into_iter().chain(built);
+            let notes = [counted, unmodelled].into_iter();
             Some(notes.chain(exact::seeds(comparison)).collect())
         }
         Mode::Measured if comparison.emulated => {

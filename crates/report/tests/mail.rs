@@ -1,5 +1,7 @@
 //! The comparison as a mail.
 
+#[path = "mail/cause.rs"]
+mod cause;
 mod common;
 #[path = "mail/subject.rs"]
 mod subject;
@@ -9,12 +11,13 @@ use common::{
     blocks, boot, boots, by_patch, columns, experiment, measure, measured, series, variant,
 };
 use compare::{
-    Basis, BuildDifference, Cell, Comparison, Conclusion, CrossCheck, Difference, Evidence,
-    Explained, Gain, Headline, Holder, Judging, Results, Verdict, compare,
+    Basis, Cell, Comparison, Conclusion, CrossCheck, Evidence, Explained, Gain, Judging, Results,
+    Verdict, compare,
 };
 use import::{Baseline, check, read};
 use model::{
-    Boot, Execution, Experiment, Imported, Mode, Outcome, Reading, Setting, UserspaceLock, Variant,
+    Boot, Execution, Experiment, Imported, Mode, Outcome, Pinned, Reading, Setting, UserspaceLock,
+    Variant,
 };
 use proptest::prelude::*;
 use report::Recipe;
@@ -27,6 +30,7 @@ struct Case {
     boots: Vec<Vec<Boot>>,
     files: Vec<(String, String)>,
     explained: Vec<Explained>,
+    attached: Vec<&'static str>,
 }
 
 impl Case {
@@ -39,6 +43,7 @@ impl Case {
             boots: variants.iter().map(|(_, boots)| boots.clone()).collect(),
             files: files.into(),
             explained: Vec::new(),
+            attached: Vec::new(),
         }
     }
 
@@ -51,7 +56,7 @@ impl Case {
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
         let recipe = Recipe { version: "0.1.0", files: &self.files };
-        let mail = report::mail(&comparison, &results, &self.explained, &recipe, &[]);
+        let mail = report::mail(&comparison, &results, &self.explained, &recipe, &self.attached);
         assert_sendable(&mail);
         assert_short(&mail);
         (mail, comparison)
@@ -234,89 +239,6 @@ fn patches_of_a_series_have_a_line_each() {
     }
 }
 
-/// The headline of a phase that spent 1000 instructions. The function of this name holds its change.
-fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
-    Headline {
-        phase: phase.into(),
-        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
-        function: name.map(|name| Holder {
-            name: name.into(),
-            inclusive: true,
-            within: None,
-            instructions: [2_369_514.0, 5_716_350.0],
-            entries: Some([1.0, 1.0]),
-            share: 1.0,
-            parts: Vec::new(),
-            callee: None,
-        }),
-        divided: None,
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-        only_cause: None,
-        of_one_variant: false,
-    }
-}
-
-#[test]
-fn the_function_behind_a_verdict_is_named() {
-    let headlines =
-        [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];
-    let explained = |variant: &str| Explained {
-        workload: "mprotect".into(),
-        variant: variant.into(),
-        headlines: headlines.to_vec(),
-        ..Explained::default()
-    };
-    let mut case = two(Mode::Exact, 1.2);
-    assert!(!case.mail(|_| {}).0.contains("\nPhase "));
-    case.explained = vec![explained("6.12")];
-    let (mail, _) = case.mail(|_| {});
-    let said = "Phase protect: 140.04 % more kernel instructions, in change_protection and what it \
-                calls: 2,369,514 before, 5,716,350 now; 1 entry. An entry is one call or other start of a \
-                function.";
-    let mut parts = mail.split("\n\n").map(common::words);
-    assert!(parts.any(|part| part == said) && !mail.contains("Phase end"), "{mail}");
-    case.explained.push(explained("7.3"));
-    let (mail, _) = case.mail(|_| {});
-    assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
-    let headlines = report::headlines(&case.explained);
-    assert!(headlines.contains("\n7.3: Phase protect: 140.04 % more"), "{headlines}");
-    assert!(report::headlines(&case.explained[..1]).starts_with("Phase protect: 140.04 % more"));
-}
-
-#[test]
-fn the_phases_with_the_largest_changes_are_explained() {
-    let mut case = two(Mode::Exact, 1.2);
-    let timer = "asm_sysvec_apic_timer_interrupt";
-    let phases = [("small", 1100.0, "a"), ("wait", 1300.0, timer), ("large", 2000.0, "b")];
-    let headlines = phases.map(|(phase, new, name)| headline(phase, new, Some(name)));
-    let explained = Explained { headlines: headlines.to_vec(), ..Explained::default() };
-    case.explained = vec![explained.clone()];
-    let words = common::words(&case.mail(|_| {}).0);
-    assert!(!words.contains("Phase small"), "{words}");
-    let [wait, large] = ["Phase wait: 30.00 % more", "Phase large: 100.00 % more"]
-        .map(|said| words.find(said).unwrap_or_else(|| panic!("{words}")));
-    assert!(wait < large && words.contains("Timers interrupt by guest time"), "{words}");
-    case.explained[0].headlines.remove(1);
-    assert!(!case.mail(|_| {}).0.contains("Timers interrupt"));
-}
-
-#[test]
-fn another_compiler_or_configuration_is_said() {
-    let case = two(Mode::Exact, 1.2);
-    let said = "another compiler or configuration can cause a part";
-    assert!(!case.mail(|_| {}).0.contains(said));
-    let (variant, options) = ("6.12".into(), 3);
-    let differs = |comparison: &mut Comparison| {
-        let build = BuildDifference { variant, compilers: None, hz: None, options, of_both: 2 };
-        comparison.notes.builds = vec![build];
-    };
-    assert!(case.mail(differs).0.contains(said));
-}
-
 #[test]
 fn variants_of_one_kernel_share_its_command() {
     let mut case = two(Mode::Measured, 1.2);
@@ -404,16 +326,25 @@ fn names_that_do_not_fit_are_listed_in_full() {
 }
 
 #[test]
-fn long_files_go_beside_the_mail() {
+fn long_files_are_attached_or_lacking() {
     let mut case = two(Mode::Measured, 1.0);
     let line = "sha256 = \"dc79\"\n";
-    let told = "userspace.lock has 25 lines: it goes beside this mail.";
+    let told = "\nuserspace.lock (25 lines) is needed too; it is not in this mail.\n";
     for (lines, shown) in [(24, true), (25, false)] {
         case.files.truncate(1);
         case.files.push(("userspace.lock".into(), line.repeat(lines)));
         let mail = case.mail(|_| ()).0;
         assert_eq!((mail.contains(line), mail.contains(told)), (shown, !shown));
     }
+    case.attached = vec!["userspace.lock"];
+    let mail = case.mail(|_| ()).0;
+    assert!(
+        mail.contains("\nAttached: userspace.lock.\n") && !mail.contains("is needed"),
+        "{mail}"
+    );
+    case.experiment.workloads[0].archive = Some(Pinned::from("/cache/402fa965.cpio".to_owned()));
+    let mail = case.mail(|_| ()).0;
+    assert!(mail.contains("\n402fa965.cpio is needed too; it is not in this mail.\n"), "{mail}");
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! Compares stored variants. Text, mail, page and JSON are made from the result ([`Analysis`]).
 
+use std::collections::HashMap;
+use std::mem;
+
 use benchmarks::names::Month;
+use boot::code_difference;
+use code::CodeDifference;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, comparable,
-    compare, cross_check, explained, with_phases,
+    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, add_reasons,
+    comparable, compare, cross_check, explained, with_phases,
 };
+use kernels::Cache;
 use model::{BootId, Experiment, Kept, Mode, Reading, Source};
 use plots::{PLOT_SOURCES, Plots, plots};
 use store::{Archive, Detail, ExperimentId, ExperimentRow};
@@ -124,6 +130,31 @@ impl Analysis {
         let mut explained = self.explained();
         add_paths(&mut explained, &self.comparison, &self.results());
         explained
+    }
+
+    /// Finds the functions that cause the changes, with the change by system call, and with the difference of their code
+    /// if the cache has both kernels.
+    pub fn explained_with_code(&self) -> Vec<Explained> {
+        let mut explained = self.explained();
+        add_reasons(&mut explained, &self.comparison, &self.results());
+        let mut known = HashMap::<String, Result<CodeDifference, String>>::new();
+        for it in &mut explained {
+            let code = known.entry(it.variant.clone()).or_insert_with(|| self.code(&it.variant));
+            it.explanation = mem::take(&mut it.explanation).with_code(code.clone());
+        }
+        explained
+    }
+
+    /// Finds the functions whose code differs between the baseline and a variant. The error says why that is not known.
+    fn code(&self, variant: &str) -> Result<CodeDifference, String> {
+        let base = self.comparison.variants.first().map_or("", |it| &it.name);
+        let kernel = |name: &str| {
+            let mut variants = self.experiment.variants.iter();
+            let found = variants.find(|it| it.name == name);
+            found.map(|it| &it.kernel).ok_or_else(|| format!("there is no variant {name}"))
+        };
+        let cache = Cache::open().map_err(|error| error.to_string())?;
+        code_difference(&cache, [kernel(base)?, kernel(variant)?])
     }
 
     /// Makes the data for the plots of each workload. Empty if all points of a sweep were compared.

@@ -163,7 +163,7 @@ fn mail(
         attach::write(directory, &beside)?;
     }
     let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
-    let (results, explained) = (analysis.results(), analysis.explained());
+    let (results, explained) = (analysis.results(), analysis.explained_with_code());
     Ok(report::mail(comparison, &results, &explained, &recipe(&files), &names))
 }
 

@@ -39,6 +39,28 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
     }
 }
 
+/// Returns a sentence on how many of the executed functions have other code, without figures. `None` if it is not known
+/// whose code differs.
+pub fn differing(section: &Section) -> Option<String> {
+    let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
+    let causes = section.causes();
+    let of = format!("of the {} executed", count(marked, "function"));
+    match (marked, causes.as_slice()) {
+        (0, _) => None,
+        (_, []) => Some(format!("The code of none {of} differs.")),
+        (_, few) if few.len() <= MAX_CAUSES => {
+            let names = few.iter().map(|it| excerpt(&it.subject.to_string()));
+            let names = words::listed(&names.collect::<Vec<_>>());
+            Some(format!("The code of {names} differs, and of no other {of}."))
+        }
+        (_, many) => Some(format!(
+            "The code of {} {of} differs.{}",
+            grouped(&many.len().to_string()),
+            differ_in_instrumentation(many).unwrap_or_default()
+        )),
+    }
+}
+
 /// Says how many functions differ in instrumentation, and in which; `None` if there are none.
 fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let kinds = |it: &Contribution| &it.instrumentation.gained | &it.instrumentation.lost;

@@ -1,5 +1,7 @@
 //! How the boots were done, and how to repeat the run.
 
+use std::collections::BTreeSet;
+
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
 
@@ -113,12 +115,17 @@ pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<
     })
 }
 
-/// Lays out a file, without its empty lines, where there is room for it. If there is none, a sentence says
-/// so.
-pub fn short_file(name: &str, text: &str) -> Piece {
+/// Lays out a file, without its empty lines, where there is room for it. If there is none, and it is not among the files
+/// attached, a sentence says that it is lacking.
+pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let said = format!("{name} has {} lines: it goes beside this mail.", text.lines().count());
-    let instead = document::text(&[sentence(said)], &MAIL);
+    let instead = match attached.contains(&name) {
+        true => String::new(),
+        false => {
+            let number = count(text.lines().count(), "line");
+            document::text(&[sentence(format!("{name} ({number}){LACKING}"))], &MAIL)
+        }
+    };
     match lines.len() > MOST_LINES {
         true => Piece::Kept(instead),
         false => {
@@ -127,6 +134,18 @@ pub fn short_file(name: &str, text: &str) -> Piece {
         }
     }
 }
+
+/// Names the programs and archives that the run needs and that are not among the files attached.
+pub fn lacking(results: &Results<'_>, attached: &[&str]) -> Vec<Block> {
+    let used = results.experiment.workloads.iter();
+    let files = used.flat_map(|it| it.program.iter().chain(&it.archive));
+    let names: BTreeSet<&str> = files.filter_map(|it| it.path().file_name()?.to_str()).collect();
+    let lacking = names.into_iter().filter(|name| !attached.contains(name));
+    lacking.map(|name| sentence(format!("{}{LACKING}", escape(name)))).collect()
+}
+
+/// Follows the name of a file that the run needs.
+const LACKING: &str = " is needed too; it is not in this mail.";
 
 /// Lists the digests of what ran in the guest besides its kernel.
 pub fn guest(results: &Results<'_>) -> Vec<Block> {

@@ -55,6 +55,11 @@ fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Optio
     is_alone.then(|| format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
 }
 
+/// Whether a variant is named by what is newest.
+pub fn is_newest(variant: &str) -> bool {
+    variant.strip_prefix(NEWEST).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
 /// Returns the name of a variant. `newest` is another kernel next month, so the version that booted stands in its place.
 fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
     let Some(variant) = comparison.variants.get(column) else { return "nothing".to_owned() };
@@ -64,7 +69,7 @@ fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String
     let end = ends.find(|end| !release[*end..].starts_with("-rc"));
     let version = &release[..end.unwrap_or(release.len())];
     let name = match variant.name.strip_prefix(NEWEST) {
-        Some(rest) if !version.is_empty() && !rest.starts_with(char::is_alphanumeric) => {
+        Some(rest) if !version.is_empty() && is_newest(&variant.name) => {
             format!("{version}{rest}")
         }
         _ => variant.name.clone(),

@@ -1,0 +1,108 @@
+//! What a mail says of the cause: the functions that hold the change, how the kernels were built, and what made the
+//! kernel execute.
+
+use compare::{Comparison, Explained, Headline, Reason};
+
+use crate::ascii::excerpt;
+use crate::document::{self, Block, Column, note, sentence};
+use crate::explain::{cause, headline};
+use crate::words::{Of, figure};
+use crate::{build, exact};
+
+/// Most functions that are named, one for each phase.
+const MAX_FUNCTIONS: usize = 2;
+
+/// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
+/// the largest change has the functions in it.
+pub fn functions(explained: &[Explained]) -> Vec<Block> {
+    let named = explained.iter().flat_map(|it| {
+        let headlines = it.headlines.iter().filter(|it| headline::names(it));
+        headlines.map(|headline| (first_words(it, explained), headline))
+    });
+    let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
+    let mut named: Vec<(usize, (String, &Headline))> = named.enumerate().collect();
+    named.sort_by(|(_, (_, one)), (_, (_, other))| size(other).total_cmp(&size(one)));
+    named.truncate(MAX_FUNCTIONS);
+    let largest = named.first().map(|(place, _)| *place);
+    named.sort_by_key(|(place, _)| *place);
+    let said = named.into_iter().map(|(place, (first, it))| match Some(place) == largest {
+        true => first + &headline::with_functions(it),
+        false => first + &headline::headline(it),
+    });
+    let named: Vec<String> = said.collect();
+    let legend = headline::legend(&named);
+    named.into_iter().chain(legend).map(sentence).collect()
+}
+
+/// Returns sentences on how the kernels were built differently, on how many of the functions executed have other code,
+/// and on what of a change comes from the source alone.
+pub fn built(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
+    let builds = comparison.notes.builds.iter().map(build::differs);
+    let code = explained.iter().filter_map(|it| {
+        let said = cause::differing(it.explanation.section(None)?)?;
+        Some(first_words(it, explained) + &said)
+    });
+    let split = build::parts_of_rows(comparison);
+    let is_open = split.is_empty() && !comparison.notes.builds.is_empty();
+    let open = is_open.then(|| {
+        "What of the change comes from the source alone was not measured (`try --split`)."
+            .to_owned()
+    });
+    builds.chain(code).chain(split).chain(open).map(sentence).collect()
+}
+
+/// The reason by which a program starts.
+const EXECVE: &str = "system call execve";
+/// Printed where the start of a program is listed.
+const STARTS: &str = "execve starts a program, and frees the memory of the process that starts it.";
+/// Most system calls and other reasons that are listed.
+const MAX_REASONS: usize = 6;
+
+/// Lays out which system calls, exceptions, interrupts and kernel threads have the change, where no function holds it.
+pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
+    let is_open = |it: &Headline| it.function.is_none();
+    let open = explained.iter().filter(|it| it.headlines.iter().any(is_open));
+    let blocks = open.flat_map(|it| {
+        let changed = it.explanation.reasons.iter().flatten();
+        let changed: Vec<&Reason> =
+            changed.filter(|it| it.cost.beyond_luck() == Some(true)).collect();
+        if changed.len() < 2 {
+            return Vec::new();
+        }
+        let title = format!(
+            "{}Kernel instructions by system call, exception, interrupt and kernel thread, those beyond luck ({}):",
+            first_words(it, explained),
+            exact::luck_list(),
+        );
+        let names = [&it.explanation.base, &it.explanation.new].map(|side| excerpt(&side.name));
+        let heads = names.map(|name| Column::figures("").named(name));
+        let columns = [Column::words("reason")].into_iter().chain(heads);
+        let columns: Vec<Column> = columns.chain([Column::figures("change")]).collect();
+        let shown = &changed[..changed.len().min(MAX_REASONS)];
+        let rows: Vec<_> = shown.iter().map(|it| row(it)).collect();
+        let left = changed.len() - shown.len();
+        let more = (left > 0).then(|| format!("{left} more."));
+        let starts = shown.iter().any(|it| it.name == EXECVE).then(|| STARTS.to_owned());
+        let below = more.into_iter().chain(starts).map(note);
+        [sentence(title), document::table(columns, rows)].into_iter().chain(below).collect()
+    });
+    blocks.collect()
+}
+
+fn row(Reason { name, cost }: &Reason) -> Vec<String> {
+    let change = Of::Number.change([cost.base, cost.new], 2);
+    vec![
+        excerpt(name),
+        figure(cost.base, 0),
+        figure(cost.new, 0),
+        change.unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+/// Returns the words before a sentence on one of several changes; empty if there is one.
+fn first_words(it: &Explained, all: &[Explained]) -> String {
+    match all {
+        [_] => String::new(),
+        _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
+    }
+}

@@ -1,0 +1,147 @@
+//! The cause in a mail.
+
+#[path = "../explain/kernels.rs"]
+mod kernels;
+
+use code::{Change, CodeDifference, Function, Instrumentation, Size};
+use compare::{BuildDifference, Difference, Headline, Holder, Reason};
+use model::{INSTRUCTIONS, Millis, WorkloadUse};
+
+use super::*;
+
+/// The headline of a phase that spent 1000 instructions. The function of this name holds its change.
+fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
+    Headline {
+        phase: phase.into(),
+        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
+        function: name.map(|name| Holder {
+            name: name.into(),
+            inclusive: true,
+            within: None,
+            instructions: [2_369_514.0, 5_716_350.0],
+            entries: Some([1.0, 1.0]),
+            share: 1.0,
+            parts: Vec::new(),
+            callee: None,
+        }),
+        divided: None,
+        unit: "instructions".into(),
+        at_equal_entries: false,
+        followed: true,
+        by_path: true,
+        listed: true,
+        only_cause: None,
+        of_one_variant: false,
+    }
+}
+
+#[test]
+fn the_function_behind_a_verdict_is_named() {
+    let headlines =
+        [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];
+    let explained = |variant: &str| Explained {
+        workload: "mprotect".into(),
+        variant: variant.into(),
+        headlines: headlines.to_vec(),
+        ..Explained::default()
+    };
+    let mut case = two(Mode::Exact, 1.2);
+    assert!(!case.mail(|_| {}).0.contains("\nPhase "));
+    case.explained = vec![explained("6.12")];
+    let (mail, _) = case.mail(|_| {});
+    let said = "Phase protect: 140.04 % more kernel instructions, in change_protection and what it \
+                calls: 2,369,514 before, 5,716,350 now; 1 entry. An entry is one call or other start of a \
+                function.";
+    let mut parts = mail.split("\n\n").map(common::words);
+    assert!(parts.any(|part| part == said) && !mail.contains("Phase end"), "{mail}");
+    case.explained.push(explained("7.3"));
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
+    let headlines = report::headlines(&case.explained);
+    assert!(headlines.contains("\n7.3: Phase protect: 140.04 % more"), "{headlines}");
+    assert!(report::headlines(&case.explained[..1]).starts_with("Phase protect: 140.04 % more"));
+}
+
+#[test]
+fn the_phases_with_the_largest_changes_are_explained() {
+    let mut case = two(Mode::Exact, 1.2);
+    let timer = "asm_sysvec_apic_timer_interrupt";
+    let phases = [("small", 1100.0, "a"), ("wait", 1300.0, timer), ("large", 2000.0, "b")];
+    let headlines = phases.map(|(phase, new, name)| headline(phase, new, Some(name)));
+    let explained = Explained { headlines: headlines.to_vec(), ..Explained::default() };
+    case.explained = vec![explained.clone()];
+    let words = common::words(&case.mail(|_| {}).0);
+    assert!(!words.contains("Phase small"), "{words}");
+    let [wait, large] = ["Phase wait: 30.00 % more", "Phase large: 100.00 % more"]
+        .map(|said| words.find(said).unwrap_or_else(|| panic!("{words}")));
+    assert!(wait < large && words.contains("Timers interrupt by guest time"), "{words}");
+    case.explained[0].headlines.remove(1);
+    assert!(!case.mail(|_| {}).0.contains("Timers interrupt"));
+}
+
+/// The change of two kernels of which the code of one function differs.
+fn explained() -> Explained {
+    let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
+    let variants = ["6.1", "6.12"].map(variant);
+    let (old, new) = (kernels::old(), kernels::new());
+    let columns = columns(&variants, &[&old, &new]);
+    let explanation = compare::explain(&columns[0], &columns[1], &used, 5, INSTRUCTIONS);
+    let function = Function {
+        name: kernels::PLANTED.into(),
+        change: Change::Changed,
+        base: Size::default(),
+        new: Size::default(),
+        removed: 0,
+        added: 0,
+        inlined: None,
+        instrumentation: Instrumentation::default(),
+    };
+    let same = std::collections::BTreeSet::from(["vmstat_update".to_owned()]);
+    let explanation = explanation.with_code(Ok(CodeDifference { functions: vec![function], same }));
+    Explained { explanation, ..Explained::default() }
+}
+
+#[test]
+fn how_kernels_were_built_and_what_code_differs_is_said() {
+    let mut case = two(Mode::Exact, 1.2);
+    let open = "What of the change comes from the source alone was not measured (`try --split`).";
+    let words = |case: &Case, builds: &[BuildDifference]| {
+        let change = |comparison: &mut Comparison| comparison.notes.builds = builds.to_vec();
+        common::words(&case.mail(change).0)
+    };
+    assert!(!words(&case, &[]).contains("source alone"));
+    case.explained = vec![explained()];
+    let said =
+        format!("The code of {} differs, and of no other of the 2 functions", kernels::PLANTED);
+    assert!(words(&case, &[]).contains(&said), "{}", words(&case, &[]));
+    let compilers = Some(["gcc-12".into(), "gcc-14".into()]);
+    let build =
+        BuildDifference { variant: "6.12".into(), compilers, hz: None, options: 3, of_both: 2 };
+    let text = words(&case, &[build]);
+    let said = "6.12 was also built differently: the compiler is gcc-14 instead of gcc-12; 3";
+    assert!(text.contains(said) && text.contains(open), "{text}");
+}
+
+#[test]
+fn system_calls_are_listed_where_no_function_holds_the_change() {
+    let reason = |name: &str, new, floor| Reason {
+        name: name.into(),
+        cost: Difference { base: 1000.0, new, floor: Some(floor) },
+    };
+    let mut explained =
+        Explained { headlines: vec![headline("run", 2000.0, None)], ..Explained::default() };
+    explained.explanation.reasons = Some(vec![
+        reason("system call clone", 1640.0, 1.0),
+        reason("system call mprotect", 1920.0, 1000.0),
+        reason("system call execve", 900.0, 1.0),
+    ]);
+    let mut case = two(Mode::Exact, 1.2);
+    case.explained = vec![explained.clone()];
+    let words = common::words(&case.mail(|_| {}).0);
+    let said = "system call clone 1,000 1,640 64.00 % more system call execve 1,000 900 10.00 % fewer \
+                execve starts a program";
+    assert!(words.contains(said) && !words.contains("mprotect 1,000"), "{words}");
+    explained.headlines = vec![headline("run", 2000.0, Some("copy_process"))];
+    case.explained = vec![explained];
+    assert!(!case.mail(|_| {}).0.contains("system call"));
+}
