@@ -46,6 +46,8 @@ pub struct PerfSamples {
     pub nowhere: u64,
     /// Lines that belong to no sample: the number of the first, and how many there are.
     pub unread: Option<(usize, usize)>,
+    /// Whether Faultline wrote the text from counts of instructions, where a sample stands for a whole call path.
+    pub of_counts: bool,
 }
 
 struct Sample {

@@ -31,6 +31,7 @@ pub fn perf_script(mut input: impl BufRead, event: Option<&str>) -> io::Result<P
         release: reader.release,
         others: reader.others,
         unread: reader.unread,
+        of_counts: reader.of_counts,
         ..samples
     })
 }
@@ -45,6 +46,8 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(!line.is_empty())
 }
 
+/// Begins a comment of an export of Faultline's own that is not made of samples.
+const OF_COUNTS: &str = "# Written by faultline from counts";
 /// Begins the line of a header with the kernel's release.
 const RELEASE: &str = "# os release :";
 
@@ -59,6 +62,7 @@ struct Reader {
     release: String,
     others: BTreeMap<String, u64>,
     unread: Option<(usize, usize)>,
+    of_counts: bool,
 }
 
 impl Reader {
@@ -81,7 +85,9 @@ impl Reader {
             frame.add_to(sample);
         } else if let Some(release) = line.strip_prefix(RELEASE) {
             self.release = shortened(release.trim());
-        } else if !is_comment {
+        } else if is_comment {
+            self.of_counts |= line.starts_with(OF_COUNTS);
+        } else {
             let (_, lines) = self.unread.get_or_insert((number, 0));
             *lines += 1;
         }
@@ -216,7 +222,7 @@ lost its head
 
     #[test]
     fn samples_are_those_of_the_kernel_by_path_and_of_processes() {
-        let PerfSamples { profile, release, others, idle, dropped, nowhere, unread } =
+        let PerfSamples { profile, release, others, idle, dropped, nowhere, unread, of_counts } =
             read(TEXT, None);
         assert_eq!(release, "");
         let expected = [
@@ -229,7 +235,9 @@ lost its head
         assert_eq!((&*sampled.event, idle, dropped), ("cpu-clock", 1, 0));
         assert!((sampled.seconds() - 1.295285).abs() < 1e-9);
         assert_eq!(others, BTreeMap::from([("tlb:tlb_flush".to_owned(), 1)]));
-        assert_eq!((nowhere, unread), (0, Some((23, 1))));
+        assert_eq!((nowhere, unread, of_counts), (0, Some((23, 1)), false));
+        let own = format!("{TEXT}{OF_COUNTS} of instructions: one sample a path\n");
+        assert!(read(&own, None).of_counts);
         let bare = "usemem  1234 [003]  81.204715:   10101010 cpu-clock:\n";
         assert_eq!(read(bare, None).nowhere, 1);
     }

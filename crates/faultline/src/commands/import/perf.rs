@@ -161,6 +161,11 @@ fn read(path: &Path, event: Option<&str>) -> Result<(String, PerfSamples), Failu
         Some(b'{') => perf_json(&mut input, event).map_err(|error| wrong(&error))?,
         _ => perf_script(&mut input, event).map_err(unreadable)?,
     };
+    if samples.of_counts {
+        return Err(wrong(
+            "faultline wrote it from counts of instructions, with one record for each call path: those are no samples",
+        ));
+    }
     let digest = format!("{:x}", input.into_inner().hash.finalize());
     let of = samples.profile.sampled.as_ref().map_or("", |sampled| &sampled.event);
     let others = || samples.others.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
