@@ -111,8 +111,10 @@ impl FromStr for Request {
             };
         }
         let version = text.strip_prefix(DEBIAN).unwrap_or(text);
-        let begins_well = version == "newest" || version.starts_with(|c: char| c.is_ascii_digit());
-        if !begins_well || !version.chars().all(is_plain) {
+        // Letters follow a sign only: 6.13~rc7-1~exp1, 6.1.0-56-cloud-amd64.
+        let numbers = version.split(['-', '+', '~']).next().unwrap_or_default();
+        let are_numbers = numbers.split('.').all(|it| it.parse::<u32>().is_ok());
+        if !(version == "newest" || are_numbers) || !version.chars().all(is_plain) {
             return Err(wrong());
         }
         Ok(Self::Debian { version: version.into(), suite: None })
@@ -206,7 +208,10 @@ mod tests {
 
     #[test]
     fn requests_are_read() {
-        for text in ["6.1", "6.1.176-1", "6.1.0-56-cloud-amd64", "newest", "7.2.13-1~bpo13+1"] {
+        for text in [
+            "6.1", "6.13~rc7-1~exp1", "6.1.176-1", "6.1.0-56-cloud-amd64", "newest",
+            "7.2.13-1~bpo13+1",
+        ] {
             let wanted = Request::Debian { version: text.into(), suite: None };
             assert_eq!(text.parse::<Request>().unwrap(), wanted);
             assert_eq!(format!("debian:{text}").parse::<Request>().unwrap(), wanted);
@@ -227,9 +232,10 @@ mod tests {
         }
         let directory = Request::Directory { path: "../linux a".into(), name: None };
         assert_eq!("dir:../linux a".parse::<Request>().unwrap(), directory);
-        for text in
-            ["", "debian:", "dir:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "/boot/vmlinuz"]
-        {
+        for text in [
+            "", "debian:", "dir:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "debian:6.l2",
+            "6.",
+        ] {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }
     }
