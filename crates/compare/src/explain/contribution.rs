@@ -107,8 +107,8 @@ pub struct Calls {
     /// Entries of the function, or those of its parts if a side has none of its own.
     pub entries: Difference,
     /// Own instructions per entry: the sum over all seeds divided by the entries of all seeds, with the floor of the
-    /// figures per seed. `None` if the sides cannot be compared because one of them did not enter the function, or
-    /// entered it in parts.
+    /// figures per seed. `None` if the sides cannot be compared because one of them did not enter the function, entered it
+    /// far less often, or entered it in parts.
     pub per_entry: Option<Difference>,
     /// The change split by cause; `None` if there is no figure per entry.
     #[serde(flatten, serialize_with = "parts")]
@@ -227,12 +227,17 @@ fn only(instructions: &Sides<i128>) -> Option<Only> {
     }
 }
 
+/// If a side entered a function less often than this share of the other side's entries, its entries are of another kind,
+/// and their costs are not compared.
+const RARE: f64 = 0.001;
+
 /// Instructions per entry of each side: the sum over its seeds divided by the sum of their entries. `None` if a side
-/// has no entry.
+/// has no entry, or far fewer than the other one.
 fn costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Option<[f64; 2]> {
     let ([base, new], [base_entries, new_entries]) = (instructions.sums(), entries.sums());
-    let entered = base_entries > 0.0 && new_entries > 0.0;
-    entered.then(|| [base / base_entries, new / new_entries])
+    let fewer = base_entries.min(new_entries);
+    let are_alike = fewer > 0.0 && fewer >= RARE * base_entries.max(new_entries);
+    are_alike.then(|| [base / base_entries, new / new_entries])
 }
 
 /// Instructions per entry of each seed; `None` for a seed that has no entry.

@@ -1,6 +1,6 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub struct Holder {
     /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
     /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.
-    /// They are per entry of the holder if it has entries. Empty without callees.
+    /// They are per entry of the holder if its entries are alike ([`Holder::has_like_entries`]). Empty without callees.
     pub parts: Vec<OwnCost>,
     /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
@@ -76,6 +76,12 @@ pub struct Callee {
 }
 
 impl Holder {
+    /// Whether both sides entered it as often but for 1 %. Otherwise its entries may do different work, and the change of
+    /// an entry cannot be divided.
+    pub fn has_like_entries(&self) -> bool {
+        self.entries.is_some_and(are_alike)
+    }
+
     /// Instructions per entry on both sides; `None` if a side has no entries.
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
@@ -90,6 +96,13 @@ impl Callee {
         let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
         part(number, cost) > part(cost, number)
     }
+}
+
+/// Entries on both sides are alike if they differ by at most this share of the larger number.
+const ALIKE: f64 = 0.01;
+
+fn are_alike([base, new]: [f64; 2]) -> bool {
+    (new - base).abs() <= ALIKE * base.max(new)
 }
 
 fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
@@ -180,12 +193,6 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
                 continue;
             }
-            // What a function does less in one place it does more in another.
-            let moved = |it: &Holder| it.name == part.name && it.share * part.share < 0.0;
-            let part = match part.within.is_some() && parts.iter().any(moved) {
-                true => of_calls(section, &part.name, None, kernel),
-                false => part,
-            };
             if part.within.is_none() {
                 parts.retain(|it| it.name != part.name);
             }
@@ -206,11 +213,51 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             Held { function: Some(holder(call)), divided }
         }
         Some(number) => Held { function: None, divided: Some(divided(&calls[..number], true)) },
-        None => {
-            let largest = &calls[..calls.len().min(PARTS)];
-            Held { function: None, divided: Some(divided(largest, false)) }
+        None => Held { function: None, divided: Some(across(section, kernel)) },
+    }
+}
+
+/// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do
+/// in one place what it did in another, or have small parts of the change in many places.
+fn across(section: &Section, kernel: Call<'_, '_>) -> Divided {
+    let all = kernel.change();
+    let mut left: Vec<Walked<'_>> = kernel.paths.to_vec();
+    let mut parts = Vec::new();
+    let mut next = largest_in(&left);
+    while let Some((name, _)) = next.filter(|_| parts.len() < PARTS) {
+        parts.push(of_calls(section, name, None, kernel));
+        left.retain(|(frames, _)| !calls_it(frames, None, name));
+        next = largest_in(&left);
+    }
+    parts.sort_by(|one: &Holder, other| other.share.abs().total_cmp(&one.share.abs()));
+    let elsewhere = Call { depth: 0, paths: &left }.change() / all;
+    let is_small = |change: f64| (change / all).abs() <= REST;
+    let complete = is_small(elsewhere * all) && next.is_none_or(|(_, change)| is_small(change));
+    Divided { parts, complete, elsewhere }
+}
+
+/// The function in these paths that is named next, and the change for which it is named: the innermost function in the
+/// call with the largest change, or the one whose calls in all places together have a larger one.
+fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
+    let all = Call { depth: 0, paths };
+    let first = (!paths.is_empty()).then(|| all.callees().first().copied()).flatten()?;
+    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
+    for (frames, Path { base, new, .. }) in paths {
+        for frame in frames.iter().filter(|it| **it != KERNEL).collect::<BTreeSet<_>>() {
+            let sum = sums.entry(frame).or_default();
+            *sum = [sum[0] + base, sum[1] + new];
         }
     }
+    let change = |[base, new]: &[f64; 2]| new - base;
+    let together = sums.values().map(change).max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+    if together.abs() <= (1.0 + REST) * first.change().abs() {
+        return (first.change() != 0.0).then(|| (first.innermost().name(), first.change()));
+    }
+    // Of callers and callees with nearly the same change, the innermost has the fewest instructions.
+    let near = sums.into_iter().filter(|(_, sum)| change(sum) / together >= 1.0 - REST);
+    let total = |sum: &[f64; 2]| sum[0] + sum[1];
+    let innermost = near.min_by(|(_, one), (_, other)| total(one).total_cmp(&total(other)));
+    innermost.map(|(name, sum)| (name, change(&sum)))
 }
 
 /// The number of the first calls that make up the change `all`; `None` if it takes too many.
@@ -271,7 +318,7 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
     let part = |(name, sums): (&str, _)| OwnCost {
         name: name.to_owned(),
         with: None,
-        own: entries.map_or(sums, |entries| per_entry(sums, entries)),
+        own: entries.filter(|it| are_alike(*it)).map_or(sums, |it| per_entry(sums, it)),
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;

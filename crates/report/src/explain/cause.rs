@@ -31,12 +31,28 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
             Some(format!("The code of one {of} differs{said}. `explain --lines` prints its lines."))
         }
         (_, many) => Some(format!(
-            "The code of {} {of} differs; own {unit}: {}.{}",
-            grouped(&many.len().to_string()),
+            "{}; own {unit}: {}.{}",
+            counted(section, many, &within(section)),
             few(MAX_CAUSES, many.iter().map(|it| part(it))).join(", "),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
+}
+
+/// Says in how many of the executed functions that both kernels have the code differs, and how many only one of them has.
+fn counted(section: &Section, causes: &[&Contribution], within: &str) -> String {
+    let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
+    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs)).count();
+    let alone = causes.len() - differ;
+    let [number, of] = [differ, marked - alone].map(|it| grouped(&it.to_string()));
+    let (both, alone) = match alone {
+        0 => ("", String::new()),
+        _ => (
+            " that both kernels have",
+            format!("; {} more are in one kernel only", grouped(&alone.to_string())),
+        ),
+    };
+    format!("The code of {number} of the {of} functions executed{within}{both} differs{alone}")
 }
 
 /// Returns a sentence on how many of the executed functions have other code, without figures. `None` if it is not known
@@ -54,8 +70,8 @@ pub fn differing(section: &Section) -> Option<String> {
             Some(format!("The code of {names} differs, and of no other {of}."))
         }
         (_, many) => Some(format!(
-            "The code of {} {of} differs.{}",
-            grouped(&many.len().to_string()),
+            "{}.{}",
+            counted(section, many, ""),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
@@ -68,7 +84,8 @@ fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let number = them.clone().count();
     let kinds: Vec<&str> = them.flatten().collect::<BTreeSet<_>>().into_iter().collect();
     let verb = if number == 1 { "differs" } else { "differ" };
-    let [number, of] = [number, causes.len()].map(|it| grouped(&it.to_string()));
+    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs)).count();
+    let [number, of] = [number, differ].map(|it| grouped(&it.to_string()));
     (!kinds.is_empty()).then(|| {
         format!(
             " {number} of these {of} functions {verb} in instrumentation: {}.",

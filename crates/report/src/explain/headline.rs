@@ -1,6 +1,6 @@
 //! The headlines of an explanation: a sentence for each phase.
 
-use compare::{Divided, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
+use compare::{Divided, Explained, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
 use model::OUTSIDE_PHASES;
 
 use crate::ascii::excerpt;
@@ -27,6 +27,25 @@ pub fn hint<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<Str
     };
     headlines.any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
+    })
+}
+
+/// The reason by which a program starts.
+const EXECVE: &str = "system call execve";
+/// Least share of a change at which the start of a program is mentioned.
+const NOTABLE: f64 = 0.01;
+
+/// Returns a sentence on the share of a change that the start of the program has. `None` if it is small or not known.
+pub fn start(it: &Explained) -> Option<String> {
+    let mut reasons = it.explanation.reasons.iter().flatten();
+    let execve = reasons.find(|it| it.name == EXECVE)?;
+    let share = execve.cost.change() / it.explanation.section(None)?.totals.kernel.change();
+    (share.is_finite() && share.abs() >= NOTABLE).then(|| {
+        format!(
+            "{:.1} % of the change is in execve, which starts the program and frees the memory of the process that \
+             starts it.",
+            100.0 * share
+        )
     })
 }
 
@@ -93,7 +112,8 @@ pub fn with_functions(it: &Headline) -> String {
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
-fn own(Holder { parts, entries, .. }: &Holder, fewest: usize) -> String {
+fn own(holder: &Holder, fewest: usize) -> String {
+    let parts = &holder.parts;
     if parts.len() < 2 || fewest == 0 {
         return String::new();
     }
@@ -113,22 +133,22 @@ fn own(Holder { parts, entries, .. }: &Holder, fewest: usize) -> String {
         format!("{} more {}", others.len(), words::signed(sum, 0))
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
-    let per_entry = if entries.is_some() { "Change per entry" } else { "Change" };
+    let per_entry = if holder.has_like_entries() { "Change per entry" } else { "Change" };
     format!(" {per_entry}, by function: {}.", all.join(", "))
 }
 
-/// Returns how many functions are named: `fewest`, or more until those left out add up to less than the last one
-/// named. At most [`MAX_NAMED`].
+/// Returns how many functions are named: `fewest`, or more until the changes left out, whatever their signs, add up to
+/// less than the last one named. At most [`MAX_NAMED`].
 fn number(parts: &[OwnCost], fewest: usize) -> usize {
     let most = parts.len().min(MAX_NAMED);
     (fewest.min(most)..most).find(|number| is_enough(parts, *number)).unwrap_or(most)
 }
 
-/// Returns whether the functions after the first `number` add up to no more than the last of these.
+/// Returns whether the changes after the first `number` add up to no more than the last of these.
 fn is_enough(parts: &[OwnCost], number: usize) -> bool {
     let (named, others) = parts.split_at(number);
-    let left: f64 = others.iter().map(change_of).sum();
-    named.last().is_some_and(|last| left.abs() <= change_of(last).abs())
+    let left: f64 = others.iter().map(|it| change_of(it).abs()).sum();
+    named.last().is_some_and(|last| left <= change_of(last).abs())
 }
 
 fn change_of(it: &OwnCost) -> f64 {

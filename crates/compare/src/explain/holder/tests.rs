@@ -308,7 +308,28 @@ fn work_that_moved_to_another_context_is_one_part() {
         ("kernel wait", 100.0, 190.0),
     ]);
     let held = by_calls(&section, &calls);
-    assert_eq!(shares(&held), (None, vec!["free 1.35".into(), "fork -0.32".into()], false));
+    assert_eq!(
+        shares(&held),
+        (None, vec!["free 1.35".into(), "fork -0.32".into(), "wait -0.24".into()], false)
+    );
+}
+
+/// Three system calls free memory by the same function. None of them has as much of the change as the fault.
+#[test]
+fn a_function_that_many_call_is_one_part() {
+    let boot = |cost: u64| [executed(&[("free", "", 3, cost), ("fault", "", 10, cost)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel fault", 1000.0, 1050.0),
+        ("kernel exit", 10.0, 10.0),
+        ("kernel exit free", 100.0, 118.0),
+        ("kernel madvise", 10.0, 10.0),
+        ("kernel madvise free", 100.0, 115.0),
+        ("kernel munmap", 10.0, 10.0),
+        ("kernel munmap free", 100.0, 117.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (None, vec!["fault 0.50".into(), "free 0.50".into()], true));
 }
 
 /// One part calls another now and then. What is in none of them is elsewhere.
