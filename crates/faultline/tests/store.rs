@@ -231,7 +231,7 @@ fn files_beside_a_mail_have_what_it_leaves_out() {
     let Said { out, err, .. } = faultline(&path, &mail).expect(0);
     assert_eq!(err, "");
     let names = "comparison.txt, comparison.json, comparison.html, numa.toml";
-    assert!(words(&out).ends_with(&format!("Attached: {names}.")), "{out}");
+    assert!(words(&out).ends_with(&format!("On request: {names}.")), "{out}");
     let said = |arguments: &[&str]| faultline(&path, arguments).expect(0).out;
     let file = |name: &str| std::fs::read_to_string(beside.join(name)).unwrap();
     assert_eq!(file("comparison.txt"), said(&["compare", "1", "--full"]));

@@ -88,12 +88,12 @@ pub fn mail(
 
 /// Names the files that go beside a mail. `None` if there are none.
 pub fn beside(attached: &[&str]) -> Option<Block> {
-    (!attached.is_empty()).then(|| sentence(format!("Attached: {}.", attached.join(", "))))
+    (!attached.is_empty()).then(|| sentence(format!("On request: {}.", attached.join(", "))))
 }
 
 /// Lays out a paragraph that is left out where there is no room.
 fn spare(rank: u8, blocks: &[Block]) -> Piece {
-    Spare { rank, text: text(blocks, &MAIL), instead: String::new() }
+    Spare { rank, text: text(blocks, &MAIL) }
 }
 
 /// Lays out what stands beside the rows with verdicts: oddities and other differences of their tables, the
@@ -144,7 +144,7 @@ fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -
         let files = recipe.files.iter();
         let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
         pieces.extend(files.map(file));
-        pieces.push(Kept(text(&reproduce::lacking(results, attached), &MAIL)));
+        pieces.extend(reproduce::programs(results, attached));
     }
     pieces
 }
@@ -167,19 +167,9 @@ pub fn compared(comparison: &Comparison) -> Block {
     note::block("What was compared:", &notes)
 }
 
-/// Lays out what differs between the kernels. Notes on which all of them agree are left out, as are the
-/// names of kernels whose origins are printed with the commands that get them.
+/// Lays out what differs between the kernels. Notes on which all of them agree are left out.
 fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
-    let has_origin = |it: &compare::VariantBoots<'_>| {
-        reproduce::facts(it).is_some_and(|facts| !facts.kernel_origin.is_empty())
-    };
-    let is_told = results.experiment.imported.is_none() && results.variants.iter().all(has_origin);
-    let notes = notes::states(comparison).into_iter().chain(notes::all(comparison));
-    // `newest` is another kernel next month.
-    let is_newest = |it: &Note| it.variant.as_ref().is_some_and(|it| subject::is_newest(it));
-    let notes = notes
-        .filter(tells)
-        .filter(|note| !(is_told && note.topic == notes::KERNEL) || is_newest(note));
+    let notes = notes::states(comparison).into_iter().chain(notes::all(comparison)).filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     // Compilers stand beside the other differences of how kernels were built.
     let has_builds = !comparison.notes.builds.is_empty();

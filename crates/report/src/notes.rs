@@ -70,8 +70,6 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
 
 /// The topic of notes on the compilers of kernels.
 pub const COMPILER: &str = "compiler";
-/// The topic of notes on the releases of kernels.
-pub const KERNEL: &str = "kernel";
 /// The topic of the user's own notes, which no mail has.
 pub const OF_USER: &str = "user's note";
 

@@ -112,7 +112,7 @@ fn the_mail_has_the_rows_of_a_proof_that_have_a_verdict() {
     let [parent, culprit] = [(1.0, 1), (1.5, 2)].map(|(scale, seed)| blocks(4, scale, seed));
     let proof = compared(&[("parent", &parent), ("culprit", &culprit)]);
     let mail = report::culprit_mail(&found(), &[proof], "faultline culprit", &["culprit.txt"]);
-    assert!(mail.contains("\nAttached: culprit.txt.\n"), "{mail}");
+    assert!(mail.contains("\nOn request: culprit.txt.\n"), "{mail}");
     let (_, proof) = mail.split_once("\nProof of 282828282828 (\"mm: add").unwrap();
     let (proof, compared) = proof.split_once("\nWhat was compared:\n").unwrap();
     assert!(proof.contains("\nVerdicts on culprit against parent: margin 1 %, "), "{proof}");

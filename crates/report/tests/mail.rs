@@ -288,7 +288,9 @@ fn times_under_emulation_are_no_regression() {
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);
-    assert!(mail.starts_with("Subject: autonuma: 6.12 vs 6.1: emulated, no verdict on times\n\n"));
+    assert!(mail.starts_with(
+        "Subject: autonuma: 6.12 vs Debian 6.1.174: emulated, no verdict on times\n\n"
+    ));
     assert!(mail.contains("What this does not show:\n  emulation  QEMU translated"), "{mail}");
     let subject = case.subject(|it| judge(it, Verdict::Regression, EVIDENCE));
     assert!(subject.starts_with("[EMULATED] "), "{subject}");
@@ -329,7 +331,7 @@ fn names_that_do_not_fit_are_listed_in_full() {
 fn long_files_are_attached_or_lacking() {
     let mut case = two(Mode::Measured, 1.0);
     let line = "sha256 = \"dc79\"\n";
-    let told = "\nuserspace.lock (25 lines) is needed too; it is not in this mail.\n";
+    let told = "\nAlso needed, and not in this mail: userspace.lock.\n";
     for (lines, shown) in [(24, true), (25, false)] {
         case.files.truncate(1);
         case.files.push(("userspace.lock".into(), line.repeat(lines)));
@@ -339,12 +341,12 @@ fn long_files_are_attached_or_lacking() {
     case.attached = vec!["userspace.lock"];
     let mail = case.mail(|_| ()).0;
     assert!(
-        mail.contains("\nAttached: userspace.lock.\n") && !mail.contains("is needed"),
+        mail.contains("\nOn request: userspace.lock.\n") && !mail.contains("Also needed"),
         "{mail}"
     );
     case.experiment.workloads[0].archive = Some(Pinned::from("/cache/402fa965.cpio".to_owned()));
     let mail = case.mail(|_| ()).0;
-    assert!(mail.contains("\n402fa965.cpio is needed too; it is not in this mail.\n"), "{mail}");
+    assert!(mail.contains("\nAlso needed, and not in this mail: 402fa965.cpio.\n"), "{mail}");
 }
 
 #[test]
@@ -398,7 +400,7 @@ fn imported_results_have_no_recipe() {
 #[test]
 fn little_makes_a_mail_too() {
     let one = Case::new(Mode::Measured, &[("6.1", boots(1.0))]);
-    assert_eq!(one.subject(|_| {}), "autonuma: 6.1: figures");
+    assert_eq!(one.subject(|_| {}), "autonuma: Debian 6.1.174: figures");
     let (mail, comparison) = one.mail(|_| {});
     assert_readable(&mail, &comparison);
     let failed = Case::new(Mode::Measured, &[("6.1", vec![]), ("6.12", vec![])]);

@@ -132,11 +132,16 @@ impl Analysis {
         explained
     }
 
-    /// Finds the functions that cause the changes, with the change by system call, and with the difference of their code
-    /// if the cache has both kernels.
-    pub fn explained_with_code(&self) -> Vec<Explained> {
+    /// Finds the functions that cause the changes, with the change by system call.
+    pub fn explained_with_reasons(&self) -> Vec<Explained> {
         let mut explained = self.explained();
         add_reasons(&mut explained, &self.comparison, &self.results());
+        explained
+    }
+
+    /// Finds the same, with the difference of the functions' code if the cache has both kernels.
+    pub fn explained_with_code(&self) -> Vec<Explained> {
+        let mut explained = self.explained_with_reasons();
         let mut known = HashMap::<String, Result<CodeDifference, String>>::new();
         for it in &mut explained {
             let code = known.entry(it.variant.clone()).or_insert_with(|| self.code(&it.variant));

@@ -251,7 +251,7 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
     let variants = &analysis.experiment.variants;
     if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
-        text += &report::headlines(&analysis.explained());
+        text += &report::headlines(&analysis.explained_with_reasons());
         text += &report::builds(comparison);
         text += &report::split(comparison);
         text += "\n";

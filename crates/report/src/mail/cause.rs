@@ -51,12 +51,8 @@ pub fn built(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
     builds.chain(code).chain(split).chain(open).map(sentence).collect()
 }
 
-/// The reason by which a program starts.
-const EXECVE: &str = "system call execve";
-/// Printed where the start of a program is listed.
-const STARTS: &str = "execve starts a program, and frees the memory of the process that starts it.";
-/// Most system calls and other reasons that are listed.
-const MAX_REASONS: usize = 6;
+/// Most system calls and other reasons that are listed for the size of their changes.
+const MAX_REASONS: usize = 5;
 
 /// Lays out which system calls, exceptions, interrupts and kernel threads have the change, where no function holds it.
 pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
@@ -78,15 +74,20 @@ pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
         let heads = names.map(|name| Column::figures("").named(name));
         let columns = [Column::words("reason")].into_iter().chain(heads);
         let columns: Vec<Column> = columns.chain([Column::figures("change")]).collect();
-        let shown = &changed[..changed.len().min(MAX_REASONS)];
-        let rows: Vec<_> = shown.iter().map(|it| row(it)).collect();
-        let left = changed.len() - shown.len();
+        let (largest, others) = changed.split_at(changed.len().min(MAX_REASONS));
+        let shown = largest.iter().chain(others.iter().filter(|it| runs_on_one_side(it)));
+        let rows: Vec<_> = shown.map(|it| row(it)).collect();
+        let left = changed.len() - rows.len();
         let more = (left > 0).then(|| format!("{left} more."));
-        let starts = shown.iter().any(|it| it.name == EXECVE).then(|| STARTS.to_owned());
-        let below = more.into_iter().chain(starts).map(note);
+        let below = more.into_iter().chain(headline::start(it)).map(note);
         [sentence(title), document::table(columns, rows)].into_iter().chain(below).collect()
     });
     blocks.collect()
+}
+
+/// Whether only one of the kernels has this thread, such as that of a monitor. It is listed however small it is.
+fn runs_on_one_side(Reason { name, cost }: &Reason) -> bool {
+    name.starts_with("kernel thread ") && (cost.base == 0.0 || cost.new == 0.0)
 }
 
 fn row(Reason { name, cost }: &Reason) -> Vec<String> {

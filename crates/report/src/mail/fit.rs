@@ -1,5 +1,7 @@
 //! Fits a mail into the number of lines that a list reader looks at.
 
+use crate::document::{self, MAIL, sentence};
+
 /// Most lines of a mail's body.
 pub const MOST: usize = 60;
 /// Rows that the table keeps while something else can be left out.
@@ -15,8 +17,15 @@ pub enum Piece {
         rank: u8,
         /// The paragraph.
         text: String,
-        /// What is printed in its place; it may be empty.
-        instead: String,
+    },
+    /// A file that is needed to repeat the run.
+    File {
+        /// Its name.
+        name: String,
+        /// Its text as a paragraph; `None` if no mail has room for it.
+        text: Option<String>,
+        /// Whether it goes beside the mail. A file that neither does nor is in the mail is named at the end.
+        is_beside: bool,
     },
     /// The table. It loses rows where there is no room.
     Rows,
@@ -30,10 +39,13 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     let joined = |rows: usize, included: &[bool]| {
         let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
             Piece::Kept(text) => text.clone(),
-            Piece::Spare { text, .. } if *is_included => text.clone(),
-            Piece::Spare { instead, .. } => instead.clone(),
+            Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
+                text.clone()
+            }
+            Piece::Spare { .. } | Piece::File { .. } => String::new(),
             Piece::Rows => table(rows),
         });
+        let texts = texts.chain(lacking(pieces, included));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let fits = |rows: usize, included: &[bool]| joined(rows, included).lines().count() <= MOST;
@@ -51,12 +63,28 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     cut(joined(kept, &included), MOST)
 }
 
-/// Returns the places of the spare paragraphs, the lowest rank first.
+/// Returns a paragraph with the names of the files that are neither included nor beside the mail. `None` if there are none.
+fn lacking(pieces: &[Piece], included: &[bool]) -> Option<String> {
+    let names = pieces.iter().zip(included).filter_map(|(piece, is_included)| match piece {
+        Piece::File { name, is_beside: false, .. } if !is_included => Some(&**name),
+        _ => None,
+    });
+    let names: Vec<&str> = names.collect();
+    let said = format!("Also needed, and not in this mail: {}.", names.join(", "));
+    (!names.is_empty()).then(|| document::text(&[sentence(said)], &MAIL))
+}
+
+/// The rank of files among spare paragraphs.
+const FILES: u8 = 3;
+
+/// Returns the places of the paragraphs that may be left out, the lowest rank first.
 fn by_rank(pieces: &[Piece]) -> Vec<usize> {
     let mut places: Vec<(u8, usize)> = Vec::new();
     for (place, piece) in pieces.iter().enumerate() {
-        if let Piece::Spare { rank, .. } = piece {
-            places.push((*rank, place));
+        match piece {
+            Piece::Spare { rank, .. } => places.push((*rank, place)),
+            Piece::File { text: Some(_), .. } => places.push((FILES, place)),
+            Piece::File { .. } | Piece::Kept(_) | Piece::Rows => {}
         }
     }
     places.sort_unstable();
@@ -83,11 +111,7 @@ mod tests {
 
     #[test]
     fn what_matters_most_gets_the_room() {
-        let spare = |rank, word, number| Piece::Spare {
-            rank,
-            text: lines(word, number),
-            instead: String::new(),
-        };
+        let spare = |rank, word, number| Piece::Spare { rank, text: lines(word, number) };
         let of = |long: usize, rows| {
             let pieces = [Piece::Kept(lines("kept", long)), Piece::Rows];
             let pieces: Vec<Piece> =
@@ -101,6 +125,20 @@ mod tests {
         assert_eq!(of(10, 80), [10, 39, 4, 4]);
         assert_eq!(of(41, 20), [41, 13, 4, 0]);
         assert_eq!(of(50, 20), [50, 9, 0, 0]);
+    }
+
+    #[test]
+    fn a_file_without_room_is_named_at_the_end() {
+        let file = |name: &str, number, is_beside| Piece::File {
+            name: name.into(),
+            text: Some(lines(name, number)),
+            is_beside,
+        };
+        let archive = Piece::File { name: "a.cpio".into(), text: None, is_beside: false };
+        let pieces = [file("a", 30, false), archive, file("b", 40, false), file("c", 40, true)];
+        let text = body(&pieces, 0, |_| String::new());
+        assert!(text.starts_with("a\n"), "{text}");
+        assert!(text.ends_with("a\n\nAlso needed, and not in this mail: a.cpio, b.\n"), "{text}");
     }
 
     #[test]

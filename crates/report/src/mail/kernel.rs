@@ -61,6 +61,14 @@ impl<'a> Origin<'a> {
     }
 }
 
+/// Returns the version of the package if a kernel is Debian's.
+pub fn package(facts: &BootFacts) -> Option<&str> {
+    match Origin::unpatched(facts) {
+        Origin::Package(version) => Some(version),
+        _ => None,
+    }
+}
+
 /// Names a packaged source. `None` if it was changed otherwise than by patches.
 fn packaged_source(series: &str) -> Option<String> {
     let is_plain = series.chars().all(|it| it.is_ascii_digit() || it == '.');

@@ -115,37 +115,26 @@ pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<
     })
 }
 
-/// Lays out a file, without its empty lines, where there is room for it. If there is none, and it is not among the files
-/// attached, a sentence says that it is lacking.
+/// Lays out a file, without its empty lines. `attached` names the files that go beside the mail.
 pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let instead = match attached.contains(&name) {
-        true => String::new(),
-        false => {
-            let number = count(text.lines().count(), "line");
-            document::text(&[sentence(format!("{name} ({number}){LACKING}"))], &MAIL)
-        }
-    };
-    match lines.len() > MOST_LINES {
-        true => Piece::Kept(instead),
-        false => {
-            let text = document::text(&[file(name, &lines.join("\n"))], &MAIL);
-            Piece::Spare { rank: 3, text, instead }
-        }
-    }
+    let is_short = lines.len() <= MOST_LINES;
+    let text = is_short.then(|| document::text(&[file(name, &lines.join("\n"))], &MAIL));
+    Piece::File { name: name.to_owned(), text, is_beside: attached.contains(&name) }
 }
 
-/// Names the programs and archives that the run needs and that are not among the files attached.
-pub fn lacking(results: &Results<'_>, attached: &[&str]) -> Vec<Block> {
+/// Returns the programs and archives that the run needs. `attached` names the files that go beside the mail.
+pub fn programs(results: &Results<'_>, attached: &[&str]) -> Vec<Piece> {
     let used = results.experiment.workloads.iter();
     let files = used.flat_map(|it| it.program.iter().chain(&it.archive));
     let names: BTreeSet<&str> = files.filter_map(|it| it.path().file_name()?.to_str()).collect();
-    let lacking = names.into_iter().filter(|name| !attached.contains(name));
-    lacking.map(|name| sentence(format!("{}{LACKING}", escape(name)))).collect()
+    let file = |name: &str| Piece::File {
+        name: escape(name),
+        text: None,
+        is_beside: attached.contains(&name),
+    };
+    names.into_iter().map(file).collect()
 }
-
-/// Follows the name of a file that the run needs.
-const LACKING: &str = " is needed too; it is not in this mail.";
 
 /// Lists the digests of what ran in the guest besides its kernel.
 pub fn guest(results: &Results<'_>) -> Vec<Block> {

@@ -4,7 +4,7 @@ use compare::{Comparison, Results, Row, RowVerdict, Table, Verdict, verdicts_by_
 use model::{Better, Mode, count};
 
 use super::rows::phase_of;
-use super::{clipped, reproduce};
+use super::{clipped, kernel, reproduce};
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
@@ -55,26 +55,32 @@ fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Optio
     is_alone.then(|| format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
 }
 
-/// Whether a variant is named by what is newest.
-pub fn is_newest(variant: &str) -> bool {
-    variant.strip_prefix(NEWEST).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-}
-
-/// Returns the name of a variant. `newest` is another kernel next month, so the version that booted stands in its place.
+/// Returns the name of a variant. A kernel that is named by its series or as the newest one has the version that booted,
+/// because those names move. A package of Debian has the package's version, because its release may end in `.0`.
 fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
     let Some(variant) = comparison.variants.get(column) else { return "nothing".to_owned() };
     let booted = results.variants.iter().find(|it| it.variant.name == variant.name);
-    let release = booted.and_then(reproduce::facts).map_or("", |facts| &facts.release);
-    let mut ends = release.match_indices(['+', '-']).map(|(end, _)| end);
-    let end = ends.find(|end| !release[*end..].starts_with("-rc"));
-    let version = &release[..end.unwrap_or(release.len())];
-    let name = match variant.name.strip_prefix(NEWEST) {
-        Some(rest) if !version.is_empty() && is_newest(&variant.name) => {
-            format!("{version}{rest}")
-        }
-        _ => variant.name.clone(),
+    let facts = booted.and_then(reproduce::facts);
+    let package = facts.and_then(kernel::package);
+    let version = upstream(package.or(facts.map(|facts| &*facts.release)).unwrap_or_default());
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '.';
+    let end = variant.name.find(is_other).unwrap_or(variant.name.len());
+    let (series, rest) = variant.name.split_at(end);
+    let is_series = || version.strip_prefix(series).is_some_and(|it| it.starts_with('.'));
+    let moves = !version.is_empty() && (series == NEWEST || (package.is_some() && is_series()));
+    let name = match (moves, package) {
+        (true, Some(_)) => format!("Debian {version}{rest}"),
+        (true, None) => format!("{version}{rest}"),
+        (false, _) => variant.name.clone(),
     };
     clipped(&name, MAX_NAME)
+}
+
+/// Returns the upstream version of a release or a package's version: `7.3.4` of `7.3.4+deb13-cloud-amd64`.
+fn upstream(version: &str) -> &str {
+    let mut ends = version.match_indices(['+', '-', '~']).map(|(end, _)| end);
+    let end = ends.find(|end| !version[*end..].starts_with("-rc"));
+    &version[..end.unwrap_or(version.len())]
 }
 
 /// Returns what a comparison found, in a few words.

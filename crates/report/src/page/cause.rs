@@ -4,6 +4,7 @@ use compare::Explained;
 
 use super::Page;
 use crate::ascii::{excerpt, shell_word};
+use crate::build;
 use crate::document::{Block, note, part};
 use crate::explain::{exact, headline, lines};
 
@@ -27,7 +28,9 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let mut blocks = vec![headline::table(headlines)];
     let said = headline::headlines(headlines, None);
     let below = headline::legend(&said).into_iter();
-    blocks.extend(below.chain(headline::hint(headlines.iter())).map(note));
+    let builds = page.comparison.notes.builds.iter().filter(|build| build.variant == it.variant);
+    let below = below.chain(headline::hint(headlines.iter())).chain(builds.map(build::differs));
+    blocks.extend(below.map(note));
     let section = explanation.section(None).filter(|_| is_drawn && explanation.all.is_some());
     blocks.extend(
         section

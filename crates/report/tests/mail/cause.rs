@@ -134,14 +134,50 @@ fn system_calls_are_listed_where_no_function_holds_the_change() {
         reason("system call clone", 1640.0, 1.0),
         reason("system call mprotect", 1920.0, 1000.0),
         reason("system call execve", 900.0, 1.0),
+        reason("interrupt timer", 950.0, 1.0),
+        reason("exception page_fault", 960.0, 1.0),
+        reason("system call wait4", 970.0, 1.0),
+        reason("system call exit", 980.0, 1.0),
+        reason("kernel thread kswapd", 990.0, 1.0),
     ]);
+    let monitor = Difference { base: 0.0, new: 5.0, floor: Some(1.0) };
+    let reasons = explained.explanation.reasons.as_mut().unwrap();
+    reasons.push(Reason { name: "kernel thread kdamond_fn".into(), cost: monitor });
     let mut case = two(Mode::Exact, 1.2);
     case.explained = vec![explained.clone()];
     let words = common::words(&case.mail(|_| {}).0);
-    let said = "system call clone 1,000 1,640 64.00 % more system call execve 1,000 900 10.00 % fewer \
-                execve starts a program";
+    let said =
+        "system call clone 1,000 1,640 64.00 % more system call execve 1,000 900 10.00 % fewer";
     assert!(words.contains(said) && !words.contains("mprotect 1,000"), "{words}");
+    // A thread that only one kernel has is listed, however small it is.
+    assert!(
+        words.contains("wait4 1,000 970 3.00 % fewer kernel thread kdamond_fn 0 5 - 2 more."),
+        "{words}"
+    );
     explained.headlines = vec![headline("run", 2000.0, Some("copy_process"))];
     case.explained = vec![explained];
     assert!(!case.mail(|_| {}).0.contains("system call"));
+}
+
+#[test]
+fn the_start_of_the_program_has_its_share() {
+    let mut case = two(Mode::Exact, 1.2);
+    let mut it = explained();
+    it.headlines = vec![headline("run", 2000.0, None)];
+    let change = it.explanation.section(None).unwrap().totals.kernel.change();
+    let reason = |name: &str, share: f64| Reason {
+        name: name.into(),
+        cost: Difference { base: 1e6, new: 1e6 + share * change, floor: Some(1.0) },
+    };
+    let said = "25.0 % of the change is in execve, which starts the program and frees the memory of the process that \
+                starts it.";
+    for (share, is_said) in [(0.25, true), (0.001, false)] {
+        let reasons = vec![reason("system call execve", share), reason("system call clone", 0.5)];
+        it.explanation.reasons = Some(reasons);
+        case.explained = vec![it.clone()];
+        let words = common::words(&case.mail(|_| {}).0);
+        assert_eq!(words.contains(said), is_said, "{words}");
+        let headlines = common::words(&report::headlines(&case.explained));
+        assert_eq!(headlines.contains(said), is_said, "{headlines}");
+    }
 }

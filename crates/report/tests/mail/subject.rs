@@ -3,20 +3,30 @@
 use super::*;
 
 #[test]
-fn newest_is_called_by_the_version_that_booted() {
-    let subject = |name: &str, release: &str| {
+fn names_that_move_are_those_of_the_versions_that_booted() {
+    let subject = |name: &str, release: &str, origin: &str| {
         let mut case = two(Mode::Measured, 1.0);
+        case.variants[0].name = "base".into();
         case.variants[1].name = name.into();
-        case.boots[1].iter_mut().for_each(|boot| boot.facts.release = release.into());
+        for boot in &mut case.boots[1] {
+            boot.facts.release = release.into();
+            boot.facts.kernel_origin = origin.into();
+        }
         case.subject(|comparison| judge(comparison, Verdict::Regression, EVIDENCE))
     };
-    for (name, release, expected) in [
-        ("newest", "7.3.4+deb13-cloud-amd64", "autonuma: 7.3.4 vs 6.1"),
-        ("newest+waste", "7.3.0-rc1+", "autonuma: 7.3.0-rc1+waste vs 6.1"),
-        ("newest", "", "autonuma: newest vs 6.1"),
-        ("newest2", "7.3.4", "autonuma: newest2 vs 6.1"),
+    let package = "Debian 6.1.192-2~deb12u1, linux-image-6.1.0-56-cloud-amd64";
+    for (name, release, origin, expected) in [
+        ("newest", "7.3.4+deb13-cloud-amd64", "", "autonuma: 7.3.4 vs base"),
+        ("newest+waste", "7.3.0-rc1+", "", "autonuma: 7.3.0-rc1+waste vs"),
+        ("newest", "", "", "autonuma: newest vs"),
+        ("newest2", "7.3.4", "", "autonuma: newest2 vs"),
+        ("newest", "6.1.0-56-cloud-amd64", package, "autonuma: Debian 6.1.192 vs"),
+        ("6.1", "6.1.0-56-cloud-amd64", package, "autonuma: Debian 6.1.192 vs"),
+        ("6.1 thp", "6.1.0-56-cloud-amd64", package, "autonuma: Debian 6.1.192 thp vs"),
+        ("thp", "6.1.0-56-cloud-amd64", package, "autonuma: thp vs"),
+        ("6.1", "6.1.192", "git v6.1.192, 0123abc (\"x\"); debian:6.1", "autonuma: 6.1 vs"),
     ] {
-        let said = subject(name, release);
+        let said = subject(name, release, origin);
         assert!(said.contains(expected), "{said}");
     }
 }
@@ -27,19 +37,25 @@ fn subjects_say_what_was_found() {
     let subject = |verdict, evidence: Evidence| case.subject(|it| judge(it, verdict, evidence));
     assert_eq!(
         subject(Verdict::Regression, EVIDENCE),
-        "[REGRESSION] autonuma: 6.12 vs 6.1: System-NUMA01 -5.2 % [-6.1, -4.3], 1 more worse"
+        "[REGRESSION] autonuma: 6.12 vs Debian 6.1.174: System-NUMA01 -5.2 % [-6.1, -4.3], 1 more worse"
     );
     let better = Evidence { ratio: 0.95, low: 0.94, high: 0.96, ..EVIDENCE };
     assert!(subject(Verdict::Improvement, better).starts_with("[IMPROVEMENT] autonuma: 6.12 vs"));
     let same = Evidence { ratio: 1.001, low: 0.9967, high: 1.0042, ..EVIDENCE };
-    assert_eq!(subject(Verdict::Same, same), "autonuma: 6.12 vs 6.1: no change seen beyond 1 %");
-    assert_eq!(subject(Verdict::Undecided, same), "autonuma: 6.12 vs 6.1: undecided in 2 of 2");
+    assert_eq!(
+        subject(Verdict::Same, same),
+        "autonuma: 6.12 vs Debian 6.1.174: no change seen beyond 1 %"
+    );
+    assert_eq!(
+        subject(Verdict::Undecided, same),
+        "autonuma: 6.12 vs Debian 6.1.174: undecided in 2 of 2"
+    );
     let unjudged = case.subject(|it| {
         for row in it.tables.iter_mut().flat_map(|table| &mut table.rows) {
             row.cells[1].verdict = None;
         }
     });
-    assert_eq!(unjudged, "autonuma: 6.12 vs 6.1: no verdict");
+    assert_eq!(unjudged, "autonuma: 6.12 vs Debian 6.1.174: no verdict");
     let mixed = case.subject(|it| {
         judge(it, Verdict::Improvement, better);
         let rows = &mut it.tables[0].rows;
@@ -47,7 +63,10 @@ fn subjects_say_what_was_found() {
         let means = elapsed.filter(|row| row.statistic.is_mean());
         means.for_each(|row| row.cells[1].verdict = Some(Verdict::Regression));
     });
-    assert!(mixed.starts_with("[REGRESSION] autonuma: 6.12 vs 6.1: Elapsed-"), "{mixed}");
+    assert!(
+        mixed.starts_with("[REGRESSION] autonuma: 6.12 vs Debian 6.1.174: Elapsed-"),
+        "{mixed}"
+    );
     assert!(mixed.ends_with(", 1 more worse, 2 better"), "{mixed}");
 }
 
@@ -69,13 +88,13 @@ fn subjects_name_workloads_the_one_with_the_finding_first() {
     let found = subject(&["truncate"], Verdict::Regression);
     assert_eq!(
         found,
-        "[REGRESSION] autonuma and truncate: 6.12 vs 6.1: autonuma System-NUMA01 -5.2 % [-6.1, -4.3], \
+        "[REGRESSION] autonuma and truncate: 6.12 vs Debian 6.1.174: autonuma System-NUMA01 -5.2 % [-6.1, -4.3], \
          1 more worse"
     );
     let found = subject(&["truncate", "nas", "stutter"], Verdict::Improvement);
     assert!(found.starts_with("[IMPROVEMENT] autonuma, truncate and 2 more: 6.12"), "{found}");
     let open = subject(&["truncate", "nas"], Verdict::Undecided);
-    assert_eq!(open, "truncate, nas and 1 more: 6.12 vs 6.1: undecided in 2 of 2");
+    assert_eq!(open, "truncate, nas and 1 more: 6.12 vs Debian 6.1.174: undecided in 2 of 2");
 }
 
 #[test]
