@@ -104,7 +104,7 @@ fn files_without_samples_are_refused() {
     assert!(refused(b"PERFILE2\0\0", "a=x.txt").contains("give the output of `perf script`"));
     let bare = b"usemem  1234 [003]  81.204715:   10101010 cpu-clock:\n";
     assert!(refused(bare, "a=x.txt").contains("x.txt: no sample has a function"));
-    let own = format!("{}# Written by faultline from counts of instructions\n", script(1, 1));
+    let own = script(1, 1) + &report::perf_script(&[]);
     assert!(refused(own.as_bytes(), "a=x.txt").contains("x.txt: faultline wrote it from counts"));
     assert!(refused(b"hello\n", "a=x.txt").contains("x.txt: no sample is in it"));
     assert!(refused(b"", "a=none.txt").contains("none.txt: No such file"));

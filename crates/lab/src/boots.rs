@@ -20,7 +20,7 @@ use crate::due::{Due, Plan};
 use crate::failures::Failed;
 use crate::looks::Looks;
 use crate::pace::Pace;
-use crate::repeat;
+use crate::repeat::Repeats;
 use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
 use crate::worker::{Report, work};
@@ -30,7 +30,7 @@ use crate::{Lab, RunEnding, RunError, RunOptions, RunSummary};
 #[derive(Clone, Copy)]
 struct Attempt {
     due: Due,
-    repeats: usize,
+    repeats: Repeats,
 }
 
 /// A boot that has ended.
@@ -97,7 +97,7 @@ impl Lab {
         looks.announce(watch);
         let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =
-            plan.due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
+            plan.due.iter().map(|&due| Attempt { due, repeats: Repeats::default() }).collect();
         let Self { store, guest, libraries, scratch, .. } = self;
         let id = summary.experiment;
         let shared = Shared { context, guest, libraries, scratch, id, options };
@@ -142,10 +142,11 @@ impl Lab {
                     let differences = metrics::differences(context.experiment, &boot);
                     boot.notes.extend(differences.iter().map(|it| NoteKind::Remark.note(it)));
                     let mode = context.experiment.mode;
-                    if let Some(why) = repeat::reason(mode, &boot, attempt.repeats) {
+                    let mut repeats = attempt.repeats;
+                    if let Some(why) = repeats.reason(mode, &boot) {
                         watch(Progress::Message(&format!("Retrying boot {number}: {why}")));
                         store.keep(id, &boot, &[], Standing::Aside)?;
-                        queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
+                        queue.push_front(Attempt { repeats, ..attempt });
                         return Ok(remove(&directory)?);
                     }
                     for difference in differences {

@@ -8,18 +8,33 @@ const REPEATS: usize = 2;
 /// `rcu_check_gp_kthread_expired_fqs_timer` in `kernel/rcu/tree_stall.h`).
 const NOT_WOKEN: [&str; 2] = ["kthread starved for", "kthread timer wakeup didn't happen"];
 
-/// Returns why a boot that was repeated this often is repeated once more; `None` if it is not. Invalid boots are
-/// repeated, and a boot that timed out once if the emulator may have lost an interrupt. The second time the kernel is
-/// to blame.
-pub fn reason(mode: Mode, boot: &Boot, repeats: usize) -> Option<String> {
-    match &boot.outcome {
-        Outcome::Invalid(how) if repeats < REPEATS => Some(how.clone()),
-        Outcome::TimedOut(how) if repeats == 0 && mode.is_measured() && lost_interrupt(boot) => {
-            let why =
-                "the kernel's RCU thread was not woken, as if the emulator had lost an interrupt";
-            Some(format!("{how}; {why}"))
+/// How often a boot was repeated so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// Because it was invalid.
+    invalid: usize,
+    /// Because its guest hung.
+    hung: usize,
+}
+
+impl Repeats {
+    /// Returns why the boot is repeated once more, and counts that; `None` if it is not. Invalid boots are repeated, and a
+    /// boot that timed out once if the emulator may have lost an interrupt. A second time it counts.
+    pub fn reason(&mut self, mode: Mode, boot: &Boot) -> Option<String> {
+        match &boot.outcome {
+            Outcome::Invalid(how) if self.invalid < REPEATS => {
+                self.invalid += 1;
+                Some(how.clone())
+            }
+            Outcome::TimedOut(how)
+                if self.hung == 0 && mode.is_measured() && lost_interrupt(boot) =>
+            {
+                self.hung += 1;
+                let why = "the kernel's RCU thread was not woken, as if the emulator had lost an interrupt";
+                Some(format!("{how}; {why}"))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 
@@ -49,33 +64,45 @@ mod tests {
         }
     }
 
+    /// Why a boot that was not repeated so far is repeated.
+    fn reason(mode: Mode, boot: &Boot) -> Option<String> {
+        Repeats::default().reason(mode, boot)
+    }
+
+    const STARVED: &str =
+        "rcu: rcu_sched kthread starved for 5250 jiffies! g-1127 f0x0 RCU_GP_WAIT_FQS(5) ->cpu=1";
+
     #[test]
-    fn invalid_boots_are_repeated_twice() {
-        let boot = Boot { outcome: Outcome::Invalid("killed".into()), ..Boot::default() };
-        let reasons = [0, 1, 2].map(|repeats| reason(Mode::Exact, &boot, repeats));
-        assert_eq!(reasons, [Some("killed".into()), Some("killed".into()), None]);
+    fn invalid_boots_are_repeated_twice_and_hung_ones_once() {
+        let invalid = Boot { outcome: Outcome::Invalid("killed".into()), ..Boot::default() };
+        let hung = timed_out(Execution::Tcg, STARVED);
+        let mut repeats = Repeats::default();
+        for (boot, is_repeated) in
+            [(&invalid, true), (&hung, true), (&hung, false), (&invalid, true), (&invalid, false)]
+        {
+            assert_eq!(repeats.reason(Mode::Measured, boot).is_some(), is_repeated, "{repeats:?}");
+        }
+        assert_eq!(reason(Mode::Exact, &invalid).as_deref(), Some("killed"));
     }
 
     #[test]
-    fn a_boot_in_which_the_emulator_may_have_lost_an_interrupt_is_repeated_once() {
-        let starved = "rcu: rcu_sched kthread starved for 5250 jiffies! g-1127 f0x0 RCU_GP_WAIT_FQS(5) ->state=0x402 ->cpu=1";
+    fn a_boot_is_repeated_if_the_emulator_may_have_lost_an_interrupt() {
         let expired =
             "rcu: rcu_preempt kthread timer wakeup didn't happen for 5245 jiffies! g-1175 f0x0";
-        for text in [starved, expired] {
+        for text in [STARVED, expired] {
             let boot = timed_out(Execution::Tcg, text);
-            let why = reason(Mode::Measured, &boot, 0).unwrap();
+            let why = reason(Mode::Measured, &boot).unwrap();
             assert!(
                 why.starts_with("the agent did not start within 3m; the kernel's RCU"),
                 "{why}"
             );
-            assert_eq!(reason(Mode::Measured, &boot, 1), None);
-            assert_eq!(reason(Mode::Exact, &boot, 0), None);
-            assert_eq!(reason(Mode::Measured, &timed_out(Execution::Kvm, text), 0), None);
+            assert_eq!(reason(Mode::Exact, &boot), None);
+            assert_eq!(reason(Mode::Measured, &timed_out(Execution::Kvm, text)), None);
         }
         let lockup = "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [cat:71]";
-        assert_eq!(reason(Mode::Measured, &timed_out(Execution::Tcg, lockup), 0), None);
-        let failed =
-            Boot { outcome: Outcome::Failed("no".into()), ..timed_out(Execution::Tcg, starved) };
-        assert_eq!(reason(Mode::Measured, &failed, 0), None);
+        assert_eq!(reason(Mode::Measured, &timed_out(Execution::Tcg, lockup)), None);
+        let hung = timed_out(Execution::Tcg, STARVED);
+        let failed = Boot { outcome: Outcome::Failed("no".into()), ..hung };
+        assert_eq!(reason(Mode::Measured, &failed), None);
     }
 }

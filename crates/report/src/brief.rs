@@ -63,7 +63,8 @@ pub fn headlines(explained: &[Explained]) -> String {
         let said = headline::headlines(&it.headlines, None).into_iter().chain(headline::start(it));
         said.map(move |line| format!("{first}{line}"))
     });
-    let said: Vec<String> = said.collect();
+    let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));
+    let said: Vec<String> = said.chain(by_reason).collect();
     let legend = headline::legend(&said);
     document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }

@@ -223,7 +223,9 @@ pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String>
     let seeds = comparison.variants.get(column)?.pairs?;
     let margin = short(100.0 * margin);
     if seeds < FEWEST_FOR_ESTIMATE {
-        return Some(format!("{FEWEST_FOR_ESTIMATE} seeds tell how many resolve {margin} %"));
+        let more =
+            format!("at least {FEWEST_FOR_ESTIMATE} seeds are needed to say how many resolve");
+        return Some(format!("{more} {margin} %"));
     }
     let more = (seeds as f64 * (times * times - 1.0)).ceil() as usize;
     Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))

@@ -33,6 +33,8 @@ const MAX_DESIGN: usize = 24;
 const MAX_CAUSE: usize = 12;
 /// Most lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
+/// Most lines about what made the kernel execute.
+const MAX_REASONS: usize = 14;
 /// Most lines about what was compared.
 const MAX_COMPARED: usize = 16;
 /// Most lines about what the figures do not show.
@@ -70,7 +72,7 @@ pub fn mail(
         pieces.push(Kept(cut(text(&cause::functions(explained), &MAIL), MAX_CAUSE)));
         pieces.push(Kept(cut(text(&cause::built(comparison, explained), &MAIL), MAX_BUILT)));
         pieces.push(Rows);
-        pieces.push(Kept(text(&cause::by_reason(explained), &MAIL)));
+        pieces.push(Kept(cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS)));
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
         pieces.extend(other_findings(comparison));
     }
@@ -88,7 +90,8 @@ pub fn mail(
 
 /// Names the files that go beside a mail. `None` if there are none.
 pub fn beside(attached: &[&str]) -> Option<Block> {
-    (!attached.is_empty()).then(|| sentence(format!("On request: {}.", attached.join(", "))))
+    (!attached.is_empty())
+        .then(|| sentence(format!("On request: {}.", escape(&attached.join(", ")))))
 }
 
 /// Lays out a paragraph that is left out where there is no room.

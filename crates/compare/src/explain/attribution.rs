@@ -15,6 +15,9 @@ pub struct Explained {
     pub workload: String,
     /// The variant's name.
     pub variant: String,
+    /// Whether the workload is a program without a manifest of its own, whose start is measured with it.
+    #[serde(skip)]
+    pub plain: bool,
     /// One headline per phase that the workload measures.
     pub headlines: Vec<Headline>,
     /// The functions to which the change belongs.
@@ -48,8 +51,8 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
             });
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
-            let paths = Paths::default();
-            all.push(Explained { workload, variant, headlines, explanation, paths });
+            let (plain, paths) = (used.manifest.plain, Paths::default());
+            all.push(Explained { workload, variant, plain, headlines, explanation, paths });
         }
     }
     all

@@ -163,7 +163,7 @@ pub struct SeedContribution {
     pub contribution: Contribution,
     /// Instructions of each seed.
     pub instructions: [Vec<f64>; 2],
-    /// Instructions per entry of each seed that entered it; empty if they are not compared.
+    /// Instructions per entry of each seed that entered it.
     pub per_entry: [Vec<f64>; 2],
 }
 

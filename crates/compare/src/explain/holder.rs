@@ -14,6 +14,8 @@ use crate::Difference;
 const HALF: f64 = 0.5;
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 const REST: f64 = 0.1;
+/// A function that many call is named if it has at least this share of the change.
+const SMALL: f64 = 0.05;
 /// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
 /// A change is divided between at most this many functions.
@@ -57,8 +59,11 @@ pub struct Holder {
     /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
     /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.
-    /// They are per entry of the holder if its entries are alike ([`Holder::has_like_entries`]). Empty without callees.
+    /// Empty without callees.
     pub parts: Vec<OwnCost>,
+    /// Whether [`Holder::parts`] are per entry: if both sides entered it as often but for 1 %. Otherwise its entries may do
+    /// different work, and the change of an entry cannot be divided.
+    pub parts_per_entry: bool,
     /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
 }
@@ -76,12 +81,6 @@ pub struct Callee {
 }
 
 impl Holder {
-    /// Whether both sides entered it as often but for 1 %. Otherwise its entries may do different work, and the change of
-    /// an entry cannot be divided.
-    pub fn has_like_entries(&self) -> bool {
-        self.entries.is_some_and(are_alike)
-    }
-
     /// Instructions per entry on both sides; `None` if a side has no entries.
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
@@ -186,7 +185,7 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         return Held::default();
     }
     let holder = |call: Call<'_, '_>| holder(section, call, kernel);
-    let divided = |calls: &[Call<'_, '_>], complete| {
+    let divided = |calls: &[Call<'_, '_>]| {
         let mut parts = Vec::<Holder>::new();
         for part in calls.iter().map(|call| holder(call.innermost())) {
             // Calls in several places may be of one function. Figures of all its calls contain those within a caller.
@@ -204,60 +203,79 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         };
         let others = walked.iter().filter(|path| !is_in(path));
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
-        Divided { parts, complete, elsewhere }
+        Divided { parts, complete: true, elsewhere }
     };
     match enough(&calls, all) {
         Some(1) => {
             let call = calls[0].innermost();
-            let divided = within(call, all).map(|calls| divided(&calls, true));
+            let divided = within(call, all).map(|calls| divided(&calls));
             Held { function: Some(holder(call)), divided }
         }
-        Some(number) => Held { function: None, divided: Some(divided(&calls[..number], true)) },
-        None => Held { function: None, divided: Some(across(section, kernel)) },
+        Some(number) => Held { function: None, divided: Some(divided(&calls[..number])) },
+        None => Held { function: None, divided: across(section, kernel) },
     }
 }
 
 /// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do
-/// in one place what it did in another, or have small parts of the change in many places.
-fn across(section: &Section, kernel: Call<'_, '_>) -> Divided {
+/// in one place what it did in another, or have small parts of the change in many places. What is called in a function
+/// named before counts as its. `None` if no function has a part of the change.
+fn across(section: &Section, kernel: Call<'_, '_>) -> Option<Divided> {
     let all = kernel.change();
     let mut left: Vec<Walked<'_>> = kernel.paths.to_vec();
     let mut parts = Vec::new();
     let mut next = largest_in(&left);
     while let Some((name, _)) = next.filter(|_| parts.len() < PARTS) {
-        parts.push(of_calls(section, name, None, kernel));
+        let part = of_calls(section, name, None, (Call { depth: 0, paths: &left }, kernel));
         left.retain(|(frames, _)| !calls_it(frames, None, name));
+        // What it does less in one place it does more in another.
+        if part.share.abs() >= SMALL {
+            parts.push(part);
+        }
         next = largest_in(&left);
     }
     parts.sort_by(|one: &Holder, other| other.share.abs().total_cmp(&one.share.abs()));
-    let elsewhere = Call { depth: 0, paths: &left }.change() / all;
-    let is_small = |change: f64| (change / all).abs() <= REST;
-    let complete = is_small(elsewhere * all) && next.is_none_or(|(_, change)| is_small(change));
-    Divided { parts, complete, elsewhere }
+    let elsewhere = 1.0 - parts.iter().map(|it| it.share).sum::<f64>();
+    let is_small = |share: f64| share.abs() <= REST;
+    let complete = is_small(elsewhere) && next.is_none_or(|(_, change)| is_small(change / all));
+    (!parts.is_empty()).then_some(Divided { parts, complete, elsewhere })
 }
 
 /// The function in these paths that is named next, and the change for which it is named: the innermost function in the
 /// call with the largest change, or the one whose calls in all places together have a larger one.
 fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
     let all = Call { depth: 0, paths };
-    let first = (!paths.is_empty()).then(|| all.callees().first().copied()).flatten()?;
-    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
-    for (frames, Path { base, new, .. }) in paths {
-        for frame in frames.iter().filter(|it| **it != KERNEL).collect::<BTreeSet<_>>() {
-            let sum = sums.entry(frame).or_default();
-            *sum = [sum[0] + base, sum[1] + new];
+    let calls = if paths.is_empty() { Vec::new() } else { all.callees() };
+    let first = calls.first().filter(|it| it.change() != 0.0)?;
+    let together = together(paths, None);
+    let (name, most) =
+        together.iter().max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()))?;
+    if most.abs() <= (1.0 + REST) * first.change().abs() {
+        return Some((first.innermost().name(), first.change()));
+    }
+    // Of the function and its callees that have nearly the same change in it, the innermost.
+    let mut chain = vec![*name];
+    loop {
+        let inside = self::together(paths, chain.last().copied());
+        let holds = |(_, change): &(&&str, &f64)| (*change / most - 1.0).abs() <= REST;
+        let mut callees = inside.iter().filter(|(callee, _)| !chain.contains(*callee));
+        match callees.find(holds) {
+            Some((callee, _)) => chain.push(callee),
+            None => return chain.last().map(|innermost| (*innermost, *most)),
         }
     }
-    let change = |[base, new]: &[f64; 2]| new - base;
-    let together = sums.values().map(change).max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
-    if together.abs() <= (1.0 + REST) * first.change().abs() {
-        return (first.change() != 0.0).then(|| (first.innermost().name(), first.change()));
+}
+
+/// The change of each function with what it calls, wherever it is called; only where `within` calls it if that is given.
+fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str, f64> {
+    let mut changes = BTreeMap::<&str, f64>::new();
+    for (frames, Path { base, new, .. }) in paths {
+        let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
+        let called = frames.iter().skip(begin.unwrap_or(frames.len()));
+        for frame in called.filter(|it| **it != KERNEL).collect::<BTreeSet<_>>() {
+            *changes.entry(frame).or_default() += new - base;
+        }
     }
-    // Of callers and callees with nearly the same change, the innermost has the fewest instructions.
-    let near = sums.into_iter().filter(|(_, sum)| change(sum) / together >= 1.0 - REST);
-    let total = |sum: &[f64; 2]| sum[0] + sum[1];
-    let innermost = near.min_by(|(_, one), (_, other)| total(one).total_cmp(&total(other)));
-    innermost.map(|(name, sum)| (name, change(&sum)))
+    changes
 }
 
 /// The number of the first calls that make up the change `all`; `None` if it takes too many.
@@ -298,18 +316,26 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     let agrees = |within: &&Option<&str>| off(within) <= REST * kernel.change().abs();
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
-    of_calls(section, call.name(), within, kernel)
+    of_calls(section, call.name(), within, (kernel, kernel))
 }
 
 fn sums(paths: &[&Path]) -> [f64; 2] {
     paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
 }
 
-/// The figures of a function with what it calls: of its calls in `within`, or of all of them.
-fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_, '_>) -> Holder {
-    let paths = kernel.paths_of(name, within);
+/// The figures of a function with what it calls: of its calls in `within`, or of all of them, in the paths `left` of all
+/// those of the `kernel`.
+fn of_calls(
+    section: &Section,
+    name: &str,
+    within: Option<&str>,
+    (left, kernel): (Call<'_, '_>, Call<'_, '_>),
+) -> Holder {
+    let paths = left.paths_of(name, within);
     let instructions = sums(&paths);
-    let entries = entries(section, name).filter(|_| within.is_none());
+    let are_all = paths.len() == kernel.paths_of(name, None).len();
+    let entries = entries(section, name).filter(|_| within.is_none() && are_all);
+    let parts_per_entry = entries.is_some_and(are_alike);
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
     for Path { frames, base, new } in &paths {
         let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
@@ -318,7 +344,7 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
     let part = |(name, sums): (&str, _)| OwnCost {
         name: name.to_owned(),
         with: None,
-        own: entries.filter(|it| are_alike(*it)).map_or(sums, |it| per_entry(sums, it)),
+        own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
@@ -336,6 +362,7 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
         entries,
         share: change / kernel.change(),
         parts,
+        parts_per_entry,
         callee,
     }
 }
@@ -421,6 +448,7 @@ pub fn own(section: &Section) -> Option<Holder> {
         entries: Some(entries),
         share,
         parts: Vec::new(),
+        parts_per_entry: false,
         callee: None,
     })
 }

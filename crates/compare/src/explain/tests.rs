@@ -296,6 +296,16 @@ fn what_only_one_side_executed_is_not_compared_per_entry() {
     assert_eq!(rare.maybe, None);
 }
 
+/// One side entered a function a thousand times less often.
+#[test]
+fn rare_entries_are_not_compared_with_many() {
+    let boot = |entries: u64| [executed(&[("f", "", entries, 20 * entries)])];
+    for (entries, is_compared) in [(1000, true), (1001, false)] {
+        let calls = calls(&all(&boot(1), &boot(entries)), "f").clone();
+        assert_eq!((calls.per_entry.is_some(), calls.split.is_some()), (is_compared, is_compared));
+    }
+}
+
 #[test]
 fn functions_are_ranked_by_their_cost_at_equal_work() {
     let seed = |wobble: u64, more: u64| {

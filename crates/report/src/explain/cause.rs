@@ -44,9 +44,11 @@ fn counted(section: &Section, causes: &[&Contribution], within: &str) -> String 
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     let differ = causes.iter().filter(|it| it.code == Some(Code::Differs)).count();
     let alone = causes.len() - differ;
-    let [number, of] = [differ, marked - alone].map(|it| grouped(&it.to_string()));
+    let number = if differ == 0 { "none".to_owned() } else { grouped(&differ.to_string()) };
+    let of = grouped(&(marked - alone).to_string());
     let (both, alone) = match alone {
         0 => ("", String::new()),
+        1 => (" that both kernels have", "; 1 more is in one kernel only".to_owned()),
         _ => (
             " that both kernels have",
             format!("; {} more are in one kernel only", grouped(&alone.to_string())),
@@ -60,21 +62,16 @@ fn counted(section: &Section, causes: &[&Contribution], within: &str) -> String 
 pub fn differing(section: &Section) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     let causes = section.causes();
-    let of = format!("of the {} executed", count(marked, "function"));
-    match (marked, causes.as_slice()) {
-        (0, _) => None,
-        (_, []) => Some(format!("The code of none {of} differs.")),
-        (_, few) if few.len() <= MAX_CAUSES => {
-            let names = few.iter().map(|it| excerpt(&it.subject.to_string()));
-            let names = words::listed(&names.collect::<Vec<_>>());
-            Some(format!("The code of {names} differs, and of no other {of}."))
-        }
-        (_, many) => Some(format!(
-            "{}.{}",
-            counted(section, many, ""),
-            differ_in_instrumentation(many).unwrap_or_default()
-        )),
-    }
+    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs));
+    let names: Vec<String> = differ.map(|it| excerpt(&it.subject.to_string())).collect();
+    let named = match names.len() {
+        1..=MAX_CAUSES => format!(": {}", words::listed(&names)),
+        _ => String::new(),
+    };
+    (marked > 0).then(|| {
+        let instrumented = differ_in_instrumentation(&causes).unwrap_or_default();
+        format!("{}{named}.{instrumented}", counted(section, &causes, ""))
+    })
 }
 
 /// Says how many functions differ in instrumentation, and in which; `None` if there are none.

@@ -78,6 +78,8 @@ fn blocks(
         return Err(view::no_phase(explanation, phase.unwrap_or_default()));
     };
     let mut found = headline::headlines(headlines, phase);
+    let is_unasked = explanation.reasons.is_none();
+    found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
     let causes = cause::causes(section, &explanation.cost.unit);
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };

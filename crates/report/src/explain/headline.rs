@@ -11,12 +11,22 @@ use crate::words::{self, ONLY_BASE, ONLY_NEW, Of};
 /// function, a sentence says how to record them.
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    let is_open = |it: &Headline| it.divided.as_ref().is_some_and(|divided| !divided.complete);
-    let by_reason = asked().any(is_open).then(|| {
+    asked().flat_map(in_full).chain(hint(asked())).collect()
+}
+
+/// Returns whether a change is beyond luck and call paths were recorded, but no functions make it up.
+pub fn is_open(it: &Headline) -> bool {
+    let is_held = it.function.is_some() || it.divided.as_ref().is_some_and(|it| it.complete);
+    let is_beyond = it.kernel.beyond_luck() == Some(true) && !it.of_one_variant;
+    it.followed && is_beyond && !is_held
+}
+
+/// Returns how to see which system calls have a change that no functions make up.
+pub fn by_reason<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
+    headlines.any(is_open).then(|| {
         "`explain --by-syscall` divides the change between system calls, interrupts and threads."
             .to_owned()
-    });
-    asked().flat_map(in_full).chain(hint(asked())).chain(by_reason).collect()
+    })
 }
 
 /// Returns how to record call paths, if they would help to name a function.
@@ -35,12 +45,14 @@ const EXECVE: &str = "system call execve";
 /// Least share of a change at which the start of a program is mentioned.
 const NOTABLE: f64 = 0.01;
 
-/// Returns a sentence on the share of a change that the start of the program has. `None` if it is small or not known.
+/// Returns a sentence on the share of a change that the start of the program has. `None` if it is small, luck or not
+/// known, or if the start of the workload is not measured.
 pub fn start(it: &Explained) -> Option<String> {
-    let mut reasons = it.explanation.reasons.iter().flatten();
+    let mut reasons = it.explanation.reasons.iter().flatten().filter(|_| it.plain);
     let execve = reasons.find(|it| it.name == EXECVE)?;
     let share = execve.cost.change() / it.explanation.section(None)?.totals.kernel.change();
-    (share.is_finite() && share.abs() >= NOTABLE).then(|| {
+    let is_beyond = execve.cost.beyond_luck() == Some(true);
+    (is_beyond && share.is_finite() && share >= NOTABLE).then(|| {
         format!(
             "{:.1} % of the change is in execve, which starts the program and frees the memory of the process that \
              starts it.",
@@ -133,7 +145,7 @@ fn own(holder: &Holder, fewest: usize) -> String {
         format!("{} more {}", others.len(), words::signed(sum, 0))
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
-    let per_entry = if holder.has_like_entries() { "Change per entry" } else { "Change" };
+    let per_entry = if holder.parts_per_entry { "Change per entry" } else { "Change" };
     format!(" {per_entry}, by function: {}.", all.join(", "))
 }
 

@@ -43,7 +43,7 @@ pub fn built(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
         Some(first_words(it, explained) + &said)
     });
     let split = build::parts_of_rows(comparison);
-    let is_open = split.is_empty() && !comparison.notes.builds.is_empty();
+    let is_open = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
     let open = is_open.then(|| {
         "What of the change comes from the source alone was not measured (`try --split`)."
             .to_owned()
@@ -56,8 +56,7 @@ const MAX_REASONS: usize = 5;
 
 /// Lays out which system calls, exceptions, interrupts and kernel threads have the change, where no function holds it.
 pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
-    let is_open = |it: &Headline| it.function.is_none();
-    let open = explained.iter().filter(|it| it.headlines.iter().any(is_open));
+    let open = explained.iter().filter(|it| it.headlines.iter().any(headline::is_open));
     let blocks = open.flat_map(|it| {
         let changed = it.explanation.reasons.iter().flatten();
         let changed: Vec<&Reason> =
@@ -66,7 +65,8 @@ pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
             return Vec::new();
         }
         let title = format!(
-            "{}Kernel instructions by system call, exception, interrupt and kernel thread, those beyond luck ({}):",
+            "{}Kernel instructions of the measured phases by system call, exception, interrupt and kernel thread, those \
+             beyond luck ({}):",
             first_words(it, explained),
             exact::luck_list(),
         );

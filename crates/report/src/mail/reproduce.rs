@@ -120,18 +120,18 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let is_short = lines.len() <= MOST_LINES;
     let text = is_short.then(|| document::text(&[file(name, &lines.join("\n"))], &MAIL));
-    Piece::File { name: name.to_owned(), text, is_beside: attached.contains(&name) }
+    Piece::File { name: escape(name), text, is_beside: attached.contains(&name) }
 }
 
 /// Returns the programs and archives that the run needs. `attached` names the files that go beside the mail.
 pub fn programs(results: &Results<'_>, attached: &[&str]) -> Vec<Piece> {
     let used = results.experiment.workloads.iter();
-    let files = used.flat_map(|it| it.program.iter().chain(&it.archive));
-    let names: BTreeSet<&str> = files.filter_map(|it| it.path().file_name()?.to_str()).collect();
-    let file = |name: &str| Piece::File {
-        name: escape(name),
+    let names = used.flat_map(|it| it.files()).filter_map(|it| it.path().file_name());
+    let names: BTreeSet<String> = names.map(|it| it.to_string_lossy().into_owned()).collect();
+    let file = |name: String| Piece::File {
+        name: escape(&name),
         text: None,
-        is_beside: attached.contains(&name),
+        is_beside: attached.contains(&&*name),
     };
     names.into_iter().map(file).collect()
 }

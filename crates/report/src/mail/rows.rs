@@ -243,7 +243,7 @@ fn what_undecided_needs(comparison: &Comparison, open: &[(Shown<'_>, usize)]) ->
         }
         Some((row, column)) => {
             let more = exact::more(row, comparison, *column)?;
-            Some(format!("Undecided: luck may hide a change; {more} in every row."))
+            Some(format!("Undecided: luck may hide a change. For every row: {more}."))
         }
     }
 }

@@ -62,11 +62,16 @@ fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String
     let booted = results.variants.iter().find(|it| it.variant.name == variant.name);
     let facts = booted.and_then(reproduce::facts);
     let package = facts.and_then(kernel::package);
-    let version = upstream(package.or(facts.map(|facts| &*facts.release)).unwrap_or_default());
+    let version = package.or(facts.map(|facts| &*facts.release)).unwrap_or_default();
+    // A candidate's package sorts before the release: 6.13~rc7-1.
+    let version = version.replacen("~rc", "-rc", 1);
+    let version = upstream(&version);
     let is_other = |letter: char| !letter.is_alphanumeric() && letter != '.';
     let end = variant.name.find(is_other).unwrap_or(variant.name.len());
     let (series, rest) = variant.name.split_at(end);
-    let is_series = || version.strip_prefix(series).is_some_and(|it| it.starts_with('.'));
+    let is_series = || {
+        series.contains('.') && version.strip_prefix(series).is_some_and(|it| it.starts_with('.'))
+    };
     let moves = !version.is_empty() && (series == NEWEST || (package.is_some() && is_series()));
     let name = match (moves, package) {
         (true, Some(_)) => format!("Debian {version}{rest}"),

@@ -31,6 +31,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
         entries: Some([entries, now]),
         share: 0.99,
         parts: Vec::new(),
+        parts_per_entry: true,
         callee: None,
     }
 }
@@ -100,6 +101,7 @@ fn a_kernel_threads_function_has_totals() {
             OwnCost { name: "folio_walk_start".into(), with: None, own: [160_987_600.0, 73_872.0] },
             OwnCost { name: "ksm_scan_thread".into(), with: None, own: [90_000_000.0, 0.0] },
         ],
+        parts_per_entry: false,
         callee: Some(callee.clone()),
     };
     let said = |callee| {
@@ -171,6 +173,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
             own: [1.0, 2.0],
         })]
         .concat(),
+        parts_per_entry: entries.is_some(),
         callee: None,
     };
     let parts = vec![

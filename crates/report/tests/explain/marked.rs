@@ -62,6 +62,25 @@ fn functions_that_one_side_instruments_are_counted() {
     assert!(said.contains(told), "{said}");
 }
 
+/// A function that only one kernel has is none whose code differs.
+#[test]
+fn functions_of_one_kernel_are_counted_apart() {
+    let mut explanation = marked(&["vmstat_update", "get_page_from_freelist", kernels::PLANTED]);
+    let said = |it: &Explanation| text(it, None).replace('\n', " ");
+    assert!(said(&explanation).contains("The code of 3 of the 202 functions executed differs;"));
+    let told = [
+        "The code of 2 of the 201 functions executed that both kernels have differs; 1 more is in one kernel only; own",
+        "The code of 1 of the 200 functions executed that both kernels have differs; 2 more are in one kernel only; own",
+        "The code of none of the 199 functions executed that both kernels have differs; 3 more are in one kernel only; own",
+    ];
+    for told in told {
+        let all = &mut explanation.all.as_mut().unwrap().contributions;
+        let it = all.iter_mut().find(|it| it.code == Some(Code::Differs)).unwrap();
+        it.code = Some(Code::New);
+        assert!(said(&explanation).contains(told), "{}", said(&explanation));
+    }
+}
+
 #[test]
 fn the_line_of_a_cause_is_named() {
     let line = |of_base| ChangedLine { place: "mm/memory.c:3312".into(), of_base };

@@ -22,6 +22,7 @@ fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
             entries: Some([1.0, 1.0]),
             share: 1.0,
             parts: Vec::new(),
+            parts_per_entry: true,
             callee: None,
         }),
         divided: None,
@@ -98,7 +99,7 @@ fn explained() -> Explained {
     };
     let same = std::collections::BTreeSet::from(["vmstat_update".to_owned()]);
     let explanation = explanation.with_code(Ok(CodeDifference { functions: vec![function], same }));
-    Explained { explanation, ..Explained::default() }
+    Explained { explanation, plain: true, ..Explained::default() }
 }
 
 #[test]
@@ -111,8 +112,7 @@ fn how_kernels_were_built_and_what_code_differs_is_said() {
     };
     assert!(!words(&case, &[]).contains("source alone"));
     case.explained = vec![explained()];
-    let said =
-        format!("The code of {} differs, and of no other of the 2 functions", kernels::PLANTED);
+    let said = format!("The code of 1 of the 2 functions executed differs: {}.", kernels::PLANTED);
     assert!(words(&case, &[]).contains(&said), "{}", words(&case, &[]));
     let compilers = Some(["gcc-12".into(), "gcc-14".into()]);
     let build =
@@ -179,5 +179,7 @@ fn the_start_of_the_program_has_its_share() {
         assert_eq!(words.contains(said), is_said, "{words}");
         let headlines = common::words(&report::headlines(&case.explained));
         assert_eq!(headlines.contains(said), is_said, "{headlines}");
+        case.explained[0].plain = false;
+        assert!(!report::headlines(&case.explained).contains("execve"));
     }
 }

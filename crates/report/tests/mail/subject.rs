@@ -24,6 +24,13 @@ fn names_that_move_are_those_of_the_versions_that_booted() {
         ("6.1", "6.1.0-56-cloud-amd64", package, "autonuma: Debian 6.1.192 vs"),
         ("6.1 thp", "6.1.0-56-cloud-amd64", package, "autonuma: Debian 6.1.192 thp vs"),
         ("thp", "6.1.0-56-cloud-amd64", package, "autonuma: thp vs"),
+        ("6 nodes", "6.1.0-56-cloud-amd64", package, "autonuma: 6 nodes vs"),
+        (
+            "newest",
+            "6.13-cloud",
+            "Debian 6.13~rc7-1~exp1, linux-image",
+            "autonuma: Debian 6.13-rc7 vs",
+        ),
         ("6.1", "6.1.192", "git v6.1.192, 0123abc (\"x\"); debian:6.1", "autonuma: 6.1 vs"),
     ] {
         let said = subject(name, release, origin);

@@ -220,6 +220,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             entries: Some([10.0, 10.0]),
             share: 1.0,
             parts: Vec::new(),
+            parts_per_entry: true,
             callee: None,
         }),
         divided: None,
@@ -238,6 +239,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
     let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     let [base, new] = [&columns[0], &columns[1]];
     let explained = Explained {
+        plain: false,
         workload: "autonuma".into(),
         variant: "6.12-slowscan-v2".into(),
         headlines: phases.map(phase).into(),

@@ -37,6 +37,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
         entries: Some([5.0, 5.0]),
         share: 1410.0 / 1411.0,
         parts: vec![part("pte", [0.0, 480.0]), part("change", [200.0, 2.0])],
+        parts_per_entry: true,
         callee: None,
     };
     assert_eq!(holder.per_entry(), Some([200.0, 482.0]));
@@ -82,6 +83,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         entries: None,
         share: 1.0,
         parts: vec![part("walk", [4000.0, 100.0]), part("scan", [5000.0, 2000.0])],
+        parts_per_entry: false,
         callee: Some(callee),
     };
     assert_eq!(holder, expected);
