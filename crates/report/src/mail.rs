@@ -72,7 +72,10 @@ pub fn mail(
         pieces.push(Kept(cut(text(&cause::functions(explained), &MAIL), MAX_CAUSE)));
         pieces.push(Kept(cut(text(&cause::built(comparison, explained), &MAIL), MAX_BUILT)));
         pieces.push(Rows);
-        pieces.push(Kept(cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS)));
+        pieces.push(Spare {
+            rank: 0,
+            text: cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS),
+        });
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
         pieces.extend(other_findings(comparison));
     }

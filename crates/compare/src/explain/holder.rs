@@ -241,41 +241,65 @@ fn across(section: &Section, kernel: Call<'_, '_>) -> Option<Divided> {
 }
 
 /// The function in these paths that is named next, and the change for which it is named: the innermost function in the
-/// call with the largest change, or the one whose calls in all places together have a larger one.
+/// call with the largest change, or one that several calls have in common and that has a larger change in them together.
 fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
     let all = Call { depth: 0, paths };
     let calls = if paths.is_empty() { Vec::new() } else { all.callees() };
     let first = calls.first().filter(|it| it.change() != 0.0)?;
-    let together = together(paths, None);
-    let (name, most) =
-        together.iter().max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()))?;
-    if most.abs() <= (1.0 + REST) * first.change().abs() {
+    let found = common(&calls).max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    let Some((name, most)) = found.filter(|it| it.1.abs() > (1.0 + REST) * first.change().abs())
+    else {
         return Some((first.innermost().name(), first.change()));
-    }
+    };
     // Of the function and its callees that have nearly the same change in it, the innermost.
-    let mut chain = vec![*name];
+    let mut chain = vec![name];
     loop {
-        let inside = self::together(paths, chain.last().copied());
-        let holds = |(_, change): &(&&str, &f64)| (*change / most - 1.0).abs() <= REST;
-        let mut callees = inside.iter().filter(|(callee, _)| !chain.contains(*callee));
-        match callees.find(holds) {
+        let inside = together(paths, chain.last().copied());
+        let mut callees = inside.iter().filter(|(callee, [base, new])| {
+            !chain.contains(*callee) && ((new - base) / most - 1.0).abs() <= REST
+        });
+        match callees.find(|(_, sums)| is_on_both(sums)) {
             Some((callee, _)) => chain.push(callee),
-            None => return chain.last().map(|innermost| (*innermost, *most)),
+            None => return chain.last().map(|innermost| (*innermost, most)),
         }
     }
 }
 
-/// The change of each function with what it calls, wherever it is called; only where `within` calls it if that is given.
-fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str, f64> {
-    let mut changes = BTreeMap::<&str, f64>::new();
+/// The functions that several of these calls have in common, each with its change in all of them. One that has its
+/// change in a single call is none: others in that call may offset it.
+fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
+    let mut sums = BTreeMap::<&str, ([f64; 2], f64)>::new();
+    for call in calls {
+        for (name, [base, new]) in together(call.paths, None) {
+            let (sum, largest) = sums.entry(name).or_default();
+            *sum = [sum[0] + base, sum[1] + new];
+            *largest = largest.max((new - base).abs());
+        }
+    }
+    sums.into_iter().filter_map(|(name, (sum, largest))| {
+        let change = sum[1] - sum[0];
+        (is_on_both(&sum) && largest < (1.0 - REST) * change.abs()).then_some((name, change))
+    })
+}
+
+/// Whether both sides executed a function that much that it is no other one by its name.
+fn is_on_both(sums: &[f64; 2]) -> bool {
+    sums[0].min(sums[1]) >= REST * sums[0].max(sums[1])
+}
+
+/// The instructions of each function with what it calls on both sides, wherever it is called; only where `within` calls
+/// it if that is given.
+fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str, [f64; 2]> {
+    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
     for (frames, Path { base, new, .. }) in paths {
         let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
         let called = frames.iter().skip(begin.unwrap_or(frames.len()));
         for frame in called.filter(|it| **it != KERNEL).collect::<BTreeSet<_>>() {
-            *changes.entry(frame).or_default() += new - base;
+            let sum = sums.entry(frame).or_default();
+            *sum = [sum[0] + base, sum[1] + new];
         }
     }
-    changes
+    sums
 }
 
 /// The number of the first calls that make up the change `all`; `None` if it takes too many.

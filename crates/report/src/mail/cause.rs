@@ -1,13 +1,13 @@
 //! What a mail says of the cause: the functions that hold the change, how the kernels were built, and what made the
 //! kernel execute.
 
-use compare::{Comparison, Explained, Headline, Reason};
+use compare::{Comparison, Explained, Headline, RATE, Reason};
 
 use crate::ascii::excerpt;
+use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
 use crate::explain::{cause, headline};
 use crate::words::{Of, figure};
-use crate::{build, exact};
 
 /// Most functions that are named, one for each phase.
 const MAX_FUNCTIONS: usize = 2;
@@ -44,15 +44,13 @@ pub fn built(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
     });
     let split = build::parts_of_rows(comparison);
     let is_open = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
-    let open = is_open.then(|| {
-        "What of the change comes from the source alone was not measured (`try --split`)."
-            .to_owned()
-    });
+    let open = is_open
+        .then(|| "What the source alone changed was not measured (`try --split`).".to_owned());
     builds.chain(code).chain(split).chain(open).map(sentence).collect()
 }
 
 /// Most system calls and other reasons that are listed for the size of their changes.
-const MAX_REASONS: usize = 5;
+const MAX_REASONS: usize = 4;
 
 /// Lays out which system calls, exceptions, interrupts and kernel threads have the change, where no function holds it.
 pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
@@ -64,11 +62,11 @@ pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
         if changed.len() < 2 {
             return Vec::new();
         }
+        let phases = if it.headlines.len() > 1 { " of the measured phases" } else { "" };
         let title = format!(
-            "{}Kernel instructions of the measured phases by system call, exception, interrupt and kernel thread, those \
-             beyond luck ({}):",
+            "{}Kernel instructions{phases} by reason, beyond luck (at most {:.0} % of these by luck):",
             first_words(it, explained),
-            exact::luck_list(),
+            100.0 * RATE,
         );
         let names = [&it.explanation.base, &it.explanation.new].map(|side| excerpt(&side.name));
         let heads = names.map(|name| Column::figures("").named(name));
