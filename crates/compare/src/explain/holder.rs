@@ -224,7 +224,8 @@ fn across(section: &Section, kernel: Call<'_, '_>) -> Option<Divided> {
     let mut left: Vec<Walked<'_>> = kernel.paths.to_vec();
     let mut parts = Vec::new();
     let mut next = largest_in(&left);
-    while let Some((name, _)) = next.filter(|_| parts.len() < PARTS) {
+    let is_large = |(_, change): &(&str, f64)| (change / all).abs() >= SMALL;
+    while let Some((name, _)) = next.filter(is_large).filter(|_| parts.len() < PARTS) {
         let part = of_calls(section, name, None, (Call { depth: 0, paths: &left }, kernel));
         left.retain(|(frames, _)| !calls_it(frames, None, name));
         // What it does less in one place it does more in another.
