@@ -256,6 +256,23 @@ fn variants_of_one_kernel_share_its_command() {
 }
 
 #[test]
+fn commands_fit_and_take_any_name() {
+    let mut case = two(Mode::Measured, 1.2);
+    case.experiment.name = "-x y".into();
+    case.files[0].0 = "-x-y.toml".into();
+    for (variant, name) in
+        case.variants.iter_mut().zip(["with a name of some length", "and another one"])
+    {
+        variant.name = name.into();
+    }
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.contains("\n  faultline run -- '-x-y.toml'\n"), "{mail}");
+    assert!(mail.contains("\n  faultline compare --full -- '-x y'  # prints"), "{mail}");
+    let said = "\n  # with a name of some length, and another one\n  faultline kernel add";
+    assert!(mail.contains(said), "{mail}");
+}
+
+#[test]
 fn there_is_no_gain_over_what_is_printed_as_0() {
     let spread = |by| vec![measured(&[("Elapsed", "NUMA01", &[5.0 - by, 5.0, 5.0 + by])])];
     let case = Case::new(Mode::Measured, &[("old", spread(1e-5)), ("new", spread(1.4e-3))]);
@@ -403,6 +420,11 @@ fn little_makes_a_mail_too() {
     assert_eq!(one.subject(|_| {}), "autonuma: Debian 6.1.174: figures");
     let (mail, comparison) = one.mail(|_| {});
     assert_readable(&mail, &comparison);
+    let many: Vec<String> = (0..90).map(|row| format!("row{row}")).collect();
+    let rows: Vec<_> = many.iter().map(|row| ("Elapsed", &**row, &[1.0][..])).collect();
+    let (mail, _) = Case::new(Mode::Measured, &[("6.1", vec![measured(&rows)])]).mail(|_| {});
+    let shown = mail.lines().filter(|line| line.starts_with("Amean Elapsed-row")).count();
+    assert!(shown > 10 && mail.contains(&format!("\n{} more rows.\n", 90 - shown)), "{mail}");
     let failed = Case::new(Mode::Measured, &[("6.1", vec![]), ("6.12", vec![])]);
     assert_eq!(failed.subject(|_| {}), "nothing: 6.12 vs 6.1: no verdict");
 }

@@ -27,6 +27,8 @@ fn of(change: impl FnOnce(&Comparison, &Results<'_>)) {
     let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
     let mut experiment = experiment(Mode::Measured, 6);
     experiment.variants = variants.clone();
+    let parameters = &mut experiment.workloads[0].manifest.parameters;
+    parameters.insert("memory".into(), "512M".into());
     let reading = common::on_rows(&["Elapsed-NUMA01", "None"]);
     let variants = columns(&variants, &boots);
     let results = Results { experiment: &experiment, reading: &reading, variants };
@@ -50,6 +52,7 @@ fn texts_have_verdicts_by_point() {
         assert!(brief.contains(full), "{brief}");
         let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
         let mail = report::mail(comparison, results, &[], &recipe, &[]);
+        assert!(mail.contains("memory of each point") && !mail.contains("memory 512M"), "{mail}");
         let subject = mail.split("\n\n").next().unwrap().to_owned();
         insta::assert_snapshot!(subject + "\n\n" + section(&mail));
     });

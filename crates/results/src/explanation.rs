@@ -7,7 +7,7 @@ use compare::{
     explain, headlines, paths, reasons,
 };
 use kernels::Cache;
-use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
+use model::{ENTRIES, Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
@@ -64,6 +64,9 @@ impl Explained {
             return Err(AnalysisError::NotCounted(id));
         }
         let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
+        if by_system_call && cost == ENTRIES {
+            return Err(AnalysisError::NoEntriesByPath);
+        }
         check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
         let mut explanation = explain(&base, &new, &used, experiment.boots, cost);

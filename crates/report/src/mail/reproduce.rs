@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use compare::{KeptBoot, Results, VariantBoots};
+use compare::{Comparison, KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
 
 use super::fit::Piece;
-use super::kernel;
+use super::{clipped, kernel};
 use crate::ascii::{escape, shell_word};
 use crate::document::{self, Block, MAIL, part, sentence};
 use crate::note::{self, Note};
@@ -23,6 +23,8 @@ pub struct Recipe<'a> {
 
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
 const MOST_LINES: usize = 24;
+/// Most letters of a command and of the names of variants that stand beside it.
+const MAX_BESIDE: usize = 70;
 /// The letters by which a mail names the variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -91,10 +93,17 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
 }
 
 /// Returns what each workload of the experiment does, as a note: its description and parameters, or the command of a
-/// program. There are none for an import.
-pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<'a> {
+/// program. A parameter that differs between the points of a sweep has no value there. There are none for an import.
+pub fn workloads<'a>(
+    comparison: &'a Comparison,
+    results: &Results<'a>,
+) -> impl Iterator<Item = Note> + use<'a> {
     let known = results.experiment.imported.is_none();
-    results.experiment.workloads.iter().filter(move |_| known).map(|it| {
+    let is_swept = |name: &str| {
+        let axis = |point: &'a str| point.split_once('=').map(|(axis, _)| axis);
+        comparison.points.iter().any(|point| axis(&point.name) == Some(name))
+    };
+    results.experiment.workloads.iter().filter(move |_| known).map(move |it| {
         let Manifest { name, description, command, parameters, plain, .. } = &it.manifest;
         let said = if *plain {
             let word = |word: &String| {
@@ -104,8 +113,12 @@ pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<
             };
             format!("the program `{}`", command.iter().map(word).collect::<Vec<_>>().join(" "))
         } else {
+            let value = |name: &str, value: &str| match is_swept(name) {
+                true => format!("{name} of each point"),
+                false => format!("{name} {value}"),
+            };
             let given: Vec<String> =
-                parameters.iter().map(|(name, it)| format!("{name} {}", it.value)).collect();
+                parameters.iter().map(|(name, it)| value(name, &it.value)).collect();
             let given = Some(given.join(", ")).filter(|it| !it.is_empty());
             let given = given.map(|it| format!(" ({it})")).unwrap_or_default();
             let does = Some(description).filter(|it| !it.is_empty());
@@ -185,6 +198,9 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let line = |(_, column, names): (_, &VariantBoots<'_>, Vec<String>)| {
         let names = names.join(", ");
         match kernel::command(column.variant, facts(column)) {
+            Some(command) if command.len() + names.len() > MAX_BESIDE => {
+                format!("# {}\n{command}", clipped(&names, MAX_BESIDE))
+            }
             Some(command) => format!("{command}  # {names}"),
             None => {
                 format!("# {names}: built from files of the host of the boots; no command gets it")
@@ -193,11 +209,19 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     };
     let mut commands: Vec<String> = kernels.into_iter().map(line).collect();
     if let Some((file, _)) = recipe.files.first() {
-        commands.push(format!("faultline run {}", shell_word(file.as_bytes())));
-        let name = shell_word(experiment.name.as_bytes());
-        commands.push(format!("faultline compare {name} --full  # prints everything"));
+        commands.push(format!("faultline run {}", operand(file)));
+        commands.push(format!(
+            "faultline compare --full {}  # prints everything",
+            operand(&experiment.name)
+        ));
     }
     commands
+}
+
+/// Quotes a name for a command, so that it is not taken for an option.
+fn operand(name: &str) -> String {
+    let word = shell_word(name.as_bytes());
+    if name.starts_with('-') { format!("-- {word}") } else { word }
 }
 
 /// Returns the command that pins the packages of user space, on the host that has the boots. `None` if the

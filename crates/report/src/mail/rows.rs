@@ -14,8 +14,6 @@ use crate::{exact, verdicts};
 const MAX_NAME: usize = 16;
 /// Most rows that are named as the same at equal entries.
 const MOST_SAME: usize = 4;
-/// Most rows that are printed if none has a verdict.
-const UNJUDGED: usize = 8;
 
 /// A row of the mail's table.
 #[derive(Clone, Copy)]
@@ -24,14 +22,14 @@ pub struct Shown<'a> {
     row: &'a Row,
 }
 
-/// Returns the rows with verdicts, in the order of the tables. Without any, returns the first means.
+/// Returns the rows with verdicts, in the order of the tables. Without any, returns all means.
 pub fn rows(comparison: &Comparison) -> Vec<Shown<'_>> {
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let all = tables.flat_map(|table| table.rows.iter().map(move |row| Shown { table, row }));
     let (judged, others): (Vec<_>, Vec<_>) = all.partition(|it| it.row.is_judged());
     match judged.is_empty() {
         false => judged,
-        true => others.into_iter().filter(|it| it.row.statistic.is_mean()).take(UNJUDGED).collect(),
+        true => others.into_iter().filter(|it| it.row.statistic.is_mean()).collect(),
     }
 }
 
