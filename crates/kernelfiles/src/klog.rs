@@ -19,6 +19,11 @@ pub const MAX_TEXT: usize = 200;
 
 const PANIC: &str = "Kernel panic - not syncing";
 
+/// The messages of a kernel whose RCU thread does not run although it is due (`rcu_check_gp_kthread_starvation` and
+/// `rcu_check_gp_kthread_expired_fqs_timer` in `kernel/rcu/tree_stall.h`).
+const STARVED: &str = "kthread starved for";
+const EXPIRED: &str = "kthread timer wakeup didn't happen";
+
 /// A pattern of the first line of a problem. The line begins with `start`, and has the pieces of `then` somewhere
 /// after it, in order.
 struct Pattern {
@@ -39,8 +44,8 @@ const PATTERNS: &[Pattern] = &[
     pattern(Stall, "BUG: workqueue lockup", &[]),
     pattern(Stall, "rcu: INFO: ", &["detected", "stall"]),
     pattern(Stall, "INFO: rcu", &["detected", "stall"]),
-    pattern(Stall, "rcu: ", &["kthread starved for"]),
-    pattern(Stall, "rcu: ", &["kthread timer wakeup didn't happen"]),
+    pattern(Stall, "rcu: ", &[STARVED]),
+    pattern(Stall, "rcu: ", &[EXPIRED]),
     pattern(Stall, "INFO: task ", &["blocked", "for more than"]),
     pattern(OomKill, "Out of memory", &["Killed process"]),
     pattern(OomKill, "Memory cgroup out of memory", &["Killed process"]),
@@ -97,6 +102,11 @@ pub fn problems(log: &str) -> Vec<Problem> {
         problem
     };
     found.into_iter().map(counted).collect()
+}
+
+/// Whether a problem is that the kernel's RCU thread was not woken.
+pub fn is_rcu_not_woken(problem: &Problem) -> bool {
+    [STARVED, EXPIRED].iter().any(|it| problem.text.contains(it))
 }
 
 /// The first line of the first panic, such as `Kernel panic - not syncing: sysrq triggered crash`, cut and sanitised

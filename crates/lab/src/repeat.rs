@@ -1,12 +1,10 @@
 //! Decides which boots are repeated, because they say nothing about the kernel.
 
+use kernelfiles::klog::is_rcu_not_woken;
 use model::{Boot, Execution, Mode, Outcome};
 
 /// The number of times that an invalid boot is repeated.
 const REPEATS: usize = 2;
-/// The messages of a kernel whose RCU thread does not run although it is due (`rcu_check_gp_kthread_starvation` and
-/// `rcu_check_gp_kthread_expired_fqs_timer` in `kernel/rcu/tree_stall.h`).
-const NOT_WOKEN: [&str; 2] = ["kthread starved for", "kthread timer wakeup didn't happen"];
 
 /// How often a boot was repeated so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +40,8 @@ impl Repeats {
 /// 10.0, about 1 of 100 boots of Linux 5.10 on 4 CPUs hung so: one CPU was halted while its local APIC had the timer's
 /// interrupt in service, so no interrupt reached it any more.
 fn lost_interrupt(boot: &Boot) -> bool {
-    let is_not_woken = |text: &str| NOT_WOKEN.iter().any(|it| text.contains(it));
     boot.facts.provenance.execution == Some(Execution::Tcg)
-        && boot.problems.iter().any(|problem| is_not_woken(&problem.text))
+        && boot.problems.iter().any(is_rcu_not_woken)
 }
 
 #[cfg(test)]

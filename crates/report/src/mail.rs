@@ -190,7 +190,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
         }
         None => notes.collect(),
     };
-    let notes: Vec<Note> = reproduce::workloads(comparison, results).chain(notes).collect();
+    let notes: Vec<Note> = reproduce::workloads(results).chain(notes).collect();
     note::block("What was compared:", &notes)
 }
 

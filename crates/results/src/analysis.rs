@@ -153,13 +153,8 @@ impl Analysis {
     /// Finds the functions whose code differs between the baseline and a variant. The error says why that is not known.
     fn code(&self, variant: &str) -> Result<CodeDifference, String> {
         let base = self.comparison.variants.first().map_or("", |it| &it.name);
-        let kernel = |name: &str| {
-            let mut variants = self.experiment.variants.iter();
-            let found = variants.find(|it| it.name == name);
-            found.map(|it| &it.kernel).ok_or_else(|| format!("there is no variant {name}"))
-        };
-        let cache = Cache::open().map_err(|error| error.to_string())?;
-        code_difference(&cache, [kernel(base)?, kernel(variant)?])
+        let place = |name| place_of(&self.experiment, name).map_err(|error| error.to_string());
+        code_of(&self.experiment, [place(base)?, place(variant)?])
     }
 
     /// Makes the data for the plots of each workload. Empty if all points of a sweep were compared.
@@ -254,6 +249,16 @@ fn detail(experiment: &Experiment) -> Detail<'static> {
         (Mode::Exact, []) => Detail::Profiles(&COUNTED),
         (Mode::Exact, _) => Detail::Profiles(&SAMPLED),
     }
+}
+
+/// Finds the functions whose code differs between the kernels of two variants, by their indexes. Nothing is fetched. The
+/// error says why that is not known.
+pub(super) fn code_of(
+    experiment: &Experiment,
+    places: [usize; 2],
+) -> Result<CodeDifference, String> {
+    let cache = Cache::open().map_err(|error| error.to_string())?;
+    code_difference(&cache, places.map(|place| &experiment.variants[place].kernel))
 }
 
 /// Returns the index of the variant with this name. Fails when there is none.

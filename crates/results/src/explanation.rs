@@ -1,7 +1,7 @@
 //! Explains the difference between two stored variants of exact mode. Text, page and JSON are made
 //! from the result ([`Explained`]).
 
-use boot::{ChangedPlaces, changed_places, code_difference};
+use boot::{ChangedPlaces, changed_places};
 use compare::{
     Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
     explain, headlines, paths, reasons,
@@ -11,7 +11,7 @@ use model::{ENTRIES, Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, Wor
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
-use crate::analysis::{place_of, read};
+use crate::analysis::{code_of, place_of, read};
 use crate::error::AnalysisError;
 
 /// The sources whose counters are assigned to functions.
@@ -83,10 +83,7 @@ impl Explained {
             // A seed is not built.
             build.variant = variant;
         }
-        let kernels = places.map(|place| &experiment.variants[place].kernel);
-        let cache = Cache::open().map_err(|error| error.to_string());
-        let code = cache.and_then(|cache| code_difference(&cache, kernels));
-        let explanation = explanation.with_code(code);
+        let explanation = explanation.with_code(code_of(&experiment, places));
         Ok(Self { explanation, phase, used, experiment, places, kept })
     }
 

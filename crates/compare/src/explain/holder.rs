@@ -126,8 +126,7 @@ impl<'w, 'a> Call<'w, 'a> {
     }
 
     fn sums(&self) -> [f64; 2] {
-        let sum = |of: fn(&Path) -> f64| self.paths.iter().map(|(_, path)| of(path)).sum();
-        [sum(|path| path.base), sum(|path| path.new)]
+        sums(self.paths.iter().map(|(_, path)| *path))
     }
 
     fn change(&self) -> f64 {
@@ -271,10 +270,10 @@ fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
 fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
     let mut sums = BTreeMap::<&str, ([f64; 2], f64)>::new();
     for call in calls {
-        for (name, [base, new]) in together(call.paths, None) {
+        for (name, more) in together(call.paths, None) {
             let (sum, largest) = sums.entry(name).or_default();
-            *sum = [sum[0] + base, sum[1] + new];
-            *largest = largest.max((new - base).abs());
+            *sum = added(*sum, more);
+            *largest = largest.max((more[1] - more[0]).abs());
         }
     }
     sums.into_iter().filter_map(|(name, (sum, largest))| {
@@ -293,11 +292,10 @@ fn is_on_both(sums: &[f64; 2]) -> bool {
 fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str, [f64; 2]> {
     let mut sums = BTreeMap::<&str, [f64; 2]>::new();
     for (frames, Path { base, new, .. }) in paths {
-        let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
-        let called = frames.iter().skip(begin.unwrap_or(frames.len()));
-        for frame in called.filter(|it| **it != KERNEL).collect::<BTreeSet<_>>() {
+        let called = called_in(frames, within).iter().filter(|it| **it != KERNEL);
+        for frame in called.collect::<BTreeSet<_>>() {
             let sum = sums.entry(frame).or_default();
-            *sum = [sum[0] + base, sum[1] + new];
+            *sum = added(*sum, [*base, *new]);
         }
     }
     sums
@@ -323,10 +321,15 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
+/// The frames of a path from `within` on, or all of them; empty if the path does not call `within`.
+fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> &'f [&'a str] {
+    let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
+    &frames[begin.unwrap_or(frames.len())..]
+}
+
 /// Whether a path calls the function, in `within` if that is given.
 fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
-    let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
-    begin.is_some_and(|begin| frames[begin..].contains(&function))
+    called_in(frames, within).contains(&function)
 }
 
 /// The figures of a function with what it calls: of all its calls if their change is that of `call`, otherwise of those
@@ -334,7 +337,7 @@ fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
 /// `kernel` has all paths.
 fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
     let off = |within: &Option<&str>| {
-        let [base, new] = sums(&kernel.paths_of(call.name(), *within));
+        let [base, new] = sums(kernel.paths_of(call.name(), *within));
         (new - base - call.change()).abs()
     };
     let choices: Vec<Option<&str>> = [None].into_iter().chain(call.callers().map(Some)).collect();
@@ -344,8 +347,12 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     of_calls(section, call.name(), within, (kernel, kernel))
 }
 
-fn sums(paths: &[&Path]) -> [f64; 2] {
-    paths.iter().fold([0.0; 2], |[base, new], path| [base + path.base, new + path.new])
+fn sums<'a>(paths: impl IntoIterator<Item = &'a Path>) -> [f64; 2] {
+    paths.into_iter().fold([0.0; 2], |sums, path| added(sums, [path.base, path.new]))
+}
+
+fn added([base, new]: [f64; 2], more: [f64; 2]) -> [f64; 2] {
+    [base + more[0], new + more[1]]
 }
 
 /// The figures of a function with what it calls: of its calls in `within`, or of all of them, in the paths `left` of all
@@ -357,14 +364,14 @@ fn of_calls(
     (left, kernel): (Call<'_, '_>, Call<'_, '_>),
 ) -> Holder {
     let paths = left.paths_of(name, within);
-    let instructions = sums(&paths);
-    let are_all = paths.len() == kernel.paths_of(name, None).len();
-    let entries = entries(section, name).filter(|_| within.is_none() && are_all);
+    let instructions = sums(paths.iter().copied());
+    let are_all = || within.is_none() && paths.len() == kernel.paths_of(name, None).len();
+    let entries = entries(section, name).filter(|_| are_all());
     let parts_per_entry = entries.is_some_and(are_alike);
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
     for Path { frames, base, new } in &paths {
         let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
-        *sum = [sum[0] + base, sum[1] + new];
+        *sum = added(*sum, [*base, *new]);
     }
     let part = |(name, sums): (&str, _)| OwnCost {
         name: name.to_owned(),

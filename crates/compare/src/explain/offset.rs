@@ -81,7 +81,7 @@ pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
     all
 }
 
-/// Joins each function with another one of which `is_one` holds and whose opposite change is the nearest in size. Returns
+/// Joins functions whose changes are opposite, if `is_one` says that they are one: each with the nearest in size. Returns
 /// the joined ones, and those left alone.
 fn pairs(
     mut parts: Vec<OwnCost>,

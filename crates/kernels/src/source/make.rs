@@ -214,10 +214,8 @@ impl Workshop<'_> {
         let is_clean = !self.output().join("vmlinux.o").exists();
         let counted = self.source.with_extension("steps");
         let known = fs::read_to_string(&counted).unwrap_or_default();
-        let config = self.output().join(".config");
-        let config = fs::read_to_string(&config).doing("read", &config)?;
-        let options = config.lines().filter(|line| line.ends_with("=y")).count();
-        let about = is_clean.then(|| usual_steps(options, &known));
+        let options = is_clean.then(|| built_in(&self.output())).transpose()?;
+        let about = options.map(|options| usual_steps(options, &known));
         say(&format!("Building {name}"));
         let begun = Instant::now();
         let (mut steps, mut told) = (0, begun);
@@ -238,7 +236,7 @@ impl Workshop<'_> {
         if let Some(failed) = failed {
             return Ok(Err(failed.because("does not build")));
         }
-        if is_clean {
+        if let Some(options) = options {
             fs::write(&counted, format!("{steps} {options}")).doing("write", &counted)?;
         } else {
             let took = self.source.with_extension(SECONDS);
@@ -370,6 +368,13 @@ pub(crate) fn command_of(output: &Path, object: &Path) -> Option<(String, String
     let (compiler, rest) = command.split_once(" -c -o ")?;
     let source = rest.split_whitespace().nth(1)?;
     Some((compiler.to_owned(), source.to_owned()))
+}
+
+/// The number of options that are built into a kernel, by the configuration in the directory of its build.
+fn built_in(output: &Path) -> Result<usize, Error> {
+    let config = output.join(".config");
+    let config = fs::read_to_string(&config).doing("read", &config)?;
+    Ok(config.lines().filter(|line| line.ends_with("=y")).count())
 }
 
 /// Returns how many steps a clean build with this number of built-in options has, from the last one that was counted:

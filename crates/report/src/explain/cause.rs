@@ -32,17 +32,22 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
         }
         (_, many) => Some(format!(
             "{}; own {unit}: {}.{}",
-            counted(section, many, &within(section)),
+            counted(many, marked, &within(section)),
             few(MAX_CAUSES, many.iter().map(|it| part(it))).join(", "),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
 }
 
+/// Returns those of the functions that both kernels have.
+fn of_both<'a>(causes: &[&'a Contribution]) -> Vec<&'a Contribution> {
+    causes.iter().copied().filter(|it| it.code == Some(Code::Differs)).collect()
+}
+
 /// Says in how many of the executed functions that both kernels have the code differs, and how many only one of them has.
-fn counted(section: &Section, causes: &[&Contribution], within: &str) -> String {
-    let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
-    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs)).count();
+/// `marked` is the number of executed functions.
+fn counted(causes: &[&Contribution], marked: usize, within: &str) -> String {
+    let differ = of_both(causes).len();
     let alone = causes.len() - differ;
     let number = if differ == 0 { "none".to_owned() } else { grouped(&differ.to_string()) };
     let of = grouped(&(marked - alone).to_string());
@@ -62,15 +67,15 @@ fn counted(section: &Section, causes: &[&Contribution], within: &str) -> String 
 pub fn differing(section: &Section) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     let causes = section.causes();
-    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs));
-    let names: Vec<String> = differ.map(|it| excerpt(&it.subject.to_string())).collect();
+    let names = of_both(&causes).into_iter().map(|it| excerpt(&it.subject.to_string()));
+    let names: Vec<String> = names.collect();
     let named = match names.len() {
         1..=MAX_CAUSES => format!(": {}", words::listed(&names)),
         _ => String::new(),
     };
     (marked > 0).then(|| {
         let instrumented = differ_in_instrumentation(&causes).unwrap_or_default();
-        format!("{}{named}.{instrumented}", counted(section, &causes, ""))
+        format!("{}{named}.{instrumented}", counted(&causes, marked, ""))
     })
 }
 
@@ -81,8 +86,7 @@ fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let number = them.clone().count();
     let kinds: Vec<&str> = them.flatten().collect::<BTreeSet<_>>().into_iter().collect();
     let verb = if number == 1 { "differs" } else { "differ" };
-    let differ = causes.iter().filter(|it| it.code == Some(Code::Differs)).count();
-    let [number, of] = [number, differ].map(|it| grouped(&it.to_string()));
+    let [number, of] = [number, of_both(causes).len()].map(|it| grouped(&it.to_string()));
     (!kinds.is_empty()).then(|| {
         format!(
             " {number} of these {of} functions {verb} in instrumentation: {}.",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use compare::{Comparison, KeptBoot, Results, VariantBoots};
+use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
 
 use super::fit::Piece;
@@ -94,16 +94,12 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
 
 /// Returns what each workload of the experiment does, as a note: its description and parameters, or the command of a
 /// program. A parameter that differs between the points of a sweep has no value there. There are none for an import.
-pub fn workloads<'a>(
-    comparison: &'a Comparison,
-    results: &Results<'a>,
-) -> impl Iterator<Item = Note> + use<'a> {
-    let known = results.experiment.imported.is_none();
-    let is_swept = |name: &str| {
-        let axis = |point: &'a str| point.split_once('=').map(|(axis, _)| axis);
-        comparison.points.iter().any(|point| axis(&point.name) == Some(name))
-    };
-    results.experiment.workloads.iter().filter(move |_| known).map(move |it| {
+pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<'a> {
+    let experiment = results.experiment;
+    let known = experiment.imported.is_none();
+    let mut points = experiment.variants.iter().filter_map(|it| it.point.as_ref());
+    let swept = points.next().map(|point| &*point.key);
+    experiment.workloads.iter().filter(move |_| known).map(move |it| {
         let Manifest { name, description, command, parameters, plain, .. } = &it.manifest;
         let said = if *plain {
             let word = |word: &String| {
@@ -113,7 +109,7 @@ pub fn workloads<'a>(
             };
             format!("the program `{}`", command.iter().map(word).collect::<Vec<_>>().join(" "))
         } else {
-            let value = |name: &str, value: &str| match is_swept(name) {
+            let value = |name: &str, value: &str| match swept == Some(name) {
                 true => format!("{name} of each point"),
                 false => format!("{name} {value}"),
             };

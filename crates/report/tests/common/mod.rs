@@ -4,7 +4,10 @@
 
 pub mod carried;
 
-use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
+use code::{Change, Function, Instrumentation, Size};
+use compare::{
+    Comparison, Difference, Headline, Holder, Judging, KeptBoot, Results, VariantBoots, compare,
+};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
     Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, PatchStep, Point, PointChange,
@@ -12,6 +15,37 @@ use model::{
     WorkloadUse,
 };
 use serde_json::Value;
+
+/// The headline of a phase in whose kernel the cost changed so. `function` holds the change.
+pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> Headline {
+    Headline {
+        phase: phase.into(),
+        kernel,
+        function,
+        divided: None,
+        unit: "instructions".into(),
+        at_equal_entries: false,
+        followed: true,
+        by_path: true,
+        listed: true,
+        only_cause: None,
+        of_one_variant: false,
+    }
+}
+
+/// A function of both kernels whose code differs.
+pub fn changed(name: &str) -> Function {
+    Function {
+        name: name.into(),
+        change: Change::Changed,
+        base: Size::default(),
+        new: Size::default(),
+        removed: 0,
+        added: 0,
+        inlined: None,
+        instrumentation: Instrumentation::default(),
+    }
+}
 
 /// Returns the workload of all tests. It has times, a rate, and a figure without direction.
 pub fn manifest() -> Manifest {

@@ -2,23 +2,11 @@
 
 use compare::{Callee, Difference, Divided, Headline, Holder, OwnCost};
 
-use super::{explained, kernels};
+use super::{common, explained, kernels};
 
 /// The headline of a phase that spent 1000 instructions.
 fn headline(phase: &str, new: f64, function: Option<Holder>) -> Headline {
-    Headline {
-        phase: phase.into(),
-        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
-        function,
-        divided: None,
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-        only_cause: None,
-        of_one_variant: false,
-    }
+    common::headline(phase, Difference { base: 1000.0, new, floor: Some(10.0) }, function)
 }
 
 /// A holder with these instructions per entry and entries on both sides.

@@ -1,10 +1,10 @@
 //! Explanations with functions marked by their code.
 
-use code::{Change, ChangedLine, ChangedPlace, CodeDifference, Function, Instrumentation, Size};
+use code::{ChangedLine, ChangedPlace, CodeDifference, Function};
 use compare::{Code, Difference, Explanation, Headline, Subject};
 use model::{Boot, Place};
 
-use super::{explained, kernels, text};
+use super::{common, explained, kernels, text};
 
 /// Returns the explanation of the two kernels, in which the code of these functions differs.
 fn marked(causes: &[&str]) -> Explanation {
@@ -22,13 +22,7 @@ fn marked_in(new: &[Boot], causes: &[&str]) -> Explanation {
     let (differ, same) = names.partition::<Vec<_>, _>(|name| causes.contains(&name.as_str()));
     let function = |name: String| Function {
         inlined: (name == "vmstat_update").then(|| "fold_diff".into()),
-        instrumentation: Instrumentation::default(),
-        name,
-        change: Change::Changed,
-        base: Size::default(),
-        new: Size::default(),
-        removed: 0,
-        added: 0,
+        ..common::changed(&name)
     };
     let functions = differ.into_iter().map(function).collect();
     explanation.with_code(Ok(CodeDifference { functions, same: same.into_iter().collect() }))

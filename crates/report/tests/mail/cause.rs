@@ -3,7 +3,7 @@
 #[path = "../explain/kernels.rs"]
 mod kernels;
 
-use code::{Change, CodeDifference, Function, Instrumentation, Size};
+use code::CodeDifference;
 use compare::{BuildDifference, Difference, Headline, Holder, Reason};
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
@@ -11,29 +11,19 @@ use super::*;
 
 /// The headline of a phase that spent 1000 instructions. The function of this name holds its change.
 fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
-    Headline {
-        phase: phase.into(),
-        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
-        function: name.map(|name| Holder {
-            name: name.into(),
-            inclusive: true,
-            within: None,
-            instructions: [2_369_514.0, 5_716_350.0],
-            entries: Some([1.0, 1.0]),
-            share: 1.0,
-            parts: Vec::new(),
-            parts_per_entry: true,
-            callee: None,
-        }),
-        divided: None,
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-        only_cause: None,
-        of_one_variant: false,
-    }
+    let holder = |name: &str| Holder {
+        name: name.into(),
+        inclusive: true,
+        within: None,
+        instructions: [2_369_514.0, 5_716_350.0],
+        entries: Some([1.0, 1.0]),
+        share: 1.0,
+        parts: Vec::new(),
+        parts_per_entry: true,
+        callee: None,
+    };
+    let kernel = Difference { base: 1000.0, new, floor: Some(10.0) };
+    common::headline(phase, kernel, name.map(holder))
 }
 
 #[test]
@@ -80,25 +70,16 @@ fn the_phases_with_the_largest_changes_are_explained() {
     assert!(!case.mail(|_| {}).0.contains("Timers interrupt"));
 }
 
-/// The change of two kernels of which the code of one function differs.
+/// A change between two kernels. The code of one function differs.
 fn explained() -> Explained {
     let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     let variants = ["6.1", "6.12"].map(variant);
     let (old, new) = (kernels::old(), kernels::new());
     let columns = columns(&variants, &[&old, &new]);
     let explanation = compare::explain(&columns[0], &columns[1], &used, 5, INSTRUCTIONS);
-    let function = Function {
-        name: kernels::PLANTED.into(),
-        change: Change::Changed,
-        base: Size::default(),
-        new: Size::default(),
-        removed: 0,
-        added: 0,
-        inlined: None,
-        instrumentation: Instrumentation::default(),
-    };
     let same = std::collections::BTreeSet::from(["vmstat_update".to_owned()]);
-    let explanation = explanation.with_code(Ok(CodeDifference { functions: vec![function], same }));
+    let explanation = explanation
+        .with_code(Ok(CodeDifference { functions: vec![common::changed(kernels::PLANTED)], same }));
     Explained { explanation, plain: true, ..Explained::default() }
 }
 

@@ -9,7 +9,7 @@ mod made_up;
 
 use std::path::Path;
 
-use compare::{Comparison, Difference, Explained, Headline, Holder, Verdict};
+use compare::{Comparison, Difference, Explained, Holder, Verdict};
 use made_up::{Chance, Side, judged, of, page, sides};
 use model::{Chunk, Column, Experiment, INSTRUCTIONS, Millis, Mode, Outcome, Sample, WorkloadUse};
 use scraper::{Html, Selector};
@@ -209,10 +209,8 @@ fn an_undecided_change_says_how_many_seeds_are_needed() {
 fn functions_that_changed_stand_below_the_verdicts() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Exact);
-    let phase = |name: &str| Headline {
-        phase: name.into(),
-        kernel: Difference { base: 100.0, new: 250.0, floor: Some(1.0) },
-        function: Some(Holder {
+    let phase = |name: &str| {
+        let holder = Holder {
             name: format!("<b>{name}"),
             inclusive: true,
             within: None,
@@ -222,15 +220,9 @@ fn functions_that_changed_stand_below_the_verdicts() {
             parts: Vec::new(),
             parts_per_entry: true,
             callee: None,
-        }),
-        divided: None,
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-        only_cause: None,
-        of_one_variant: false,
+        };
+        let kernel = Difference { base: 100.0, new: 250.0, floor: Some(1.0) };
+        common::headline(name, kernel, Some(holder))
     };
     let phases = ["a", "b", "c", "d", "e"];
     let boots = [kernels::old(), kernels::new()];
