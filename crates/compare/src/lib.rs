@@ -385,6 +385,24 @@ fn described(
     }
 }
 
+/// Returns the first `most` columns of a comparison, with the figures and verdicts that they have beside the others, and
+/// the boots of these columns.
+pub fn first_columns<'a>(
+    comparison: &Comparison,
+    results: &Results<'a>,
+    most: usize,
+) -> (Comparison, Results<'a>) {
+    let variants: Vec<VariantOutcomes> = comparison.variants.iter().take(most).cloned().collect();
+    let columns = variants.iter().filter_map(|it| results.column(&it.name).cloned());
+    let columns: Vec<VariantBoots<'a>> = columns.collect();
+    let mut tables = comparison.tables.clone();
+    tables.iter_mut().flat_map(|it| &mut it.rows).for_each(|row| row.cells.truncate(most));
+    let Comparison { emulated, notes, .. } =
+        described(results.experiment, &columns, &comparison.judging);
+    let first = Comparison { variants, emulated, notes, tables, ..comparison.clone() };
+    (first, Results { variants: columns, ..results.clone() })
+}
+
 /// The variants with the baseline, whose index is `baseline`, before the others.
 pub fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<VariantBoots<'a>> {
     let mut columns = variants.to_vec();

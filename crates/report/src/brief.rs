@@ -9,7 +9,7 @@ use crate::document::{self, Block, TEXT, sections, sentence};
 use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::verdicts::{self};
-use crate::{cross_check, exact, notes, oddities, steps, sweep, table};
+use crate::{build, cross_check, exact, notes, oddities, steps, sweep, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters that are shown of any table.
 const MOST: usize = 8;
@@ -37,6 +37,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     let rest = [
         sweep::blocks(comparison),
         steps::block(comparison).into_iter().collect(),
+        build::split(comparison),
         cross_check::blocks(comparison),
         vec![note::block("Notes:", &few_notes(comparison))],
         vec![more],

@@ -5,17 +5,48 @@ use compare::{BuildDifference, Comparison, Kind, Row};
 use model::{count, grouped};
 
 use crate::ascii::excerpt;
-use crate::document::{self, TEXT, note};
-use crate::words::{self, Of};
+use crate::document::{self, Block, TEXT, note};
+use crate::exact;
+use crate::notes::shared_words;
+use crate::words::{self, Of, decimal};
 
-/// Returns a sentence for each variant whose kernel was built differently from the baseline's, and how `try` tells
-/// that apart; empty if there is none.
+/// Returns a sentence for each variant whose kernel was built differently from the baseline's, and what comes from that,
+/// or how `try` tells it apart; empty if there is none. Kernels that were built to take a change apart have no sentence.
 pub fn builds(comparison: &Comparison) -> String {
-    let said = comparison.notes.builds.iter().map(|it| note(differs(it)));
+    let said = differences(comparison).into_iter().map(note);
     let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
-    let split = can_split.then(|| note("`--split` tells that part from what the source changed."));
-    let said = said.chain(split);
+    let offer = can_split.then(|| note("`--split` tells that part from what the source changed."));
+    let said = said.chain(offer).chain(split(comparison));
     document::text(&said.collect::<Vec<_>>(), &TEXT)
+}
+
+/// Returns a sentence for each kernel that was built differently from the baseline's. Kernels that were built to take a
+/// change apart have none.
+pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
+    let Comparison { variants, notes, .. } = comparison;
+    let mut builds: Vec<BuildDifference> = notes.builds.clone();
+    if split_columns(comparison).is_some() {
+        builds.retain(|it| it.variant == variants[1].name);
+    }
+    // The variants of one kernel have one sentence.
+    let mut kernels: Vec<(&BuildDifference, Vec<&str>)> = Vec::new();
+    for it in &builds {
+        let alike = |other: &BuildDifference| {
+            *other == BuildDifference { variant: other.variant.clone(), ..it.clone() }
+        };
+        match kernels.iter_mut().find(|(other, _)| alike(other)) {
+            Some((_, names)) => names.push(&it.variant),
+            None => kernels.push((it, vec![&it.variant])),
+        }
+    }
+    let said = kernels.iter().flat_map(|(it, names)| match shared_words(names, variants) {
+        Some(variant) => vec![differs(&BuildDifference { variant, ..(*it).clone() })],
+        None => {
+            let of = |name: &&str| BuildDifference { variant: (*name).to_owned(), ..(*it).clone() };
+            names.iter().map(|name| differs(&of(name))).collect()
+        }
+    });
+    said.collect()
 }
 
 /// Returns the sentence on one variant.
@@ -46,45 +77,79 @@ pub(crate) fn differs(it: &BuildDifference) -> String {
 /// configuration of the second one.
 pub const BUILT_AS: &str = " as ";
 
-/// Returns a sentence for each row with a verdict on what of its change comes from the source, and what from
-/// configuration and compiler, in both orders. Empty if no variants were built for that.
-pub fn split(comparison: &Comparison) -> String {
-    document::text(&parts_of_rows(comparison).into_iter().map(note).collect::<Vec<_>>(), &TEXT)
-}
-
-/// Returns the sentences of [`split`].
-pub(crate) fn parts_of_rows(comparison: &Comparison) -> Vec<String> {
-    let variants = &comparison.variants;
-    let [base, new, ..] = &variants[..] else { return Vec::new() };
-    let built = |one: &str, other: &str| {
-        let name = format!("{one}{BUILT_AS}{other}");
-        variants.iter().position(|it| it.name == name)
+/// Returns a sentence for each row with a verdict on what of its change comes from the source, and what from the
+/// configuration and the compiler, in both orders. Empty if no variants were built for that.
+pub fn split(comparison: &Comparison) -> Vec<Block> {
+    let Some(columns) = split_columns(comparison) else { return Vec::new() };
+    // A variant that has the baseline's compiler has no entry of it.
+    let compiler = |column: usize| {
+        let name = &comparison.variants[column].name;
+        let built = comparison.notes.builds.iter().find(|it| it.variant == *name);
+        built.and_then(|it| it.compilers.as_ref()).map(|[_, new]| &**new)
     };
-    let Some(columns) = built(&new.name, &base.name).zip(built(&base.name, &new.name)) else {
-        return Vec::new();
-    };
+    let steps = steps(columns, compiler);
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.is_judged());
     let said = rows.filter_map(|(table, row)| {
-        let parts = parts(row, columns)?;
-        Some(format!("{}: {parts}", words::name(comparison, table, row)))
+        let parts = parts(row, &steps)?;
+        Some(note(format!("{}: {parts}", words::name(comparison, table, row))))
     });
     said.collect()
 }
 
-/// Returns the change of a row by source first, and by configuration and compiler first. `None` if a figure is missing.
-fn parts(row: &Row, (new_as_base, base_as_new): (usize, usize)) -> Option<String> {
-    let (base, new) = (row.base(1)?, row.value(1)?);
-    let [by_source, by_build] = [row.value(new_as_base)?, row.value(base_as_new)?];
-    let change = |from: f64, to: f64| Of::unit(&row.unit).change([from, to], 2);
+/// Returns the columns of the second variant's source built as the first variant, and of the first one's source built
+/// as the second. `None` if there are none.
+pub(crate) fn split_columns(comparison: &Comparison) -> Option<[usize; 2]> {
+    let variants = &comparison.variants;
+    let [base, new, ..] = &variants[..] else { return None };
+    let built = |one: &str, other: &str| {
+        let name = format!("{one}{BUILT_AS}{other}");
+        variants.iter().position(|it| it.name == name)
+    };
+    Some([built(&new.name, &base.name)?, built(&base.name, &new.name)?])
+}
+
+/// A step from one kernel to the next: its columns, and what changes in it.
+struct Step {
+    columns: [usize; 2],
+    what: String,
+}
+
+/// Returns the two steps from the first variant to the second by way of each of the columns. The source changes in one,
+/// the configuration in the other. The compiler changes in that whose kernels have different ones: both kernels that
+/// were built for this have one compiler, which need not be that of either package.
+fn steps<'a>(
+    [new_as_base, base_as_new]: [usize; 2],
+    compiler: impl Fn(usize) -> Option<&'a str>,
+) -> [[Step; 2]; 2] {
+    let step = |from: usize, to: usize, what: &str| {
+        let differs = compiler(from) != compiler(to);
+        let what = if differs { format!("{what} and compiler") } else { format!("the {what}") };
+        Step { columns: [from, to], what }
+    };
+    [
+        [step(0, new_as_base, "source"), step(new_as_base, 1, "configuration")],
+        [step(0, base_as_new, "configuration"), step(base_as_new, 1, "source")],
+    ]
+}
+
+/// Returns the change of a row by each step, in both orders. `None` if a figure is missing.
+fn parts(row: &Row, steps: &[[Step; 2]; 2]) -> Option<String> {
+    let value = |column| if column == 0 { row.base(1) } else { row.value(column) };
+    let said = |Step { columns: [from, to], what }: &Step| {
+        let change = Of::unit(&row.unit).change([value(*from)?, value(*to)?], 2)?;
+        let floor = (*from == 0).then(|| exact::floor_percent(row, *to)).flatten();
+        let floor = floor.map(|it| format!(" (luck floor {} %)", decimal(Some(it), 2)));
+        Some(format!("{what} {change}{}", floor.unwrap_or_default()))
+    };
+    let [[first, second], [other_first, other_second]] = steps;
     Some(format!(
-        "the source {}, then configuration and compiler {}; in the other order, configuration and compiler {}, then \
-         the source {}.",
-        change(base, by_source)?,
-        change(by_source, new)?,
-        change(base, by_build)?,
-        change(by_build, new)?
+        "{}, then {}; in the other order, {}, then {}.",
+        said(first)?,
+        said(second)?,
+        said(other_first)?,
+        said(other_second)?
     ))
 }
 
@@ -130,14 +195,27 @@ mod tests {
             cells: [100.0, 143.0, 130.0, 110.0].map(cell).into(),
             decimals: 0,
         };
-        let said = parts(&row, (2, 3)).unwrap();
+        let said = |row: &Row, compilers: [&'static str; 4]| {
+            parts(row, &steps([2, 3], |column| Some(compilers[column])))
+        };
         assert_eq!(
-            said,
-            "the source 30.00 % more, then configuration and compiler 10.00 % more; in the other \
-             order, configuration and compiler 10.00 % more, then the source 30.00 % more."
+            said(&row, ["12"; 4]).unwrap(),
+            "the source 30.00 % more, then the configuration 10.00 % more; in the other order, the configuration 10.00 \
+             % more, then the source 30.00 % more."
+        );
+        // The host's compiler is that of the first package.
+        assert_eq!(
+            said(&row, ["12", "14", "12", "12"]).unwrap(),
+            "the source 30.00 % more, then configuration and compiler 10.00 % more; in the other order, the \
+             configuration 10.00 % more, then source and compiler 30.00 % more."
+        );
+        assert_eq!(
+            said(&row, ["12", "14", "13", "13"]).unwrap(),
+            "source and compiler 30.00 % more, then configuration and compiler 10.00 % more; in the other order, \
+             configuration and compiler 10.00 % more, then source and compiler 30.00 % more."
         );
         let mut without = row;
         without.cells[2].value = None;
-        assert_eq!(parts(&without, (2, 3)), None);
+        assert_eq!(said(&without, ["12"; 4]), None);
     }
 }

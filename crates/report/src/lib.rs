@@ -41,7 +41,7 @@ use document::{Block, TEXT, sections, sentence};
 pub use self::csv::csv;
 pub use ascii::{escape, excerpt, shell_word};
 pub use brief::{brief, figures, headlines, verdicts};
-pub use build::{BUILT_AS, builds, split};
+pub use build::{BUILT_AS, builds};
 pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;
 pub use cover::{cover, cover_json};
@@ -76,6 +76,7 @@ pub fn text(comparison: &Comparison) -> String {
     let rest = [
         sweep::blocks(comparison),
         steps::block(comparison).into_iter().collect(),
+        build::split(comparison),
         cross_check::blocks(comparison),
         vec![note::block("Notes:", &notes::all(comparison))],
     ];

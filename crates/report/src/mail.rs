@@ -13,15 +13,15 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Kind, Results, Row, Table};
+use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns};
 use model::Mode;
 
 use crate::ascii::escape;
 use crate::brief::{moved_most, tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
 use crate::note::{self, Note};
-use crate::{cross_check, effects, exact, notes, oddities, steps, sweep, table};
-use fit::Piece::{Kept, Rows, Spare};
+use crate::{build, cross_check, effects, exact, notes, oddities, steps, sweep, table};
+use fit::Piece::{Kept, Rows, Shrinks, Spare};
 use fit::{Piece, cut};
 
 pub use reproduce::Recipe;
@@ -33,16 +33,19 @@ const MAX_DESIGN: usize = 24;
 const MAX_CAUSE: usize = 12;
 /// Most lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
+/// Most lines about what of a change comes from the source.
+const MAX_SPLIT: usize = 8;
 /// Most lines about what made the kernel execute.
 const MAX_REASONS: usize = 14;
-/// Most lines about what was compared.
-const MAX_COMPARED: usize = 16;
+/// Most and least lines about what was compared. What the variants change comes first.
+const MAX_COMPARED: usize = 18;
+const MIN_COMPARED: usize = 8;
 /// Most lines about what the figures do not show.
 const MAX_LIMITS: usize = 8;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
-const MAX_RECIPE: usize = 14;
+const MAX_RECIPE: usize = 20;
 
 /// Returns the mail: its headers, then an empty line and the body. If the patches that were compared came in a mail, it
 /// is a reply to that mail. `results` is the input of the comparison,
@@ -55,7 +58,18 @@ pub fn mail(
     recipe: &Recipe<'_>,
     attached: &[&str],
 ) -> String {
-    let finding = subject::words(comparison, results);
+    let split = build::split(comparison);
+    // Kernels that were built to take the change apart are told of in its sentences alone.
+    let first = build::split_columns(comparison).map(|_| first_columns(comparison, results, 2));
+    let (comparison, of_first, explained) = match &first {
+        Some((comparison, results)) => {
+            let is_told = |it: &&Explained| it.variant == comparison.variants[1].name;
+            let told = explained.iter().take_while(is_told).count();
+            (comparison, results, &explained[..told])
+        }
+        None => (comparison, results, explained),
+    };
+    let finding = subject::words(comparison, of_first);
     let answered = reproduce::answered(results);
     let reply = answered.and_then(|(subject, mail)| reply::headers(subject, mail));
     let mut pieces: Vec<Piece> = Vec::new();
@@ -70,7 +84,9 @@ pub fn mail(
     };
     if comparison.points.is_empty() {
         pieces.push(Kept(cut(text(&cause::functions(explained), &MAIL), MAX_CAUSE)));
-        pieces.push(Kept(cut(text(&cause::built(comparison, explained), &MAIL), MAX_BUILT)));
+        let built = cause::built(comparison, explained, !split.is_empty());
+        pieces.push(Kept(cut(text(&built, &MAIL), MAX_BUILT)));
+        pieces.push(Kept(cut(text(&split, &MAIL), MAX_SPLIT)));
         pieces.push(Rows);
         pieces.push(Spare {
             rank: 0,
@@ -80,7 +96,8 @@ pub fn mail(
         pieces.extend(other_findings(comparison));
     }
     pieces.push(spare(1, &cross_check::blocks(comparison)));
-    pieces.push(Kept(cut(text(&[compared_briefly(comparison, results)], &MAIL), MAX_COMPARED)));
+    let compared = text(&[compared_briefly(comparison, of_first)], &MAIL);
+    pieces.push(Shrinks { text: compared, most: MAX_COMPARED, least: MIN_COMPARED });
     let limits = limits(comparison).map(|it| note::block("What this does not show:", &it));
     pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
@@ -182,15 +199,12 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));
     // Exact mode fixes the machine, so that variants differ only in the memory that their kernels leave free.
     let machine = reproduce::machine(results).filter(|_| comparison.mode == Mode::Exact);
-    let notes: Vec<Note> = match machine {
-        Some(machine) => {
-            let others = notes.filter(|note| note.topic != machine.topic);
-            let others: Vec<Note> = others.collect();
-            [machine].into_iter().chain(others).collect()
-        }
-        None => notes.collect(),
-    };
-    let notes: Vec<Note> = reproduce::workloads(results).chain(notes).collect();
+    let has_machine = machine.is_some();
+    let notes = notes.filter(|note| !(has_machine && note.topic == "machine"));
+    let (changed, others): (Vec<Note>, Vec<Note>) =
+        notes.partition(|note| notes::CHANGED.contains(&note.topic));
+    let first = reproduce::workloads(results).chain(machine);
+    let notes: Vec<Note> = first.chain(changed).chain(others).collect();
     note::block("What was compared:", &notes)
 }
 

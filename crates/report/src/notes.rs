@@ -37,7 +37,8 @@ pub const ORIGIN: &str = "origin";
 
 /// Returns notes on the states in which the variants' kernels differ. They are read before the verdicts.
 pub fn states(comparison: &Comparison) -> Vec<Note> {
-    comparison.notes.states.iter().flat_map(|it| fact(it, &comparison.variants)).collect()
+    let Comparison { variants, notes, .. } = comparison;
+    notes.states.iter().flat_map(|it| together(fact(it, variants), variants)).collect()
 }
 
 /// Lays out the notes on states; `None` if there are none.
@@ -53,8 +54,8 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     let mut all: Vec<Note> = Vec::new();
     all.extend(comparison.user_notes.iter().map(of_user));
     all.extend(comparison.names.map(names));
-    all.extend(notes.facts.iter().flat_map(|it| fact(it, variants)));
-    all.extend(configs(&notes.config, baseline));
+    all.extend(notes.facts.iter().flat_map(|it| together(fact(it, variants), variants)));
+    all.extend(together(configs(&notes.config, baseline), variants));
     all.extend(notes.host.iter().map(host));
     all.extend(notes.mixed.iter().map(mixed));
     all.extend(variants.iter().flat_map(failed));
@@ -120,6 +121,37 @@ fn fact(fact: &Fact, variants: &[VariantOutcomes]) -> Vec<Note> {
         Some(Some(same)) if same.is_empty() => vec![Note::on_all(fact.name, "the same".into())],
         Some(same) => vec![Note::on_all(fact.name, words(same))],
     }
+}
+
+/// Joins notes with the same text into one on all their variants, if words of the variants' names tell these from the
+/// others. `notes` has at most one note on each variant.
+fn together(notes: Vec<Note>, variants: &[VariantOutcomes]) -> Vec<Note> {
+    let mut sets: Vec<(&Note, Vec<&str>)> = Vec::new();
+    for note in &notes {
+        let Some(variant) = note.variant.as_deref() else { return notes };
+        match sets.iter_mut().find(|(other, _)| other.text == note.text) {
+            Some((_, names)) => names.push(variant),
+            None => sets.push((note, vec![variant])),
+        }
+    }
+    let joined = sets.iter().map(|(note, names)| {
+        let label = shared_words(names, variants)?;
+        Some(Note::on(note.topic, &label, note.text.clone()))
+    });
+    joined.collect::<Option<Vec<Note>>>().unwrap_or(notes)
+}
+
+/// Returns the words that the names of these variants share, if no other variant's name has them all: `6.12` for the
+/// variants `6.12 thp=always` and `6.12 thp=never` of several kernels. `None` if there are no such words.
+pub(crate) fn shared_words(names: &[&str], variants: &[VariantOutcomes]) -> Option<String> {
+    let (first, others) = names.split_first()?;
+    let has = |name: &str, word: &str| name.split(' ').any(|it| it == word);
+    let shared = first.split(' ').filter(|word| others.iter().all(|name| has(name, word)));
+    let shared: Vec<&str> = shared.collect();
+    let is_other = |it: &VariantOutcomes| !names.contains(&&*it.name);
+    let has_all = |it: &VariantOutcomes| shared.iter().all(|word| has(&it.name, word));
+    let tells = !variants.iter().any(|it| is_other(it) && has_all(it));
+    (tells && !shared.is_empty()).then(|| shared.join(" "))
 }
 
 /// Returns notes on kernel configurations. There is one note if all are the same, otherwise one for each
@@ -258,4 +290,44 @@ fn complaint(complaint: &Complaint) -> String {
     };
     let (boots, text) = (boots.join(", "), excerpt(&complaint.text));
     format!("{boots}{times}: {}: {text}", complaint.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variants(names: &[&str]) -> Vec<VariantOutcomes> {
+        let variant = |name: &&str| VariantOutcomes {
+            name: (*name).to_owned(),
+            complete: 1,
+            pairs: None,
+            missing: Vec::new(),
+            failed: Vec::new(),
+            set_aside: Vec::new(),
+        };
+        names.iter().map(variant).collect()
+    }
+
+    #[test]
+    fn variants_share_a_note_if_their_names_tell_which() {
+        let notes = |variants: &[VariantOutcomes], texts: &[&str]| -> Vec<(String, String)> {
+            let each = variants.iter().zip(texts);
+            let notes =
+                each.map(|(it, text)| Note::on("kernel", &it.name, (*text).to_owned())).collect();
+            let joined = together(notes, variants).into_iter();
+            joined.map(|it| (it.variant.unwrap(), it.text)).collect()
+        };
+        let pair = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
+        let matrix = variants(&["6.1 thp=on", "6.1 thp=off", "7.0 thp=on", "7.0 thp=off"]);
+        assert_eq!(notes(&matrix, &["a", "a", "b", "b"]), [("6.1", "a"), ("7.0", "b")].map(pair));
+        assert_eq!(
+            notes(&matrix, &["a", "b", "a", "b"]),
+            [("thp=on", "a"), ("thp=off", "b")].map(pair)
+        );
+        // `6.1` would name all variants that have the word, and no word is in all three names.
+        assert_eq!(notes(&matrix, &["a", "a", "b", "a"]).len(), 4);
+        let split = variants(&["6.1", "7.0", "7.0 as 6.1", "6.1 as 7.0"]);
+        assert_eq!(notes(&split, &["a", "b", "a", "b"]).len(), 4);
+        assert_eq!(notes(&split[..2], &["a", "b"]).len(), 2);
+    }
 }

@@ -22,6 +22,7 @@ use model::{BootId, Mode, count};
 use plots::Plots;
 
 use crate::ascii::{escape, excerpt};
+use crate::build;
 use crate::document::frame::{BLOCKS, Policy, frame};
 use crate::document::{self, Block, Tone, svg};
 use crate::mail::Recipe;
@@ -120,6 +121,7 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
         section("cause", "Where the changes are", 2, cause::blocks(page)),
         section("effects", "Effects of each setting", 3, effects::of_all(comparison)),
         section("series", "By patch", 2, series),
+        section("split", "By source and build", 2, build::split(comparison)),
     ];
     let mut workloads: Vec<&str> = Vec::new();
     for name in comparison.tables.iter().map(|table| &table.workload) {

@@ -213,6 +213,27 @@ fn a_mail_has_one_table_of_all_phases() {
 }
 
 #[test]
+fn a_change_is_taken_apart() {
+    let scales = [1.0, 1.2, 1.1, 1.05].map(|scale| seeds(scale, 5));
+    let names = ["6.1", "6.12", "6.12 as 6.1", "6.1 as 6.12"];
+    let variants: Vec<(&str, &[Boot])> =
+        names.into_iter().zip(scales.iter().map(Vec::as_slice)).collect();
+    let comparison = compared(5, &variants);
+    let said = "instructions-kernel-NUMA01: the source 10.00 % more (luck floor 0.22 %), then the configuration \
+                9.09 % more; in the other order, the configuration 5.00 % more (luck floor 0.20 %), then the source \
+                14.29 % more.";
+    let mail = common::carried::mail(&comparison);
+    for text in [&printed(&comparison), &common::brief(&comparison), &mail] {
+        assert!(common::words(text).contains(said), "{text}");
+    }
+    // The mail is about the two kernels.
+    assert!(
+        mail.lines().next().unwrap().ends_with("20.0 % more instructions with 6.12 than with 6.1")
+    );
+    assert!(!mail.contains(" as 6.1"), "{mail}");
+}
+
+#[test]
 fn a_mail_keeps_the_phases_that_changed() {
     let boots = |scale: f64| -> Vec<Boot> {
         let seed = |number| {
@@ -231,7 +252,7 @@ fn a_mail_keeps_the_phases_that_changed() {
     let changed: Vec<&str> = table.lines().filter(|line| line.ends_with("regression")).collect();
     assert_eq!(changed.len(), 2, "{table}");
     assert!(changed[0].starts_with("phase-39-of-many  "), "{table}");
-    assert!(table.contains("more rows; of all 80 rows 2 have a regression, 0 an improvement."));
+    assert!(table.contains("more rows; of all 80 verdicts 2 are regressions, 0 improvements."));
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn commands_fit_and_take_any_name() {
     }
     let (mail, _) = case.mail(|_| {});
     assert!(mail.contains("\n  faultline run -- '-x-y.toml'\n"), "{mail}");
-    assert!(mail.contains("\n  faultline compare --full -- '-x y'  # prints"), "{mail}");
+    assert!(mail.contains("\n  faultline compare --full -- '-x y'\n"), "{mail}");
     let said = "\n  # with a name of some length, and another one\n  faultline kernel add";
     assert!(mail.contains(said), "{mail}");
 }

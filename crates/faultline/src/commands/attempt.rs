@@ -253,7 +253,6 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
         text += &report::verdicts(comparison);
         text += &report::headlines(&analysis.explained_with_reasons());
         text += &report::builds(comparison);
-        text += &report::split(comparison);
         text += "\n";
         text += &report::figures(comparison);
         text += "\n";

@@ -34,19 +34,19 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
     named.into_iter().chain(legend).map(sentence).collect()
 }
 
-/// Returns sentences on how the kernels were built differently, on how many of the functions executed have other code,
-/// and on what of a change comes from the source alone.
-pub fn built(comparison: &Comparison, explained: &[Explained]) -> Vec<Block> {
-    let builds = comparison.notes.builds.iter().map(build::differs);
+/// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other
+/// code. `is_split` says whether what the source changed alone was measured.
+pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -> Vec<Block> {
+    let builds = build::differences(comparison).into_iter();
     let code = explained.iter().filter_map(|it| {
         let said = cause::differing(it.explanation.section(None)?)?;
         Some(first_words(it, explained) + &said)
     });
-    let split = build::parts_of_rows(comparison);
-    let is_open = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
+    let is_open =
+        !is_split && comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
     let open = is_open
         .then(|| "What the source alone changed was not measured (`try --split`).".to_owned());
-    builds.chain(code).chain(split).chain(open).map(sentence).collect()
+    builds.chain(code).chain(open).map(sentence).collect()
 }
 
 /// Most system calls and other reasons that are listed for the size of their changes.

@@ -11,6 +11,15 @@ const KEPT_ROWS: usize = 12;
 pub enum Piece {
     /// A paragraph that is always printed.
     Kept(String),
+    /// A paragraph that is always printed, with fewer lines where there is no room.
+    Shrinks {
+        /// The paragraph.
+        text: String,
+        /// The lines that it has at most.
+        most: usize,
+        /// The lines that it keeps.
+        least: usize,
+    },
     /// A paragraph that is left out where there is no room.
     Spare {
         /// Paragraphs of lower ranks get the room first.
@@ -36,9 +45,13 @@ pub enum Piece {
 /// them. If names of extreme length leave no room, the end is cut.
 pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> String {
     let mut included = vec![false; pieces.len()];
-    let joined = |rows: usize, included: &[bool]| {
+    let joined = |(rows, lost): (usize, usize), included: &[bool]| {
         let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
             Piece::Kept(text) => text.clone(),
+            Piece::Shrinks { text, most, least } => {
+                let room = text.lines().count().min(*most).saturating_sub(lost);
+                cut(text.clone(), room.max(*least))
+            }
             Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
                 text.clone()
             }
@@ -48,19 +61,21 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
         let texts = texts.chain(lacking(pieces, included));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
-    let fits = |rows: usize, included: &[bool]| joined(rows, included).lines().count() <= MOST;
+    let lines = |room, included: &[bool]| joined(room, included).lines().count();
+    let fits = |room, included: &[bool]| lines(room, included) <= MOST;
     let mut kept = rows.min(KEPT_ROWS);
-    while kept > 1 && !fits(kept, &included) {
+    let lost = lines((kept, 0), &included).saturating_sub(MOST);
+    while kept > 1 && !fits((kept, lost), &included) {
         kept -= 1;
     }
     for place in by_rank(pieces) {
         included[place] = true;
-        included[place] = fits(kept, &included);
+        included[place] = fits((kept, lost), &included);
     }
-    while kept < rows && fits(kept + 1, &included) {
+    while kept < rows && fits((kept + 1, lost), &included) {
         kept += 1;
     }
-    cut(joined(kept, &included), MOST)
+    cut(joined((kept, lost), &included), MOST)
 }
 
 /// Returns a paragraph with the names of the files that are neither included nor beside the mail. `None` if there are none.
@@ -84,7 +99,7 @@ fn by_rank(pieces: &[Piece]) -> Vec<usize> {
         match piece {
             Piece::Spare { rank, .. } => places.push((*rank, place)),
             Piece::File { text: Some(_), .. } => places.push((FILES, place)),
-            Piece::File { .. } | Piece::Kept(_) | Piece::Rows => {}
+            Piece::File { .. } | Piece::Kept(_) | Piece::Shrinks { .. } | Piece::Rows => {}
         }
     }
     places.sort_unstable();
@@ -125,6 +140,21 @@ mod tests {
         assert_eq!(of(10, 80), [10, 39, 4, 4]);
         assert_eq!(of(41, 20), [41, 13, 4, 0]);
         assert_eq!(of(50, 20), [50, 9, 0, 0]);
+    }
+
+    #[test]
+    fn a_paragraph_that_shrinks_leaves_room_for_the_last_one() {
+        let of = |long| {
+            let shrinks = Piece::Shrinks { text: lines("shrinks", 20), most: 16, least: 8 };
+            let pieces = [Piece::Kept(lines("kept", long)), shrinks, Piece::Kept(lines("end", 4))];
+            let text = body(&pieces, 0, |_| String::new());
+            assert!(text.lines().count() <= MOST, "{text}");
+            ["shrinks", "end"].map(|it| text.lines().filter(|line| *line == it).count())
+        };
+        assert_eq!(of(30), [15, 4]);
+        assert_eq!(of(40), [13, 4]);
+        assert_eq!(of(46), [7, 4]);
+        assert_eq!(of(48), [7, 1]);
     }
 
     #[test]

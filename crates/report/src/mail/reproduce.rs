@@ -206,10 +206,7 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let mut commands: Vec<String> = kernels.into_iter().map(line).collect();
     if let Some((file, _)) = recipe.files.first() {
         commands.push(format!("faultline run {}", operand(file)));
-        commands.push(format!(
-            "faultline compare --full {}  # prints everything",
-            operand(&experiment.name)
-        ));
+        commands.push(format!("faultline compare --full {}", operand(&experiment.name)));
     }
     commands
 }

@@ -1,17 +1,21 @@
 //! The table of a mail: the rows with verdicts, or as many of them as there is room for.
 
-use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
+use std::iter;
+
+use compare::{Comparison, Kind, Row, Statistic, Table, VariantOutcomes, Verdict};
 use model::{EQUAL_ENTRIES, INSTRUCTIONS, Mode, count, grouped};
 
 use super::tables;
 use crate::ascii::escape;
 use crate::brief::with_rows;
-use crate::document::{self, Block, Column, note, sentence};
+use crate::document::{self, Block, Column, note, part, sentence};
 use crate::words::{decimal, name};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
 const MAX_NAME: usize = 16;
+/// Most characters of a phase's name and a variant's beside the columns of figures.
+const MAX_NAMES: usize = 28;
 /// Most rows that are named as the same at equal entries.
 const MOST_SAME: usize = 4;
 
@@ -78,18 +82,15 @@ fn first<'a>(all: &[Shown<'a>], most: usize) -> Vec<Shown<'a>> {
 /// Returns a sentence on the rows that are left out.
 fn left_out(comparison: &Comparison, all: &[Shown<'_>], left: usize) -> String {
     let columns = 1..comparison.variants.len();
-    let of = |verdict| {
-        let rows = all.iter();
-        rows.filter(|it| columns.clone().any(|column| it.row.verdict(column) == Some(verdict)))
-            .count()
-    };
-    let [worse, better] = [Verdict::Regression, Verdict::Improvement].map(of);
+    let verdicts = all.iter().flat_map(|it| columns.clone().map(|column| it.row.verdict(column)));
+    let verdicts: Vec<Verdict> = verdicts.flatten().collect();
+    let of = |verdict| verdicts.iter().filter(|it| **it == verdict).count();
     let rows = count(left, "more row");
-    match worse + better {
-        0 => format!("{rows}."),
-        _ => format!(
-            "{rows}; of all {} rows {worse} have a regression, {better} an improvement.",
-            all.len()
+    match [Verdict::Regression, Verdict::Improvement].map(of) {
+        [0, 0] => format!("{rows}."),
+        [worse, better] => format!(
+            "{rows}; of all {} {worse} are regressions, {better} improvements.",
+            count(verdicts.len(), "verdict")
         ),
     }
 }
@@ -124,10 +125,12 @@ fn timed(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     comparison.tables.iter().flat_map(of_table).collect()
 }
 
-/// Lays out the kernel's instructions of each phase: a table for each variant but the baseline.
+/// Lays out the kernel's instructions of each phase.
 fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
-    let columns = 1..comparison.variants.len();
-    let tables = columns.flat_map(|column| on_column(comparison, shown, column));
+    let table = match comparison.variants.len() {
+        2 => of_two(comparison, shown).into(),
+        _ => of_several(comparison, shown),
+    };
     let open = undecided(comparison, shown);
     let same = same_at_equal_entries(comparison, &open).map(sentence);
     let more = what_undecided_needs(comparison, &open).map(sentence);
@@ -135,51 +138,91 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let equal = has_equal.then(|| {
         note("At equal entries: as if functions had been entered equally often on both sides.")
     });
-    tables.chain(same).chain(more).chain(equal).collect()
+    table.into_iter().chain(same).chain(more).chain(equal).collect()
 }
 
-/// Lays out the table of a variant, a line for each phase.
-fn on_column(comparison: &Comparison, shown: &[Shown<'_>], column: usize) -> [Block; 2] {
-    let names = [0, column].map(|column| &*comparison.variants[column].name);
+/// Returns the words above a table.
+fn title(comparison: &Comparison, which: &str) -> Block {
+    let seeds = count(comparison.boots as usize, "seed");
+    sentence(format!("Kernel instructions of each phase, mean of {seeds}, and luck floor{which}:"))
+}
+
+/// The columns with the evidence.
+fn evidence() -> [Column; 3] {
+    [Column::figures("change"), Column::figures("luck"), Column::words("verdict")]
+}
+
+/// Lays out the table of two variants, a line for each phase.
+fn of_two(comparison: &Comparison, shown: &[Shown<'_>]) -> [Block; 2] {
+    let names = [0, 1].map(|column| &*comparison.variants[column].name);
     let is_short = names.iter().all(|name| name.len() <= MAX_NAME);
     let heads = if is_short { names } else { ["before", "now"] };
     let which = match is_short {
         true => String::new(),
         false => format!("; before: {}, now: {}", names[0], names[1]),
     };
-    let seeds = count(comparison.boots as usize, "seed");
-    let title =
-        format!("Kernel instructions of each phase, mean of {seeds}, and luck floor{which}:");
     let figures = heads.map(|head| Column::figures("").named(head.to_owned()));
-    let columns = [Column::words("phase")].into_iter().chain(figures);
-    let columns = columns.chain([
-        Column::figures("change"),
-        Column::figures("luck"),
-        Column::words("verdict"),
-    ]);
-    let lines = shown.iter().filter_map(|it| line(comparison, it, column)).collect();
-    [sentence(title), document::table(columns.collect::<Vec<_>>(), lines)]
+    let columns = [Column::words("phase")].into_iter().chain(figures).chain(evidence());
+    let lines = shown.iter().filter_map(|it| {
+        let values = [value(it.row, 0), value(it.row, 1)].into_iter();
+        Some([phase(comparison, it)].into_iter().chain(values).chain(judged(it.row, 1)?).collect())
+    });
+    [
+        title(comparison, &which),
+        document::table(columns.collect::<Vec<_>>(), lines.collect::<Vec<Vec<String>>>()),
+    ]
 }
 
-/// Returns the cells of a phase. `None` without a verdict.
-fn line(comparison: &Comparison, shown: &Shown<'_>, column: usize) -> Option<Vec<String>> {
-    let row = shown.row;
+/// Lays out the table of several variants, a line for each variant in each phase. The baseline is the first one. Long
+/// names get a table for each phase.
+fn of_several(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
+    let lines = |it: &Shown<'_>| -> Vec<Vec<String>> {
+        let variants = comparison.variants.iter().enumerate();
+        let line = |(column, variant): (usize, &VariantOutcomes)| {
+            let judged = if column == 0 { Vec::new() } else { judged(it.row, column)?.into() };
+            let own = [escape(&variant.name), value(it.row, column)];
+            Some(own.into_iter().chain(judged).collect())
+        };
+        variants.filter_map(line).collect()
+    };
+    let phases: Vec<(String, Vec<Vec<String>>)> =
+        shown.iter().map(|it| (phase(comparison, it), lines(it))).collect();
+    let columns =
+        || [Column::words("variant"), Column::figures("mean")].into_iter().chain(evidence());
+    let title = title(comparison, &format!(" against {}", comparison.variants[0].name));
+    let longest = |names: &mut dyn Iterator<Item = usize>| names.max().unwrap_or(0);
+    let names = longest(&mut phases.iter().map(|(phase, _)| phase.len()))
+        + longest(&mut comparison.variants.iter().map(|it| it.name.len()));
+    if names > MAX_NAMES {
+        let tables = phases.into_iter().map(|(phase, lines)| {
+            part(format!("{phase}:"), [document::table(columns().collect::<Vec<_>>(), lines)])
+        });
+        return [title].into_iter().chain(tables).collect();
+    }
+    // The first line of a phase has its name.
+    let lines = phases.into_iter().flat_map(|(phase, lines)| {
+        let first = [phase].into_iter().chain(iter::repeat(String::new()));
+        first.zip(lines).map(|(phase, line)| [phase].into_iter().chain(line).collect())
+    });
+    let columns = [Column::words("phase")].into_iter().chain(columns());
+    let lines: Vec<Vec<String>> = lines.collect();
+    vec![title, document::table(columns.collect::<Vec<_>>(), lines)]
+}
+
+/// Returns the figure of a column.
+fn value(row: &Row, column: usize) -> String {
+    row.value(column).map_or("-".to_owned(), |it| grouped(&decimal(Some(it), 0)))
+}
+
+/// Returns the change of a column, its luck floor and the verdict. `None` without a verdict.
+fn judged(row: &Row, column: usize) -> Option<[String; 3]> {
     let verdict = row.verdict(column)?;
-    let value =
-        |column| row.value(column).map_or("-".to_owned(), |it| grouped(&decimal(Some(it), 0)));
     let percent = |number: Option<f64>| number.map(|it| format!("{} %", decimal(Some(it), 2)));
     let change = exact::percent(row, column);
     let sign = if change.is_some_and(|it| it > 0.0) { "+" } else { "" };
     let change = percent(change).map_or("-".to_owned(), |said| format!("{sign}{said}"));
     let floor = percent(exact::floor_percent(row, column));
-    Some(vec![
-        phase(comparison, shown),
-        value(0),
-        value(column),
-        change,
-        floor.unwrap_or_else(|| "unknown".to_owned()),
-        verdict.name().to_owned(),
-    ])
+    Some([change, floor.unwrap_or_else(|| "unknown".to_owned()), verdict.name().to_owned()])
 }
 
 /// Returns the name of the phase that a row of instructions is about, with its workload if there are
