@@ -31,9 +31,10 @@ pub struct Section {
     /// All functions, processes and remainders that executed instructions on either side, by descending change.
     pub contributions: Vec<Contribution>,
     /// Indices in the contributions of the functions whose instructions per entry changed beyond luck. They are
-    /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of entries. If luck
-    /// is unknown, they are all functions whose figure changed, ordered by the whole change. Functions whose code is
-    /// known to differ come before the others.
+    /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of entries, but at
+    /// most the change of the function's instructions, because entries can be of another kind where their number and
+    /// their cost changed against each other. If luck is unknown, they are all functions whose figure changed, ordered by
+    /// the whole change. Functions whose code is known to differ come before the others.
     pub per_entry: Vec<usize>,
     /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, then those with unknown
     /// luck, then those within luck. Counters beyond luck are ordered by the excess relative to the baseline's growth
@@ -196,8 +197,9 @@ fn per_entry(contributions: &[Contribution]) -> Vec<usize> {
     let mut ranked: Vec<(usize, f64)> = contributions
         .iter()
         .enumerate()
-        .map(|(place, it)| (place, it.cost_at_equal_work(luck_is_known)))
-        .filter(|(_, cost)| *cost > 0.0)
+        .map(|(place, it)| (place, it.cost_at_equal_work(luck_is_known), it))
+        .filter(|(_, cost, _)| *cost > 0.0)
+        .map(|(place, cost, it)| (place, cost.min(it.instructions.change().abs())))
         .collect();
     ranked.sort_by(|one, other| {
         let subject = |place: usize| &contributions[place].subject;

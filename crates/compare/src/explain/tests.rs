@@ -314,12 +314,14 @@ fn functions_are_ranked_by_their_cost_at_equal_work() {
             ("rarely_dearer", "", 1, 500 + 300 * more),
             ("lucky", "", 1000, 50_000 + 9000 * wobble + more),
             ("busier", "", 1000 * (1 + more), 30_000 * (1 + more)),
+            // As many instructions in other pieces.
+            ("pieces", "", 4000 * (1 + more), 40_000 + more),
         ])
     };
     let base = [0, 1, 2, 3, 4].map(|wobble| seed(wobble, 0));
     let new = [1, 2, 3, 4, 0].map(|wobble| seed(wobble, 40));
     let all = all(&base, &new);
-    assert_eq!(dearer(&all), ["planted", "rarely_dearer"]);
+    assert_eq!(dearer(&all), ["planted", "rarely_dearer", "pieces"]);
     assert_eq!(all.contributions[0].subject, function("busier"));
 }
 

@@ -1,10 +1,10 @@
 //! Sentences and remarks on functions whose machine code differs, and which can therefore be causes of the
 //! change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use code::{ChangedLine, Instrumentation};
-use compare::{Calls, Code, Contribution, Only, Section};
+use compare::{Calls, Code, Contribution, Headline, Only, Section, Subject};
 use model::{count, grouped};
 
 use super::headline::within;
@@ -151,9 +151,22 @@ pub fn instrumented(it: &Instrumentation) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// Returns the remarks on a function: how its code differs, that only one side executed it, or that it was
-/// entered in parts.
-pub fn remark(it: &Contribution) -> String {
+/// Functions whose changes offset each other, each with the other one.
+pub type Moved<'a> = BTreeMap<&'a str, &'a str>;
+
+/// Returns the functions whose changes offset each other in the functions that hold the changes.
+pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
+    let holders = headlines.flat_map(|it| {
+        it.function.iter().chain(it.divided.iter().flat_map(|divided| &divided.parts))
+    });
+    let pairs = holders.flat_map(|it| &it.parts);
+    let pairs = pairs.filter_map(|it| Some((&*it.name, it.with.as_deref()?)));
+    pairs.flat_map(|(one, other)| [(one, other), (other, one)]).collect()
+}
+
+/// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in
+/// parts, or which other function's change offsets its own.
+pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
     let executed = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => {
             let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
@@ -177,7 +190,13 @@ pub fn remark(it: &Contribution) -> String {
         // The other side cannot have executed it.
         Code::New | Code::Gone => None,
     });
-    let remarks: Vec<_> = code.into_iter().chain(executed).collect();
+    let is_renamed = it.calls.as_ref().is_some_and(|calls| calls.maybe.is_some());
+    let offset = match &it.subject {
+        Subject::Function { name, .. } if !is_renamed => moved.get(&**name),
+        _ => None,
+    };
+    let offset = offset.map(|other| format!("offset by {}", excerpt(other)));
+    let remarks: Vec<_> = code.into_iter().chain(executed).chain(offset).collect();
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
 }
 

@@ -93,7 +93,7 @@ fn blocks(
     let others = std::iter::once(all).chain(&explanation.phases);
     let others = others.filter(|other| paths.is_some() && other.phase != section.phase);
     let folds = others.map(|other| {
-        let tables = rankings(explanation, other, rows);
+        let tables = rankings(explanation, headlines, other, rows);
         let blocks = contributions(explanation, other).into_iter().chain(tables);
         let blocks = blocks.chain(view::cautions(explanation, other).into_iter().map(sentence));
         Block::Fold(format!("In {}", covered(explanation, other)), blocks.collect())
@@ -102,7 +102,7 @@ fn blocks(
     let notes = view::notes(explanation).into_iter().map(note);
     let last = lines::folds(explanation).into_iter().chain(cautions).chain(folds).chain(notes);
     let last = last.collect();
-    let tables = rankings(explanation, section, rows).map(|table| vec![table]);
+    let tables = rankings(explanation, headlines, section, rows).map(|table| vec![table]);
     let reasons =
         explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
     let totals = [view::totals(explanation, phases)].into_iter().chain(reasons).collect();
@@ -125,12 +125,14 @@ pub fn drawn(
 /// Returns the tables of a section. There is no ranking per entry if the cost is entries.
 fn rankings(
     explanation: &Explanation,
+    headlines: &[Headline],
     section: &Section,
     rows: usize,
 ) -> impl Iterator<Item = Block> {
+    let moved = cause::moved(of_section(headlines, section));
     let is_per_entry = view::is_per_entry(explanation);
-    let per_entry = is_per_entry.then(|| view::per_entry(explanation, section, rows));
-    let contributions = view::contributions(explanation, section, rows);
+    let per_entry = is_per_entry.then(|| view::per_entry(explanation, section, &moved, rows));
+    let contributions = view::contributions(explanation, section, &moved, rows);
     per_entry.into_iter().chain([contributions, view::counters(explanation, section, rows)])
 }
 
@@ -165,8 +167,6 @@ fn graphs(
     paths: &Paths,
     section: &Section,
 ) -> Block {
-    let phase = section.phase.as_deref();
-    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     let graphs = Graphs {
         title: format!(
             "Who calls whom in {}: a differential flame graph",
@@ -177,10 +177,19 @@ fn graphs(
         moved: ": to another call path of the same function, between a function and its callees, or \
                 between callees of which one is new or gone",
         least: section.totals.kernel.floor.unwrap_or(0.0),
-        marked: asked.flat_map(headline::functions).collect(),
+        marked: of_section(headlines, section).flat_map(headline::functions).collect(),
         marks: "the functions named at the top",
     };
     flame::graphs(paths, &graphs)
+}
+
+/// Returns the headlines of the phases of a section.
+fn of_section<'a>(
+    headlines: &'a [Headline],
+    section: &'a Section,
+) -> impl Iterator<Item = &'a Headline> {
+    let phase = section.phase.as_deref();
+    headlines.iter().filter(move |it| phase.is_none_or(|phase| it.phase == phase))
 }
 
 /// Returns the names of both sides, escaped.

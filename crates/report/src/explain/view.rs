@@ -8,7 +8,7 @@ use compare::{
 };
 use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
-use super::cause::{causes, remark};
+use super::cause::{Moved, causes, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
@@ -121,7 +121,8 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     };
     let words = "New, gone: only one side executed the function; it may be new, renamed or inlined. \
                  Maybe: a function of the other side with a similar name that was entered as often and \
-                 cost as much. In parts: entered at its beginning, and by others at a `.part`, so \
+                 cost as much. Offset by: work moved between the two functions, or one was inlined into \
+                 the other. In parts: entered at its beginning, and by others at a `.part`, so \
                  not compared per entry.";
     let code = match &explanation.unmarked {
         None if explanation.all.iter().any(|all| causes(all, "").is_some()) => {
@@ -271,10 +272,14 @@ fn outside(explanation: &Explanation) -> Option<String> {
 }
 
 /// Lays out the first `limit` functions of the ranking by cost per entry.
-pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Block {
+pub fn per_entry(
+    explanation: &Explanation,
+    section: &Section,
+    moved: &Moved<'_>,
+    limit: usize,
+) -> Block {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
-    let unit = explanation.denominator.max(1);
-    let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, unit)).collect();
+    let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, moved)).collect();
     let left = section.per_entry.len().saturating_sub(rows.len());
     let functions = section.contributions.iter().filter(|it| it.calls.is_some()).count();
     let foot = match (rows.len() + left, left) {
@@ -283,8 +288,8 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
         (_, left) => vec![format!("{left} more of {}", count(functions, "function"))],
     };
     let ranked = match explanation.knows_luck() {
-        true => "changes beyond luck, ranked by (change - floor) x entries",
-        false => "all changes, luck or not, ranked by change x entries",
+        true => "changes beyond luck, ranked by (change - floor) x entries, at most by total",
+        false => "all changes, luck or not, ranked by change x entries, at most by total",
     };
     let first = match section.contributions.iter().any(Contribution::is_cause) {
         true => ", code that differs first",
@@ -292,29 +297,34 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
     };
     let title =
         format!("Own {} per entry{}: {ranked}{first}", explanation.cost.unit, within(section));
-    let heads = ["base", "new", "change", "floor", "entries", "by cost", "function"];
+    let heads = ["base", "new", "change", "floor", "entries", "now", "total", "function"];
     ranking(&title, &heads, rows, foot)
 }
 
 /// Returns the cells of a function in the ranking per entry.
-fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
+fn cost(it: &Contribution, moved: &Moved<'_>) -> Option<Vec<String>> {
     let calls = it.calls.as_ref()?;
     let cost = calls.per_entry?;
-    let entries = calls.entries.base.min(calls.entries.new);
     Some(vec![
         decimal(Some(cost.base), 2),
         decimal(Some(cost.new), 2),
         signed(cost.change(), 2),
         floor(&cost, 2),
-        figure(entries),
-        format!("{:+}", whole(calls.split?.by_cost, unit)),
-        format!("{}{}", excerpt(&it.subject.to_string()), remark(it)),
+        figure(calls.entries.base),
+        figure(calls.entries.new),
+        signed(it.instructions.change(), 0),
+        format!("{}{}", excerpt(&it.subject.to_string()), remark(it, moved)),
     ])
 }
 
 /// Lays out the first `limit` contributions, and a check that all contributions add up to the change of the
 /// total.
-pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Block {
+pub fn contributions(
+    explanation: &Explanation,
+    section: &Section,
+    moved: &Moved<'_>,
+    limit: usize,
+) -> Block {
     let unit = explanation.denominator.max(1);
     let mut sum = 0;
     // Figures are rounded so that the printed column adds up.
@@ -324,7 +334,7 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
         whole(sum, unit) - before
     };
     let shown = section.contributions[..changed(section)].iter().take(limit);
-    let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit)).collect();
+    let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit, moved)).collect();
     let others = &section.contributions[rows.len()..];
     let left = rounded(others.iter().map(|it| it.change).sum());
     let mut foot = Vec::new();
@@ -342,7 +352,7 @@ pub fn changed(section: &Section) -> usize {
     section.contributions.partition_point(|it| it.change != 0)
 }
 
-fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
+fn contribution(it: &Contribution, change: i128, unit: i128, moved: &Moved<'_>) -> Vec<String> {
     let split = it.calls.as_ref().and_then(|calls| calls.split);
     let split = split.map(|split| {
         let by_cost = whole(split.by_cost, unit);
@@ -352,7 +362,14 @@ fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
     let floor = floor(&it.instructions, 0);
     let luck = luck(&it.instructions).to_owned();
     let of = excerpt(&it.subject.to_string());
-    vec![format!("{change:+}"), by_cost, by_number, floor, luck, format!("{of}{}", remark(it))]
+    vec![
+        format!("{change:+}"),
+        by_cost,
+        by_number,
+        floor,
+        luck,
+        format!("{of}{}", remark(it, moved)),
+    ]
 }
 
 /// Writes the sum of the contributions, and whether it equals the change of the total. Both are exact.

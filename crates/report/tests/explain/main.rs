@@ -8,7 +8,7 @@ mod marked;
 mod sampled;
 
 use common::{boot, columns, variant, words};
-use compare::{Explanation, Paths};
+use compare::{Difference, Explanation, Holder, OwnCost, Paths};
 use model::{
     ALL_CPUS, Boot, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege,
     Profile, WorkloadUse,
@@ -155,7 +155,7 @@ fn the_expected_number_of_lucky_rows_is_printed() {
 }
 
 #[test]
-fn every_table_has_one_figure_by_cost() {
+fn every_table_has_one_change_of_a_function() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     let text = text(&explanation, None);
     let lines: Vec<Vec<&str>> = text
@@ -163,7 +163,36 @@ fn every_table_has_one_figure_by_cost() {
         .filter(|line| line.ends_with(&format!("  {}", kernels::PLANTED)))
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!((lines.len(), lines[0][5]), (2, lines[1][1]), "{text}");
+    assert_eq!((lines.len(), lines[0][6]), (2, lines[1][0]), "{text}");
+}
+
+#[test]
+fn functions_that_offset_each_other_name_each_other() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let moved = OwnCost {
+        name: kernels::PLANTED.into(),
+        with: Some("mm_helper_029".into()),
+        own: [0.0, 1.0],
+    };
+    let holder = Holder {
+        name: "f".into(),
+        inclusive: true,
+        within: None,
+        instructions: [1.0, 2.0],
+        entries: None,
+        share: 1.0,
+        parts: vec![moved],
+        parts_per_entry: false,
+        callee: None,
+    };
+    let kernel = Difference { base: 1.0, new: 2.0, floor: Some(0.1) };
+    let headline = common::headline("NUMA01", kernel, Some(holder));
+    let text = words(&report::explain(&explanation, &[headline], None, 1000));
+    for (name, other) in [(kernels::PLANTED, "mm_helper_029"), ("mm_helper_029", kernels::PLANTED)]
+    {
+        assert!(text.contains(&format!("  {name} (offset by {other})").trim()), "{text}");
+    }
+    assert!(!words(&report::explain(&explanation, &[], None, 1000)).contains("(offset by"));
 }
 
 #[test]
