@@ -59,7 +59,8 @@ fn files_of_users_are_compared() {
     let slow = share.take(4).find(|line| line.ends_with("  slow")).unwrap();
     assert!(slow.contains("+20.1") && slow.contains("0.00"), "{explained}");
     assert!(explained.contains("old: 498 samples"), "{explained}");
-    text(faultline(directory.path(), &["compare"]), 0);
+    let refused = text(faultline(directory.path(), &["compare"]), 2);
+    assert!(refused.contains("samples of perf: `faultline"), "{refused}");
     let shown = text(faultline(directory.path(), &["show"]), 0);
     let variant = shown.lines().find(|line| line.starts_with("variant old: ")).unwrap();
     assert!(

@@ -259,14 +259,21 @@ impl Cache {
                 self.keep(&stage, parts, found.release().into(), found.origin(), say)?
             }
         };
-        self.point(version, &kernel.name, say)?;
+        self.point(version, found.version(), &kernel.name, say)?;
         Ok(kernel)
     }
 
-    /// Makes the requested version and the kernel's release aliases of this kernel.
-    fn point(&self, version: &str, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
+    /// Makes the requested version, the package's version and the kernel's release aliases of this kernel.
+    fn point(
+        &self,
+        version: &str,
+        package: &str,
+        name: &str,
+        say: &dyn Fn(&str),
+    ) -> Result<(), Error> {
         let mut aliases = self.aliases()?;
         aliases.set(&alias(name), name);
+        aliases.set(&alias(package), name);
         if let Some(old) = aliases.set(&alias(version), name).filter(|old| old != name) {
             say(&format!("{} now refers to {name} (before: {old})", alias(version)));
         }

@@ -69,6 +69,11 @@ impl KernelInSuite {
         &self.release.name
     }
 
+    /// The version of its package.
+    pub fn version(&self) -> &str {
+        self.release.version()
+    }
+
     /// The package version and the package.
     pub fn origin(&self) -> String {
         format!("Debian {}, {}", self.release.version(), self.release.packages[0].name)

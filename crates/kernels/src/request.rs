@@ -113,8 +113,10 @@ impl FromStr for Request {
         let version = text.strip_prefix(DEBIAN).unwrap_or(text);
         // Letters follow a sign only: 6.13~rc7-1~exp1, 6.1.0-56-cloud-amd64.
         let numbers = version.split(['-', '+', '~']).next().unwrap_or_default();
-        let are_numbers = numbers.split('.').all(|it| it.parse::<u32>().is_ok());
-        if !(version == "newest" || are_numbers) || !version.chars().all(is_plain) {
+        let is_number = |it: &str| it.parse::<u32>().is_ok_and(|number| number.to_string() == it);
+        let are_numbers = numbers.split('.').all(is_number);
+        let is_whole = version.ends_with(|it: char| it.is_ascii_alphanumeric());
+        if !(version == "newest" || are_numbers && is_whole) || !version.chars().all(is_plain) {
             return Err(wrong());
         }
         Ok(Self::Debian { version: version.into(), suite: None })
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!("dir:../linux a".parse::<Request>().unwrap(), directory);
         for text in [
             "", "debian:", "dir:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "debian:6.l2",
-            "6.",
+            "06.12", "6.12-", "debian:6.12+", "6.",
         ] {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }

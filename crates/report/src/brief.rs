@@ -7,6 +7,7 @@ use model::{INSTRUCTIONS, Mode};
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
 use crate::explain::headline;
+use crate::heading::left_out;
 use crate::note::{self, Note};
 use crate::verdicts::{self};
 use crate::{build, cross_check, exact, notes, oddities, steps, sweep, table};
@@ -169,7 +170,7 @@ pub fn moved_most(
                          seeds or more that are complete on both sides."
                 )
             }
-            Mode::Exact => "no counter of these phases changed beyond luck.".to_owned(),
+            Mode::Exact => format!("no counter changed beyond luck{}.", left_out(whole)),
             Mode::Measured => "no counter differs significantly.".to_owned(),
         }));
     }

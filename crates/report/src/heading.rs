@@ -81,7 +81,7 @@ const FEW: usize = 4;
 
 /// Returns the phases that a table of counters leaves out:
 /// `; without create, fill and time outside phases`.
-fn left_out(table: &Table) -> String {
+pub(crate) fn left_out(table: &Table) -> String {
     let named = table.left_out.iter().filter(|phase| !phase.is_empty());
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
     let is_all = phases.len() == table.left_out.len();

@@ -138,9 +138,11 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
             // Our queries are valid, so such an error means that the tables are not the expected ones.
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => {
-                Self::Malformed(error.to_string())
-            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(match error {
+                // The text of a query means nothing to a user.
+                rusqlite::Error::SqlInputError { msg, .. } => msg,
+                error => error.to_string(),
+            }),
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unopened,
             Some(ErrorCode::SystemIoFailure) => Self::Disk(error.to_string()),

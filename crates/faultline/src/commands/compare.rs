@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use model::{Mode, visible};
+use model::{Experiment, Mode, visible};
 use plan::file::{self, Written};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
 use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
+use super::import::perf;
 use super::{attach, existing_store, say, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
@@ -26,6 +27,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     let ids = experiments(&*store, args)?;
+    for id in &ids {
+        refuse_samples(&store.experiment(*id)?, *id, &named)?;
+    }
     let analysis = Analysis::of(&*store, &ids, &question(args))?;
     let head = head(&analysis.rows, analysis.comparison.mode);
     let comparison = &analysis.comparison;
@@ -45,6 +49,18 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses an experiment of perf's samples, which have no figures for tables.
+fn refuse_samples(experiment: &Experiment, id: ExperimentId, named: &str) -> Result<(), Failure> {
+    if experiment.imported.as_ref().is_none_or(|it| it.tool != perf::TOOL) {
+        return Ok(());
+    }
+    let names = experiment.variants.iter().map(|it| shell_word(it.name.as_bytes()));
+    let names = names.take(2).collect::<Vec<_>>().join(" ");
+    Err(Failure::Usage(format!(
+        "experiment {id} has samples of perf: `faultline{named} explain {names} {id}` compares them"
+    )))
 }
 
 /// The command that prints all tables.

@@ -1,6 +1,6 @@
 //! `faultline import`: makes an experiment from the results of another tool.
 
-mod perf;
+pub mod perf;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};

@@ -19,7 +19,7 @@ use crate::commands::{print, store_option, store_path};
 use crate::failure::Failure;
 
 /// The name of the tool, and of the workload.
-const TOOL: &str = "perf";
+pub const TOOL: &str = "perf";
 
 pub fn import(store: Option<PathBuf>, args: &ImportPerfArgs) -> Result<ExitCode, Failure> {
     plan::file::check_name(&args.name).map_err(Failure::Usage)?;
