@@ -7,7 +7,7 @@ use std::path::Path;
 use guest::chosen;
 
 /// Each state with its file, in the order of [`model::STATES`]. Functions read those that have several files.
-const FILES: [(&str, Read); 9] = [
+const FILES: [(&str, Read); 10] = [
     ("THP", Read::File("sys/kernel/mm/transparent_hugepage/enabled")),
     ("THP defrag", Read::File("sys/kernel/mm/transparent_hugepage/defrag")),
     ("THP of shmem", Read::File("sys/kernel/mm/transparent_hugepage/shmem_enabled")),
@@ -17,6 +17,7 @@ const FILES: [(&str, Read); 9] = [
     ("swap", Read::By(swap)),
     ("zswap", Read::File("sys/module/zswap/parameters/enabled")),
     ("KSM", Read::File("sys/kernel/mm/ksm/run")),
+    ("DAMON", Read::By(damon)),
 ];
 
 enum Read {
@@ -72,6 +73,20 @@ fn swap(root: &Path) -> Option<String> {
     }
 }
 
+/// The modules of DAMON that monitor memory on their own (`Documentation/admin-guide/mm/damon/`).
+const MONITORS: [&str; 3] = ["damon_stat", "damon_reclaim", "damon_lru_sort"];
+
+/// The modules of DAMON that are enabled, or `off`.
+fn damon(root: &Path) -> Option<String> {
+    let file = |module: &str| root.join("sys/module").join(module).join("parameters/enabled");
+    let known = MONITORS.iter().filter_map(|module| Some((*module, value(&file(module))?)));
+    let known: Vec<(&str, String)> = known.collect();
+    let enabled = known.iter().filter(|(_, value)| value.trim() == "Y").map(|(module, _)| *module);
+    let enabled: Vec<&str> = enabled.collect();
+    let said = if enabled.is_empty() { "off".to_owned() } else { enabled.join(", ") };
+    (!known.is_empty()).then_some(said)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +117,7 @@ mod tests {
         }
         write(root, &format!("{thp}/khugepaged/defrag"), "1\n");
         write(root, "sys/kernel/mm/lru_gen/enabled", "0x0007\n");
+        write(root, "sys/module/damon_reclaim/parameters/enabled", "N\n");
         let head = "Filename\tType\tSize\tUsed\tPriority\n";
         write(root, "proc/swaps", head);
         let found = |root: &Path| {
@@ -113,11 +129,13 @@ mod tests {
             "mTHP 16 to 1024 kB never, 2048 kB inherit",
             "MGLRU 0x0007",
             "swap none",
+            "DAMON off",
         ];
         assert_eq!(found(root), expected);
         let spaces = "/dev/zram0 partition 262140 0 -2\n/swap file 262140 12 -3\n";
         write(root, "proc/swaps", &format!("{head}{spaces}"));
-        expected[3] = "swap 511 MiB";
+        write(root, "sys/module/damon_stat/parameters/enabled", "Y\n");
+        (expected[3], expected[4]) = ("swap 511 MiB", "DAMON damon_stat");
         assert_eq!(found(root), expected);
     }
 }

@@ -43,11 +43,18 @@ pub fn provenance(
 /// Fails when QEMU cannot be used, or a library is not the one that was built.
 pub fn counted_by(libraries: &Libraries) -> Result<CountedBy, BootError> {
     libraries.check()?;
+    let emulator = Emulator::find()?;
     Ok(CountedBy {
-        emulator: Emulator::find()?.version().to_owned(),
+        emulator: emulator.version().to_owned(),
         plugin: of(&libraries.plugin)?,
         clock: of(&libraries.clock)?,
+        machine: machine(&emulator),
     })
+}
+
+/// Returns the digest of what all exact machines have with this emulator.
+pub fn machine(emulator: &Emulator) -> String {
+    digest(machine::exact_machine(emulator).as_bytes())
 }
 
 fn of(path: &Path) -> Result<String, BootError> {

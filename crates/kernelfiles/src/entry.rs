@@ -46,7 +46,7 @@ pub fn reason(path: &[&str]) -> Option<String> {
 /// Returns the name of the interrupt by which a function is entered.
 fn interrupt(function: &str) -> Option<&str> {
     match function {
-        "asm_common_interrupt" => Some("of a device"),
+        "asm_common_interrupt" => Some("of a device or the HPET"),
         _ => function.strip_prefix("asm_sysvec_"),
     }
 }
@@ -66,7 +66,10 @@ mod tests {
             (call.to_vec(), Some("system call clone")),
             (both(&call, &fault), Some("system call clone")),
             (both(&call, &timer), Some("interrupt apic_timer_interrupt")),
-            (both(&both(&fault, &timer), &["asm_common_interrupt"]), Some("interrupt of a device")),
+            (
+                both(&both(&fault, &timer), &["asm_common_interrupt"]),
+                Some("interrupt of a device or the HPET"),
+            ),
             (fault.to_vec(), Some("exception page_fault")),
             (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
             (thread[..3].to_vec(), None),

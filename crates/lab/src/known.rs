@@ -175,10 +175,10 @@ fn changes(pinned: &Experiment, kept: &Experiment) -> Option<String> {
     let (guest_digest, counted_by) = (kept.guest_digest.clone(), kept.counted_by.clone());
     let otherwise = Experiment { guest_digest, counted_by, ..pinned.clone() };
     let programs = |it: &Experiment| {
-        let CountedBy { emulator, plugin, clock } = it.counted_by.clone();
-        [emulator, plugin, clock, it.guest_digest.clone()]
+        let CountedBy { emulator, plugin, clock, machine } = it.counted_by.clone();
+        [emulator, plugin, clock, machine, it.guest_digest.clone()]
     };
-    let names = ["emulator", "plugin", "clock library", "programs in the guest"];
+    let names = ["emulator", "plugin", "clock library", "machine", "programs in the guest"];
     let (was, is) = (programs(kept), programs(pinned));
     let all = names.iter().zip(was.iter().zip(&is)).filter(|(_, (was, is))| was != is);
     let all = all.map(|(name, (was, is))| format!("{name} was {}, is {}", short(was), short(is)));
@@ -243,6 +243,7 @@ mod tests {
             emulator: "QEMU 10.0.2".into(),
             plugin: "ab".repeat(32),
             clock: "cd".repeat(32),
+            machine: String::new(),
         };
         let kept = Experiment {
             name: "x".into(),
@@ -259,8 +260,10 @@ mod tests {
         let mut other = kept.clone();
         other.counted_by.plugin = "12".repeat(32);
         other.counted_by.emulator = "QEMU 10.0.3".into();
+        other.counted_by.machine = "56".repeat(32);
         let said = "a new experiment, since boots of 1 were counted otherwise: \
-                    emulator was QEMU 10.0.2, is QEMU 10.0.3; plugin was abababababab, is 121212121212";
+                    emulator was QEMU 10.0.2, is QEMU 10.0.3; plugin was abababababab, is 121212121212; \
+                    machine was unknown, is 565656565656";
         assert_eq!(recounted(&other, &*store).unwrap().as_deref(), Some(said));
         assert_ne!(store.keep_experiment(&other, Reading::USUAL).unwrap(), id);
         // The programs are those of the stored experiment again.

@@ -8,7 +8,7 @@ use std::thread;
 
 use boot::out_of_tree::OutOfTree;
 use boot::symbols::KernelCode;
-use boot::{BootError, Bootable, Guest, exact};
+use boot::{BootError, Bootable, Guest, exact, provenance};
 use kernels::{Userspace, digest};
 use machine::{Emulator, Engine, Exact};
 use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome};
@@ -31,6 +31,12 @@ pub enum ReplayError {
     /// The experiment of the boot does not have the boot's variant.
     #[error("{0} is of variant `{1}`, which its experiment does not have")]
     NoVariant(BootId, String),
+    /// Exact machines have changed since the boot was stored.
+    #[error(
+        "{0} cannot be replayed: exact machines have other timers or other words for the kernel since; replay it with the \
+         faultline that made it, or run its experiment again"
+    )]
+    Machine(BootId),
     /// An input has changed since the boot was stored.
     #[error("{boot} cannot be replayed: its {what} was {was} and is now {is}")]
     Input {
@@ -195,6 +201,9 @@ impl Lab {
         same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
         same(id, "QEMU", &kept.facts.provenance.emulator, emulator.version())?;
+        if experiment.counted_by.machine != provenance::machine(&emulator) {
+            return Err(ReplayError::Machine(id));
+        }
         let slot = Slot { variant, boot_index: kept.boot_index, block: kept.block };
         let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;

@@ -6,10 +6,12 @@ use std::path::Path;
 use fastrand::Rng;
 use model::Topology;
 
-use crate::arch::{self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, EXACT_WORDS, MACHINE};
+use crate::arch::{
+    self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, EXACT_WORDS, MACHINE, TIMER_CPU, TIMER_WORD,
+};
 use crate::exact::SHIFT;
 use crate::option::with_path;
-use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
+use crate::{CONSOLE_FILE, Emulator, Engine, RECORDER_FILE, Vm, disks};
 
 /// The connection of the guest's serial console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,16 +42,28 @@ const MOST_LETTERS: usize = 24;
 ///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
 ///
 /// The words of the architecture are described in [`arch`].
-pub fn boot_parameters(engine: Engine<'_>) -> String {
+fn boot_parameters(engine: Engine<'_>, cpus: u32) -> String {
     let all = format!("console={CONSOLE} panic=-1 quiet cryptomgr.notests");
     match engine {
         Engine::Kvm => all,
         Engine::Tcg => format!("{all} {EMULATED_WORDS}"),
         Engine::Exact(exact) => {
             let drawn = drawn_words(exact.seed);
-            format!("{all} {EMULATED_WORDS} nokaslr {EXACT_WORDS} page_alloc.shuffle=1 {drawn}")
+            let timers = arch::hpet(cpus).map(|_| format!("{TIMER_WORD} ")).unwrap_or_default();
+            format!(
+                "{all} {EMULATED_WORDS} nokaslr {EXACT_WORDS} {timers}page_alloc.shuffle=1 {drawn}"
+            )
         }
     }
+}
+
+/// What all exact machines have, whatever their size: QEMU's machine, the CPU, and the words for the kernel that do not
+/// depend on the seed. Boots of machines of which this differs have other counts.
+pub fn exact_machine(emulator: &Emulator) -> String {
+    let cpu = arch::emulated_cpu(emulator.major());
+    format!(
+        "{MACHINE},{EXACT_MACHINE} {SHIFT} {cpu}{TIMER_CPU} {EMULATED_WORDS} {EXACT_WORDS} {TIMER_WORD}"
+    )
 }
 
 /// The words that a seed draws: the seed itself, then a random number of words of random length. Words with a dot
@@ -76,7 +90,7 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.0.extend(disks::arguments(vm));
     arguments.option("-kernel", vm.image);
     arguments.option("-initrd", vm.initramfs);
-    let parameters = boot_parameters(vm.engine);
+    let parameters = boot_parameters(vm.engine, vm.topology.cpus());
     let of_disks = disks::boot_parameters(vm);
     let words = [&*parameters, &of_disks, vm.cmdline];
     let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
@@ -125,7 +139,13 @@ impl Arguments {
                 self.flags("-accel tcg,thread=single");
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
                 self.flags("-rtc base=2020-01-01,clock=vm -seed 1");
-                self.option("-cpu", cpu);
+                match arch::hpet(vm.topology.cpus()) {
+                    None => self.option("-cpu", cpu),
+                    Some(timers) => {
+                        self.option("-cpu", format!("{cpu}{TIMER_CPU}"));
+                        timers.iter().for_each(|it| self.option("-global", it));
+                    }
+                }
                 if let Some(plugin) = &exact.plugin {
                     self.option("-plugin", plugin.option(vm));
                 }
@@ -235,7 +255,7 @@ mod tests {
     use model::{Bytes, Limits, Node};
 
     use super::*;
-    use crate::{Emulator, Exact, Plugin, Switch};
+    use crate::{Exact, Plugin, Switch};
 
     fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
         Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
@@ -384,6 +404,9 @@ mod tests {
         -icount shift=1,sleep=off
         -rtc base=2020-01-01,clock=vm
         -seed 1
+        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-arat
+        -global hpet.msi=on
+        -global hpet.timers=5
         -plugin file=/li,,b/libtcg.so,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
         -smp cpus=2,sockets=2,cores=1,threads=1
         -m 6144M
@@ -391,7 +414,7 @@ mod tests {
         -numa node,nodeid=0,memdev=memory0,cpus=0
         -object memory-backend-ram,id=memory1,size=3072M
         -numa node,nodeid=1,memdev=memory1,cpus=1
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 page_alloc.shuffle=1 faultline.seed=0000001f faultline.0=rkcqlsjjcnew faultline.1=kbimlgnxoilqvkmwob faultline_2=gehbknhlioqhaqr faultline.3= numa_balancing=disable
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init nolapic_timer page_alloc.shuffle=1 faultline.seed=0000001f faultline.0=rkcqlsjjcnew faultline.1=kbimlgnxoilqvkmwob faultline_2=gehbknhlioqhaqr faultline.3= numa_balancing=disable
         -chardev file,id=console,path=/run/a,,b/console.log
         -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/a,,b/flight.bin
         ");
@@ -415,7 +438,7 @@ mod tests {
         const VARIANT: usize = 1536;
         const LINE: usize = 2048;
         let exact = |seed| Exact { seed, clock: "/x".into(), plugin: None };
-        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed))).len());
+        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed)), 1).len());
         assert!(lines.max().unwrap() + VARIANT + 16 < LINE);
         assert_ne!(drawn_words(1).len(), drawn_words(2).len());
     }

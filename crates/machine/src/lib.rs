@@ -23,7 +23,7 @@ mod run;
 mod tail;
 mod words;
 
-pub use arguments::boot_parameters;
+pub use arguments::exact_machine;
 pub use emulator::Emulator;
 pub use ending::{Ending, How, Limit, Time};
 pub use error::Error;
@@ -86,7 +86,7 @@ pub struct Vm<'a> {
     pub image: &'a Path,
     /// The initramfs, whose `/init` is the agent.
     pub initramfs: &'a Path,
-    /// Words for the kernel's command line, after those of [`boot_parameters`].
+    /// Words for the kernel's command line, after those of the machine.
     pub cmdline: &'a str,
     /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`], [`PROFILE_FILE`] and
     /// [`FUNCTIONS_FILE`]. Files of an earlier start are replaced.

@@ -354,6 +354,9 @@ pub struct CountedBy {
     pub plugin: String,
     /// SHA-256 of the library that hides the host's clock from QEMU, in hexadecimal.
     pub clock: String,
+    /// SHA-256 of what all exact machines have, whatever their size (`machine::exact_machine`), in hexadecimal.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 impl CountedBy {

@@ -3,8 +3,9 @@
 use crate::{Note, NoteKind};
 
 /// The states of memory management that change a workload's figures.
-pub const STATES: [&str; 9] = [
+pub const STATES: [&str; 10] = [
     "THP", "THP defrag", "THP of shmem", "mTHP", "MGLRU", "NUMA balancing", "swap", "zswap", "KSM",
+    "DAMON",
 ];
 
 /// Separators between states, and between a name and its value.

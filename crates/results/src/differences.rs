@@ -62,6 +62,7 @@ fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, Stri
         ("image of the user space", &experiment.userspace_digest),
         (COUNTED_BY[1], &experiment.counted_by.plugin),
         (COUNTED_BY[2], &experiment.counted_by.clock),
+        ("exact machine", &experiment.counted_by.machine),
     ] {
         if !digest.is_empty() {
             keys.insert(key.into(), digest.chars().take(12).collect());

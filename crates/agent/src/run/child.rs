@@ -1,6 +1,7 @@
 //! Runs a workload's program as a process: starts it with its pipes, watches it, and ends it with its
 //! descendants.
 
+use std::env;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -56,9 +57,6 @@ impl Child {
         if let Some(root) = root {
             chroot(&mut command, root)?;
         }
-        if !workload.directory.is_empty() {
-            command.current_dir(&workload.directory);
-        }
         command
             .args(arguments)
             .env_clear()
@@ -77,7 +75,7 @@ impl Child {
                 ])
                 .map_err(io::Error::other)?;
         }
-        let child = command.spawn()?;
+        let child = within(&workload.directory, || command.spawn())?;
         let pid = Pid::from_child(&child);
         for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
             ioctl_fionbio(end, true)?;
@@ -144,6 +142,20 @@ impl Child {
         }
         status
     }
+}
+
+/// Starts a program in `directory`, unless that is empty. The agent itself goes there and back: with nothing to do
+/// between fork and exec, Rust's standard library uses `posix_spawn`, which does not copy the agent's page tables. That
+/// would be counted as a part of the program.
+fn within<T>(directory: &str, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    if directory.is_empty() {
+        return start();
+    }
+    let before = env::current_dir()?;
+    env::set_current_dir(directory)?;
+    let started = start();
+    env::set_current_dir(before)?;
+    started
 }
 
 fn is_init() -> bool {

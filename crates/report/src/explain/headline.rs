@@ -53,11 +53,7 @@ pub fn start(it: &Explained) -> Option<String> {
     let share = execve.cost.change() / it.explanation.section(None)?.totals.kernel.change();
     let is_beyond = execve.cost.beyond_luck() == Some(true);
     (is_beyond && share.is_finite() && share >= NOTABLE).then(|| {
-        format!(
-            "{:.1} % of the change is in execve, which starts the program and frees the memory of the process that \
-             starts it.",
-            100.0 * share
-        )
+        format!("{:.1} % of the change is in execve, which starts the program.", 100.0 * share)
     })
 }
 
@@ -87,14 +83,17 @@ pub fn legend(said: &[String]) -> Option<String> {
 
 /// Returns what the number of a timer's interrupts depends on, if a sentence names them.
 fn timers(said: &[String]) -> Option<&'static str> {
-    said.iter().any(|it| it.contains(TIMER)).then_some(
-        "Timers interrupt by guest time, 2 ns an instruction: for the same work a real machine usually has fewer \
-         interrupts. They also run work that other code postponed.",
+    let names_one = |it: &String| TIMERS.iter().any(|name| it.contains(name));
+    said.iter().any(names_one).then_some(
+        "Ticks interrupt by guest time, 2 ns an instruction: for the same work a real machine usually has fewer. Other \
+         timers, such as the scheduler's `hrtick`, interrupt as often as the kernel asks for. Interrupts also run work \
+         that other code postponed.",
     )
 }
 
-/// A part of the name of the function of a timer's interrupts (`arch/x86/kernel/apic/apic.c`).
-const TIMER: &str = "apic_timer_interrupt";
+/// Parts of the names of functions of timers' interrupts (`arch/x86/kernel/apic/apic.c`, `arch/x86/kernel/hpet.c`).
+const TIMERS: [&str; 3] =
+    ["apic_timer_interrupt", "common_interrupt", "hpet_msi_interrupt_handler"];
 /// Fewest functions in a [`Holder`] that are named.
 const PARTS: usize = 4;
 /// Fewest functions in a part of a divided change that are named.

@@ -65,9 +65,9 @@ fn the_phases_with_the_largest_changes_are_explained() {
     assert!(!words.contains("Phase small"), "{words}");
     let [wait, large] = ["Phase wait: 30.00 % more", "Phase large: 100.00 % more"]
         .map(|said| words.find(said).unwrap_or_else(|| panic!("{words}")));
-    assert!(wait < large && words.contains("Timers interrupt by guest time"), "{words}");
+    assert!(wait < large && words.contains("Ticks interrupt by guest time"), "{words}");
     case.explained[0].headlines.remove(1);
-    assert!(!case.mail(|_| {}).0.contains("Timers interrupt"));
+    assert!(!case.mail(|_| {}).0.contains("Ticks interrupt"));
 }
 
 /// A change between two kernels. The code of one function differs.
@@ -149,8 +149,7 @@ fn the_start_of_the_program_has_its_share() {
         name: name.into(),
         cost: Difference { base: 1e6, new: 1e6 + share * change, floor: Some(1.0) },
     };
-    let said = "25.0 % of the change is in execve, which starts the program and frees the memory of the process that \
-                starts it.";
+    let said = "25.0 % of the change is in execve, which starts the program.";
     for (share, is_said) in [(0.25, true), (0.001, false)] {
         let reasons = vec![reason("system call execve", share), reason("system call clone", 0.5)];
         it.explanation.reasons = Some(reasons);
