@@ -89,7 +89,7 @@ pub fn mail(
         pieces.push(Kept(cut(text(&split, &MAIL), MAX_SPLIT)));
         pieces.push(Rows);
         pieces.push(Spare {
-            rank: 0,
+            rank: 1,
             text: cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS),
         });
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
@@ -131,7 +131,7 @@ fn other_findings(comparison: &Comparison) -> Vec<Piece> {
         of(Kind::Counters).flat_map(|table| counters(table, comparison)).collect();
     let events: Vec<Block> =
         of(Kind::Events).flat_map(|table| table::blocks(table, comparison)).collect();
-    vec![spare(1, &effects), spare(2, &odd), spare(2, &moved), spare(5, &events)]
+    vec![spare(0, &effects), spare(2, &odd), spare(2, &moved), spare(5, &events)]
 }
 
 /// Lays out the counters that moved most.
@@ -202,7 +202,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     let has_machine = machine.is_some();
     let notes = notes.filter(|note| !(has_machine && note.topic == "machine"));
     let (changed, others): (Vec<Note>, Vec<Note>) =
-        notes.partition(|note| notes::CHANGED.contains(&note.topic));
+        notes.partition(|note| note.topic == "kernel" || notes::CHANGED.contains(&note.topic));
     let first = reproduce::workloads(results).chain(machine);
     let notes: Vec<Note> = first.chain(changed).chain(others).collect();
     note::block("What was compared:", &notes)

@@ -203,7 +203,8 @@ pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<SeedCont
     let costs = costs(&instructions, &entries).filter(|_| !in_parts);
     let own = own_costs(&instructions, &entries);
     let calls = Calls {
-        entries: entries.difference()?,
+        // Entries are no list that is compared with luck.
+        entries: Difference { floor: None, ..entries.difference()? },
         per_entry: costs.and_then(|[base, new]| {
             let floor = own.difference()?.floor;
             Some(Difference { base, new, floor })

@@ -51,6 +51,9 @@ pub struct Holder {
     /// The function in which it is called, directly or not, if the figures are those of these calls alone. `None` if
     /// they are those of all calls.
     pub within: Option<String>,
+    /// Functions that call it, directly or not, in calls that the figures leave out, because these functions have them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<String>,
     /// Instructions on both sides.
     pub instructions: [f64; 2],
     /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
@@ -222,11 +225,19 @@ fn across(section: &Section, kernel: Call<'_, '_>) -> Option<Divided> {
     let all = kernel.change();
     let mut left: Vec<Walked<'_>> = kernel.paths.to_vec();
     let mut parts = Vec::new();
+    let mut taken: Vec<&str> = Vec::new();
     let mut next = largest_in(&left);
     let is_large = |(_, change): &(&str, f64)| (change / all).abs() >= SMALL;
     while let Some((name, _)) = next.filter(is_large).filter(|_| parts.len() < PARTS) {
-        let part = of_calls(section, name, None, (Call { depth: 0, paths: &left }, kernel));
+        let of_all = of_calls(section, name, None, (Call { depth: 0, paths: &left }, kernel));
+        let calls_both = |other: &str| {
+            let mut paths = kernel.paths.iter();
+            paths.any(|(frames, _)| calls_it(frames, None, other) && calls_it(frames, None, name))
+        };
+        let outside = taken.iter().filter(|it| calls_both(it)).map(|it| (*it).to_owned());
+        let part = Holder { outside: outside.collect(), ..of_all };
         left.retain(|(frames, _)| !calls_it(frames, None, name));
+        taken.push(name);
         // What it does less in one place it does more in another.
         if part.share.abs() >= SMALL {
             parts.push(part);
@@ -390,6 +401,7 @@ fn of_calls(
         inclusive: !is_entry(name),
         name: name.to_owned(),
         within: within.map(str::to_owned),
+        outside: Vec::new(),
         instructions,
         entries,
         share: change / kernel.change(),
@@ -476,6 +488,7 @@ pub fn own(section: &Section) -> Option<Holder> {
         name: first.subject.to_string(),
         inclusive: false,
         within: None,
+        outside: Vec::new(),
         instructions,
         entries: Some(entries),
         share,

@@ -10,7 +10,7 @@ use super::paths::{KERNEL, has_paths, sums};
 use super::sides::Sides;
 use super::{Span, profiles, seeds};
 use crate::verdicts::luck::{Entry, listed};
-use crate::{Difference, VariantBoots};
+use crate::{Difference, FEWEST_FOR_LISTS, VariantBoots};
 
 /// A cost of the kernel by what made it execute: a system call, an exception, an interrupt or a kernel thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,6 +63,10 @@ pub fn reasons(
         }),
         true,
     );
+    // With fewer seeds no change in a list can be told from luck.
+    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
+        rows.iter_mut().for_each(|(reason, _)| reason.cost.floor = None);
+    }
     let mut reasons: Vec<Reason> = rows.into_iter().map(|(reason, _)| reason).collect();
     reasons.sort_by(|one, other| {
         other

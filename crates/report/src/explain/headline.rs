@@ -3,7 +3,7 @@
 use compare::{Divided, Explained, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
 use model::OUTSIDE_PHASES;
 
-use crate::ascii::excerpt;
+use crate::ascii::{excerpt, few};
 use crate::document::{self, Block, Cell, Column, note};
 use crate::words::{self, ONLY_BASE, ONLY_NEW, Of};
 
@@ -267,15 +267,23 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     let named = shares.join(", ");
     match complete {
         true => named,
-        false => format!("no three functions make up the change; the largest: {named}"),
+        false => {
+            format!("the change does not divide between three functions; the largest: {named}")
+        }
     }
 }
+
+/// Most functions that are named because their calls of another one are left out.
+const MAX_OUTSIDE: usize = 3;
 
 /// Returns the name of a function that holds a change, and whether what it calls is included.
 fn called(holder: &Holder) -> String {
     let calls = if holder.inclusive { " and what it calls" } else { "" };
-    let within = holder.within.as_ref().map(|it| format!(" (within {})", excerpt(it)));
-    format!("{}{calls}{}", excerpt(&holder.name), within.unwrap_or_default())
+    let within = holder.within.as_ref().map(|it| format!("within {}", excerpt(it)));
+    let outside = few(MAX_OUTSIDE, holder.outside.iter().map(|it| excerpt(it)));
+    let outside = (!outside.is_empty()).then(|| format!("outside {}", outside.join(", ")));
+    let calls_of = within.or(outside).map(|it| format!(" ({it})"));
+    format!("{}{calls}{}", excerpt(&holder.name), calls_of.unwrap_or_default())
 }
 
 /// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.

@@ -22,6 +22,14 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
     let mut named: Vec<(usize, (String, &Headline))> = named.enumerate().collect();
     named.sort_by(|(_, (_, one)), (_, (_, other))| size(other).total_cmp(&size(one)));
+    // The variants of one kernel usually change in the same functions.
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    named.retain(|(_, (_, it))| {
+        let holds = (&*it.phase, headline::functions(it).collect());
+        let is_new = !told.contains(&holds);
+        told.push(holds);
+        is_new
+    });
     named.truncate(MAX_FUNCTIONS);
     let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
@@ -38,7 +46,14 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
 /// code. `is_split` says whether what the source changed alone was measured.
 pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -> Vec<Block> {
     let builds = build::differences(comparison).into_iter();
+    // The variants of one kernel have the same code.
+    let mut told: Vec<(&str, &str)> = Vec::new();
     let code = explained.iter().filter_map(|it| {
+        let kernel = (&*it.workload, kernel(comparison, &it.variant).unwrap_or(&it.variant));
+        if told.contains(&kernel) {
+            return None;
+        }
+        told.push(kernel);
         let said = cause::differing(it.explanation.section(None)?)?;
         Some(first_words(it, explained) + &said)
     });
@@ -47,6 +62,13 @@ pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -
     let open = is_open
         .then(|| "What the source alone changed was not measured (`try --split`).".to_owned());
     builds.chain(code).chain(open).map(sentence).collect()
+}
+
+/// Returns the release of a variant's kernel. `None` if it is not known.
+fn kernel<'a>(comparison: &'a Comparison, variant: &str) -> Option<&'a str> {
+    let column = comparison.variants.iter().position(|it| it.name == variant)?;
+    let fact = comparison.notes.facts.iter().find(|it| it.name == "kernel")?;
+    fact.values.get(column)?.as_deref()
 }
 
 /// Most system calls and other reasons that are listed for the size of their changes.

@@ -15,6 +15,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
         name: "change_pte".into(),
         inclusive,
         within: None,
+        outside: Vec::new(),
         instructions: [base * entries, new * now],
         entries: Some([entries, now]),
         share: 0.99,
@@ -82,6 +83,7 @@ fn a_kernel_threads_function_has_totals() {
         name: "ksm_scan_thread".into(),
         inclusive: true,
         within: None,
+        outside: Vec::new(),
         instructions: [345_123_456.0, 2_812_345.0],
         entries: None,
         share: 1.0,
@@ -152,6 +154,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
         name: name.into(),
         inclusive: name != "do_syscall_64",
         within: (name == "exit_mmap").then(|| "mmput".into()),
+        outside: Vec::new(),
         instructions: [1000.0, 1000.0 + 300.0 * share],
         entries,
         share,
@@ -197,7 +200,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let all = headline(true, None);
     assert!(said(&all).starts_with(&format!("{begins}: {shares} {figures}")), "{}", said(&all));
     let some = said(&headline(false, None));
-    let largest = "no three functions make up the change; the largest:";
+    let largest = "the change does not divide between three functions; the largest:";
     assert!(some.starts_with(&format!("{begins}: {largest} {shares} {figures}")), "{some}");
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller = "in sys and what it calls: 1,000 before, 1,300 now.";

@@ -15,6 +15,7 @@ fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
         name: name.into(),
         inclusive: true,
         within: None,
+        outside: Vec::new(),
         instructions: [2_369_514.0, 5_716_350.0],
         entries: Some([1.0, 1.0]),
         share: 1.0,
@@ -46,6 +47,9 @@ fn the_function_behind_a_verdict_is_named() {
     let mut parts = mail.split("\n\n").map(common::words);
     assert!(parts.any(|part| part == said) && !mail.contains("Phase end"), "{mail}");
     case.explained.push(explained("7.3"));
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.contains("\nmprotect, 6.12: Phase") && !mail.contains("7.3: Phase"), "{mail}");
+    case.explained[1].headlines[0].function.as_mut().unwrap().name = "other".into();
     let (mail, _) = case.mail(|_| {});
     assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
     let headlines = report::headlines(&case.explained);

@@ -33,6 +33,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
         name: "change".into(),
         inclusive: true,
         within: None,
+        outside: Vec::new(),
         instructions: [1000.0, 2410.0],
         entries: Some([5.0, 5.0]),
         share: 1410.0 / 1411.0,
@@ -79,6 +80,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         name: "scan".into(),
         inclusive: true,
         within: None,
+        outside: Vec::new(),
         instructions: [9000.0, 2100.0],
         entries: None,
         share: 1.0,
@@ -348,6 +350,28 @@ fn what_is_elsewhere_is_in_no_part() {
     let held = by_calls(&section, &calls);
     assert_eq!(shares(&held), (None, vec!["fault 0.64".into(), "exit 0.36".into()], true));
     assert_eq!(held.divided.unwrap().elsewhere, 0.04);
+}
+
+/// `store` is called by `split`, which is named first, and elsewhere.
+#[test]
+fn calls_that_another_part_has_are_left_out_and_named() {
+    let boot = |cost: u64| {
+        let functions = ["split", "store", "fault"].map(|name| (name, "", 10, cost));
+        [executed(&functions)]
+    };
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel map split", 1000.0, 500.0),
+        ("kernel map split store", 900.0, 400.0),
+        ("kernel unmap store", 800.0, 500.0),
+        ("kernel fault", 100.0, 900.0),
+        ("kernel other", 100.0, 350.0),
+        ("kernel another", 350.0, 100.0),
+    ]);
+    let parts = by_calls(&section, &calls).divided.unwrap().parts;
+    let said: Vec<_> = parts.iter().map(|it| (&*it.name, it.outside.join(" "))).collect();
+    assert!(said.contains(&("store", "split".into())), "{said:?}");
+    assert!(said.contains(&("split", String::new())), "{said:?}");
 }
 
 /// The same functions call it in another context too, which one side enters by a function of its own.
