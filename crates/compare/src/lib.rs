@@ -385,8 +385,8 @@ fn described(
     }
 }
 
-/// Returns the first `most` columns of a comparison, with the figures and verdicts that they have beside the others, and
-/// the boots of these columns.
+/// Returns the first `most` columns of a comparison, with the figures and verdicts that they have beside the others,
+/// and the boots of these columns.
 pub fn first_columns<'a>(
     comparison: &Comparison,
     results: &Results<'a>,
@@ -395,10 +395,15 @@ pub fn first_columns<'a>(
     let variants: Vec<VariantOutcomes> = comparison.variants.iter().take(most).cloned().collect();
     let columns = variants.iter().filter_map(|it| results.column(&it.name).cloned());
     let columns: Vec<VariantBoots<'a>> = columns.collect();
-    let mut tables = comparison.tables.clone();
-    tables.iter_mut().flat_map(|it| &mut it.rows).for_each(|row| row.cells.truncate(most));
     let Comparison { emulated, notes, .. } =
         described(results.experiment, &columns, &comparison.judging);
+    let is_one = |name: &str| variants.iter().any(|it| it.name == name);
+    let mut tables = comparison.tables.clone();
+    for table in &mut tables {
+        table.rows.iter_mut().for_each(|row| row.cells.truncate(most));
+        table.pooled.truncate(most);
+        table.oddities.retain(|it| is_one(&it.variant));
+    }
     let first = Comparison { variants, emulated, notes, tables, ..comparison.clone() };
     (first, Results { variants: columns, ..results.clone() })
 }

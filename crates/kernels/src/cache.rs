@@ -263,7 +263,8 @@ impl Cache {
         Ok(kernel)
     }
 
-    /// Makes the requested version, the package's version and the kernel's release aliases of this kernel.
+    /// Makes the requested version and the kernel's release aliases of this kernel, and its package's version if that is
+    /// none yet.
     fn point(
         &self,
         version: &str,
@@ -273,9 +274,12 @@ impl Cache {
     ) -> Result<(), Error> {
         let mut aliases = self.aliases()?;
         aliases.set(&alias(name), name);
-        aliases.set(&alias(package), name);
         if let Some(old) = aliases.set(&alias(version), name).filter(|old| old != name) {
             say(&format!("{} now refers to {name} (before: {old})", alias(version)));
+        }
+        // Kernels of several flavours have one version. The first one that was asked for by another name keeps it.
+        if aliases.get(&alias(package)).is_none() {
+            aliases.set(&alias(package), name);
         }
         aliases.write()
     }

@@ -33,8 +33,8 @@ pub enum ReplayError {
     NoVariant(BootId, String),
     /// Exact machines have changed since the boot was stored.
     #[error(
-        "{0} cannot be replayed: exact machines have other timers or other words for the kernel since; replay it with the \
-         faultline that made it, or run its experiment again"
+        "{0} cannot be replayed: exact machines have changed since, such as their timers or the kernel's command \
+         line; replay it with the faultline that made it, or run its experiment again"
     )]
     Machine(BootId),
     /// An input has changed since the boot was stored.

@@ -35,8 +35,11 @@ impl fmt::Display for Holder {
 /// The other process that holds a lock for writing on one of these files. `None` if the system does not tell, such as
 /// for a process in another container.
 pub fn holder(paths: &[PathBuf]) -> Option<Holder> {
-    others(paths, false).into_iter().next()
+    (0..READS).find_map(|_| others(paths, false).into_iter().next())
 }
+
+/// How often the kernel's list of locks is read for one. It is read in pieces, and lacks an entry if others go meanwhile.
+const READS: u32 = 3;
 
 /// The other processes that wait for a lock for writing on this file, in the order of the kernel's list. Those that
 /// the system does not tell are missing, such as processes in another container.

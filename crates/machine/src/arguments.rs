@@ -1,7 +1,7 @@
 //! Composes QEMU's command line for a machine.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use model::Topology;
@@ -11,7 +11,7 @@ use crate::arch::{
 };
 use crate::exact::SHIFT;
 use crate::option::with_path;
-use crate::{CONSOLE_FILE, Emulator, Engine, RECORDER_FILE, Vm, disks};
+use crate::{CONSOLE_FILE, Emulator, Engine, Exact, RECORDER_FILE, Vm, disks};
 
 /// The connection of the guest's serial console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +57,18 @@ fn boot_parameters(engine: Engine<'_>, cpus: u32) -> String {
     }
 }
 
-/// What all exact machines have, whatever their size: QEMU's machine, the CPU, and the words for the kernel that do not
-/// depend on the seed. Boots of machines of which this differs have other counts.
+/// QEMU's options of all exact machines, besides the machine, the CPU and its timers.
+const EXACT_FLAGS: &str = "-accel tcg,thread=single -rtc base=2020-01-01,clock=vm -seed 1";
+
+/// What decides the counts of exact machines besides their size: QEMU's options, the CPU, and the words for the kernel, of
+/// one seed and one CPU. Boots of machines of which this differs have other counts.
 pub fn exact_machine(emulator: &Emulator) -> String {
+    let exact = Exact { seed: 0, clock: PathBuf::new(), plugin: None };
+    let words = boot_parameters(Engine::Exact(&exact), 1);
     let cpu = arch::emulated_cpu(emulator.major());
-    format!(
-        "{MACHINE},{EXACT_MACHINE} {SHIFT} {cpu}{TIMER_CPU} {EMULATED_WORDS} {EXACT_WORDS} {TIMER_WORD}"
-    )
+    let timers = arch::hpet(1).unwrap_or_default().join(" ");
+    let options = format!("{MACHINE},{EXACT_MACHINE} {EXACT_FLAGS} {SHIFT}");
+    format!("{options} {cpu}{TIMER_CPU} {timers} {words}")
 }
 
 /// The words that a seed draws: the seed itself, then a random number of words of random length. Words with a dot
@@ -136,9 +141,8 @@ impl Arguments {
             }
             Engine::Exact(exact) => {
                 self.option("-machine", format!("{MACHINE},{EXACT_MACHINE}"));
-                self.flags("-accel tcg,thread=single");
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
-                self.flags("-rtc base=2020-01-01,clock=vm -seed 1");
+                self.flags(EXACT_FLAGS);
                 match arch::hpet(vm.topology.cpus()) {
                     None => self.option("-cpu", cpu),
                     Some(timers) => {
@@ -255,7 +259,7 @@ mod tests {
     use model::{Bytes, Limits, Node};
 
     use super::*;
-    use crate::{Exact, Plugin, Switch};
+    use crate::{Plugin, Switch};
 
     fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
         Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
@@ -400,8 +404,8 @@ mod tests {
         let written = written(&topology, Engine::Exact(&exact), "/run/a,b", Console::File);
         insta::assert_snapshot!(changed(&written), @r"
         -machine q35,dump-guest-core=off,sata=off
-        -accel tcg,thread=single
         -icount shift=1,sleep=off
+        -accel tcg,thread=single
         -rtc base=2020-01-01,clock=vm
         -seed 1
         -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-arat

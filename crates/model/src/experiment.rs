@@ -344,7 +344,7 @@ impl Experiment {
     }
 }
 
-/// The programs on the host that count instructions in exact mode. An empty text is unknown.
+/// What counts instructions in exact mode: programs on the host, and the machine. An empty text is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CountedBy {

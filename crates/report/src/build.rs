@@ -10,8 +10,9 @@ use crate::exact;
 use crate::notes::shared_words;
 use crate::words::{self, Of, decimal};
 
-/// Returns a sentence for each variant whose kernel was built differently from the baseline's, and what comes from that,
-/// or how `try` tells it apart; empty if there is none. Kernels that were built to take a change apart have no sentence.
+/// Returns a sentence for each variant whose kernel was built differently from the baseline's, and what comes from
+/// that, or how `try` tells it apart; empty if there is none. Kernels that were built to take a change apart have no
+/// sentence.
 pub fn builds(comparison: &Comparison) -> String {
     let said = differences(comparison).into_iter().map(note);
     let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();

@@ -354,3 +354,28 @@ pub fn row(id: ExperimentId, record: Record) -> ExperimentRow {
         note: record.note,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{CountedBy, Experiment};
+
+    use super::identity;
+
+    /// Experiments that were stored before machines were known remain the same.
+    #[test]
+    fn a_machine_that_is_not_known_is_no_part_of_the_identity() {
+        let of = |machine: &str| {
+            let counted_by =
+                CountedBy { plugin: "ab".into(), machine: machine.into(), ..CountedBy::default() };
+            Experiment { counted_by, ..Experiment::default() }
+        };
+        let (old, new) = (identity(&of("")).unwrap(), identity(&of("cd")).unwrap());
+        assert!(
+            !old.contains("\"machine\":\"\"") && new.contains("\"machine\":\"cd\""),
+            "{old} {new}"
+        );
+        let read: CountedBy = serde_json::from_str("{\"plugin\":\"ab\"}").unwrap();
+        let read = Experiment { counted_by: read, ..Experiment::default() };
+        assert_eq!(identity(&read).unwrap(), old);
+    }
+}

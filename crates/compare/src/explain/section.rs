@@ -33,8 +33,8 @@ pub struct Section {
     /// Indices in the contributions of the functions whose instructions per entry changed beyond luck. They are
     /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of entries, but at
     /// most the change of the function's instructions, because entries can be of another kind where their number and
-    /// their cost changed against each other. If luck is unknown, they are all functions whose figure changed, ordered by
-    /// the whole change. Functions whose code is known to differ come before the others.
+    /// their cost changed against each other. If luck is unknown, they are all functions whose figure changed,
+    /// ordered by the whole change. Functions whose code is known to differ come before the others.
     pub per_entry: Vec<usize>,
     /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, then those with unknown
     /// luck, then those within luck. Counters beyond luck are ordered by the excess relative to the baseline's growth

@@ -57,7 +57,11 @@ fn refuse_samples(experiment: &Experiment, id: ExperimentId, named: &str) -> Res
         return Ok(());
     }
     let names = experiment.variants.iter().map(|it| shell_word(it.name.as_bytes()));
-    let names = names.take(2).collect::<Vec<_>>().join(" ");
+    let names = if experiment.variants.len() < 2 {
+        "BASE NEW".to_owned()
+    } else {
+        names.take(2).collect::<Vec<_>>().join(" ")
+    };
     Err(Failure::Usage(format!(
         "experiment {id} has samples of perf: `faultline{named} explain {names} {id}` compares them"
     )))

@@ -25,17 +25,17 @@ pub const CONSOLE: &str = "ttyS0";
 pub const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
 /// Words for the kernel's command line in exact mode.
 ///
-/// - `cpu_init_udelay=0`: an emulated CPU is up at once, but the kernel would wait 10 ms for each with `pause`, and at each
-///   `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of
-///   16.4 s.
-/// - `initcall_blacklist`: functions of the start that no workload needs. They register random numbers by jitter and two
-///   kinds of signatures, and write the values of enums into the formats of trace events. Kernels ignore names that they
-///   lack.
+/// - `cpu_init_udelay=0`: an emulated CPU is up at once, but the kernel would wait 10 ms for each with `pause`, and
+///   at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s, and 26.6 s on 16
+///   instead of 16.4 s.
+/// - `initcall_blacklist`: functions of the start that no workload needs. They register random numbers by jitter,
+///   signatures and key agreement by elliptic curves, and write the values of enums into the formats of trace events.
+///   Kernels ignore names that they lack.
 pub const EXACT_WORDS: &str = "cpu_init_udelay=0 \
                                initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
-/// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`hpet`]). The kernel would
-/// calibrate the timers of the local APICs for 0.1 s of guest time: five million `pause`, at each of which QEMU gives all
-/// CPUs a turn. No word skips the calibration alone.
+/// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`hpet`]). The kernel
+/// would calibrate the timers of the local APICs for 0.1 s of guest time: five million `pause`, at each of which QEMU
+/// gives all CPUs a turn. No word skips the calibration alone.
 pub const TIMER_WORD: &str = "nolapic_timer";
 /// The addition to the CPU for such machines: kernels give CPUs timers of the HPET only if those of the local APIC may
 /// stop (`hpet_late_init` in `arch/x86/kernel/hpet.c`).
@@ -45,8 +45,8 @@ const OTHER_TIMERS: u32 = 3;
 /// Most timers of QEMU's HPET (`HPET_MAX_TIMERS` in `include/hw/timer/hpet.h`).
 const MAX_TIMERS: u32 = 32;
 
-/// The values of QEMU's option `-global` by which each CPU has a timer of its own in the HPET, with interrupts by message.
-/// `None` if there are more CPUs than such timers.
+/// The values of QEMU's option `-global` by which each CPU has a timer of its own in the HPET, with interrupts by
+/// message. `None` if there are more CPUs than such timers.
 pub fn hpet(cpus: u32) -> Option<[String; 2]> {
     let timers = cpus + OTHER_TIMERS;
     (timers <= MAX_TIMERS).then(|| ["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")])

@@ -7,6 +7,7 @@ use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
 use crate::explain::{cause, headline};
+use crate::notes;
 use crate::words::{Of, figure};
 
 /// Most functions that are named, one for each phase.
@@ -17,15 +18,16 @@ const MAX_FUNCTIONS: usize = 2;
 pub fn functions(explained: &[Explained]) -> Vec<Block> {
     let named = explained.iter().flat_map(|it| {
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(|headline| (first_words(it, explained), headline))
+        headlines.map(|headline| (&*it.workload, first_words(it, explained), headline))
     });
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (String, &Headline))> = named.enumerate().collect();
-    named.sort_by(|(_, (_, one)), (_, (_, other))| size(other).total_cmp(&size(one)));
+    let mut named: Vec<(usize, (&str, String, &Headline))> = named.enumerate().collect();
+    named.sort_by(|(_, (.., one)), (_, (.., other))| size(other).total_cmp(&size(one)));
     // The variants of one kernel usually change in the same functions.
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
-    named.retain(|(_, (_, it))| {
-        let holds = (&*it.phase, headline::functions(it).collect());
+    let mut told: Vec<(&str, &str, bool, Vec<&str>)> = Vec::new();
+    named.retain(|(_, (workload, _, it))| {
+        let is_more = it.kernel.new > it.kernel.base;
+        let holds = (*workload, &*it.phase, is_more, headline::functions(it).collect());
         let is_new = !told.contains(&holds);
         told.push(holds);
         is_new
@@ -33,7 +35,7 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
     named.truncate(MAX_FUNCTIONS);
     let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().map(|(place, (first, it))| match Some(place) == largest {
+    let said = named.into_iter().map(|(place, (_, first, it))| match Some(place) == largest {
         true => first + &headline::with_functions(it),
         false => first + &headline::headline(it),
     });
@@ -47,10 +49,10 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
 pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -> Vec<Block> {
     let builds = build::differences(comparison).into_iter();
     // The variants of one kernel have the same code.
-    let mut told: Vec<(&str, &str)> = Vec::new();
+    let mut told: Vec<(&str, [Option<&str>; 2])> = Vec::new();
     let code = explained.iter().filter_map(|it| {
-        let kernel = (&*it.workload, kernel(comparison, &it.variant).unwrap_or(&it.variant));
-        if told.contains(&kernel) {
+        let kernel = (&*it.workload, kernel(comparison, &it.variant));
+        if kernel.1.iter().all(Option::is_some) && told.contains(&kernel) {
             return None;
         }
         told.push(kernel);
@@ -64,11 +66,13 @@ pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -
     builds.chain(code).chain(open).map(sentence).collect()
 }
 
-/// Returns the release of a variant's kernel. `None` if it is not known.
-fn kernel<'a>(comparison: &'a Comparison, variant: &str) -> Option<&'a str> {
-    let column = comparison.variants.iter().position(|it| it.name == variant)?;
-    let fact = comparison.notes.facts.iter().find(|it| it.name == "kernel")?;
-    fact.values.get(column)?.as_deref()
+/// Returns the release of a variant's kernel, and its origin with its patches, as far as they are known.
+fn kernel<'a>(comparison: &'a Comparison, variant: &str) -> [Option<&'a str>; 2] {
+    let column = comparison.variants.iter().position(|it| it.name == variant);
+    ["kernel", notes::ORIGIN].map(|name| {
+        let fact = comparison.notes.facts.iter().find(|it| it.name == name)?;
+        fact.values.get(column?)?.as_deref()
+    })
 }
 
 /// Most system calls and other reasons that are listed for the size of their changes.

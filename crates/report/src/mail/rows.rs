@@ -189,7 +189,7 @@ fn of_several(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
         shown.iter().map(|it| (phase(comparison, it), lines(it))).collect();
     let columns =
         || [Column::words("variant"), Column::figures("mean")].into_iter().chain(evidence());
-    let title = title(comparison, &format!(" against {}", comparison.variants[0].name));
+    let title = title(comparison, &format!(" against {}", escape(&comparison.variants[0].name)));
     let longest = |names: &mut dyn Iterator<Item = usize>| names.max().unwrap_or(0);
     let names = longest(&mut phases.iter().map(|(phase, _)| phase.len()))
         + longest(&mut comparison.variants.iter().map(|it| it.name.len()));
