@@ -7,6 +7,7 @@ use model::{count, grouped};
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, note};
 use crate::exact;
+use crate::mail::phase_of;
 use crate::notes::shared_words;
 use crate::words::{self, Of, decimal};
 
@@ -14,21 +15,23 @@ use crate::words::{self, Of, decimal};
 /// that, or how `try` tells it apart; empty if there is none. Kernels that were built to take a change apart have no
 /// sentence.
 pub fn builds(comparison: &Comparison) -> String {
-    let said = differences(comparison).into_iter().map(note);
+    let is_split = split_columns(comparison).is_some();
+    let said = differences(comparison, is_split).into_iter().map(note);
     let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
     let offer = can_split.then(|| note("`--split` tells that part from what the source changed."));
     let said = said.chain(offer).chain(split(comparison));
     document::text(&said.collect::<Vec<_>>(), &TEXT)
 }
 
-/// Returns a sentence for each kernel that was built differently from the baseline's. Kernels that were built to take a
-/// change apart have none.
-pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
+/// Returns a sentence for each kernel that was built differently from the baseline's. If the change `is_split`, kernels
+/// that were built for that have none.
+pub(crate) fn differences(comparison: &Comparison, is_split: bool) -> Vec<String> {
     let Comparison { variants, notes, .. } = comparison;
     let mut builds: Vec<BuildDifference> = notes.builds.clone();
-    if split_columns(comparison).is_some() {
+    if is_split {
         builds.retain(|it| it.variant == variants[1].name);
     }
+    let differs = |it: &BuildDifference| if is_split { built(it) } else { differs(it) };
     // The variants of one kernel have one sentence.
     let mut kernels: Vec<(&BuildDifference, Vec<&str>)> = Vec::new();
     for it in &builds {
@@ -50,8 +53,13 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<String> {
     said.collect()
 }
 
-/// Returns the sentence on one variant.
+/// Returns the sentence on one variant, and what that means for its changes.
 pub(crate) fn differs(it: &BuildDifference) -> String {
+    format!("{} A part of its changes can come from that.", built(it))
+}
+
+/// Returns the sentence on one variant.
+fn built(it: &BuildDifference) -> String {
     let compilers = it.compilers.as_ref().map(|[base, new]| {
         format!("the compiler is {} instead of {}", excerpt(new), excerpt(base))
     });
@@ -60,18 +68,14 @@ pub(crate) fn differs(it: &BuildDifference) -> String {
     });
     let options = (it.options > 0).then(|| {
         let verb = if it.options == 1 { "differs" } else { "differ" };
-        let both = grouped(&it.of_both.to_string());
+        let [both, one] = [it.of_both, it.options - it.of_both].map(|it| grouped(&it.to_string()));
         format!(
-            "{} {verb}, {both} of those that both list",
+            "{} {verb} ({both} in value, {one} in one configuration only)",
             count(it.options, "configuration option")
         )
     });
     let said: Vec<String> = [compilers, hz, options].into_iter().flatten().collect();
-    format!(
-        "{} was also built differently: {}. A part of its changes can come from that.",
-        excerpt(&it.variant),
-        said.join("; ")
-    )
+    format!("{} was also built differently: {}.", excerpt(&it.variant), said.join("; "))
 }
 
 /// Stands between the names of two kernels in the name of the variant with the source of the first one and the
@@ -94,7 +98,8 @@ pub fn split(comparison: &Comparison) -> Vec<Block> {
     let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.is_judged());
     let said = rows.filter_map(|(table, row)| {
         let parts = parts(row, &steps)?;
-        Some(note(format!("{}: {parts}", words::name(comparison, table, row))))
+        let row = Row { metric: phase_of(row), ..row.clone() };
+        Some(note(format!("{}, in steps: {parts}", words::name(comparison, table, &row))))
     });
     said.collect()
 }
@@ -174,12 +179,11 @@ mod tests {
             differs(&it),
             "newest was also built differently: the compiler is gcc-14 14.2.0 instead of \
              gcc-12 12.2.0; the timer ticks 1000 times a second instead of 250 (CONFIG_HZ); 1,547 \
-             configuration options differ, 63 of those that both list. A part of its changes can \
-             come from that."
+             configuration options differ (63 in value, 1,484 in one configuration only). A part of its changes can come from that."
         );
         let options =
             BuildDifference { compilers: None, hz: None, options: 1, of_both: 0, ..it.clone() };
-        assert!(differs(&options).contains("differently: 1 configuration option differs, 0 of"));
+        assert!(differs(&options).contains("1 configuration option differs (0 in value, 1 in one"));
         let compiler = BuildDifference { hz: None, options: 0, ..it };
         assert!(differs(&compiler).contains("instead of gcc-12 12.2.0. A part"));
     }

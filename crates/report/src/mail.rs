@@ -14,17 +14,19 @@ mod tables;
 mod verdicts;
 
 use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns};
-use model::Mode;
+use model::{Mode, count};
 
 use crate::ascii::escape;
 use crate::brief::{moved_most, tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
+use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Shrinks, Spare};
-use fit::{Piece, cut};
+use fit::{Piece, cut, whole};
 
 pub use reproduce::Recipe;
+pub use rows::phase_of;
 pub use subject::header;
 
 /// Most lines of a sweep's table, and of that of a series of patches.
@@ -41,7 +43,7 @@ const MAX_REASONS: usize = 14;
 const MAX_COMPARED: usize = 18;
 const MIN_COMPARED: usize = 8;
 /// Most lines about what the figures do not show.
-const MAX_LIMITS: usize = 8;
+const MAX_LIMITS: usize = 14;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -82,11 +84,12 @@ pub fn mail(
         true => rows::rows(comparison),
         false => Vec::new(),
     };
+    let cause = cause::functions(explained);
     if comparison.points.is_empty() {
-        pieces.push(Kept(cut(text(&cause::functions(explained), &MAIL), MAX_CAUSE)));
+        pieces.push(Kept(whole(&split, MAX_SPLIT)));
+        pieces.push(Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE)));
         let built = cause::built(comparison, explained, !split.is_empty());
-        pieces.push(Kept(cut(text(&built, &MAIL), MAX_BUILT)));
-        pieces.push(Kept(cut(text(&split, &MAIL), MAX_SPLIT)));
+        pieces.push(Kept(whole(&built, MAX_BUILT)));
         pieces.push(Rows);
         pieces.push(Spare {
             rank: 1,
@@ -98,7 +101,7 @@ pub fn mail(
     pieces.push(spare(1, &cross_check::blocks(comparison)));
     let compared = text(&[compared_briefly(comparison, of_first)], &MAIL);
     pieces.push(Shrinks { text: compared, most: MAX_COMPARED, least: MIN_COMPARED });
-    let limits = limits(comparison).map(|it| note::block("What this does not show:", &it));
+    let limits = limits(comparison, &cause).map(|it| note::block("What this does not show:", &it));
     pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
     pieces.extend(reproduction(results, recipe, attached));
@@ -148,9 +151,30 @@ fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
             let more = more.map(|more| format!(" {more}")).unwrap_or_default();
             let said =
                 format!("{of}: counters that changed {beyond}, largest changes first.{more}");
-            vec![sentence(said), tables::rows(&table, comparison)]
+            // Several counters count one thing, such as `pgalloc_dma32` and `numa_hit` on one node.
+            let rows = table.rows.iter();
+            let is_first = |(place, row): &(usize, &Row)| {
+                !table.rows[..*place].iter().any(|it| has_figures_of(it, row))
+            };
+            let rows: Vec<Row> =
+                rows.enumerate().filter(is_first).map(|(_, row)| row.clone()).collect();
+            let left = table.rows.len() - rows.len();
+            let left = (left > 0).then(|| {
+                crate::document::note(format!(
+                    "{} with the same figures.",
+                    count(left, "more counter")
+                ))
+            });
+            let table = with_rows(&table, rows);
+            let rows = tables::rows(&table, comparison);
+            [sentence(said), rows].into_iter().chain(left).collect()
         }
     }
+}
+
+/// Whether two rows have the same figures in all columns.
+fn has_figures_of(one: &Row, other: &Row) -> bool {
+    (0..one.cells.len()).all(|column| one.value(column) == other.value(column))
 }
 
 /// Returns the sentences on rows that were chosen for verdicts but are not there.
@@ -213,9 +237,13 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          real machine's instructions, caches, TLBs, memory latency and distances \
                          between nodes. The kernels' counters are valid.";
 
-/// Returns what emulation or exact mode does not model, and how many seeds there are. `None` in measured
-/// mode without emulation.
-fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
+/// Says what a seed and a luck floor are.
+const LUCK: &str = "a seed draws what a boot leaves to chance, such as addresses; a change within the floor can come \
+                    from that alone";
+
+/// Returns what emulation or exact mode does not model, how many seeds there are, and what timers are if the sentences
+/// on the `cause` name them. `None` in measured mode without emulation.
+fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
     match comparison.mode {
         Mode::Exact => {
             let [times, unmodelled] = exact::limits();
@@ -223,7 +251,9 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
             let counted = "in an emulated machine: instructions are not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
             let notes = [counted, unmodelled].into_iter();
-            Some(notes.chain(exact::seeds(comparison)).collect())
+            let luck = is_judged.then(|| Note::on_all("luck", LUCK.to_owned()));
+            let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
+            Some(notes.chain(exact::seeds(comparison)).chain(luck).chain(ticks).collect())
         }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])

@@ -68,7 +68,7 @@ fn a_reply_goes_to_the_thread_of_the_patch() {
          References: <20240102.1@kernel.org>\n <20240102.2@kernel.org>"
     );
     let finding =
-        "autonuma 100.0 % more instructions with \"[PATCH v3 2/5] mm: waste memory\".\n\n";
+        "autonuma 100.0 % more kernel instructions with \"[PATCH v3 2/5] mm: waste\nmemory\".\n\n";
     assert!(body.starts_with(finding), "{body}");
     assert!(!body.contains("Tested-by") && !body.contains("Reviewed-by"), "{body}");
 }
@@ -81,12 +81,12 @@ fn the_subject_names_the_patch() {
     let file = Patched { mail: None, ..patched("waste.patch", 1) };
     assert_eq!(
         subject(Mode::Exact, &[(BASE, None), ("patched", Some(&file))]),
-        "mm: autonuma 100.0 % more instructions with \"waste.patch\""
+        "mm: autonuma 100.0 % more kernel instructions with \"waste.patch\""
     );
     let series = Patched { mail: None, ..patched("[PATCH v3 0/5] mm: waste", 5) };
     assert_eq!(
         subject(Mode::Exact, &[(BASE, None), ("patched", Some(&series))]),
-        "mm: autonuma 100.0 % more instructions with \"[PATCH v3 0/5] mm: waste\" (5 patches)"
+        "mm: autonuma 100.0 % more kernel instructions with \"[PATCH v3 0/5] mm: waste\" (5 patches)"
     );
     assert_eq!(
         subject(Mode::Measured, &[(BASE, None), ("patched", Some(&file))]),
@@ -95,7 +95,7 @@ fn the_subject_names_the_patch() {
     // Another base: the patch alone is not what differs.
     assert_eq!(
         subject(Mode::Exact, &[("git v6.11", None), ("patched", Some(&file))]),
-        "mm: autonuma 100.0 % more instructions with 6.12+fix than with 6.12"
+        "mm: autonuma 100.0 % more kernel instructions with 6.12+fix than with 6.12"
     );
     // Patches of two mails have no mail that could be answered.
     let (one, mut two) = (patched("[PATCH] one", 1), patched("[PATCH] two", 1));

@@ -7,8 +7,8 @@ use benchmarks::names::Month;
 use boot::code_difference;
 use code::CodeDifference;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, add_reasons,
-    comparable, compare, cross_check, explained, with_phases,
+    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, Verdict, add_paths,
+    add_reasons, comparable, compare, cross_check, explained, with_phases,
 };
 use kernels::Cache;
 use model::{BootId, Experiment, Kept, Mode, Reading, Source};
@@ -122,7 +122,8 @@ impl Analysis {
 
     /// Finds the functions that cause the changes. Empty in measured mode.
     pub fn explained(&self) -> Vec<Explained> {
-        explained(&self.comparison, &self.results())
+        let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+        explained(&self.comparison, &self.results(), is_change)
     }
 
     /// Finds the functions that cause the changes, with the call paths that graphs draw.
@@ -139,9 +140,11 @@ impl Analysis {
         explained
     }
 
-    /// Finds the same, with the difference of the functions' code if the cache has both kernels.
+    /// Finds the same, also where nothing changed, with the difference of the functions' code if the cache has both
+    /// kernels.
     pub fn explained_with_code(&self) -> Vec<Explained> {
-        let mut explained = self.explained_with_reasons();
+        let mut explained = explained(&self.comparison, &self.results(), |_| true);
+        add_reasons(&mut explained, &self.comparison, &self.results());
         let mut known = HashMap::<String, Result<CodeDifference, String>>::new();
         for it in &mut explained {
             let code = known.entry(it.variant.clone()).or_insert_with(|| self.code(&it.variant));

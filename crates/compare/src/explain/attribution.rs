@@ -28,9 +28,13 @@ pub struct Explained {
     pub paths: Paths,
 }
 
-/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
-/// in `comparison`. `comparison` must be of these results. Empty in measured mode.
-pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explained> {
+/// The functions that hold the changes beyond luck, for each workload and variant with a verdict in `comparison` for
+/// which `is_asked` is true. `comparison` must be of these results. Empty in measured mode.
+pub fn explained(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    is_asked: impl Fn(Verdict) -> bool,
+) -> Vec<Explained> {
     let mut all = Vec::new();
     if comparison.mode.is_measured() {
         return all;
@@ -40,9 +44,8 @@ pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explaine
         let (Some(base), Some(new)) = (boots(0), boots(column)) else { continue };
         for used in &results.experiment.workloads {
             let workload = &used.manifest.name;
-            let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
             let mut verdicts = comparison.verdicts(column);
-            if !verdicts.any(|it| it.table.workload == *workload && is_change(it.verdict)) {
+            if !verdicts.any(|it| it.table.workload == *workload && is_asked(it.verdict)) {
                 continue;
             }
             let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);

@@ -213,9 +213,22 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             let divided = within(call, all).map(|calls| divided(&calls));
             Held { function: Some(holder(call)), divided }
         }
-        Some(number) => Held { function: None, divided: Some(divided(&calls[..number])) },
+        Some(number) => {
+            let found = Some(divided(&calls[..number]));
+            // Work that moved between callers of one function is one part, such as that of RCU between its thread and
+            // interrupts.
+            let moved = found.as_ref().filter(|it| has_twice(&it.parts));
+            let divided = moved.and_then(|_| across(section, kernel)).or(found);
+            Held { function: None, divided }
+        }
         None => Held { function: None, divided: across(section, kernel) },
     }
+}
+
+/// Whether two of these are the same function, called in different places.
+fn has_twice(parts: &[Holder]) -> bool {
+    let names: BTreeSet<&str> = parts.iter().map(|it| &*it.name).collect();
+    names.len() < parts.len()
 }
 
 /// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do

@@ -71,9 +71,12 @@ fn a_patch_from_a_pipe_is_answered() {
         assert!(headers.contains(part), "{part}: {headers}");
     }
     let repeated = format!("b4 am -o - {ID} |\n    faultline kernel add {SOURCE} --patch -  # ");
-    for part in
-        ["page_add_new_anon_rmap", "more instructions with", "small configuration", &repeated]
-    {
+    for part in [
+        "page_add_new_anon_rmap",
+        "more kernel instructions with",
+        "small configuration",
+        &repeated,
+    ] {
         assert!(body.contains(part), "{part}: {body}");
     }
 }

@@ -7,7 +7,7 @@ use code::{ChangedLine, Instrumentation};
 use compare::{Calls, Code, Contribution, Headline, Only, Section, Subject};
 use model::{count, grouped};
 
-use super::headline::within;
+use super::headline::{self, within};
 use crate::ascii::{excerpt, few};
 use crate::words;
 
@@ -62,21 +62,36 @@ fn counted(causes: &[&Contribution], marked: usize, within: &str) -> String {
     format!("The code of {number} of the {of} functions executed{within}{both} differs{alone}")
 }
 
-/// Returns a sentence on how many of the executed functions have other code, without figures. `None` if it is not known
-/// whose code differs.
+/// Returns a sentence on how many of the executed functions have other code. Few of them are named, with their entries
+/// and their cost. `None` if it is not known whose code differs.
 pub fn differing(section: &Section) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     let causes = section.causes();
-    let names = of_both(&causes).into_iter().map(|it| excerpt(&it.subject.to_string()));
-    let names: Vec<String> = names.collect();
-    let named = match names.len() {
-        1..=MAX_CAUSES => format!(": {}", words::listed(&names)),
+    let both = of_both(&causes);
+    let named = match both.len() {
+        1..=MAX_CAUSES => {
+            let named: Vec<String> = both.into_iter().map(executed).collect();
+            format!(": {}", named.join("; "))
+        }
         _ => String::new(),
     };
     (marked > 0).then(|| {
         let instrumented = differ_in_instrumentation(&causes).unwrap_or_default();
         format!("{}{named}.{instrumented}", counted(&causes, marked, ""))
     })
+}
+
+/// Names a function, how often it was entered, and what an entry costs.
+fn executed(it: &Contribution) -> String {
+    let name = excerpt(&it.subject.to_string());
+    let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
+    let name = if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) };
+    let Some(calls) = &it.calls else { return name };
+    let entries = headline::entered([calls.entries.base, calls.entries.new]);
+    let cost = it
+        .per_entry()
+        .map(|it| headline::cost_of([it.base, it.new], " own instructions per entry"));
+    format!("{name}, {entries}{}", cost.map(|it| format!(", {it}")).unwrap_or_default())
 }
 
 /// Says how many functions differ in instrumentation, and in which; `None` if there are none.

@@ -73,16 +73,20 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
 pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
     let entry = is_used.then_some("An entry is one call or other start of a function.");
-    let is_alone = said.iter().any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
-    let alone = is_alone.then_some(
-        "A function that ran on one side only may have another name on the other side, or be inlined there.",
-    );
-    let legends: Vec<&str> = entry.into_iter().chain(alone).chain(timers(said)).collect();
+    let legends: Vec<&str> = [entry, alone(said), timers(said)].into_iter().flatten().collect();
     (!legends.is_empty()).then(|| legends.join(" "))
 }
 
+/// Returns why a function may have run on one side only, if a sentence says so of one.
+pub fn alone(said: &[String]) -> Option<&'static str> {
+    let is_alone = said.iter().any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
+    is_alone.then_some(
+        "A function that ran on one side only may have another name on the other side, or be inlined there.",
+    )
+}
+
 /// Returns what the number of a timer's interrupts depends on, if a sentence names them.
-fn timers(said: &[String]) -> Option<&'static str> {
+pub fn timers(said: &[String]) -> Option<&'static str> {
     let names_one = |it: &String| TIMERS.iter().any(|name| it.contains(name));
     said.iter().any(names_one).then_some(
         "Ticks interrupt by guest time, 2 ns an instruction: for the same work a real machine usually has fewer. Other \
@@ -179,7 +183,7 @@ pub fn table(headlines: &[Headline]) -> Block {
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {
             (Some(of), divided) => {
-                let share = format!("{:.0} % of the change in {}", 100.0 * of.share, called(of));
+                let share = format!("{:.1} % of the change in {}", 100.0 * of.share, called(of));
                 let most = if divided.is_some() { 0 } else { PARTS };
                 let divided = divided.as_ref().map(|it| shares(it) + ".");
                 let below = said_of(of, most).into_iter().chain(divided).collect();
@@ -213,10 +217,7 @@ pub fn headline(it: &Headline) -> String {
     let divided = it.divided.as_ref().map(shares);
     match (&it.function, divided) {
         (Some(holder), divided) => {
-            let share = match holder.share {
-                share @ ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
-                _ => String::new(),
-            };
+            let share = format!("{:.1} % of the change ", 100.0 * holder.share);
             let figures = figures(holder, it.at_equal_entries);
             let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
             format!("{change}, {share}in {}: {figures}.{divided}", called(holder))
@@ -294,7 +295,11 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
         return costs;
     }
+    let [base, new] = holder.instructions;
+    let change = Of::Number.change([base, new], 2).filter(|_| base != new);
+    let change = change.map(|it| format!(" ({it})"));
     let total = sides(holder.instructions.map(|it| words::figure(it, 0)), "");
+    let total = total + &change.unwrap_or_default();
     let entries = holder.entries.map(entered);
     // The cost of a single entry is the total.
     let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
@@ -310,13 +315,13 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
 }
 
 /// Formats a cost per entry on both sides. Small costs have decimals.
-fn cost_of(costs: [f64; 2], of: &str) -> String {
+pub(super) fn cost_of(costs: [f64; 2], of: &str) -> String {
     let decimals = if costs[0].max(costs[1]) < 100_000.0 { 2 } else { 0 };
     sides(costs.map(|it| words::figure(it, decimals)), of)
 }
 
 /// Formats the number of entries on both sides.
-fn entered(entries: [f64; 2]) -> String {
+pub(super) fn entered(entries: [f64; 2]) -> String {
     let entries = entries.map(|it| words::figure(it, 0));
     let noun = if entries[0] == "1" { " entry" } else { " entries" };
     sides(entries, noun)

@@ -14,8 +14,8 @@ use crate::words::{Of, figure};
 const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
-/// the largest change has the functions in it.
-pub fn functions(explained: &[Explained]) -> Vec<Block> {
+/// the largest change has the functions in it. The last one says why a function may have run on one side only.
+pub fn functions(explained: &[Explained]) -> Vec<String> {
     let named = explained.iter().flat_map(|it| {
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
         headlines.map(|headline| (&*it.workload, first_words(it, explained), headline))
@@ -40,14 +40,14 @@ pub fn functions(explained: &[Explained]) -> Vec<Block> {
         false => first + &headline::headline(it),
     });
     let named: Vec<String> = said.collect();
-    let legend = headline::legend(&named);
-    named.into_iter().chain(legend).map(sentence).collect()
+    let alone = headline::alone(&named).map(str::to_owned);
+    named.into_iter().chain(alone).collect()
 }
 
 /// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other
 /// code. `is_split` says whether what the source changed alone was measured.
 pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -> Vec<Block> {
-    let builds = build::differences(comparison).into_iter();
+    let builds = build::differences(comparison, is_split).into_iter();
     // The variants of one kernel have the same code.
     let mut told: Vec<(&str, [Option<&str>; 2])> = Vec::new();
     let code = explained.iter().filter_map(|it| {

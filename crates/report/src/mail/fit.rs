@@ -1,6 +1,6 @@
 //! Fits a mail into the number of lines that a list reader looks at.
 
-use crate::document::{self, MAIL, sentence};
+use crate::document::{self, Block, MAIL, sentence};
 
 /// Most lines of a mail's body.
 pub const MOST: usize = 60;
@@ -106,6 +106,14 @@ fn by_rank(pieces: &[Piece]) -> Vec<usize> {
     places.into_iter().map(|(_, place)| place).collect()
 }
 
+/// Lays out as many of the first blocks as `most` lines have room for. The first one is cut if it has more.
+pub fn whole(blocks: &[Block], most: usize) -> String {
+    let laid_out = (1..=blocks.len()).rev().map(|number| document::text(&blocks[..number], &MAIL));
+    let fits = |text: &String| text.lines().count() <= most;
+    let first = || cut(document::text(&blocks[..blocks.len().min(1)], &MAIL), most);
+    laid_out.into_iter().find(fits).unwrap_or_else(first)
+}
+
 /// Cuts a text to `most` lines. If lines are left out, their number takes the place of the last one.
 pub fn cut(text: String, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
@@ -169,6 +177,16 @@ mod tests {
         let text = body(&pieces, 0, |_| String::new());
         assert!(text.starts_with("a\n"), "{text}");
         assert!(text.ends_with("a\n\nAlso needed, and not in this mail: a.cpio, b.\n"), "{text}");
+    }
+
+    #[test]
+    fn paragraphs_without_room_are_left_out_whole() {
+        let blocks: Vec<Block> = ["a b.", "c d.", "e f."].map(sentence).into();
+        assert_eq!(whole(&blocks, 3), "a b.\nc d.\ne f.\n");
+        assert_eq!(whole(&blocks, 2), "a b.\nc d.\n");
+        assert_eq!(whole(&[], 2), "");
+        let long = sentence("word ".repeat(60));
+        assert!(whole(&[long], 2).ends_with("\n  (3 more lines)\n"));
     }
 
     #[test]

@@ -132,6 +132,7 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
     if comparison.mode == Mode::Exact {
         let patch = patch(comparison, results, change.column);
         let names = [0, change.column].map(|column| name(comparison, results, column));
+        let names = with_settings_once(names);
         return counted(change, &names, patch.as_deref()) + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
@@ -143,18 +144,33 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
     format!("{tag} {names}: {metric} {}{others}", gain(change))
 }
 
+/// Moves settings at the ends of both names to the end of the first one, which stands last.
+fn with_settings_once(names: [String; 2]) -> [String; 2] {
+    let [base, new] = names.each_ref().map(|it| it.split(' ').collect::<Vec<&str>>());
+    let pairs = base.iter().rev().zip(new.iter().rev());
+    let shared = pairs.take_while(|(one, other)| one == other && one.contains('=')).count();
+    if shared == 0 {
+        return names;
+    }
+    let (base, settings) = base.split_at(base.len() - shared);
+    let new = new[..new.len() - shared].join(" ");
+    [format!("{} ({})", base.join(" "), settings.join(" ")), new]
+}
+
 /// Returns a finding of exact mode in words:
-/// `mm: mprotect protect 139.9 % more instructions with 7.3 than with 6.1`, or `with "mm: faster"` for a patch.
+/// `mm: mprotect protect 139.9 % more kernel instructions with 7.3 than with 6.1`, or `with "mm: faster"` for a patch.
 fn counted(change: &JudgedRow<'_>, [base, new]: &[String; 2], patch: Option<&str>) -> String {
     let JudgedRow { column, table, row, .. } = *change;
     let clip = |name: &str| clipped(name, MAX_NAME);
     // A workload with a single phase needs no name of it.
     let judged = table.rows.iter().filter(|row| row.is_judged()).count();
-    let phase = if judged > 1 { format!(" {}", clip(&phase_of(row))) } else { String::new() };
+    let phase = phase_of(row);
+    let is_named = judged > 1 && phase != table.workload;
+    let phase = if is_named { format!(" {}", clip(&phase)) } else { String::new() };
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
-    format!("mm: {workload}{phase} {by} instructions with {with}")
+    format!("mm: {workload}{phase} {by} kernel instructions with {with}")
 }
 
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the
@@ -230,13 +246,21 @@ fn unchanged(
         Mode::Measured if comparison.emulated => "emulated, no verdict on times".to_owned(),
         _ if found.is_empty() => "no verdict".to_owned(),
         _ if open > 0 => format!("undecided in {open} of {}", found.len()),
-        Mode::Exact => "no change seen beyond luck".to_owned(),
+        Mode::Exact => format!("no change seen beyond luck{}", largest_floor(found)),
         Mode::Measured => {
             let margin = 100.0 * comparison.judging.margin;
             format!("no change seen beyond {margin} %")
         }
     };
     format!("{names}: {seen}")
+}
+
+/// Returns the largest luck floor of these rows, in parentheses: a larger change would have been seen. Empty if one is
+/// not known.
+fn largest_floor(found: &[JudgedRow<'_>]) -> String {
+    let floors = found.iter().map(|it| exact::floor_percent(it.row, it.column));
+    let largest = floors.collect::<Option<Vec<f64>>>().map(|it| it.into_iter().fold(0.0, f64::max));
+    largest.map_or(String::new(), |it| format!(" ({} %)", decimal(Some(it), 2)))
 }
 
 /// Returns the workloads of the tables, `first` before the others.
@@ -279,5 +303,22 @@ fn names(
             None => format!("{workloads}: {} vs {}", name(column), name(0)),
         },
         (None, all) => format!("{workloads}: {} variants vs {}", all - 1, name(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_both_sides_stand_once() {
+        let said =
+            |base: &str, new: &str| with_settings_once([base.into(), new.into()]).join(" | ");
+        assert_eq!(
+            said("Debian 6.1 thp=on a=1", "7.3 thp=on a=1"),
+            "Debian 6.1 (thp=on a=1) | 7.3"
+        );
+        assert_eq!(said("6.1 thp=on a=1", "7.3 thp=off a=1"), "6.1 thp=on (a=1) | 7.3 thp=off");
+        assert_eq!(said("Debian 6.1", "Debian 6.1"), "Debian 6.1 | Debian 6.1");
     }
 }

@@ -249,8 +249,8 @@ fn functions_that_changed_stand_below_the_verdicts() {
     assert_eq!(said.len(), phases.len());
     assert_eq!(
         said[0],
-        "a 150.00 % more kernel instructions, 100 % of the change in <b>a and what it calls 100 before, 250 now; \
-         10 entries; 10.00 per entry before, 25.00 now."
+        "a 150.00 % more kernel instructions, 100.0 % of the change in <b>a and what it calls 100 before, 250 now \
+         (150.00 % more); 10 entries; 10.00 per entry before, 25.00 now."
     );
     let command = "All functions, counters and phases: faultline explain 6.12-vanilla 6.12-slowscan-v2 \
                    numa-slowscan --format html .";

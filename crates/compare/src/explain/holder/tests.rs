@@ -374,6 +374,22 @@ fn calls_that_another_part_has_are_left_out_and_named() {
     assert!(said.contains(&("split", String::new())), "{said:?}");
 }
 
+/// RCU frees in an interrupt what its thread freed before.
+#[test]
+fn work_that_moves_between_callers_is_one_part() {
+    let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fault", "", 10, cost)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel thread free", 2000.0, 500.0),
+        ("kernel interrupt free", 100.0, 600.0),
+        ("kernel fault", 1000.0, 990.0),
+    ]);
+    let Divided { parts, complete, .. } = by_calls(&section, &calls).divided.unwrap();
+    let said: Vec<_> = parts.iter().map(|it| (&*it.name, it.instructions)).collect();
+    assert_eq!(said, [("free", [2100.0, 1100.0])]);
+    assert!(complete && parts[0].within.is_none());
+}
+
 /// The same functions call it in another context too, which one side enters by a function of its own.
 #[test]
 fn the_same_calls_in_other_contexts_count() {
