@@ -38,7 +38,7 @@ impl ProgramBundle {
 
     /// The manifest of the program as a workload.
     pub fn manifest(&self) -> Manifest {
-        let program = self.command.first().map_or("", String::as_str);
+        let program = named_for(&self.command);
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let plain = |letter: char| match letter {
             letter if letter.is_control() || letter == ',' => '-',
@@ -70,6 +70,21 @@ impl ProgramBundle {
         }
         manifest
     }
+}
+
+/// Programs that start the one among their arguments, which the workload is named for.
+const STARTERS: [&str; 14] = [
+    "setarch", "taskset", "numactl", "nice", "ionice", "chrt", "env", "prlimit", "timeout",
+    "stdbuf", "sh", "bash", "dash", "python3",
+];
+
+/// The word of a command that the workload is named for: the program, or the first path among its arguments if the
+/// program only starts another one.
+fn named_for(command: &[String]) -> &str {
+    let Some((program, arguments)) = command.split_first() else { return "" };
+    let name = Path::new(program).file_name().and_then(|it| it.to_str()).unwrap_or_default();
+    let started = arguments.iter().find(|it| it.contains('/') && !it.starts_with('-'));
+    started.filter(|_| STARTERS.contains(&name)).unwrap_or(program)
 }
 
 /// What the agent reports of a plain program.

@@ -11,6 +11,8 @@ use crate::{Error, Source};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
+/// Names the newest kernel of Debian's archive.
+const NEWEST: &str = "newest";
 /// The name of the kernel that this host runs.
 const HOST: &str = "host";
 /// Prefix of the path of a directory in which a kernel was built.
@@ -89,6 +91,7 @@ impl FromStr for Request {
             true => {
                 "it is a source, which `faultline kernel add` builds; use the name that it prints"
             }
+            false if is_near_newest(text) => "did you mean newest?",
             false => hint,
         };
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
@@ -116,11 +119,17 @@ impl FromStr for Request {
         let is_number = |it: &str| it.parse::<u32>().is_ok_and(|number| number.to_string() == it);
         let are_numbers = numbers.split('.').all(is_number);
         let is_whole = version.ends_with(|it: char| it.is_ascii_alphanumeric());
-        if !(version == "newest" || are_numbers && is_whole) || !version.chars().all(is_plain) {
+        if !(version == NEWEST || are_numbers && is_whole) || !version.chars().all(is_plain) {
             return Err(wrong());
         }
         Ok(Self::Debian { version: version.into(), suite: None })
     }
+}
+
+/// Whether a name is a mistyped `newest`.
+fn is_near_newest(text: &str) -> bool {
+    let name = text.strip_prefix(DEBIAN).unwrap_or(text);
+    strsim::normalized_damerau_levenshtein(name, NEWEST) >= 0.7
 }
 
 impl Request {
@@ -240,6 +249,10 @@ mod tests {
         ] {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }
+        let meant = |text: &str| {
+            text.parse::<Request>().unwrap_err().to_string().contains("did you mean newest?")
+        };
+        assert!(meant("newst") && meant("debian:newset") && !meant("mine"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::Difference;
 /// Largest difference in entries, as a share of the larger number.
 const ENTRIES: f64 = 0.01;
 /// Largest difference in instructions per entry, as a share of the larger number.
-const COST: f64 = 0.20;
+const COST: f64 = 0.40;
 /// Fewest words that two names must share, unless they consist of the same words.
 const SHARED: usize = 2;
 /// Most words of a name that are compared.

@@ -15,9 +15,9 @@ pub struct TryArgs {
     /// worktree, src:PATH, debian-source:6.12
     #[arg(value_name = "KERNEL,...")]
     pub kernels: String,
-    /// A word without `--` before it.
+    /// Words without `--` before them.
     #[arg(hide = true)]
-    pub stray: Option<String>,
+    pub stray: Vec<String>,
     /// The program and its arguments
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
     pub command: Vec<String>,

@@ -116,12 +116,12 @@ pub enum DiffFormat {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "faultline explain [OPTIONS] [EXPERIMENT]\n       \
+                            faultline explain [OPTIONS] BASE NEW [EXPERIMENT]")]
 pub struct ExplainArgs {
-    /// The variant to compare with
-    #[arg(required_unless_present = "counter")]
+    /// The variant to compare with; alone, an experiment with two variants [default: the latest experiment]
     pub base: Option<String>,
     /// The variant that changed
-    #[arg(required_unless_present = "counter")]
     pub new: Option<String>,
     /// The experiment's name or number [default: the latest one of exact mode and the latest one with samples that
     /// have both variants and a complete boot]

@@ -167,13 +167,14 @@ fn all_complete(experiment: &Experiment, kept: &[Kept]) -> bool {
 fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let usage = |message: String| Failure::Usage(message);
     let kernels = escape(&args.kernels);
-    match (args.stray.as_deref().map(escape), args.command.is_empty()) {
+    let stray = (!args.stray.is_empty()).then(|| escape(&args.stray.join(" ")));
+    match (stray, args.command.is_empty()) {
         (Some(stray), true) => {
             let command = format!("faultline try {kernels} -- {stray}");
             return Err(usage(format!("put -- before the program: {command}")));
         }
         (Some(stray), false) => {
-            let command = format!("faultline try {kernels},{stray} -- PROGRAM");
+            let command = format!("faultline try {kernels},{} -- PROGRAM", stray.replace(' ', ","));
             return Err(usage(format!("put a comma between kernels: {command}")));
         }
         (None, true) => {

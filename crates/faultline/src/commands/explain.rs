@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use benchmarks::names::others;
 use code::Symbol;
 use model::{Experiment, Mode, SAMPLES};
+use report::escape;
 use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
@@ -18,10 +19,26 @@ use crate::failure::Failure;
 pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     match (&args.counter, &args.base, &args.new) {
         (Some(counter), ..) => explain_counter(counter),
-        (None, Some(base), Some(new)) => explain_difference(store, args, [base, new]),
-        // clap requires both.
-        _ => Err(Failure::Usage("name two variants, or a counter with --counter".into())),
+        (None, Some(base), Some(new)) => {
+            explain_difference(store, args, [base, new], args.experiment.as_deref())
+        }
+        (None, experiment, _) => {
+            let [base, new] = only_two(store.as_ref(), experiment.as_deref())?;
+            explain_difference(store, args, [&base, &new], experiment.as_deref())
+        }
     }
+}
+
+/// The variants of an experiment, or of the latest one, which must be two.
+fn only_two(store: Option<&PathBuf>, experiment: Option<&str>) -> Result<[String; 2], Failure> {
+    let store = existing_store(store.cloned())?;
+    let id = chosen::find_with_results(&*store, experiment)?;
+    let variants = store.experiment(id)?.variants.into_iter().map(|it| it.name);
+    let variants: Vec<String> = variants.collect();
+    variants.try_into().map_err(|variants: Vec<String>| {
+        let variants = escape(&variants.join(", "));
+        Failure::Usage(format!("name two variants of experiment {id}, which has {variants}"))
+    })
 }
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
@@ -52,6 +69,7 @@ fn explain_difference(
     store: Option<PathBuf>,
     args: &ExplainArgs,
     [base, new]: [&str; 2],
+    experiment: Option<&str>,
 ) -> Result<ExitCode, Failure> {
     if args.top.is_some() && args.format != ExplainFormat::Text {
         return Err(Failure::Usage(
@@ -72,9 +90,9 @@ fn explain_difference(
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     if let Some(function) = &args.lines {
-        return explain_lines(&*store, args, [base, new], (function, &named));
+        return explain_lines(&*store, args, ([base, new], experiment), (function, &named));
     }
-    let Chosen { exact, sampled } = choose(&*store, args.experiment.as_deref(), [base, new])?;
+    let Chosen { exact, sampled } = choose(&*store, experiment, [base, new])?;
     let (exact, sampled) = match args.cost.as_deref() {
         None => (exact, sampled),
         Some(SAMPLES) if sampled.is_some() => (None, sampled),
@@ -117,7 +135,7 @@ fn explain_difference(
 fn explain_lines(
     store: &dyn Archive,
     args: &ExplainArgs,
-    variants: [&str; 2],
+    (variants, experiment): ([&str; 2], Option<&str>),
     (function, named): (&str, &str),
 ) -> Result<ExitCode, Failure> {
     let functions = match function {
@@ -136,7 +154,7 @@ fn explain_lines(
     if let Some(missing) = sources.iter().flatten().find(|it| !it.is_dir()) {
         return Err(Failure::Usage(format!("--source: {} is no directory", missing.display())));
     }
-    let experiment = with_lines(store, args.experiment.as_deref(), variants, &functions)?;
+    let experiment = with_lines(store, experiment, variants, &functions)?;
     let explained = ExplanationQuestion {
         experiment,
         variants: variants.map(str::to_owned),

@@ -15,8 +15,9 @@ use crate::words;
 const MAX_CAUSES: usize = 5;
 
 /// Returns a sentence on the executed functions whose code differs, with the change of each. Functions
-/// whose change is beyond luck come first. `None` if it is not known whose code differs.
-pub fn causes(section: &Section, unit: &str) -> Option<String> {
+/// whose change is beyond luck come first. Two that may be one function, or that offset each other, have the change of
+/// both. `None` if it is not known whose code differs.
+pub fn causes(section: &Section, unit: &str, moved: &Moved<'_>) -> Option<String> {
     let marked = section.contributions.iter().filter(|it| it.code.is_some()).count();
     let causes = section.causes();
     let of = format!("of the {} executed{}", count(marked, "function"), within(section));
@@ -33,10 +34,53 @@ pub fn causes(section: &Section, unit: &str) -> Option<String> {
         (_, many) => Some(format!(
             "{}; own {unit}: {}.{}",
             counted(many, marked, &within(section)),
-            few(MAX_CAUSES, many.iter().map(|it| part(it))).join(", "),
+            few(MAX_CAUSES, joined(many, moved).iter().map(part_of)).join(", "),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
+}
+
+/// Joins each function with the one that it may be on the other side, or that offsets its change. Changes beyond luck
+/// are first, in each part the largest one.
+fn joined<'a>(
+    causes: &[&'a Contribution],
+    moved: &Moved<'_>,
+) -> Vec<(&'a Contribution, Option<&'a Contribution>)> {
+    let other_of = |it: &Contribution| {
+        let maybe = it.calls.as_ref().and_then(|calls| calls.maybe.as_ref());
+        let offset = || match &it.subject {
+            Subject::Function { name, .. } => moved.get(&**name).map(|it| (*it).to_owned()),
+            _ => None,
+        };
+        maybe.map(Subject::to_string).or_else(offset)
+    };
+    let mut alone = causes.to_vec();
+    let mut joined = Vec::new();
+    while !alone.is_empty() {
+        let one = alone.remove(0);
+        let other = other_of(one);
+        let other =
+            other.and_then(|other| alone.iter().position(|it| it.subject.to_string() == other));
+        joined.push((one, other.map(|place| alone.remove(place))));
+    }
+    let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();
+    joined.sort_by(|one, other| {
+        let is_beyond = other.0.is_beyond_luck().cmp(&one.0.is_beyond_luck());
+        is_beyond.then(size(other).total_cmp(&size(one)))
+    });
+    joined
+}
+
+/// Returns the change of a function's own instructions, or of those of both functions.
+fn own_change((one, other): (&Contribution, Option<&Contribution>)) -> f64 {
+    one.instructions.change() + other.map_or(0.0, |it| it.instructions.change())
+}
+
+/// Names a function with its change, or two functions with that of both.
+fn part_of(pair: &(&Contribution, Option<&Contribution>)) -> String {
+    let (one, Some(other)) = pair else { return part(pair.0) };
+    let [one, other] = [one, other].map(|it| excerpt(&it.subject.to_string()));
+    format!("{one} with {other} {}", words::signed(own_change(*pair), 0))
 }
 
 /// Returns those of the functions that both kernels have.

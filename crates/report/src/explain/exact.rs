@@ -80,7 +80,8 @@ fn blocks(
     let mut found = headline::headlines(headlines, phase);
     let is_unasked = explanation.reasons.is_none();
     found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
-    let causes = cause::causes(section, &explanation.cost.unit);
+    let moved = cause::moved(of_section(headlines, section));
+    let causes = cause::causes(section, &explanation.cost.unit, &moved);
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);

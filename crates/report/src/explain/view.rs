@@ -126,7 +126,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
                  the other. In parts: entered at its beginning, and by others at a `.part`, so \
                  not compared per entry.";
     let code = match &explanation.unmarked {
-        None if explanation.all.iter().any(|all| causes(all, "").is_some()) => {
+        None if explanation.all.iter().any(|all| causes(all, "", &Moved::new()).is_some()) => {
             "Code differs: the function's own machine code differs (`faultline diff`), so it can be \
              a cause. Code same: its change is luck or a consequence of others."
                 .to_owned()

@@ -9,11 +9,11 @@ fn names_change_only_at_equal_entries_and_cost() {
         let new = [executed(&[("page_add", "", entries, instructions)])];
         calls(&all(&base, &new), "add_page").maybe.is_some()
     };
-    assert!(maybe(1010, 1010 * 124));
-    assert!(maybe(991, 991 * 81));
+    assert!(maybe(1010, 1010 * 165));
+    assert!(maybe(991, 991 * 61));
     assert!(!maybe(1011, 1011 * 100));
-    assert!(!maybe(1000, 1000 * 126));
-    assert!(!maybe(1000, 1000 * 79));
+    assert!(!maybe(1000, 1000 * 167));
+    assert!(!maybe(1000, 1000 * 59));
 }
 
 #[test]
