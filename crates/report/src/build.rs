@@ -98,8 +98,10 @@ pub fn split(comparison: &Comparison) -> Vec<Block> {
     let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.is_judged());
     let said = rows.filter_map(|(table, row)| {
         let parts = parts(row, &steps)?;
-        let row = Row { metric: phase_of(row), ..row.clone() };
-        Some(note(format!("{}, in steps: {parts}", words::name(comparison, table, &row))))
+        let phase = phase_of(row);
+        let of = if phase == row.metric { "" } else { "Kernel instructions of " };
+        let named = words::name(comparison, table, &Row { metric: phase, ..row.clone() });
+        Some(note(format!("{of}{named}, in steps: {parts}")))
     });
     said.collect()
 }

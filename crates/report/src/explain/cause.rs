@@ -8,7 +8,7 @@ use compare::{Calls, Code, Contribution, Headline, Only, Section, Subject};
 use model::{count, grouped};
 
 use super::headline::{self, within};
-use crate::ascii::{excerpt, few};
+use crate::ascii::excerpt;
 use crate::words;
 
 /// Most functions that are named because their code differs.
@@ -34,10 +34,19 @@ pub fn causes(section: &Section, unit: &str, moved: &Moved<'_>) -> Option<String
         (_, many) => Some(format!(
             "{}; own {unit}: {}.{}",
             counted(many, marked, &within(section)),
-            few(MAX_CAUSES, joined(many, moved).iter().map(part_of)).join(", "),
+            largest(many, moved).join(", "),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
+}
+
+/// Names the functions with the largest changes, and counts the others.
+fn largest(causes: &[&Contribution], moved: &Moved<'_>) -> Vec<String> {
+    let joined = joined(causes, moved);
+    let (named, others) = joined.split_at(joined.len().min(MAX_CAUSES));
+    let left: usize = others.iter().map(|it| 1 + usize::from(it.1.is_some())).sum();
+    let more = (left > 0).then(|| format!("{} more", grouped(&left.to_string())));
+    named.iter().map(part_of).chain(more).collect()
 }
 
 /// Joins each function with the one that it may be on the other side, or that offsets its change. Changes beyond luck
@@ -64,9 +73,15 @@ fn joined<'a>(
         joined.push((one, other.map(|place| alone.remove(place))));
     }
     let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();
+    let is_beyond = |it: &(&Contribution, Option<&Contribution>)| match it.1 {
+        None => it.0.is_beyond_luck(),
+        Some(other) => {
+            let floors = [it.0, other].map(|it| it.instructions.floor.unwrap_or(f64::INFINITY));
+            size(it) > floors.iter().sum()
+        }
+    };
     joined.sort_by(|one, other| {
-        let is_beyond = other.0.is_beyond_luck().cmp(&one.0.is_beyond_luck());
-        is_beyond.then(size(other).total_cmp(&size(one)))
+        is_beyond(other).cmp(&is_beyond(one)).then(size(other).total_cmp(&size(one)))
     });
     joined
 }

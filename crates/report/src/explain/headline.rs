@@ -119,10 +119,18 @@ fn in_full(it: &Headline) -> Vec<String> {
     }
 }
 
-/// Returns the headline. If the change does not divide, the functions in the one that holds it follow.
+/// Returns the headline. The figures of the functions between which the change divides follow, or else the functions in
+/// the one that holds it.
 pub fn with_functions(it: &Headline) -> String {
-    let holder = it.function.as_ref().filter(|_| it.divided.is_none());
-    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
+    let more = match (&it.divided, &it.function) {
+        (Some(Divided { parts, .. }), _) => {
+            let part = |of: &Holder| format!(" {}: {}.", excerpt(&of.name), figures(of, false));
+            parts.iter().map(part).collect()
+        }
+        (None, Some(holder)) => own(holder, PARTS),
+        (None, None) => String::new(),
+    };
+    headline(it) + &more
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
