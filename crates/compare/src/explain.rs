@@ -6,6 +6,7 @@
 //! without rounding error.
 
 pub mod attribution;
+mod calls;
 mod cause;
 mod contribution;
 mod cost;

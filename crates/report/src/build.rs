@@ -147,8 +147,11 @@ fn parts(row: &Row, steps: &[[Step; 2]; 2]) -> Option<String> {
     let value = |column| if column == 0 { row.base(1) } else { row.value(column) };
     let said = |Step { columns: [from, to], what }: &Step| {
         let change = Of::unit(&row.unit).change([value(*from)?, value(*to)?], 2)?;
-        let floor = (*from == 0).then(|| exact::floor_percent(row, *to)).flatten();
-        let floor = floor.map(|it| format!(" (luck floor {} %)", decimal(Some(it), 2)));
+        let floor = match *from {
+            0 => exact::floor_percent(row, *to)
+                .map(|it| format!(" (luck floor {} %)", decimal(Some(it), 2))),
+            _ => Some(" (no luck floor)".to_owned()),
+        };
         Some(format!("{what} {change}{}", floor.unwrap_or_default()))
     };
     let [[first, second], [other_first, other_second]] = steps;
@@ -207,19 +210,20 @@ mod tests {
         };
         assert_eq!(
             said(&row, ["12"; 4]).unwrap(),
-            "the source 30.00 % more, then the configuration 10.00 % more; in the other order, the configuration 10.00 \
-             % more, then the source 30.00 % more."
+            "the source 30.00 % more, then the configuration 10.00 % more (no luck floor); in the other order, the \
+             configuration 10.00 % more, then the source 30.00 % more (no luck floor)."
         );
         // The host's compiler is that of the first package.
         assert_eq!(
             said(&row, ["12", "14", "12", "12"]).unwrap(),
-            "the source 30.00 % more, then configuration and compiler 10.00 % more; in the other order, the \
-             configuration 10.00 % more, then source and compiler 30.00 % more."
+            "the source 30.00 % more, then configuration and compiler 10.00 % more (no luck floor); in the other order, \
+             the configuration 10.00 % more, then source and compiler 30.00 % more (no luck floor)."
         );
         assert_eq!(
             said(&row, ["12", "14", "13", "13"]).unwrap(),
-            "source and compiler 30.00 % more, then configuration and compiler 10.00 % more; in the other order, \
-             configuration and compiler 10.00 % more, then source and compiler 30.00 % more."
+            "source and compiler 30.00 % more, then configuration and compiler 10.00 % more (no luck floor); in the \
+             other order, configuration and compiler 10.00 % more, then source and compiler 30.00 % more (no luck \
+             floor)."
         );
         let mut without = row;
         without.cells[2].value = None;

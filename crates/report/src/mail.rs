@@ -71,7 +71,7 @@ pub fn mail(
         }
         None => (comparison, results, explained),
     };
-    let finding = subject::words(comparison, of_first);
+    let finding = subject::words(comparison, of_first, explained);
     let answered = reproduce::answered(results);
     let reply = answered.and_then(|(subject, mail)| reply::headers(subject, mail));
     let mut pieces: Vec<Piece> = Vec::new();
@@ -186,7 +186,8 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 /// Lays out how to repeat the run. Files that the run needs have a paragraph each.
 fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
     let how = reproduce::how(results, recipe);
-    let mut pieces = vec![Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
+    let built = reproduce::built(results).into_iter().collect::<Vec<_>>();
+    let mut pieces = vec![spare(1, &built), Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
     if results.experiment.imported.is_none() {
         let files = recipe.files.iter();
         let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
@@ -216,8 +217,9 @@ pub fn compared(comparison: &Comparison) -> Block {
 
 /// Lays out what differs between the kernels. Notes on which all of them agree are left out.
 fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
-    let notes = notes::states(comparison).into_iter().chain(notes::all(comparison)).filter(tells);
+    let notes = notes::all(comparison).into_iter().chain(notes::states(comparison)).filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
+    let notes = notes.filter(|note| *note != notes::no_complaint());
     // Compilers stand beside the other differences of how kernels were built.
     let has_builds = !comparison.notes.builds.is_empty();
     let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));
@@ -238,8 +240,8 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          between nodes. The kernels' counters are valid.";
 
 /// Says what a seed and a luck floor are.
-const LUCK: &str = "a seed draws what a boot leaves to chance, such as addresses; a change within the floor can come \
-                    from that alone";
+const LUCK: &str = "a seed draws what a boot leaves to chance, such as addresses; a change within the luck floor can \
+                    come from that alone";
 
 /// Returns what emulation or exact mode does not model, how many seeds there are, and what timers are if the sentences
 /// on the `cause` name them. `None` in measured mode without emulation.
@@ -251,9 +253,12 @@ fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
             let counted = "in an emulated machine: instructions are not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
             let notes = [counted, unmodelled].into_iter();
-            let luck = is_judged.then(|| Note::on_all("luck", LUCK.to_owned()));
+            let seeds = exact::seeds(comparison).into_iter().map(|note| match is_judged {
+                true => Note { text: format!("{}; {LUCK}", note.text), ..note },
+                false => note,
+            });
             let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
-            Some(notes.chain(exact::seeds(comparison)).chain(luck).chain(ticks).collect())
+            Some(notes.chain(seeds).chain(ticks).collect())
         }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])

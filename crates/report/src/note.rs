@@ -3,6 +3,7 @@
 use crate::document::{Block, Column, part, table};
 
 /// A note on one variant, or on all.
+#[derive(PartialEq)]
 pub struct Note {
     /// What the note is about.
     pub topic: &'static str,

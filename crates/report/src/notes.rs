@@ -251,11 +251,16 @@ fn noted(topic: &'static str, all: &[Unmeasured]) -> Vec<Note> {
     notes
 }
 
+/// Returns the note that no kernel complained.
+pub fn no_complaint() -> Note {
+    Note::on_all(COMPLAINTS, "none".into())
+}
+
 /// Returns a note that no kernel complained, or notes on the variants of which that is not known.
 fn no_complaints(notes: &Notes, columns: usize) -> Vec<Note> {
     let unknown = || "- (no kernel log)".to_owned();
     match notes.without_log.len() {
-        0 if notes.complaints.is_empty() => vec![Note::on_all(COMPLAINTS, "none".into())],
+        0 if notes.complaints.is_empty() => vec![no_complaint()],
         all if all == columns => vec![Note::on_all(COMPLAINTS, unknown())],
         _ => {
             let variants = notes.without_log.iter();

@@ -14,10 +14,10 @@ const HUGE: f64 = 1e15;
 /// Units of time that a metric can have.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 
-/// Said of a function that only the baseline executed.
-pub const ONLY_BASE: &str = "ran only before";
-/// Said of a function that only the new kernel executed.
-pub const ONLY_NEW: &str = "runs only now";
+/// Said of a function that only the baseline called. The other side may have it inlined.
+pub const ONLY_BASE: &str = "called only before";
+/// Said of a function that only the new kernel called.
+pub const ONLY_NEW: &str = "called only now";
 
 /// The kind of a figure, which determines the words for its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -217,8 +217,8 @@ fn a_change_is_taken_apart() {
         names.into_iter().zip(scales.iter().map(Vec::as_slice)).collect();
     let comparison = compared(5, &variants);
     let said = "Kernel instructions of NUMA01, in steps: the source 10.00 % more (luck floor 0.22 %), then the configuration \
-                9.09 % more; in the other order, the configuration 5.00 % more (luck floor 0.20 %), then the source \
-                14.29 % more.";
+                9.09 % more (no luck floor); in the other order, the configuration 5.00 % more (luck floor 0.20 %), \
+                then the source 14.29 % more (no luck floor).";
     let mail = common::carried::mail(&comparison);
     for text in [&printed(&comparison), &common::brief(&comparison), &mail] {
         assert!(common::words(text).contains(said), "{text}");

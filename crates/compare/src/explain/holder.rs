@@ -1,10 +1,11 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
+use super::calls::{Call, REST, Walked, added, called_in, calls_it, sums, walked};
 use super::offset::{OwnCost, callers, offset};
 use super::paths::KERNEL;
 use super::{Contribution, Path, Paths, Section, Subject};
@@ -12,8 +13,6 @@ use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
 const HALF: f64 = 0.5;
-/// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
-const REST: f64 = 0.1;
 /// A function that many call is named if it has at least this share of the change.
 const SMALL: f64 = 0.05;
 /// A callee of a holder without entries is named if it has at least this share of the change.
@@ -109,71 +108,6 @@ fn are_alike([base, new]: [f64; 2]) -> bool {
 
 fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
     [instructions[0] / entries[0], instructions[1] / entries[1]]
-}
-
-/// A path, and those of its frames that count.
-type Walked<'a> = (Vec<&'a str>, &'a Path);
-
-/// A call of a function on one path, with all that is called in it.
-#[derive(Clone, Copy)]
-struct Call<'w, 'a> {
-    /// The number of frames before the function.
-    depth: usize,
-    /// The paths that begin with these frames and the function, in order.
-    paths: &'w [Walked<'a>],
-}
-
-impl<'w, 'a> Call<'w, 'a> {
-    fn name(&self) -> &'a str {
-        self.paths[0].0[self.depth]
-    }
-
-    fn sums(&self) -> [f64; 2] {
-        sums(self.paths.iter().map(|(_, path)| *path))
-    }
-
-    fn change(&self) -> f64 {
-        let [base, new] = self.sums();
-        new - base
-    }
-
-    /// The paths that end with the function, and the others. Paths are sorted, so the former are first.
-    fn split(&self) -> [Self; 2] {
-        let depth = self.depth;
-        let own = self.paths.partition_point(|(frames, _)| frames.len() <= depth + 1);
-        let (own, rest) = self.paths.split_at(own);
-        [own, rest].map(|paths| Call { depth, paths })
-    }
-
-    /// The calls in it, that with the largest change first.
-    fn callees(&self) -> Vec<Self> {
-        let [_, Call { paths, .. }] = self.split();
-        let depth = self.depth + 1;
-        let calls = paths.chunk_by(|(one, _), (other, _)| one[depth] == other[depth]);
-        let mut calls: Vec<Self> = calls.map(|paths| Call { depth, paths }).collect();
-        calls.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
-        calls
-    }
-
-    /// The paths in it that call the function, in `within` if that is given.
-    fn paths_of(&self, function: &str, within: Option<&str>) -> Vec<&'a Path> {
-        let paths = self.paths.iter().filter(|(frames, _)| calls_it(frames, within, function));
-        paths.map(|(_, path)| *path).collect()
-    }
-
-    /// The functions in which the call is made, the innermost first, without the kernel as a whole.
-    fn callers(&self) -> impl Iterator<Item = &'a str> + use<'a, 'w> {
-        self.paths[0].0[..self.depth].iter().rev().copied().filter(|it| *it != KERNEL)
-    }
-
-    /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
-    /// more than that took work over from others.
-    fn innermost(self) -> Self {
-        let first = self.callees().first().copied();
-        let share = |it: &Self| it.change() / self.change();
-        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && !it.sums().contains(&0.0);
-        first.filter(holds).map_or(self, Self::innermost)
-    }
 }
 
 /// The functions that hold the change, by call paths. Functions by which the kernel is entered only lead to others
@@ -345,17 +279,6 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
-/// The frames of a path from `within` on, or all of them; empty if the path does not call `within`.
-fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> &'f [&'a str] {
-    let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
-    &frames[begin.unwrap_or(frames.len())..]
-}
-
-/// Whether a path calls the function, in `within` if that is given.
-fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
-    called_in(frames, within).contains(&function)
-}
-
 /// The figures of a function with what it calls: of all its calls if their change is that of `call`, otherwise of those
 /// in the innermost caller whose calls have that change. Functions by which the kernel is entered have their own cost.
 /// `kernel` has all paths.
@@ -369,14 +292,6 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
     of_calls(section, call.name(), within, (kernel, kernel))
-}
-
-fn sums<'a>(paths: impl IntoIterator<Item = &'a Path>) -> [f64; 2] {
-    paths.into_iter().fold([0.0; 2], |sums, path| added(sums, [path.base, path.new]))
-}
-
-fn added([base, new]: [f64; 2], more: [f64; 2]) -> [f64; 2] {
-    [base + more[0], new + more[1]]
 }
 
 /// The figures of a function with what it calls: of its calls in `within`, or of all of them, in the paths `left` of all
@@ -422,35 +337,6 @@ fn of_calls(
         parts_per_entry,
         callee,
     }
-}
-
-/// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
-/// kernel is entered, only those whose own cost it is are kept.
-fn walked(paths: &Paths) -> Vec<Walked<'_>> {
-    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
-    let mut executed = HashMap::<&str, [bool; 2]>::new();
-    for Path { frames, base, new } in paths.paths.iter().filter(kernel) {
-        for frame in frames {
-            let sides = executed.entry(frame).or_default();
-            *sides = [sides[0] || *base > 0.0, sides[1] || *new > 0.0];
-        }
-    }
-    let mut walked: Vec<Walked<'_>> = paths
-        .paths
-        .iter()
-        .filter(kernel)
-        .map(|path| {
-            let last = path.frames.len() - 1;
-            let counts = |place: usize, frame: &str| {
-                executed[frame] == [true; 2] && (place == last || !is_entry(frame))
-            };
-            let frames = path.frames.iter().map(String::as_str).enumerate();
-            let frames = frames.filter(|(place, frame)| counts(*place, frame));
-            (frames.map(|(_, frame)| frame).collect(), path)
-        })
-        .collect();
-    walked.sort_by(|(one, _), (other, _)| one.cmp(other));
-    walked
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of

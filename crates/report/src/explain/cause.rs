@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use code::{ChangedLine, Instrumentation};
-use compare::{Calls, Code, Contribution, Headline, Only, Section, Subject};
+use compare::{Calls, Code, Contribution, Difference, Headline, Only, Section, Subject};
 use model::{count, grouped};
 
 use super::headline::{self, within};
@@ -129,7 +129,8 @@ pub fn differing(section: &Section) -> Option<String> {
     let both = of_both(&causes);
     let named = match both.len() {
         1..=MAX_CAUSES => {
-            let named: Vec<String> = both.into_iter().map(executed).collect();
+            let named = both.into_iter().map(|it| executed(it, &section.totals.kernel));
+            let named: Vec<String> = named.collect();
             format!(": {}", named.join("; "))
         }
         _ => String::new(),
@@ -140,8 +141,8 @@ pub fn differing(section: &Section) -> Option<String> {
     })
 }
 
-/// Names a function, how often it was entered, and what an entry costs.
-fn executed(it: &Contribution) -> String {
+/// Names a function, how often it was entered, what an entry costs, and what its change is of the `kernel`'s cost.
+fn executed(it: &Contribution, kernel: &Difference) -> String {
     let name = excerpt(&it.subject.to_string());
     let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
     let name = if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) };
@@ -150,7 +151,11 @@ fn executed(it: &Contribution) -> String {
     let cost = it
         .per_entry()
         .map(|it| headline::cost_of([it.base, it.new], " own instructions per entry"));
-    format!("{name}, {entries}{}", cost.map(|it| format!(", {it}")).unwrap_or_default())
+    let cost = cost.map(|it| format!(", {it}")).unwrap_or_default();
+    let change = it.instructions.change();
+    let share = words::decimal(Some(100.0 * change / kernel.base), 2);
+    let change = words::signed(change, 0);
+    format!("{name}, {entries}{cost} ({change} together, {share} % of the kernel's)")
 }
 
 /// Says how many functions differ in instrumentation, and in which; `None` if there are none.

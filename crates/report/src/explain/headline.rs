@@ -68,7 +68,7 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
     it.function.iter().chain(parts).map(|it| &*it.name)
 }
 
-/// Returns what an entry is, why a function may have run on one side only, and what timers are in exact mode, if
+/// Returns what an entry is, why a function may be called on one side only, and what timers are in exact mode, if
 /// sentences have them.
 pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
@@ -77,11 +77,11 @@ pub fn legend(said: &[String]) -> Option<String> {
     (!legends.is_empty()).then(|| legends.join(" "))
 }
 
-/// Returns why a function may have run on one side only, if a sentence says so of one.
+/// Returns why a function may be called on one side only, if a sentence says so of one.
 pub fn alone(said: &[String]) -> Option<&'static str> {
     let is_alone = said.iter().any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
     is_alone.then_some(
-        "A function that ran on one side only may have another name on the other side, or be inlined there.",
+        "A function that is called on one side only may be inlined on the other side, or have another name there.",
     )
 }
 
@@ -119,28 +119,35 @@ fn in_full(it: &Headline) -> Vec<String> {
     }
 }
 
-/// Returns the headline. The figures of the functions between which the change divides follow, or else the functions in
-/// the one that holds it.
-pub fn with_functions(it: &Headline) -> String {
-    let more = match (&it.divided, &it.function) {
-        (Some(Divided { parts, .. }), _) => {
-            let part = |of: &Holder| format!(" {}: {}.", excerpt(&of.name), figures(of, false));
-            parts.iter().map(part).collect()
-        }
-        (None, Some(holder)) => own(holder, PARTS),
-        (None, None) => String::new(),
+/// Returns the headline with the functions in the one that holds the change.
+fn with_functions(it: &Headline) -> String {
+    let holder = it.function.as_ref().filter(|_| it.divided.is_none());
+    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
+}
+
+/// Returns the headline with few of the functions in which the change is: in the function that holds it, or a sentence
+/// with figures for each function between which it divides, the first with functions in it.
+pub fn in_short(it: &Headline) -> Vec<String> {
+    let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
+    let part = |(place, of): (usize, &Holder)| {
+        let own = if place == 0 { listed(of, PARTS.min(of.parts.len())) } else { String::new() };
+        format!("{}: {}.{own}", called(of), figures(of, false))
     };
-    headline(it) + &more
+    [headline(it)].into_iter().chain(parts.iter().enumerate().map(part)).collect()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
 fn own(holder: &Holder, fewest: usize) -> String {
-    let parts = &holder.parts;
-    if parts.len() < 2 || fewest == 0 {
+    if holder.parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    let (named, others) = parts.split_at(number(parts, fewest));
+    listed(holder, number(&holder.parts, fewest))
+}
+
+/// Divides the change of a holder between the functions in it, this number by name.
+fn listed(holder: &Holder, number: usize) -> String {
+    let (named, others) = holder.parts.split_at(number);
     let of = |it: &OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
         let only = match (&it.with, it.own) {

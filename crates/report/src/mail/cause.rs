@@ -14,7 +14,7 @@ use crate::words::{Of, figure};
 const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
-/// the largest change has the functions in it. The last one says why a function may have run on one side only.
+/// the largest change has the functions in it. The last one says why a function may be called on one side only.
 pub fn functions(explained: &[Explained]) -> Vec<String> {
     let named = explained.iter().flat_map(|it| {
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
@@ -35,9 +35,13 @@ pub fn functions(explained: &[Explained]) -> Vec<String> {
     named.truncate(MAX_FUNCTIONS);
     let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().map(|(place, (_, first, it))| match Some(place) == largest {
-        true => first + &headline::with_functions(it),
-        false => first + &headline::headline(it),
+    let said = named.into_iter().flat_map(|(place, (_, first, it))| {
+        let mut said = match Some(place) == largest {
+            true => headline::in_short(it),
+            false => vec![headline::headline(it)],
+        };
+        said[0].insert_str(0, &first);
+        said
     });
     let named: Vec<String> = said.collect();
     let alone = headline::alone(&named).map(str::to_owned);

@@ -63,17 +63,23 @@ pub fn boots(results: &Results<'_>) -> Option<Block> {
     Some(note::block("Boots:", &notes))
 }
 
-/// Lays out the kernels and commands that are needed to repeat the run.
+/// Lays out the origins and digests of kernels that were built, and of the user space. `None` if there are none.
+pub fn built(results: &Results<'_>) -> Option<Block> {
+    let variants = results.variants.iter();
+    let kernels = variants.filter_map(|column| kernel::block(column.variant, facts(column)));
+    let all: Vec<Block> = kernels.chain(userspace(results)).collect();
+    let is_shown = results.experiment.imported.is_none() && !all.is_empty();
+    is_shown.then(|| part("What was booted:", all))
+}
+
+/// Lays out the commands that repeat the run.
 pub fn how(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Block> {
-    let Results { experiment, variants, .. } = results;
+    let Results { experiment, .. } = results;
     if let Some(imported) = &experiment.imported {
         return vec![sentence(format!("Imported from what {} left behind.", imported.tool))];
     }
-    let mut how: Vec<Block> =
-        variants.iter().filter_map(|column| kernel::block(column.variant, facts(column))).collect();
-    how.extend(userspace(results));
-    how.push(Block::Code(commands(results, recipe).join("\n")));
-    vec![part(format!("How to repeat it, by faultline {}:", recipe.version), how)]
+    let commands = Block::Code(commands(results, recipe).join("\n"));
+    vec![part(format!("How to repeat it, by faultline {}:", recipe.version), [commands])]
 }
 
 /// Returns the machine of the boots as a note. `None` if it is not known.

@@ -1,6 +1,6 @@
 //! The subject of a mail: what a comparison found, in one line.
 
-use compare::{Comparison, Results, Row, RowVerdict, Table, Verdict, verdicts_by_point};
+use compare::{Comparison, Explained, Results, Row, RowVerdict, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
 
 use super::rows::phase_of;
@@ -88,8 +88,8 @@ fn upstream(version: &str) -> &str {
     &version[..end.unwrap_or(version.len())]
 }
 
-/// Returns what a comparison found, in a few words.
-pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
+/// Returns what a comparison found, in a few words. `explained` has the function that holds most of a change.
+pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explained]) -> String {
     if !comparison.points.is_empty() {
         return of_sweep(comparison, results);
     }
@@ -133,7 +133,12 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
         let patch = patch(comparison, results, change.column);
         let names = [0, change.column].map(|column| name(comparison, results, column));
         let names = with_settings_once(names);
-        return counted(change, &names, patch.as_deref()) + &others;
+        let mut workloads = results.experiment.workloads.iter().map(|it| &it.manifest);
+        let own = workloads.find(|it| it.name == change.table.workload);
+        let kind = if own.is_some_and(|it| it.plain) { "program " } else { "" };
+        let new = &comparison.variants[change.column].name;
+        let mostly = mostly(change, new, explained);
+        return counted(change, kind, &names, patch.as_deref()) + &mostly + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
     // With several workloads, the metric is preceded by its workload.
@@ -142,6 +147,25 @@ pub fn words(comparison: &Comparison, results: &Results<'_>) -> String {
         _ => metric,
     };
     format!("{tag} {names}: {metric} {}{others}", gain(change))
+}
+
+/// A function is named in a subject if it has at least this share of the change.
+const MOSTLY: f64 = 0.5;
+
+/// Names the function that holds most of a change; empty if none does.
+fn mostly(change: &JudgedRow<'_>, variant: &str, explained: &[Explained]) -> String {
+    let is_its = |it: &&Explained| it.workload == change.table.workload && it.variant == variant;
+    let headlines = explained.iter().find(is_its).into_iter().flat_map(|it| &it.headlines);
+    let phase = phase_of(change.row);
+    let headline = headlines.into_iter().find(|it| it.phase == phase);
+    let holders = headline.into_iter().flat_map(|it| {
+        let parts = it.divided.iter().flat_map(|divided| &divided.parts);
+        it.function.iter().chain(parts)
+    });
+    let mut largest = holders.filter(|it| it.share >= MOSTLY);
+    largest
+        .next()
+        .map_or(String::new(), |it| format!(", mostly in {}", clipped(&it.name, MAX_NAME)))
 }
 
 /// Moves settings at the ends of both names to the end of the first one, which stands last.
@@ -159,7 +183,12 @@ fn with_settings_once(names: [String; 2]) -> [String; 2] {
 
 /// Returns a finding of exact mode in words:
 /// `mm: mprotect protect 139.9 % more kernel instructions with 7.3 than with 6.1`, or `with "mm: faster"` for a patch.
-fn counted(change: &JudgedRow<'_>, [base, new]: &[String; 2], patch: Option<&str>) -> String {
+fn counted(
+    change: &JudgedRow<'_>,
+    kind: &str,
+    [base, new]: &[String; 2],
+    patch: Option<&str>,
+) -> String {
     let JudgedRow { column, table, row, .. } = *change;
     let clip = |name: &str| clipped(name, MAX_NAME);
     // A workload with a single phase needs no name of it.
@@ -170,7 +199,7 @@ fn counted(change: &JudgedRow<'_>, [base, new]: &[String; 2], patch: Option<&str
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
-    format!("mm: {workload}{phase} {by} kernel instructions with {with}")
+    format!("mm: {kind}{workload}{phase} {by} kernel instructions with {with}")
 }
 
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the

@@ -1,0 +1,123 @@
+//! Call paths as a tree of calls.
+
+use std::collections::HashMap;
+
+use kernelfiles::entry::is_entry;
+
+use super::paths::KERNEL;
+use super::{Path, Paths};
+
+/// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
+pub(super) const REST: f64 = 0.1;
+/// A path, and those of its frames that count.
+pub(super) type Walked<'a> = (Vec<&'a str>, &'a Path);
+
+/// A call of a function on one path, with all that is called in it.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'w, 'a> {
+    /// The number of frames before the function.
+    pub(super) depth: usize,
+    /// The paths that begin with these frames and the function, in order.
+    pub(super) paths: &'w [Walked<'a>],
+}
+
+impl<'w, 'a> Call<'w, 'a> {
+    pub(super) fn name(&self) -> &'a str {
+        self.paths[0].0[self.depth]
+    }
+
+    pub(super) fn sums(&self) -> [f64; 2] {
+        sums(self.paths.iter().map(|(_, path)| *path))
+    }
+
+    pub(super) fn change(&self) -> f64 {
+        let [base, new] = self.sums();
+        new - base
+    }
+
+    /// The paths that end with the function, and the others. Paths are sorted, so the former are first.
+    pub(super) fn split(&self) -> [Self; 2] {
+        let depth = self.depth;
+        let own = self.paths.partition_point(|(frames, _)| frames.len() <= depth + 1);
+        let (own, rest) = self.paths.split_at(own);
+        [own, rest].map(|paths| Call { depth, paths })
+    }
+
+    /// The calls in it, that with the largest change first.
+    pub(super) fn callees(&self) -> Vec<Self> {
+        let [_, Call { paths, .. }] = self.split();
+        let depth = self.depth + 1;
+        let calls = paths.chunk_by(|(one, _), (other, _)| one[depth] == other[depth]);
+        let mut calls: Vec<Self> = calls.map(|paths| Call { depth, paths }).collect();
+        calls.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
+        calls
+    }
+
+    /// The paths in it that call the function, in `within` if that is given.
+    pub(super) fn paths_of(&self, function: &str, within: Option<&str>) -> Vec<&'a Path> {
+        let paths = self.paths.iter().filter(|(frames, _)| calls_it(frames, within, function));
+        paths.map(|(_, path)| *path).collect()
+    }
+
+    /// The functions in which the call is made, the innermost first, without the kernel as a whole.
+    pub(super) fn callers(&self) -> impl Iterator<Item = &'a str> + use<'a, 'w> {
+        self.paths[0].0[..self.depth].iter().rev().copied().filter(|it| *it != KERNEL)
+    }
+
+    /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
+    /// more than that took work over from others.
+    pub(super) fn innermost(self) -> Self {
+        let first = self.callees().first().copied();
+        let share = |it: &Self| it.change() / self.change();
+        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && !it.sums().contains(&0.0);
+        first.filter(holds).map_or(self, Self::innermost)
+    }
+}
+
+/// The frames of a path from `within` on, or all of them; empty if the path does not call `within`.
+pub(super) fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> &'f [&'a str] {
+    let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
+    &frames[begin.unwrap_or(frames.len())..]
+}
+
+/// Whether a path calls the function, in `within` if that is given.
+pub(super) fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
+    called_in(frames, within).contains(&function)
+}
+
+pub(super) fn sums<'a>(paths: impl IntoIterator<Item = &'a Path>) -> [f64; 2] {
+    paths.into_iter().fold([0.0; 2], |sums, path| added(sums, [path.base, path.new]))
+}
+
+pub(super) fn added([base, new]: [f64; 2], more: [f64; 2]) -> [f64; 2] {
+    [base + more[0], new + more[1]]
+}
+
+/// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
+/// kernel is entered, only those whose own cost it is are kept.
+pub(super) fn walked(paths: &Paths) -> Vec<Walked<'_>> {
+    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
+    let mut executed = HashMap::<&str, [bool; 2]>::new();
+    for Path { frames, base, new } in paths.paths.iter().filter(kernel) {
+        for frame in frames {
+            let sides = executed.entry(frame).or_default();
+            *sides = [sides[0] || *base > 0.0, sides[1] || *new > 0.0];
+        }
+    }
+    let mut walked: Vec<Walked<'_>> = paths
+        .paths
+        .iter()
+        .filter(kernel)
+        .map(|path| {
+            let last = path.frames.len() - 1;
+            let counts = |place: usize, frame: &str| {
+                executed[frame] == [true; 2] && (place == last || !is_entry(frame))
+            };
+            let frames = path.frames.iter().map(String::as_str).enumerate();
+            let frames = frames.filter(|(place, frame)| counts(*place, frame));
+            (frames.map(|(_, frame)| frame).collect(), path)
+        })
+        .collect();
+    walked.sort_by(|(one, _), (other, _)| one.cmp(other));
+    walked
+}
