@@ -7,9 +7,8 @@ use model::{count, grouped};
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, note};
 use crate::exact;
-use crate::mail::phase_of;
 use crate::notes::shared_words;
-use crate::words::{self, Of, decimal};
+use crate::words::{self, Of, decimal, phase_of};
 
 /// Returns a sentence for each variant whose kernel was built differently from the baseline's, and what comes from
 /// that, or how `try` tells it apart; empty if there is none. Kernels that were built to take a change apart have no

@@ -26,7 +26,6 @@ use fit::Piece::{Kept, Rows, Shrinks, Spare};
 use fit::{Piece, cut, whole};
 
 pub use reproduce::Recipe;
-pub use rows::phase_of;
 pub use subject::header;
 
 /// Most lines of a sweep's table, and of that of a series of patches.

@@ -1,7 +1,7 @@
 //! Formats changes and figures for sentences. Tables have figures without groups of digits.
 
 use compare::{Comparison, Row, Table, Verdict};
-use model::{count, grouped};
+use model::{EQUAL_ENTRIES, INSTRUCTIONS, count, grouped};
 
 use crate::ascii::escape;
 
@@ -85,6 +85,21 @@ impl Of {
         let percent = 100.0 * (new - base) / base.abs();
         let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
         Some(self.directed(size, percent))
+    }
+}
+
+/// Returns the name of the phase that a row of instructions is about, with its workload if there are
+/// several.
+pub fn phase_of(row: &Row) -> String {
+    let kernel = row.metric.strip_prefix(INSTRUCTIONS).and_then(|it| it.strip_prefix("-kernel"));
+    let phase = match kernel {
+        Some("") => "all phases",
+        Some(rest) => rest.trim_start_matches('-'),
+        None => &row.metric,
+    };
+    match phase.strip_suffix(EQUAL_ENTRIES) {
+        Some(phase) => format!("{phase} (at equal entries)"),
+        None => phase.to_owned(),
     }
 }
 

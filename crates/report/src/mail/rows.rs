@@ -3,13 +3,13 @@
 use std::iter;
 
 use compare::{Comparison, Kind, Row, Statistic, Table, VariantOutcomes, Verdict};
-use model::{EQUAL_ENTRIES, INSTRUCTIONS, Mode, count, grouped};
+use model::{Mode, count, grouped};
 
 use super::tables;
 use crate::ascii::escape;
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
-use crate::words::{decimal, name};
+use crate::words::{decimal, name, phase_of};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -223,21 +223,6 @@ fn judged(row: &Row, column: usize) -> Option<[String; 3]> {
     let change = percent(change).map_or("-".to_owned(), |said| format!("{sign}{said}"));
     let floor = percent(exact::floor_percent(row, column));
     Some([change, floor.unwrap_or_else(|| "unknown".to_owned()), verdict.name().to_owned()])
-}
-
-/// Returns the name of the phase that a row of instructions is about, with its workload if there are
-/// several.
-pub fn phase_of(row: &Row) -> String {
-    let kernel = row.metric.strip_prefix(INSTRUCTIONS).and_then(|it| it.strip_prefix("-kernel"));
-    let phase = match kernel {
-        Some("") => "all phases",
-        Some(rest) => rest.trim_start_matches('-'),
-        None => &row.metric,
-    };
-    match phase.strip_suffix(EQUAL_ENTRIES) {
-        Some(phase) => format!("{phase} (at equal entries)"),
-        None => phase.to_owned(),
-    }
 }
 
 fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {

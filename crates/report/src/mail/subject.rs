@@ -3,12 +3,11 @@
 use compare::{Comparison, Explained, Results, Row, RowVerdict, Table, Verdict, verdicts_by_point};
 use model::{Better, Mode, count};
 
-use super::rows::phase_of;
 use super::{clipped, kernel, reproduce};
 use crate::ascii::escape;
 use crate::document::{MAIL, Medium};
 use crate::exact;
-use crate::words::{Of, decimal, times};
+use crate::words::{Of, decimal, phase_of, times};
 
 /// Names the newest kernel of Debian's archive.
 const NEWEST: &str = "newest";
