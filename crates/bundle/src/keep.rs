@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +39,11 @@ impl ProgramBundle {
 
     /// The manifest of the program as a workload.
     pub fn manifest(&self) -> Manifest {
-        let program = named_for(&self.command);
+        let is_program = |word: &str| {
+            let found = fs::metadata(Path::new(&self.directory).join(word));
+            found.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+        };
+        let program = named_for(&self.command, is_program);
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let plain = |letter: char| match letter {
             letter if letter.is_control() || letter == ',' => '-',
@@ -78,12 +83,12 @@ const STARTERS: [&str; 14] = [
     "stdbuf", "sh", "bash", "dash", "python3",
 ];
 
-/// The word of a command that the workload is named for: the program, or the first path among its arguments if the
-/// program only starts another one.
-fn named_for(command: &[String]) -> &str {
+/// The word of a command that the workload is named for: the program, or the first argument that is a path of a program
+/// if the program only starts another one.
+fn named_for(command: &[String], is_program: impl Fn(&str) -> bool) -> &str {
     let Some((program, arguments)) = command.split_first() else { return "" };
     let name = Path::new(program).file_name().and_then(|it| it.to_str()).unwrap_or_default();
-    let started = arguments.iter().find(|it| it.contains('/') && !it.starts_with('-'));
+    let started = arguments.iter().find(|it| it.contains('/') && is_program(it));
     started.filter(|_| STARTERS.contains(&name)).unwrap_or(program)
 }
 
@@ -160,5 +165,20 @@ mod tests {
         // What is used again is not old.
         assert_eq!(bundled(&["x"]).keep(root.path()).unwrap(), path);
         assert!(path.exists() && others[0].exists() && !others[1].exists());
+    }
+
+    #[test]
+    fn a_workload_is_named_for_the_program_that_is_started() {
+        let programs = ["./cow", "/x/fork"];
+        let of = |command: &str| {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            named_for(&words, |word| programs.contains(&word)).to_owned()
+        };
+        assert_eq!(of("/usr/bin/setarch -R ./cow 8"), "./cow");
+        assert_eq!(of("/usr/bin/numactl --file=/a -m 0 /x/fork"), "/x/fork");
+        assert_eq!(of("/usr/bin/env PATH=/x/bin ./cow"), "./cow");
+        assert_eq!(of("/usr/bin/timeout 9 prog /data/file"), "/usr/bin/timeout");
+        assert_eq!(of("/bin/sh -c true>/dev/null"), "/bin/sh");
+        assert_eq!(of("./cow /x/fork"), "./cow");
     }
 }

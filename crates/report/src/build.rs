@@ -2,7 +2,7 @@
 //! such kernels need not come from their sources.
 
 use compare::{BuildDifference, Comparison, Kind, Row};
-use model::{count, grouped};
+use model::{Mode, count, grouped};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, note};
@@ -96,7 +96,7 @@ pub fn split(comparison: &Comparison) -> Vec<Block> {
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.is_judged());
     let said = rows.filter_map(|(table, row)| {
-        let parts = parts(row, &steps)?;
+        let parts = parts(row, &steps, comparison.mode)?;
         let phase = phase_of(row);
         let of = if phase == row.metric { "" } else { "Kernel instructions of " };
         let named = words::name(comparison, table, &Row { metric: phase, ..row.clone() });
@@ -142,16 +142,19 @@ fn steps<'a>(
 }
 
 /// Returns the change of a row by each step, in both orders. `None` if a figure is missing.
-fn parts(row: &Row, steps: &[[Step; 2]; 2]) -> Option<String> {
+fn parts(row: &Row, steps: &[[Step; 2]; 2], mode: Mode) -> Option<String> {
     let value = |column| if column == 0 { row.base(1) } else { row.value(column) };
     let said = |Step { columns: [from, to], what }: &Step| {
         let change = Of::unit(&row.unit).change([value(*from)?, value(*to)?], 2)?;
-        let floor = match *from {
-            0 => exact::floor_percent(row, *to)
-                .map(|it| format!(" (luck floor {} %)", decimal(Some(it), 2))),
-            _ => Some(" (no luck floor)".to_owned()),
+        let floor = match (mode, *from) {
+            (Mode::Measured, _) => String::new(),
+            (Mode::Exact, 0) => match exact::floor_percent(row, *to) {
+                Some(floor) => format!(" (luck floor {} %)", decimal(Some(floor), 2)),
+                None => " (luck floor unknown)".to_owned(),
+            },
+            (Mode::Exact, _) => " (no luck floor)".to_owned(),
         };
-        Some(format!("{what} {change}{}", floor.unwrap_or_default()))
+        Some(format!("{what} {change}{floor}"))
     };
     let [[first, second], [other_first, other_second]] = steps;
     Some(format!(
@@ -205,24 +208,23 @@ mod tests {
             decimals: 0,
         };
         let said = |row: &Row, compilers: [&'static str; 4]| {
-            parts(row, &steps([2, 3], |column| Some(compilers[column])))
+            parts(row, &steps([2, 3], |column| Some(compilers[column])), Mode::Measured)
         };
         assert_eq!(
             said(&row, ["12"; 4]).unwrap(),
-            "the source 30.00 % more, then the configuration 10.00 % more (no luck floor); in the other order, the \
-             configuration 10.00 % more, then the source 30.00 % more (no luck floor)."
+            "the source 30.00 % more, then the configuration 10.00 % more; in the other order, the \
+             configuration 10.00 % more, then the source 30.00 % more."
         );
         // The host's compiler is that of the first package.
         assert_eq!(
             said(&row, ["12", "14", "12", "12"]).unwrap(),
-            "the source 30.00 % more, then configuration and compiler 10.00 % more (no luck floor); in the other order, \
-             the configuration 10.00 % more, then source and compiler 30.00 % more (no luck floor)."
+            "the source 30.00 % more, then configuration and compiler 10.00 % more; in the other order, \
+             the configuration 10.00 % more, then source and compiler 30.00 % more."
         );
         assert_eq!(
             said(&row, ["12", "14", "13", "13"]).unwrap(),
-            "source and compiler 30.00 % more, then configuration and compiler 10.00 % more (no luck floor); in the \
-             other order, configuration and compiler 10.00 % more, then source and compiler 30.00 % more (no luck \
-             floor)."
+            "source and compiler 30.00 % more, then configuration and compiler 10.00 % more; in the \
+             other order, configuration and compiler 10.00 % more, then source and compiler 30.00 % more."
         );
         let mut without = row;
         without.cells[2].value = None;

@@ -35,7 +35,7 @@ const MAX_CAUSE: usize = 12;
 /// Most lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
 /// Most lines about what of a change comes from the source.
-const MAX_SPLIT: usize = 8;
+const MAX_SPLIT: usize = 14;
 /// Most lines about what made the kernel execute.
 const MAX_REASONS: usize = 14;
 /// Most and least lines about what was compared. What the variants change comes first.
@@ -50,7 +50,7 @@ const MAX_RECIPE: usize = 20;
 
 /// Returns the mail: its headers, then an empty line and the body. If the patches that were compared came in a mail, it
 /// is a reply to that mail. `results` is the input of the comparison,
-/// `explained` names the functions behind its verdicts, `recipe` has what is needed to repeat the run, and `attached`
+/// `explained` has what was executed, with the functions behind its verdicts, `recipe` has what is needed to repeat the run, and `attached`
 /// names the files that go beside the mail.
 pub fn mail(
     comparison: &Comparison,

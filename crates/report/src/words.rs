@@ -88,8 +88,7 @@ impl Of {
     }
 }
 
-/// Returns the name of the phase that a row of instructions is about, with its workload if there are
-/// several.
+/// Returns the name of the phase that a row of instructions is about, or else the name of the row.
 pub fn phase_of(row: &Row) -> String {
     let kernel = row.metric.strip_prefix(INSTRUCTIONS).and_then(|it| it.strip_prefix("-kernel"));
     let phase = match kernel {

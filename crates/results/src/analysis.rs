@@ -7,8 +7,8 @@ use benchmarks::names::Month;
 use boot::code_difference;
 use code::CodeDifference;
 use compare::{
-    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, Verdict, add_paths,
-    add_reasons, comparable, compare, cross_check, explained, with_phases,
+    Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, add_reasons,
+    comparable, compare, cross_check, explained, with_phases,
 };
 use kernels::Cache;
 use model::{BootId, Experiment, Kept, Mode, Reading, Source};
@@ -122,8 +122,7 @@ impl Analysis {
 
     /// Finds the functions that cause the changes. Empty in measured mode.
     pub fn explained(&self) -> Vec<Explained> {
-        let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
-        explained(&self.comparison, &self.results(), is_change)
+        explained(&self.comparison, &self.results(), false)
     }
 
     /// Finds the functions that cause the changes, with the call paths that graphs draw.
@@ -143,7 +142,7 @@ impl Analysis {
     /// Finds the same, also where nothing changed, with the difference of the functions' code if the cache has both
     /// kernels.
     pub fn explained_with_code(&self) -> Vec<Explained> {
-        let mut explained = explained(&self.comparison, &self.results(), |_| true);
+        let mut explained = explained(&self.comparison, &self.results(), true);
         add_reasons(&mut explained, &self.comparison, &self.results());
         let mut known = HashMap::<String, Result<CodeDifference, String>>::new();
         for it in &mut explained {

@@ -4,8 +4,8 @@ use model::{INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
 use crate::{
-    Comparison, Explanation, Headline, Paths, Results, VariantBoots, Verdict, explain, headlines,
-    paths, reasons,
+    Comparison, Explanation, Headline, Paths, Results, RowVerdict, VariantBoots, Verdict, explain,
+    headlines, paths, reasons,
 };
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -28,12 +28,13 @@ pub struct Explained {
     pub paths: Paths,
 }
 
-/// The functions that hold the changes beyond luck, for each workload and variant with a verdict in `comparison` for
-/// which `is_asked` is true. `comparison` must be of these results. Empty in measured mode.
+/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
+/// in `comparison`. With `unchanged`, also what others executed, without headlines. `comparison` must be of these
+/// results. Empty in measured mode.
 pub fn explained(
     comparison: &Comparison,
     results: &Results<'_>,
-    is_asked: impl Fn(Verdict) -> bool,
+    unchanged: bool,
 ) -> Vec<Explained> {
     let mut all = Vec::new();
     if comparison.mode.is_measured() {
@@ -44,14 +45,21 @@ pub fn explained(
         let (Some(base), Some(new)) = (boots(0), boots(column)) else { continue };
         for used in &results.experiment.workloads {
             let workload = &used.manifest.name;
-            let mut verdicts = comparison.verdicts(column);
-            if !verdicts.any(|it| it.table.workload == *workload && is_asked(it.verdict)) {
+            let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+            let own = |it: &RowVerdict<'_>| it.table.workload == *workload;
+            let verdicts: Vec<Verdict> =
+                comparison.verdicts(column).filter(own).map(|it| it.verdict).collect();
+            let is_changed = verdicts.iter().any(|verdict| is_change(*verdict));
+            if !is_changed && (!unchanged || verdicts.is_empty()) {
                 continue;
             }
             let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);
-            let mut headlines = headlines(&explanation, used, |phase| {
-                paths(base, new, used, (Some(phase), INSTRUCTIONS))
-            });
+            let mut headlines = match is_changed {
+                true => headlines(&explanation, used, |phase| {
+                    paths(base, new, used, (Some(phase), INSTRUCTIONS))
+                }),
+                false => Vec::new(),
+            };
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
             let (plain, paths) = (used.manifest.plain, Paths::default());

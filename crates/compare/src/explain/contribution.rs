@@ -120,7 +120,7 @@ pub struct Calls {
     /// The side that executed it, if only one did.
     pub only: Option<Only>,
     /// A function that is possibly this one under another name: executed only on the other side, about as often, at
-    /// about the same cost, and with most words of the name in common.
+    /// a similar cost, and with most words of the name in common.
     #[serde(rename = "maybe_renamed")]
     pub maybe: Option<Subject>,
 }

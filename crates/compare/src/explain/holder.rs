@@ -152,7 +152,8 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             // Work that moved between callers of one function is one part, such as that of RCU between its thread and
             // interrupts.
             let moved = found.as_ref().filter(|it| has_twice(&it.parts));
-            let divided = moved.and_then(|_| across(section, kernel)).or(found);
+            let whole = moved.and_then(|_| across(section, kernel)).filter(|it| it.complete);
+            let divided = whole.or(found);
             Held { function: None, divided }
         }
         None => Held { function: None, divided: across(section, kernel) },

@@ -1,5 +1,5 @@
-//! Functions that may be one function under two names: executed on one side only, about as often, at about
-//! the same cost, and with similar names. Counts alone are not evidence: many functions are entered once per
+//! Functions that may be one function under two names: executed on one side only, about as often, at a
+//! similar cost, and with similar names. Counts alone are not evidence: many functions are entered once per
 //! page or once per system call.
 
 use std::cmp::Ordering;

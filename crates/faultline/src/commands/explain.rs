@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use benchmarks::names::others;
 use code::Symbol;
 use model::{Experiment, Mode, SAMPLES};
-use report::escape;
+use report::{BUILT_AS, escape};
 use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};
@@ -23,22 +23,31 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
             explain_difference(store, args, [base, new], args.experiment.as_deref())
         }
         (None, experiment, _) => {
-            let [base, new] = only_two(store.as_ref(), experiment.as_deref())?;
-            explain_difference(store, args, [&base, &new], experiment.as_deref())
+            let (id, [base, new]) = only_two(store.as_ref(), experiment.as_deref())?;
+            explain_difference(store, args, [&base, &new], Some(&id.to_string()))
         }
     }
 }
 
-/// The variants of an experiment, or of the latest one, which must be two.
-fn only_two(store: Option<&PathBuf>, experiment: Option<&str>) -> Result<[String; 2], Failure> {
+/// An experiment, or the latest one, and its two variants. Kernels that were built to take a change apart do not count.
+fn only_two(
+    store: Option<&PathBuf>,
+    experiment: Option<&str>,
+) -> Result<(ExperimentId, [String; 2]), Failure> {
     let store = existing_store(store.cloned())?;
     let id = chosen::find_with_results(&*store, experiment)?;
     let variants = store.experiment(id)?.variants.into_iter().map(|it| it.name);
-    let variants: Vec<String> = variants.collect();
-    variants.try_into().map_err(|variants: Vec<String>| {
+    let mut variants: Vec<String> = variants.collect();
+    if let [base, new, ..] = variants.as_slice() {
+        let built =
+            [[new, base], [base, new]].map(|[one, other]| format!("{one}{BUILT_AS}{other}"));
+        variants.retain(|it| !built.contains(it));
+    }
+    let variants = variants.try_into().map_err(|variants: Vec<String>| {
         let variants = escape(&variants.join(", "));
         Failure::Usage(format!("name two variants of experiment {id}, which has {variants}"))
-    })
+    })?;
+    Ok((id, variants))
 }
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {

@@ -153,9 +153,10 @@ fn executed(it: &Contribution, kernel: &Difference) -> String {
         .map(|it| headline::cost_of([it.base, it.new], " own instructions per entry"));
     let cost = cost.map(|it| format!(", {it}")).unwrap_or_default();
     let change = it.instructions.change();
-    let share = words::decimal(Some(100.0 * change / kernel.base), 2);
-    let change = words::signed(change, 0);
-    format!("{name}, {entries}{cost} ({change} together, {share} % of the kernel's)")
+    let share = 100.0 * change.abs() / kernel.base;
+    let share = share.is_finite().then(|| words::decimal(Some(share), 2));
+    let share = share.map(|it| format!(", {it} % of all in the kernel")).unwrap_or_default();
+    format!("{name}, {entries}{cost}; {} in all{share}", words::signed(change, 0))
 }
 
 /// Says how many functions differ in instrumentation, and in which; `None` if there are none.

@@ -125,12 +125,13 @@ fn with_functions(it: &Headline) -> String {
     headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
 }
 
-/// Returns the headline with few of the functions in which the change is: in the function that holds it, or a sentence
-/// with figures for each function between which it divides, the first with functions in it.
+/// Returns the headline with the functions in the one that holds the change, or a sentence with figures for each function
+/// between which it divides, the first with the largest functions in it.
 pub fn in_short(it: &Headline) -> Vec<String> {
     let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
     let part = |(place, of): (usize, &Holder)| {
-        let own = if place == 0 { listed(of, PARTS.min(of.parts.len())) } else { String::new() };
+        let is_listed = place == 0 && of.parts.len() > 1;
+        let own = if is_listed { listed(of, PARTS.min(of.parts.len())) } else { String::new() };
         format!("{}: {}.{own}", called(of), figures(of, false))
     };
     [headline(it)].into_iter().chain(parts.iter().enumerate().map(part)).collect()
@@ -310,10 +311,11 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
         return costs;
     }
-    let [base, new] = holder.instructions;
-    let change = Of::Number.change([base, new], 2).filter(|_| base != new);
+    let printed = holder.instructions.map(|it| words::figure(it, 0));
+    let change = Of::Number.change(holder.instructions, 2);
+    let change = change.filter(|it| printed[0] != printed[1] && it != "0.00 %");
     let change = change.map(|it| format!(" ({it})"));
-    let total = sides(holder.instructions.map(|it| words::figure(it, 0)), "");
+    let total = sides(printed, "");
     let total = total + &change.unwrap_or_default();
     let entries = holder.entries.map(entered);
     // The cost of a single entry is the total.

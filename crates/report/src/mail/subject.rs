@@ -158,21 +158,23 @@ fn mostly(change: &JudgedRow<'_>, variant: &str, explained: &[Explained]) -> Str
     let phase = phase_of(change.row);
     let headline = headlines.into_iter().find(|it| it.phase == phase);
     let holders = headline.into_iter().flat_map(|it| {
-        let parts = it.divided.iter().flat_map(|divided| &divided.parts);
-        it.function.iter().chain(parts)
+        let divided = it.divided.iter().filter(|divided| divided.complete);
+        it.function.iter().chain(divided.flat_map(|divided| &divided.parts))
     });
-    let mut largest = holders.filter(|it| it.share >= MOSTLY);
-    largest
+    let mut holders = holders.filter(|it| it.share >= MOSTLY);
+    holders
         .next()
         .map_or(String::new(), |it| format!(", mostly in {}", clipped(&it.name, MAX_NAME)))
 }
 
-/// Moves settings at the ends of both names to the end of the first one, which stands last.
+/// Removes settings with which both names end, and puts them in parentheses behind the first name, which is printed
+/// last.
 fn with_settings_once(names: [String; 2]) -> [String; 2] {
     let [base, new] = names.each_ref().map(|it| it.split(' ').collect::<Vec<&str>>());
     let pairs = base.iter().rev().zip(new.iter().rev());
-    let shared = pairs.take_while(|(one, other)| one == other && one.contains('=')).count();
-    if shared == 0 {
+    let is_setting = |word: &str| word.contains(['=', '/']) && !word.ends_with("...");
+    let shared = pairs.take_while(|(one, other)| one == other && is_setting(one)).count();
+    if shared == 0 || shared == base.len().min(new.len()) {
         return names;
     }
     let (base, settings) = base.split_at(base.len() - shared);
@@ -274,8 +276,10 @@ fn unchanged(
         Mode::Measured if comparison.emulated => "emulated, no verdict on times".to_owned(),
         _ if found.is_empty() => "no verdict".to_owned(),
         _ if open > 0 => format!("undecided in {open} of {}", found.len()),
-        Mode::Exact => format!("no change seen beyond luck{}", largest_floor(found)),
-        Mode::Measured => {
+        Mode::Exact if !found.iter().any(|it| it.row.beyond_luck(it.column) == Some(true)) => {
+            format!("no change seen beyond luck{}", largest_floor(found))
+        }
+        Mode::Exact | Mode::Measured => {
             let margin = 100.0 * comparison.judging.margin;
             format!("no change seen beyond {margin} %")
         }
@@ -283,8 +287,8 @@ fn unchanged(
     format!("{names}: {seen}")
 }
 
-/// Returns the largest luck floor of these rows, in parentheses: a larger change would have been seen. Empty if one is
-/// not known.
+/// Returns the largest luck floor of these rows, in parentheses: a larger change would have been beyond luck. Empty if
+/// one is not known.
 fn largest_floor(found: &[JudgedRow<'_>]) -> String {
     let floors = found.iter().map(|it| exact::floor_percent(it.row, it.column));
     let largest = floors.collect::<Option<Vec<f64>>>().map(|it| it.into_iter().fold(0.0, f64::max));
