@@ -70,13 +70,10 @@ fn a_patch_from_a_pipe_is_answered() {
     ] {
         assert!(headers.contains(part), "{part}: {headers}");
     }
+    let finding = body.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(finding.contains("more kernel instructions with"), "{finding}");
     let repeated = format!("b4 am -o - {ID} |\n    faultline kernel add {SOURCE} --patch -  # ");
-    for part in [
-        "page_add_new_anon_rmap",
-        "more kernel instructions with",
-        "small configuration",
-        &repeated,
-    ] {
+    for part in ["page_add_new_anon_rmap", "small configuration", &repeated] {
         assert!(body.contains(part), "{part}: {body}");
     }
 }
