@@ -137,10 +137,10 @@ fn stages(
         let stage = Request { experiment, ..request.clone() };
         let summary = run(lab, &stage, whole, args, display)?;
         let kept = lab.store.boots(summary.experiment, Detail::Summary)?;
-        if !all_complete(whole, &kept) {
+        if !has_complete(whole, &kept, 1) {
             return Ok(summary);
         }
-        if boots == FIRST {
+        if boots == FIRST && !has_complete(whole, &kept, whole.boots) {
             let more = count((whole.boots - FIRST) as usize, "seed");
             let of =
                 if summary.failed + summary.failed_before > 0 { "those complete of " } else { "" };
@@ -154,13 +154,13 @@ fn stages(
     run(lab, request, whole, args, display)
 }
 
-/// Whether each kernel has a complete boot.
-fn all_complete(experiment: &Experiment, kept: &[Kept]) -> bool {
+/// Whether each kernel has this number of complete boots.
+fn has_complete(experiment: &Experiment, kept: &[Kept], wanted: u32) -> bool {
     let counts = |kept: &&Kept| !kept.superseded && kept.boot.outcome.counts();
-    experiment
-        .variants
-        .iter()
-        .all(|variant| kept.iter().filter(counts).any(|kept| kept.boot.variant == variant.name))
+    experiment.variants.iter().all(|variant| {
+        let own = kept.iter().filter(counts).filter(|kept| kept.boot.variant == variant.name);
+        own.count() >= wanted as usize
+    })
 }
 
 /// The program with its files.
@@ -352,11 +352,11 @@ mod tests {
         };
         let failed = || Outcome::TimedOut("late".into());
         let mut boots = vec![kept("old", Outcome::Complete), kept("new", failed())];
-        assert!(!all_complete(&experiment, &boots));
+        assert!(!has_complete(&experiment, &boots, 1));
         boots.push(kept("new", Outcome::Complete));
         boots.push(kept("old", failed()));
-        assert!(all_complete(&experiment, &boots));
+        assert!(has_complete(&experiment, &boots, 1) && !has_complete(&experiment, &boots, 2));
         boots[2].superseded = true;
-        assert!(!all_complete(&experiment, &boots));
+        assert!(!has_complete(&experiment, &boots, 1));
     }
 }

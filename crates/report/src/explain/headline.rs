@@ -253,8 +253,9 @@ fn unnamed(it: &Headline) -> String {
     }
     match it.kernel.beyond_luck() {
         Some(true) if it.followed => "beyond luck; no function holds the change".to_owned(),
+        Some(true) if !it.by_path => "beyond luck".to_owned(),
         Some(true) if it.listed => {
-            "beyond luck; no function alone holds half of the change".to_owned()
+            "beyond luck; no function alone explains half of the change".to_owned()
         }
         Some(true) => format!(
             "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side{}",
@@ -285,7 +286,7 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     match complete {
         true => named,
         false => {
-            format!("the change does not divide between three functions; the largest: {named}")
+            format!("the change does not divide between three functions; among others: {named}")
         }
     }
 }
@@ -325,7 +326,10 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
             true => entered(callee.entries),
             false => cost_of(callee.per_entry, " of its own per entry"),
         };
-        format!("{}: {figures}", excerpt(&callee.name))
+        // Entries are not known by call path.
+        let is_part = holder.within.is_some() || !holder.outside.is_empty();
+        let scope = if is_part { ", wherever it is called" } else { "" };
+        format!("{}{scope}: {figures}", excerpt(&callee.name))
     });
     let said = [Some(total), entries, costs, callee];
     said.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -337,9 +341,13 @@ pub(super) fn cost_of(costs: [f64; 2], of: &str) -> String {
     sides(costs.map(|it| words::figure(it, decimals)), of)
 }
 
+/// Numbers of entries below this have decimals if a mean over seeds is not whole.
+const FEW_ENTRIES: f64 = 1000.0;
+
 /// Formats the number of entries on both sides.
 pub(super) fn entered(entries: [f64; 2]) -> String {
-    let entries = entries.map(|it| words::figure(it, 0));
+    let is_exact = entries.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
+    let entries = entries.map(|it| words::figure(it, if is_exact { 0 } else { 2 }));
     let noun = if entries[0] == "1" { " entry" } else { " entries" };
     sides(entries, noun)
 }
