@@ -9,6 +9,7 @@ use super::{Path, Paths};
 
 /// Functions make up a change if their sum differs from it by at most this share, and no other function has more.
 pub(super) const REST: f64 = 0.1;
+
 /// A path, and those of its frames that count.
 pub(super) type Walked<'a> = (Vec<&'a str>, &'a Path);
 

@@ -141,11 +141,16 @@ pub fn differing(section: &Section) -> Option<String> {
     })
 }
 
-/// Names a function, how often it was entered, what an entry costs, and what its change is of the `kernel`'s cost.
-fn executed(it: &Contribution, kernel: &Difference) -> String {
+/// Names a function, with what its difference in code comes from, as far as that is known.
+fn with_origin(it: &Contribution) -> String {
     let name = excerpt(&it.subject.to_string());
     let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
-    let name = if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) };
+    if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) }
+}
+
+/// Names a function, how often it was entered, what an entry costs, and what its change is of the `kernel`'s cost.
+fn executed(it: &Contribution, kernel: &Difference) -> String {
+    let name = with_origin(it);
     let Some(calls) = &it.calls else { return name };
     let entries = headline::entered([calls.entries.base, calls.entries.new]);
     let cost = it
@@ -214,10 +219,8 @@ fn origin(it: &Contribution) -> impl Iterator<Item = String> {
 /// Formats a function whose code differs: its name, its change, and the change per entry.
 fn part(it: &Contribution) -> String {
     let cost = it.per_entry().map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
-    let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
-    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     let change = words::signed(it.instructions.change(), 0);
-    format!("{}{parts} {change}{}", excerpt(&it.subject.to_string()), cost.unwrap_or_default())
+    format!("{} {change}{}", with_origin(it), cost.unwrap_or_default())
 }
 
 /// Returns what the code of only one side is instrumented with; `None` if both have the same.

@@ -8,7 +8,7 @@ use compare::{
 };
 use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
-use super::cause::{Moved, causes, remark};
+use super::cause::{Moved, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
@@ -126,7 +126,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
                  the other. In parts: entered at its beginning, and by others at a `.part`, so \
                  not compared per entry.";
     let code = match &explanation.unmarked {
-        None if explanation.all.iter().any(|all| causes(all, "", &Moved::new()).is_some()) => {
+        None if explanation.all.iter().flat_map(|all| &all.contributions).any(|it| it.code.is_some()) => {
             "Code differs: the function's own machine code differs (`faultline diff`), so it can be \
              a cause. Code same: its change is luck or a consequence of others."
                 .to_owned()
