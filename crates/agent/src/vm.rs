@@ -63,8 +63,11 @@ fn live() -> Result<(), StartError> {
     let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
     record_panics(recorder.clone());
     // A sampler that waits for its own pages would be late when memory is short. On a machine that is too small to
-    // lock the pages, the agent works without.
-    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+    // lock the pages, the agent works without. Later mappings are locked page by page, as they are touched. Otherwise
+    // the kernel would fill each of them at once, such as the stack that starts a program, and count that as the
+    // program's.
+    let _ = mlockall(MlockAllFlags::CURRENT);
+    let _ = mlockall(MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;
     let done = read_job().and_then(|job| {

@@ -22,31 +22,48 @@ use rustix::process::{
 /// The program's end of the pipe for the protocol. It has one digit, because a plain shell cannot redirect others.
 const LINES_FD: i32 = 3;
 const ACK_FD: i32 = 4;
+/// The size of a pipe in bytes (pipe(7)).
+const PIPE_SIZE: usize = 64 << 10;
 
 /// The environment of a program: what the kernel gives PID 1, and a PATH. PID 1 also has unknown words of the
 /// kernel's command line in its environment. They must not reach a workload.
 const ENVIRONMENT: [(&str, &str); 3] =
     [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 
-/// A running program.
+/// A program with all that it needs to start. A plain program's phase begins between here and [`Prepared::start`], so
+/// it does not contain this work.
+pub struct Prepared<'a> {
+    command: Command,
+    directory: &'a str,
+    pipes: Pipes,
+}
+
+/// The pipes of a program.
 ///
-/// The agent keeps the program's ends of the pipes open. Otherwise polling would return at once after the program
-/// closes them.
-pub struct Child {
-    pid: Pid,
-    ended: OwnedFd,
+/// The agent keeps the program's ends open. Otherwise polling would return at once after the program closes them.
+struct Pipes {
     lines: PipeReader,
     output: PipeReader,
     ack: PipeWriter,
     its_ack: PipeReader,
     _its_ends: (PipeWriter, PipeWriter),
+    /// What was read last. It is allocated once, because the agent's memory is locked: a heap that grows is filled
+    /// with pages at once, and the current phase would count that.
+    buffer: Box<[u8]>,
 }
 
-impl Child {
-    /// Starts a program in its own process group; in `root` if that is given, and in `directory` unless that is
-    /// empty. Its standard output and standard error go into one pipe. A plain program gets no descriptors of the
-    /// metric protocol. Fails if the program does not exist or cannot be started.
-    pub fn start(workload: &Workload, root: Option<&Path>) -> io::Result<Self> {
+/// A running program.
+pub struct Child {
+    pid: Pid,
+    ended: OwnedFd,
+    pipes: Pipes,
+}
+
+impl<'a> Prepared<'a> {
+    /// Prepares a program that will run in its own process group; in `root` if that is given, and in the workload's
+    /// directory unless that is empty. Its standard output and standard error go into one pipe. A plain program gets no
+    /// descriptors of the metric protocol. Fails if the command is empty or a pipe cannot be made.
+    pub fn new(workload: &'a Workload, root: Option<&Path>) -> io::Result<Self> {
         let Some((program, arguments)) = workload.command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
         };
@@ -75,20 +92,30 @@ impl Child {
                 ])
                 .map_err(io::Error::other)?;
         }
-        let child = within(&workload.directory, || command.spawn())?;
-        let pid = Pid::from_child(&child);
         for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
             ioctl_fionbio(end, true)?;
         }
-        let ended = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Self { pid, ended, lines, output, ack, its_ack, _its_ends: (its_lines, its_output) })
+        let buffer = vec![0; PIPE_SIZE].into();
+        let _its_ends = (its_lines, its_output);
+        let pipes = Pipes { lines, output, ack, its_ack, _its_ends, buffer };
+        Ok(Self { command, directory: &workload.directory, pipes })
     }
 
+    /// Starts the program. Fails if it does not exist or cannot be started.
+    pub fn start(mut self) -> io::Result<Child> {
+        let child = within(self.directory, || self.command.spawn())?;
+        let pid = Pid::from_child(&child);
+        let ended = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Child { pid, ended, pipes: self.pipes })
+    }
+}
+
+impl Child {
     /// Waits until the program has written something or ended, or `timeout` has passed.
     pub fn wait(&self, timeout: Duration) -> io::Result<()> {
         let timeout =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
-        let mut ends = [self.lines.as_fd(), self.output.as_fd(), self.ended.as_fd()]
+        let mut ends = [self.pipes.lines.as_fd(), self.pipes.output.as_fd(), self.ended.as_fd()]
             .map(|end| PollFd::from_borrowed_fd(end, PollFlags::IN));
         match poll(&mut ends, Some(&timeout)) {
             Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
@@ -97,24 +124,24 @@ impl Child {
     }
 
     /// The program's new output on its protocol descriptor; may be empty.
-    pub fn lines(&mut self) -> io::Result<Vec<u8>> {
-        available(&mut self.lines)
+    pub fn lines(&mut self) -> io::Result<&[u8]> {
+        available(&mut self.pipes.lines, &mut self.pipes.buffer)
     }
 
     /// The program's new output; may be empty.
-    pub fn output(&mut self) -> io::Result<Vec<u8>> {
-        available(&mut self.output)
+    pub fn output(&mut self) -> io::Result<&[u8]> {
+        available(&mut self.pipes.output, &mut self.pipes.buffer)
     }
 
     /// Tells the program that its phase has begun. Writes nothing if the pipe is full because the program
     /// does not read it.
     pub fn acknowledge(&mut self) {
-        let _ = self.ack.write(b"\n");
+        let _ = self.pipes.ack.write(b"\n");
     }
 
     /// Whether the program has not read all that [`Child::acknowledge`] wrote.
     pub fn is_unread(&self) -> io::Result<bool> {
-        Ok(ioctl_fionread(&self.its_ack)? > 0)
+        Ok(ioctl_fionread(&self.pipes.its_ack)? > 0)
     }
 
     /// How the program ended; `None` while it runs. Also reaps orphans.
@@ -162,13 +189,11 @@ fn is_init() -> bool {
     process::id() == 1
 }
 
-/// Reads the available data, at most 64 KiB, which is the size of a pipe.
-fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; 64 << 10];
-    let length = match pipe.read(&mut bytes) {
+/// Reads the available data into the buffer, and returns it.
+fn available<'a>(pipe: &mut PipeReader, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let length = match pipe.read(buffer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
         length => length?,
     };
-    bytes.truncate(length);
-    Ok(bytes)
+    Ok(&buffer[..length])
 }

@@ -20,7 +20,7 @@ use rustix::process::WaitStatus;
 
 use crate::recorder::RecordError;
 use crate::watch::Watch;
-use child::Child;
+use child::{Child, Prepared};
 use lines::{Lines, Tail};
 use plain::Plain;
 
@@ -108,16 +108,17 @@ pub fn run(
     exact: bool,
 ) -> Result<(), RunError> {
     watch.cut(&Event::Begin { workload: index, iteration })?;
+    let unstarted = |error| RunError::Start {
+        program: workload.command.first().cloned().unwrap_or_default(),
+        error,
+    };
+    let root = workload.userspace.then_some(Path::new(USERSPACE_PATH));
+    let prepared = Prepared::new(workload, root).map_err(unstarted)?;
     if workload.plain {
         watch.cut(&Event::Phase(plain::PHASE.to_owned()))?;
     }
     let (before, start) = (used_by_children(), Instant::now());
-    let root = workload.userspace.then_some(Path::new(USERSPACE_PATH));
-    let child = Child::start(workload, root);
-    let child = child.map_err(|error| RunError::Start {
-        program: workload.command.first().cloned().unwrap_or_default(),
-        error,
-    })?;
+    let child = prepared.start().map_err(unstarted)?;
     let (lines, tail) = (Lines::default(), Tail::default());
     let plain = workload.plain.then(Plain::default);
     let mut attendant =
@@ -177,12 +178,12 @@ impl Attendant<'_> {
     /// Records what the program has written since the last call.
     fn serve(&mut self) -> Result<(), RunError> {
         let output = self.child.output()?;
-        self.tail.feed(&output);
+        self.tail.feed(output);
         if let Some(plain) = &mut self.plain {
-            plain.feed(&output);
+            plain.feed(output);
         }
         let bytes = self.child.lines()?;
-        for line in self.lines.feed(&bytes) {
+        for line in self.lines.feed(bytes) {
             self.record(&line)?;
         }
         Ok(())
