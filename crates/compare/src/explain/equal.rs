@@ -6,9 +6,9 @@
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
 //! standardization, with the mean of both sides as the standard. There are two exceptions:
 //!
-//! - A function counts by `i`, unchanged, if its entries cannot be made equal: all seeds of one side entered it and
-//!   none of the other, or it was entered in parts, or its entries differ between the sides by more than luck
-//!   explains, as with larger batches.
+//! - A function counts by `i`, unchanged, if its entries cannot be made equal: it was entered in parts, or all seeds of
+//!   one side entered it, and none of the other or by more than luck explains less or more often, as with larger
+//!   batches or with a function that one side inlines nearly everywhere.
 //! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all seeds.
 //!   Such functions are few, and hold all remaining luck. The spread of their cost within the sides identifies them.
 //!   A difference between the sides counts only if it is beyond doubt ([`NO_DOUBT`]).
@@ -114,7 +114,7 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
     let cannot_be_equal = in_parts
         || is_of_one_side
         || entered == [0, 0]
-        || entered == seeds && differ_in_entries(&entries);
+        || (entered[0] == seeds[0] || entered[1] == seeds[1]) && differ_in_entries(&entries);
     if cannot_be_equal {
         return each(executed, |it| it.cost as f64);
     }
@@ -245,6 +245,22 @@ mod tests {
         // So does a function that is also entered through a part.
         let parts = boots(&[("caller", 5, 600), ("caller.part.0", 5, 500), ("callee", 10, 400)]);
         assert_eq!(change(&base, &parts).change(), 100.0);
+    }
+
+    /// One side inlines a function but for one call, which one of its seeds makes.
+    #[test]
+    fn a_stray_entry_is_no_reason_to_make_entries_equal() {
+        let side = |function: [u64; 4], caller: u64| -> Vec<Boot> {
+            let boot = |(it, entries): (u32, u64)| {
+                seed(it, &[("callee", entries, 30 * entries), ("caller", 10, caller)])
+            };
+            (0..).zip(function).map(boot).collect()
+        };
+        let difference = change(
+            &side([32_760, 32_765, 32_770, 32_765], 1000),
+            &side([0, 0, 1, 0], 1000 + 30 * 32_765),
+        );
+        assert_eq!(difference.change(), 7.5, "{difference:?}");
     }
 
     #[test]
