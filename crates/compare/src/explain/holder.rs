@@ -151,7 +151,7 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             let found = Some(divided(&calls[..number]));
             // Work that moved between callers of one function is one part, such as that of RCU between its thread and
             // interrupts.
-            let moved = found.as_ref().filter(|it| has_twice(&it.parts));
+            let moved = found.as_ref().filter(|it| may_have_moved(&it.parts));
             let whole = moved.and_then(|_| across(section, kernel)).filter(|it| it.complete);
             let divided = whole.or(found);
             Held { function: None, divided }
@@ -160,10 +160,10 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     }
 }
 
-/// Whether two of these are the same function, called in different places.
-fn has_twice(parts: &[Holder]) -> bool {
+/// Whether two of these are the same function, called in different places, or hardly one side executed one of them.
+fn may_have_moved(parts: &[Holder]) -> bool {
     let names: BTreeSet<&str> = parts.iter().map(|it| &*it.name).collect();
-    names.len() < parts.len()
+    names.len() < parts.len() || parts.iter().any(|it| !is_on_both(&it.instructions))
 }
 
 /// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do
@@ -208,7 +208,9 @@ fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
     let found = common(&calls).max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
     let Some((name, most)) = found.filter(|it| it.1.abs() > (1.0 + REST) * first.change().abs())
     else {
-        return Some((first.innermost().name(), first.change()));
+        let innermost = first.innermost();
+        let name = moved_from(innermost, all).unwrap_or(innermost.name());
+        return Some((name, first.change()));
     };
     // Of the function and its callees that have nearly the same change in it, the innermost.
     let mut chain = vec![name];
@@ -222,6 +224,20 @@ fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
             None => return chain.last().map(|innermost| (*innermost, most)),
         }
     }
+}
+
+/// The innermost function in a call that has the call's change, if hardly one side makes the call, and both sides execute
+/// the function in `all`: its work moved to or from other places.
+fn moved_from<'a>(call: Call<'_, 'a>, all: Call<'_, 'a>) -> Option<&'a str> {
+    let mut found = None;
+    let mut inside = (!is_on_both(&call.sums())).then_some(call);
+    while let Some(it) = inside {
+        let first = it.callees().first().copied();
+        inside = first.filter(|it| (it.change() / call.change() - 1.0).abs() <= REST);
+        let name = inside.map(|it| it.name());
+        found = name.filter(|it| is_on_both(&sums(all.paths_of(it, None)))).or(found);
+    }
+    found
 }
 
 /// The functions that several of these calls have in common, each with its change in all of them. One that has its

@@ -304,18 +304,20 @@ fn the_figures_of_a_function_are_those_of_all_its_calls() {
 fn work_that_moved_to_another_context_is_one_part() {
     let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fork", "", 10, 2 * cost)])];
     let section = all(&boot(1000), &boot(500));
-    let calls = paths(&[
-        ("kernel thread free", 1000.0, 10.0),
-        ("kernel interrupt free", 10.0, 500.0),
-        ("kernel fork", 100.0, 220.0),
-        ("kernel exit", 100.0, 20.0),
-        ("kernel wait", 100.0, 190.0),
-    ]);
-    let held = by_calls(&section, &calls);
-    assert_eq!(
-        shares(&held),
-        (None, vec!["free 1.35".into(), "fork -0.32".into(), "wait -0.24".into()], false)
-    );
+    let parts = |left: f64| {
+        let calls = paths(&[
+            ("kernel thread", 5.0, 5.0),
+            ("kernel thread free", 1000.0, left),
+            ("kernel interrupt free", 10.0, 510.0 - left),
+            ("kernel fork", 100.0, 220.0),
+            ("kernel exit", 100.0, 20.0),
+            ("kernel wait", 100.0, 190.0),
+        ]);
+        by_calls(&section, &calls)
+    };
+    let expected = vec!["free 1.35".into(), "fork -0.32".into(), "wait -0.24".into()];
+    assert_eq!(shares(&parts(10.0)), (None, expected.clone(), false));
+    assert_eq!(shares(&parts(0.0)), (None, expected, false));
 }
 
 /// Three system calls free memory by the same function. None of them has as much of the change as the fault.
