@@ -59,6 +59,7 @@ impl ProgramBundle {
             preparation: vec![String::new()],
             plain: true,
             directory: self.directory.clone(),
+            source: self.source.clone(),
             metrics: metrics(),
             ..Manifest::default()
         };
@@ -133,6 +134,7 @@ mod tests {
             directory: "/home/me".into(),
             archive: b"070701".to_vec(),
             files: 1,
+            source: String::new(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Takes a program into guests with what it needs to run, at the paths that it has on the host: its
 //! interpreter, its shared libraries, the commands that a shell script names, Python's standard library, and
-//! files that the user names. Nothing is executed. All files are the user's, but may be damaged: they are
-//! bounded, and parsed with care.
+//! files that the user names. A C file is compiled, and nothing else is executed. All files are the user's, but may be
+//! damaged: they are bounded, and parsed with care.
 
 mod elf;
 mod keep;
 mod script;
+mod source;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -73,6 +74,8 @@ pub struct ProgramBundle {
     pub archive: Vec<u8>,
     /// How many files it has.
     pub files: usize,
+    /// The text of the program, if it is a C file or a script, and not long.
+    pub source: String,
 }
 
 /// Why a program cannot be taken.
@@ -129,24 +132,32 @@ pub enum BundleError {
 
 /// Takes a program with its files. Fails when it cannot be started, or something that it needs is missing.
 pub fn bundle(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleError> {
-    let (program, files) = collect(request)?;
+    let (program, files, source) = collect(request)?;
     let arguments = request.command.get(1..).unwrap_or_default();
     let command = [&[text(&program)?.to_owned()], arguments].concat();
     let directory = text(request.directory)?.to_owned();
-    Ok(ProgramBundle { command, directory, files: files.entries.len(), archive: files.archive()? })
+    let archive = files.archive()?;
+    Ok(ProgramBundle { command, directory, files: files.entries.len(), archive, source })
 }
 
-/// The program's path, and its files.
-fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files), BundleError> {
+/// The program's path, its files, and its text. The guest has the program of a C file beside it, without the `.c`.
+fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), BundleError> {
     let (name, arguments) =
         request.command.split_first().ok_or(BundleError::Unknown(String::new()))?;
-    let program = find(name, request)?;
+    let named = find(name, request)?;
+    let is_c = source::is_c(&named) && !is_program(&named);
+    let program = if is_c { named.with_extension("") } else { named.clone() };
     let mut files = Files { directory: request.directory.to_owned(), ..Files::default() };
     let directory = files.place(request.directory)?;
     files.entries.insert(directory, Entry::Directory);
-    files.add(&program)?;
-    let bytes = fs::read(&program).map_err(in_file(&program))?;
-    if Script::of(&bytes).is_none() && Elf::of(&bytes).is_none() {
+    let bytes = fs::read(&named).map_err(in_file(&named))?;
+    let is_script = Script::of(&bytes).is_some();
+    if is_c {
+        files.add_compiled(&program, source::compile(&named)?)?;
+    } else {
+        files.add(&program)?;
+    }
+    if !is_c && !is_script && Elf::of(&bytes).is_none() {
         let problem = "is neither a script (#!) nor a 64-bit ELF program for x86-64".to_owned();
         return Err(BundleError::Program { path: name.into(), problem });
     }
@@ -170,7 +181,7 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files), BundleError>
         let needs = files.needs(&path);
         files.unless_spare(needs)?;
     }
-    Ok((program, files))
+    Ok((program, files, source::text(&bytes, is_c || is_script)))
 }
 
 /// For `map_err`: adds the path.
@@ -192,7 +203,9 @@ fn find(name: &str, request: ProgramRequest<'_>) -> Result<PathBuf, BundleError>
     let problem = match () {
         () if found.is_dir() => "is a directory: name a program",
         () if !found.is_file() => "is not a regular file: name a program",
-        () if !is_program(&path) => "is not executable: `chmod +x` makes it so",
+        () if !is_program(&path) && !source::is_c(&path) => {
+            "is not executable: `chmod +x` makes it so"
+        }
         () => return Ok(path),
     };
     Err(BundleError::Program { path: name.into(), problem: problem.to_owned() })
@@ -304,6 +317,14 @@ impl Files {
         let is_program = found.permissions().mode() & 0o111 != 0;
         self.entries.insert(real.clone(), Entry::File { bytes, is_program });
         self.due.push_back((real, self.spare));
+        Ok(())
+    }
+
+    /// Adds a static program that was compiled, at a path where this host may have another file.
+    fn add_compiled(&mut self, path: &Path, bytes: Vec<u8>) -> Result<(), BundleError> {
+        let real = self.place(path.parent().unwrap_or(Path::new("/")))?;
+        let name = path.file_name().unwrap_or_default();
+        self.entries.insert(real.join(name), Entry::File { bytes, is_program: true });
         Ok(())
     }
 

@@ -21,7 +21,8 @@ fn collected(
     let with: Vec<PathBuf> = with.iter().map(PathBuf::from).collect();
     let path = ["/nonexistent", "/usr/bin", "/bin"].map(PathBuf::from);
     let request = ProgramRequest { command: &command, directory, path: &path, with: &with };
-    collect(request).map_err(|error| error.to_string())
+    let (program, files, _) = collect(request).map_err(|error| error.to_string())?;
+    Ok((program, files))
 }
 
 /// Whether a path leads to a file that was collected.
@@ -37,6 +38,22 @@ fn compile(directory: &Path, name: &str, source: &str, options: &[&str]) {
         Command::new("cc").arg("-o").arg(directory.join(name)).arg(&file).args(options).output();
     let compiler = compiler.unwrap();
     assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
+}
+
+#[test]
+fn a_c_file_is_compiled_and_stays_as_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let text = "int main(void) { return 0; }\n";
+    fs::write(home.join("main.c"), text).unwrap();
+    let command = ["./main.c".to_owned(), "x".to_owned()];
+    let request = ProgramRequest { command: &command, directory: &home, path: &[], with: &[] };
+    let bundled = bundle(request).unwrap();
+    assert_eq!(bundled.command, [home.join("main").to_str().unwrap(), "x"]);
+    assert_eq!(bundled.source, text);
+    assert!(!home.join("main").exists());
+    let (program, files) = collected(&home, &["./main.c"], &[]).unwrap();
+    assert!(matches!(files.entries.get(&program), Some(Entry::File { is_program: true, .. })));
 }
 
 #[test]

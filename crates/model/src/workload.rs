@@ -140,6 +140,9 @@ pub struct Manifest {
     /// The program's working directory in the guest; empty for the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
+    /// The text of a plain program: its C file or its script. Mails show a short one. Empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// The metrics, in the order of the tables.
     pub metrics: Vec<Metric>,
 }
@@ -165,6 +168,7 @@ impl Manifest {
             parameters: parameters.map(|(name, it)| (name.clone(), it.as_run())).collect(),
             preparation: Vec::new(),
             nodes: 0,
+            source: String::new(),
             metrics: self.metrics.iter().map(as_run).collect(),
             ..self.clone()
         }

@@ -23,11 +23,14 @@ use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Shrinks, Spare};
-use fit::{Piece, cut, whole};
+use fit::{Piece, cut, first_notes, whole};
 
 pub use reproduce::Recipe;
 pub use subject::header;
 
+/// The titles of the notes.
+const COMPARED: &str = "What was compared:";
+const LIMITS: &str = "What this does not show:";
 /// Most lines of a sweep's table, and of that of a series of patches.
 const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
@@ -50,8 +53,8 @@ const MAX_RECIPE: usize = 20;
 
 /// Returns the mail: its headers, then an empty line and the body. If the patches that were compared came in a mail, it
 /// is a reply to that mail. `results` is the input of the comparison,
-/// `explained` has what was executed, with the functions behind its verdicts, `recipe` has what is needed to repeat the run, and `attached`
-/// names the files that go beside the mail.
+/// `explained` has what was executed, with the functions behind its verdicts, `recipe` has what is needed to repeat the
+/// run, and `attached` names the files that go beside the mail.
 pub fn mail(
     comparison: &Comparison,
     results: &Results<'_>,
@@ -98,10 +101,14 @@ pub fn mail(
         pieces.extend(other_findings(comparison));
     }
     pieces.push(spare(1, &cross_check::blocks(comparison)));
-    let compared = text(&[compared_briefly(comparison, of_first)], &MAIL);
-    pieces.push(Shrinks { text: compared, most: MAX_COMPARED, least: MIN_COMPARED });
-    let limits = limits(comparison, &cause).map(|it| note::block("What this does not show:", &it));
-    pieces.extend(limits.map(|it| Kept(cut(text(&[it], &MAIL), MAX_LIMITS))));
+    pieces.push(Shrinks {
+        title: COMPARED,
+        notes: compared_briefly(comparison, of_first),
+        most: MAX_COMPARED,
+        least: MIN_COMPARED,
+    });
+    let limits = limits(comparison, &cause);
+    pieces.extend(limits.map(|it| Kept(first_notes(LIMITS, &it, MAX_LIMITS))));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
     pieces.extend(reproduction(results, recipe, attached));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
@@ -186,7 +193,8 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
     let how = reproduce::how(results, recipe);
     let built = reproduce::built(results).into_iter().collect::<Vec<_>>();
-    let mut pieces = vec![spare(1, &built), Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
+    let mut pieces = vec![spare(2, &built), Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
+    pieces.extend(reproduce::sources(results));
     if results.experiment.imported.is_none() {
         let files = recipe.files.iter();
         let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
@@ -211,11 +219,11 @@ pub fn verdicts_and_rows(comparison: &Comparison) -> Vec<Vec<Block>> {
 pub fn compared(comparison: &Comparison) -> Block {
     let notes: Vec<Note> =
         notes::states(comparison).into_iter().chain(notes::all(comparison)).collect();
-    note::block("What was compared:", &notes)
+    note::block(COMPARED, &notes)
 }
 
-/// Lays out what differs between the kernels. Notes on which all of them agree are left out.
-fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
+/// Returns what differs between the kernels. Notes on which all of them agree are left out.
+fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note> {
     let notes = notes::all(comparison).into_iter().chain(notes::states(comparison)).filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     let notes = notes.filter(|note| *note != notes::no_complaint());
@@ -229,8 +237,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Block {
     let (changed, others): (Vec<Note>, Vec<Note>) =
         notes.partition(|note| note.topic == "kernel" || notes::CHANGED.contains(&note.topic));
     let first = reproduce::workloads(results).chain(machine);
-    let notes: Vec<Note> = first.chain(changed).chain(others).collect();
-    note::block("What was compared:", &notes)
+    first.chain(changed).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

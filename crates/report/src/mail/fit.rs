@@ -1,6 +1,7 @@
 //! Fits a mail into the number of lines that a list reader looks at.
 
 use crate::document::{self, Block, MAIL, sentence};
+use crate::note::{self, Note};
 
 /// Most lines of a mail's body.
 pub const MOST: usize = 60;
@@ -11,13 +12,15 @@ const KEPT_ROWS: usize = 12;
 pub enum Piece {
     /// A paragraph that is always printed.
     Kept(String),
-    /// A paragraph that is always printed, with fewer lines where there is no room.
+    /// Notes that are always printed, the last ones only where there is room.
     Shrinks {
-        /// The paragraph.
-        text: String,
-        /// The lines that it has at most.
+        /// Their title.
+        title: &'static str,
+        /// The notes.
+        notes: Vec<Note>,
+        /// The lines that they have at most.
         most: usize,
-        /// The lines that it keeps.
+        /// The lines that they keep.
         least: usize,
     },
     /// A paragraph that is left out where there is no room.
@@ -48,9 +51,8 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     let joined = |(rows, lost): (usize, usize), included: &[bool]| {
         let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
             Piece::Kept(text) => text.clone(),
-            Piece::Shrinks { text, most, least } => {
-                let room = text.lines().count().min(*most).saturating_sub(lost);
-                cut(text.clone(), room.max(*least))
+            Piece::Shrinks { title, notes, most, least } => {
+                first_notes(title, notes, most.saturating_sub(lost).max(*least))
             }
             Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
                 text.clone()
@@ -114,6 +116,24 @@ pub fn whole(blocks: &[Block], most: usize) -> String {
     laid_out.into_iter().find(fits).unwrap_or_else(first)
 }
 
+/// Lays out as many of the first notes as `most` lines have room for, and names the topics of the others. The first note
+/// is cut if it has more.
+pub fn first_notes(title: &str, notes: &[Note], most: usize) -> String {
+    let first = |number: usize| {
+        let (shown, left) = notes.split_at(number);
+        let mut topics: Vec<&str> = left.iter().map(|note| note.topic).collect();
+        topics.dedup();
+        let left = match topics.is_empty() {
+            true => String::new(),
+            false => format!("  (not shown: {})\n", topics.join(", ")),
+        };
+        document::text(&[note::block(title, shown)], &MAIL) + &left
+    };
+    let fits = |text: &String| text.lines().count() <= most;
+    let number = notes.len();
+    (1..=number).rev().map(first).find(fits).unwrap_or_else(|| cut(first(number.min(1)), most))
+}
+
 /// Cuts a text to `most` lines. If lines are left out, their number takes the place of the last one.
 pub fn cut(text: String, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
@@ -153,16 +173,18 @@ mod tests {
     #[test]
     fn a_paragraph_that_shrinks_leaves_room_for_the_last_one() {
         let of = |long| {
-            let shrinks = Piece::Shrinks { text: lines("shrinks", 20), most: 16, least: 8 };
+            let note = |_| Note::on_all("topic", "shrinks".to_owned());
+            let notes = (0..20).map(note).collect();
+            let shrinks = Piece::Shrinks { title: "Notes:", notes, most: 16, least: 8 };
             let pieces = [Piece::Kept(lines("kept", long)), shrinks, Piece::Kept(lines("end", 4))];
             let text = body(&pieces, 0, |_| String::new());
             assert!(text.lines().count() <= MOST, "{text}");
-            ["shrinks", "end"].map(|it| text.lines().filter(|line| *line == it).count())
+            ["shrinks", "end"].map(|it| text.lines().filter(|line| line.ends_with(it)).count())
         };
-        assert_eq!(of(30), [15, 4]);
-        assert_eq!(of(40), [13, 4]);
-        assert_eq!(of(46), [7, 4]);
-        assert_eq!(of(48), [7, 1]);
+        assert_eq!(of(30), [14, 4]);
+        assert_eq!(of(40), [12, 4]);
+        assert_eq!(of(46), [6, 4]);
+        assert_eq!(of(48), [6, 1]);
     }
 
     #[test]
@@ -187,6 +209,19 @@ mod tests {
         assert_eq!(whole(&[], 2), "");
         let long = sentence("word ".repeat(60));
         assert!(whole(&[long], 2).ends_with("\n  (3 more lines)\n"));
+    }
+
+    #[test]
+    fn notes_without_room_are_left_out_whole() {
+        let note = |topic, text: &str| Note::on_all(topic, text.to_owned());
+        let long = "word ".repeat(40);
+        let notes = [note("kernel", "a b"), note("memory", &long), note("state", "c d")];
+        let whole = first_notes("Notes:", &notes, 20);
+        let lines = whole.lines().count();
+        assert!(lines > 3 && whole.ends_with("  state   c d\n"), "{whole}");
+        assert_eq!(first_notes("Notes:", &notes, lines), whole);
+        let first = first_notes("Notes:", &notes, 3);
+        assert_eq!(first, "Notes:\n  kernel  a b\n  (not shown: memory, state)\n");
     }
 
     #[test]

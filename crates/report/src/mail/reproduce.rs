@@ -138,6 +138,19 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
     Piece::File { name: escape(name), text, is_beside: attached.contains(&name) }
 }
 
+/// Returns the texts of the user's programs. They are left out where there is no room.
+pub fn sources(results: &Results<'_>) -> Vec<Piece> {
+    let used = results.experiment.workloads.iter().map(|it| &it.manifest);
+    let source = |it: &Manifest| {
+        let lines: Vec<&str> = it.source.lines().filter(|line| !line.trim().is_empty()).collect();
+        let is_short = !lines.is_empty() && lines.len() <= MOST_LINES;
+        let title = format!("The program {}", clipped(&it.name, MAX_BESIDE));
+        let text = || document::text(&[file(&title, &lines.join("\n"))], &MAIL);
+        is_short.then(|| Piece::Spare { rank: 1, text: text() })
+    };
+    used.filter_map(source).collect()
+}
+
 /// Returns the programs and archives that the run needs. `attached` names the files that go beside the mail.
 pub fn programs(results: &Results<'_>, attached: &[&str]) -> Vec<Piece> {
     let used = results.experiment.workloads.iter();

@@ -117,12 +117,12 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         Verdict::Improvement => "[IMPROVEMENT]",
         _ => "[REGRESSION]",
     };
-    let (worse, better) = match change.verdict {
-        Verdict::Regression => (worse - 1, better),
-        _ => (worse, better - 1),
+    let others = match change.verdict {
+        Verdict::Regression => [(worse - 1, "other worse"), (better, "better")],
+        _ => [(worse, "worse"), (better - 1, "other better")],
     };
-    let others = [(worse, "more worse"), (better, "better"), (open, "undecided")];
-    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    let others = others.into_iter().chain([(open, "undecided")]);
+    let others = others.filter(|(number, _)| *number > 0);
     let others: Vec<String> = others.map(|(number, what)| format!("{number} {what}")).collect();
     let others = match others.is_empty() {
         true => String::new(),

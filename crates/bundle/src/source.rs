@@ -1,0 +1,77 @@
+//! The text of a program: a C file, which is compiled here, or a script.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{BundleError, in_file};
+
+/// The compiler's options: the program runs without libraries of the host.
+const OPTIONS: [&str; 3] = ["-O2", "-static", "-pthread"];
+/// The largest text that is kept, in bytes.
+const LONGEST: usize = 16 << 10;
+
+/// Whether a file is named as a C file.
+pub fn is_c(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "c")
+}
+
+/// Compiles a C file, and returns the program's bytes. The same compiler makes the same bytes each time. Fails if there
+/// is no compiler, with the compiler's messages if the file has errors, or if files cannot be written.
+pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
+    let of_program = |problem| BundleError::Program { path: path.to_owned(), problem };
+    let directory = tempfile::tempdir().map_err(in_file(path))?;
+    let output = directory.path().join("program");
+    // Its own name for the file is in the program if it uses `assert`.
+    let name = path.file_name().unwrap_or_default();
+    let compiler = Command::new("cc")
+        .current_dir(path.parent().unwrap_or(Path::new("/")))
+        .args(OPTIONS)
+        .arg("-o")
+        .arg(&output)
+        .arg(Path::new(".").join(name))
+        .arg("-lm")
+        .output()
+        .map_err(|error| {
+            of_program(format!("needs `cc` ({error}): install gcc, or name a compiled program"))
+        })?;
+    if !compiler.status.success() {
+        let said = String::from_utf8_lossy(&compiler.stderr);
+        let options = OPTIONS.join(" ");
+        return Err(of_program(format!("does not compile with `cc {options}`:\n{}", said.trim())));
+    }
+    fs::read(&output).map_err(in_file(&output))
+}
+
+/// Returns the text of a script or of a C file, unless it is long or not UTF-8. Empty for others.
+pub fn text(bytes: &[u8], is_source: bool) -> String {
+    let text = std::str::from_utf8(bytes).ok().filter(|_| is_source && bytes.len() <= LONGEST);
+    text.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_c_file_is_compiled_the_same_each_time() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("-a b.c");
+        fs::write(&path, "#include <math.h>\nint main(int n, char **v) { return cos(n); }\n")
+            .unwrap();
+        let first = compile(&path).unwrap();
+        assert!(first.starts_with(b"\x7fELF"));
+        assert_eq!(compile(&path).unwrap(), first);
+        fs::write(&path, "int main(void) { return x; }\n").unwrap();
+        let error = compile(&path).unwrap_err().to_string();
+        assert!(error.contains("does not compile") && error.contains("undeclared"), "{error}");
+    }
+
+    #[test]
+    fn long_and_binary_texts_are_not_kept() {
+        assert_eq!(text(b"#!/bin/sh\n", true), "#!/bin/sh\n");
+        assert_eq!(text(b"\x7fELF", false), "");
+        assert_eq!(text(&[b'x'; LONGEST + 1], true), "");
+        assert_eq!(text(b"#!/bin/sh\n\xff", true), "");
+    }
+}
