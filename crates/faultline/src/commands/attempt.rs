@@ -15,7 +15,7 @@ use store::{Detail, ExperimentId};
 
 use super::build::variants;
 use super::run::{laboratory, on_interrupt};
-use super::{options, print, split, store_option};
+use super::{new_directory, options, print, split, store_option};
 use crate::args::TryArgs;
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -37,6 +37,9 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     if args.save.is_some() && !request.builds.is_empty() {
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
+    }
+    if let Some(directory) = &args.save {
+        new_directory::check("--save", directory)?;
     }
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store, args.turn)?;
@@ -262,7 +265,9 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
         text += "A comparison needs two kernels, such as `faultline try 6.12,newest -- PROGRAM`.\n";
     } else {
         text += &format!("More: faultline{named} compare {id} --full\n");
-        if analysis.experiment.mode == Mode::Exact {
+        let ends = [comparison.variants.first(), comparison.variants.last()];
+        let has_both = ends.into_iter().flatten().all(|it| it.complete > 0);
+        if analysis.experiment.mode == Mode::Exact && has_both {
             let word = |place: usize| shell_word(variants[place].name.as_bytes());
             let last = variants.len() - 1;
             text += &format!("      faultline{named} explain {} {} {id}\n", word(0), word(last));
@@ -317,18 +322,13 @@ fn not_found(notes: &[Note]) -> Option<String> {
 fn save(request: &Request, archive: &Path, directory: &Path) -> Result<ExitCode, Failure> {
     let Request { experiment, reading, .. } = request;
     let Written { text, others } = file::write(experiment, reading);
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        move |error| Failure::Host(format!("{path}: {error}"))
-    };
-    fs::create_dir_all(directory).map_err(failed(directory))?;
     let name = format!("run-{}", file::file_name(&experiment.name));
-    for (name, text) in others.into_iter().chain([(name.clone(), text)]) {
-        let path = directory.join(name);
-        fs::write(&path, text).map_err(failed(&path))?;
-    }
-    let own = directory.join(archive.file_name().unwrap_or_default());
-    fs::copy(archive, &own).map_err(failed(&own))?;
+    let failed = |error| Failure::Host(format!("{}: {error}", archive.display()));
+    let own = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let own = (own, fs::read(archive).map_err(failed)?);
+    let texts = others.into_iter().chain([(name.clone(), text)]);
+    let texts = texts.map(|(name, text)| (name, text.into_bytes()));
+    new_directory::write(directory, &texts.chain([own]).collect::<Vec<_>>())?;
     let file = shell_word(directory.join(name).to_string_lossy().as_bytes());
     print(&format!("Wrote {}. `faultline run {file}` runs it.\n", directory.display()))?;
     Ok(ExitCode::SUCCESS)

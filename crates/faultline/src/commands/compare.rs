@@ -14,7 +14,7 @@ use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
 use super::import::perf;
-use super::{attach, existing_store, say, store_option, write_out};
+use super::{existing_store, new_directory, say, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 use crate::list::moment;
@@ -95,7 +95,7 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
         if args.format != Format::Mail {
             return wrong("--attach needs --format mail: it writes what a mail leaves out");
         }
-        attach::check(directory)?;
+        new_directory::check("--attach", directory)?;
     }
     if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
         return wrong("--phase all already means every phase: leave the others out");
@@ -180,7 +180,7 @@ fn mail(
         let texts = named.chain(files.iter().cloned());
         beside.extend(texts.map(|(name, text)| (name, text.into_bytes())));
         add_programs(analysis, &mut beside);
-        attach::write(directory, &beside)?;
+        new_directory::write(directory, &beside)?;
     }
     let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
     let (results, explained) = (analysis.results(), analysis.explained_with_code());

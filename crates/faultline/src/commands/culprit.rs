@@ -17,7 +17,7 @@ use search::Range;
 use store::ExperimentId;
 
 use super::run::{laboratory, of_file, on_interrupt};
-use super::{attach, existing_store, options, write_out};
+use super::{existing_store, new_directory, options, write_out};
 use crate::args::{CulpritArgs, CulpritFormat, FigureArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
@@ -51,7 +51,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
             let why = "--attach needs --format mail: it writes other forms of the answer beside it";
             return Err(Failure::Usage(why.into()));
         }
-        attach::check(directory)?;
+        new_directory::check("--attach", directory)?;
     }
     let display = RefCell::new(Display::new(args.quiet));
     let say = |line: &str| display.borrow_mut().show(Progress::Message(line));
@@ -100,7 +100,7 @@ fn mail(lab: &Lab, found: &Findings, attached: Option<&Path>) -> Result<String, 
         let all = [report::culprit, report::culprit_json, report::culprit_page];
         let all = all.map(|form| visible(&form(found)).into_owned().into_bytes());
         let files: Vec<_> = ATTACHED.map(str::to_owned).into_iter().zip(all).collect();
-        attach::write(directory, &files)?;
+        new_directory::write(directory, &files)?;
         names = &ATTACHED;
     }
     Ok(report::culprit_mail(found, &proofs(lab, found)?, &command(), names))

@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-pub mod attach;
 pub mod attempt;
 pub mod boot;
 pub mod build;
@@ -16,6 +15,7 @@ pub mod generate;
 pub mod import;
 pub mod kernel;
 pub mod lines;
+pub mod new_directory;
 pub mod options;
 pub mod plan;
 pub mod replay;

@@ -1,4 +1,4 @@
-//! Writes the files that go beside a mail into a directory of their own.
+//! Writes files into a directory of their own.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,11 +8,11 @@ use std::path::Path;
 use super::without_path;
 use crate::failure::Failure;
 
-/// Refuses a directory that has files already, or a path that is something else.
-pub fn check(directory: &Path) -> Result<(), Failure> {
+/// Refuses a directory that has files already, or a path that is something else. `option` is the option that names it.
+pub fn check(option: &str, directory: &Path) -> Result<(), Failure> {
     let wrong = |problem: &str| {
         let directory = directory.display();
-        Failure::Usage(format!("--attach {directory}: {problem}: name a new or an empty directory"))
+        Failure::Usage(format!("{option} {directory}: {problem}: name a new or an empty directory"))
     };
     match fs::read_dir(directory).map(Iterator::count) {
         Ok(0) => Ok(()),
@@ -74,19 +74,19 @@ mod tests {
             names
         };
         let new = place.path().join("a/b");
-        check(&new).unwrap();
+        check("--attach", &new).unwrap();
         write(&new, &[file("x"), file("y")]).unwrap();
         assert_eq!(names(&new), ["x", "y"]);
         assert_eq!(fs::read_to_string(new.join("x")).unwrap(), "x\n");
 
         // It has files now, so it is refused and stays as it is.
-        assert!(matches!(check(&new), Err(Failure::Usage(_))));
+        assert!(matches!(check("--attach", &new), Err(Failure::Usage(_))));
         assert!(write(&new, &[file("z")]).is_err());
         assert_eq!(names(&new), ["x", "y"]);
 
         let empty = place.path().join("empty");
         fs::create_dir(&empty).unwrap();
-        check(&empty).unwrap();
+        check("--attach", &empty).unwrap();
         // A name that is no file's: nothing is written.
         assert!(write(&empty, &[file("x"), ("y/z".into(), Vec::new())]).is_err());
         assert_eq!(names(&empty), Vec::<String>::new());
@@ -96,6 +96,6 @@ mod tests {
 
         let text = place.path().join("text");
         fs::write(&text, "").unwrap();
-        assert!(matches!(check(&text), Err(Failure::Usage(_))));
+        assert!(matches!(check("--attach", &text), Err(Failure::Usage(_))));
     }
 }
