@@ -3,5 +3,6 @@
 pub mod cross_check;
 pub mod effects;
 pub mod selftest;
+pub mod split;
 pub mod steps;
 pub mod sweep;

@@ -29,11 +29,12 @@ pub use designs::cross_check::{
 };
 pub use designs::effects::{Axis, Effect, Effects, Term};
 pub use designs::selftest;
+pub use designs::split::{BUILT_AS, split_columns};
 pub use designs::steps::Step;
 pub use designs::sweep::{
     PointComparison, PointFigure, PointVerdict, PointVerdicts, VerdictChange, verdicts_by_point,
 };
-pub use explain::attribution::{Explained, add_paths, add_reasons, explained};
+pub use explain::attribution::{Explained, FunctionByKernel, add_paths, add_reasons, explained};
 pub use explain::counters::counter_growth;
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
 pub use explain::lines::{

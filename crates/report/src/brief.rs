@@ -62,7 +62,8 @@ pub fn headlines(explained: &[Explained]) -> String {
     let several = explained.len() > 1;
     let said = explained.iter().flat_map(|it| {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
-        let said = headline::headlines(&it.headlines, None).into_iter().chain(headline::start(it));
+        let said = headline::headlines(&it.headlines, None).into_iter();
+        let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
         said.map(move |line| format!("{first}{line}"))
     });
     let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));

@@ -1,7 +1,7 @@
 //! Sentences on how kernels were built differently. They stand beside the verdicts, because a change between
 //! such kernels need not come from their sources.
 
-use compare::{BuildDifference, Comparison, Kind, Row};
+use compare::{BuildDifference, Comparison, Kind, Row, split_columns};
 use model::{Mode, count, grouped};
 
 use crate::ascii::excerpt;
@@ -77,10 +77,6 @@ fn built(it: &BuildDifference) -> String {
     format!("{} was also built differently: {}.", excerpt(&it.variant), said.join("; "))
 }
 
-/// Stands between the names of two kernels in the name of the variant with the source of the first one and the
-/// configuration of the second one.
-pub const BUILT_AS: &str = " as ";
-
 /// Returns a sentence for each row with a verdict on what of its change comes from the source, and what from the
 /// configuration and the compiler, in both orders. Empty if no variants were built for that.
 pub fn split(comparison: &Comparison) -> Vec<Block> {
@@ -103,18 +99,6 @@ pub fn split(comparison: &Comparison) -> Vec<Block> {
         Some(note(format!("{of}{named}, in steps: {parts}")))
     });
     said.collect()
-}
-
-/// Returns the columns of the second variant's source built as the first variant, and of the first one's source built
-/// as the second. `None` if there are none.
-pub(crate) fn split_columns(comparison: &Comparison) -> Option<[usize; 2]> {
-    let variants = &comparison.variants;
-    let [base, new, ..] = &variants[..] else { return None };
-    let built = |one: &str, other: &str| {
-        let name = format!("{one}{BUILT_AS}{other}");
-        variants.iter().position(|it| it.name == name)
-    };
-    Some([built(&new.name, &base.name)?, built(&base.name, &new.name)?])
 }
 
 /// A step from one kernel to the next: its columns, and what changes in it.

@@ -41,7 +41,7 @@ use document::{Block, TEXT, sections, sentence};
 pub use self::csv::csv;
 pub use ascii::{escape, excerpt, shell_word};
 pub use brief::{brief, figures, headlines, verdicts};
-pub use build::{BUILT_AS, builds};
+pub use build::builds;
 pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;
 pub use cover::{cover, cover_json};

@@ -13,7 +13,7 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns};
+use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns, split_columns};
 use model::{Mode, count};
 
 use crate::ascii::escape;
@@ -64,7 +64,7 @@ pub fn mail(
 ) -> String {
     let split = build::split(comparison);
     // Kernels that were built to take the change apart are told of in its sentences alone.
-    let first = build::split_columns(comparison).map(|_| first_columns(comparison, results, 2));
+    let first = split_columns(comparison).map(|_| first_columns(comparison, results, 2));
     let (comparison, of_first, explained) = match &first {
         Some((comparison, results)) => {
             let is_told = |it: &&Explained| it.variant == comparison.variants[1].name;
@@ -88,6 +88,8 @@ pub fn mail(
     };
     let cause = cause::functions(explained);
     if comparison.points.is_empty() {
+        let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
+        let split: Vec<Block> = split.into_iter().chain(by_kernel).collect();
         pieces.push(Kept(whole(&split, MAX_SPLIT)));
         pieces.push(Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE)));
         let built = cause::built(comparison, explained, !split.is_empty());

@@ -4,8 +4,8 @@ use model::{INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
 use crate::{
-    Comparison, Explanation, Headline, Paths, Results, RowVerdict, VariantBoots, Verdict, explain,
-    headlines, paths, reasons,
+    Comparison, Explanation, Headline, Holder, Paths, Results, RowVerdict, VariantBoots, Verdict,
+    explain, headlines, paths, reasons, split_columns,
 };
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -20,12 +20,27 @@ pub struct Explained {
     pub plain: bool,
     /// One headline per phase that the workload measures.
     pub headlines: Vec<Headline>,
+    /// What the functions of the headlines cost in all kernels of a split; empty without a split.
+    #[serde(skip)]
+    pub by_kernel: Vec<FunctionByKernel>,
     /// The functions to which the change belongs.
     #[serde(skip)]
     pub explanation: Explanation,
     /// The call paths of the measured phases; empty until [`add_paths`] adds them.
     #[serde(skip)]
     pub paths: Paths,
+}
+
+/// What a function that a headline names costs in each kernel of a split.
+#[derive(Clone, Debug)]
+pub struct FunctionByKernel {
+    /// The phase of the headline.
+    pub phase: String,
+    /// The function.
+    pub holder: Holder,
+    /// The names of the variants, and the mean of the instructions in each. Those that were built for the split stand
+    /// between the kernels that are compared.
+    pub kernels: Vec<(String, f64)>,
 }
 
 /// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
@@ -61,12 +76,54 @@ pub fn explained(
                 false => Vec::new(),
             };
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
+            let built = split_columns(comparison).filter(|_| column == 1);
+            let built = built.into_iter().flatten().filter_map(boots).collect::<Vec<_>>();
+            let by_kernel = by_kernel(&headlines, [base, new], &built, used);
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
             let (plain, paths) = (used.manifest.plain, Paths::default());
-            all.push(Explained { workload, variant, plain, headlines, explanation, paths });
+            all.push(Explained {
+                workload,
+                variant,
+                plain,
+                headlines,
+                by_kernel,
+                explanation,
+                paths,
+            });
         }
     }
     all
+}
+
+/// What the functions of the headlines cost on both sides, and in the kernels `built` for a split between them.
+fn by_kernel(
+    headlines: &[Headline],
+    [base, new]: [&VariantBoots<'_>; 2],
+    built: &[&VariantBoots<'_>],
+    used: &WorkloadUse,
+) -> Vec<FunctionByKernel> {
+    if built.is_empty() {
+        return Vec::new();
+    }
+    let of_phase = |it: &Headline| {
+        let phase = Some(&*it.phase);
+        let in_built =
+            built.iter().map(|own| (*own, paths(base, own, used, (phase, INSTRUCTIONS))));
+        let in_built: Vec<_> = in_built.filter(|(_, paths)| paths.followed).collect();
+        let parts = it.divided.iter().flat_map(|it| &it.parts);
+        let holders = it.function.iter().chain(parts);
+        let costs = holders.map(|holder| {
+            let name = |of: &VariantBoots<'_>| of.variant.name.clone();
+            let of_built =
+                in_built.iter().map(|(own, paths)| (name(own), holder.instructions_in(paths)[1]));
+            let [first, last] = holder.instructions;
+            let kernels = [(name(base), first)].into_iter().chain(of_built);
+            let kernels = kernels.chain([(name(new), last)]).collect();
+            FunctionByKernel { phase: it.phase.clone(), holder: holder.clone(), kernels }
+        });
+        costs.collect::<Vec<_>>()
+    };
+    headlines.iter().flat_map(of_phase).collect()
 }
 
 /// Adds the call paths of the measured phases, which graphs draw. `comparison` and `results` must be those that were

@@ -87,6 +87,18 @@ impl Holder {
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
     }
+
+    /// The function's instructions on both sides of other paths, of the same calls.
+    pub fn instructions_in(&self, paths: &Paths) -> [f64; 2] {
+        let is_its = |path: &&Path| {
+            let frames: Vec<&str> = path.frames.iter().map(String::as_str).collect();
+            let is_called = calls_it(&frames, self.within.as_deref(), &self.name);
+            let is_own = frames.last() == Some(&&*self.name);
+            (if self.inclusive { is_called } else { is_own })
+                && !self.outside.iter().any(|it| calls_it(&frames, None, it))
+        };
+        sums(paths.paths.iter().filter(is_its))
+    }
 }
 
 impl Callee {

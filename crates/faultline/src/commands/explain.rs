@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use benchmarks::names::others;
 use code::Symbol;
+use compare::BUILT_AS;
 use model::{Experiment, Mode, SAMPLES};
-use report::{BUILT_AS, escape};
+use report::escape;
 use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
 use store::{Archive, ExperimentId};

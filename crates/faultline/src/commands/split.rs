@@ -4,7 +4,7 @@
 use kernels::{Request, Source};
 use plan::file::{BuildForm, Input, VariantForm, default_names, placeless};
 
-use report::BUILT_AS;
+use compare::BUILT_AS;
 
 use crate::failure::Failure;
 

@@ -1,6 +1,8 @@
 //! The headlines of an explanation: a sentence for each phase.
 
-use compare::{Divided, Explained, FEWEST_FOR_LISTS, Headline, Holder, OwnCost, Section};
+use compare::{
+    Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost, Section,
+};
 use model::OUTSIDE_PHASES;
 
 use crate::ascii::{excerpt, few};
@@ -54,6 +56,17 @@ pub fn start(it: &Explained) -> Option<String> {
     let is_beyond = execve.cost.beyond_luck() == Some(true);
     (is_beyond && share.is_finite() && share >= NOTABLE).then(|| {
         format!("{:.1} % of the change is in execve, which starts the program.", 100.0 * share)
+    })
+}
+
+/// Returns a sentence for each function of the headlines on its instructions in all kernels of a split.
+pub fn by_kernel(it: &Explained) -> impl Iterator<Item = String> {
+    it.by_kernel.iter().map(|FunctionByKernel { phase, holder, kernels }| {
+        let cost = |(name, cost): &(String, f64)| {
+            format!("{} in {}", words::figure(*cost, 0), excerpt(name))
+        };
+        let costs = kernels.iter().map(cost).collect::<Vec<_>>().join(", ");
+        format!("Phase {}, {}: {costs}.", phase_name(phase), called(holder))
     })
 }
 

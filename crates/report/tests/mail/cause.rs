@@ -4,7 +4,7 @@
 mod kernels;
 
 use code::CodeDifference;
-use compare::{BuildDifference, Difference, Headline, Holder, Reason};
+use compare::{BuildDifference, Difference, FunctionByKernel, Headline, Holder, Reason};
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
 use super::*;
@@ -107,6 +107,21 @@ fn how_kernels_were_built_and_what_code_differs_is_said() {
     let text = words(&case, &[build]);
     let said = "6.12 was also built differently: the compiler is gcc-14 instead of gcc-12; 3";
     assert!(text.contains(said) && text.contains(open), "{text}");
+}
+
+#[test]
+fn functions_are_given_in_all_kernels_of_a_split() {
+    let mut case = two(Mode::Exact, 1.2);
+    let headline = headline("run", 2000.0, Some("change_protection"));
+    let holder = headline.function.clone().unwrap();
+    let kernels = [("6.1", 10e6), ("6.12 as 6.1", 20e6), ("6.1 as 6.12", 12e6), ("6.12", 22e6)];
+    let kernels = kernels.map(|(name, cost)| (name.to_owned(), cost)).into();
+    let by_kernel = vec![FunctionByKernel { phase: "run".into(), holder, kernels }];
+    case.explained = vec![Explained { by_kernel, ..explained() }];
+    let text = common::words(&case.mail(|_| {}).0);
+    let said = "Phase run, change_protection and what it calls: 10,000,000 in 6.1, 20,000,000 in 6.12 as 6.1, \
+                12,000,000 in 6.1 as 6.12, 22,000,000 in 6.12.";
+    assert!(text.contains(said), "{text}");
 }
 
 #[test]

@@ -232,12 +232,12 @@ fn functions_that_changed_stand_below_the_verdicts() {
     let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     let [base, new] = [&columns[0], &columns[1]];
     let explained = Explained {
-        plain: false,
         workload: "autonuma".into(),
         variant: "6.12-slowscan-v2".into(),
         headlines: phases.map(phase).into(),
         explanation: compare::explain(base, new, &used, boots[0].len() as u32, INSTRUCTIONS),
         paths: compare::paths(base, new, &used, (None, INSTRUCTIONS)),
+        ..Explained::default()
     };
     let page = made_up::explained(&sides, &experiment, &[explained]);
     let document = checked("functions", &page);

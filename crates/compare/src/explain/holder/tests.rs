@@ -55,6 +55,26 @@ fn fewer_entries_can_hold_the_change() {
     assert_eq!((holder.instructions, holder.entries), ([1000.0, 550.0], Some([100.0, 50.0])));
 }
 
+#[test]
+fn a_function_is_found_in_other_paths() {
+    let boot = [executed(&[("tear", "", 62, 10)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[("kernel exec tear", 100.0, 160.0), ("kernel exit", 100.0, 105.0)]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    let others = paths(&[
+        ("kernel exec tear", 100.0, 120.0),
+        ("kernel exit tear new", 0.0, 10.0),
+        ("kernel exit", 100.0, 105.0),
+    ]);
+    assert_eq!(holder.instructions_in(&others), [100.0, 130.0]);
+    let within = Holder { within: Some("exit".into()), ..holder.clone() };
+    assert_eq!(within.instructions_in(&others), [0.0, 10.0]);
+    let outside = Holder { outside: vec!["exit".into()], ..holder.clone() };
+    assert_eq!(outside.instructions_in(&others), [100.0, 120.0]);
+    let own = Holder { inclusive: false, name: "exit".into(), ..holder };
+    assert_eq!(own.instructions_in(&others), [100.0, 105.0]);
+}
+
 /// Two threads were entered before the phase; one of them calls `walk` less often now. One of the kernels enters
 /// threads by a function that the other does not have.
 #[test]
