@@ -86,7 +86,8 @@ pub fn mail(
         true => rows::rows(comparison),
         false => Vec::new(),
     };
-    let cause = cause::functions(explained);
+    let far = |variant: &str| subject::settings_changed(of_first, variant);
+    let cause = cause::functions(explained, far);
     if comparison.points.is_empty() {
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let split: Vec<Block> = split.into_iter().chain(by_kernel).collect();

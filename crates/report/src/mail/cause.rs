@@ -15,17 +15,21 @@ const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
 /// the largest change has the functions in it. The last one says why a function may be called on one side only.
-pub fn functions(explained: &[Explained]) -> Vec<String> {
+/// Variants for which `far` is smaller come first.
+pub fn functions(explained: &[Explained], far: impl Fn(&str) -> usize) -> Vec<String> {
     let named = explained.iter().flat_map(|it| {
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(|headline| (&*it.workload, first_words(it, explained), headline))
+        let far = far(&it.variant);
+        headlines.map(move |headline| (far, &*it.workload, first_words(it, explained), headline))
     });
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (&str, String, &Headline))> = named.enumerate().collect();
-    named.sort_by(|(_, (.., one)), (_, (.., other))| size(other).total_cmp(&size(one)));
+    let mut named: Vec<(usize, (usize, &str, String, &Headline))> = named.enumerate().collect();
+    named.sort_by(|(_, (one_far, .., one)), (_, (other_far, .., other))| {
+        one_far.cmp(other_far).then(size(other).total_cmp(&size(one)))
+    });
     // The variants of one kernel usually change in the same functions.
     let mut told: Vec<(&str, &str, bool, Vec<&str>)> = Vec::new();
-    named.retain(|(_, (workload, _, it))| {
+    named.retain(|(_, (_, workload, _, it))| {
         let is_more = it.kernel.new > it.kernel.base;
         let holds = (*workload, &*it.phase, is_more, headline::functions(it).collect());
         let is_new = !told.contains(&holds);
@@ -35,7 +39,7 @@ pub fn functions(explained: &[Explained]) -> Vec<String> {
     named.truncate(MAX_FUNCTIONS);
     let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().flat_map(|(place, (_, first, it))| {
+    let said = named.into_iter().flat_map(|(place, (.., first, it))| {
         let mut said = match Some(place) == largest {
             true => headline::in_short(it),
             false => vec![headline::headline(it)],

@@ -1,6 +1,9 @@
 //! The subject of a mail: what a comparison found, in one line.
 
-use compare::{Comparison, Explained, Results, Row, RowVerdict, Table, Verdict, verdicts_by_point};
+use compare::{
+    Comparison, Explained, Results, Row, RowVerdict, Table, VariantBoots, Verdict,
+    verdicts_by_point,
+};
 use model::{Better, Mode, count};
 
 use super::{clipped, kernel, reproduce};
@@ -106,7 +109,9 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
     let of = |verdict| found.iter().filter(move |it| it.verdict == verdict);
     let [worse, better, open] =
         [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(|it| of(it).count());
-    let change = lead(&mut of(Verdict::Regression)).or_else(|| lead(&mut of(Verdict::Improvement)));
+    let far = |column: usize| settings_changed(results, &comparison.variants[column].name);
+    let first = |verdict| lead(of(verdict), far);
+    let change = first(Verdict::Regression).or_else(|| first(Verdict::Improvement));
     let Some(change) = change else {
         return unchanged(comparison, results, &found, open);
     };
@@ -203,16 +208,38 @@ fn counted(
     format!("mm: {kind}{workload}{phase} {by} kernel instructions with {with}")
 }
 
+/// The axis of a matrix that has the kernels.
+const KERNEL: &str = "kernel";
+
+/// Returns the number of axes but the kernel's on which a variant differs from the baseline. Two kernels with one
+/// setting are compared before other settings are.
+pub fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
+    let axes = |it: &VariantBoots<'_>| results.reading.variant(it.variant).axes.clone();
+    let base = results.variants.first().map(axes).unwrap_or_default();
+    let own = results.column(variant).map(axes).unwrap_or_default();
+    let changed = |(name, value): &&(String, String)| {
+        name != KERNEL && base.iter().any(|(other, it)| other == name && it != value)
+    };
+    own.iter().filter(changed).count()
+}
+
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the
-/// workload that has any. `None` if nothing was found.
-fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b JudgedRow<'a>>) -> Option<&'b JudgedRow<'a>> {
+/// workload that has any, of the columns of which the fewest settings are changed. `far` counts them. `None` if nothing
+/// was found.
+fn lead<'a, 'b>(
+    found: impl Iterator<Item = &'b JudgedRow<'a>>,
+    far: impl Fn(usize) -> usize,
+) -> Option<&'b JudgedRow<'a>> {
     let rank = |it: &JudgedRow<'_>| {
         let mut units = it.table.units.iter();
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
     // Sizes are compared as printed. Among equal sizes the first finding is taken.
     let size = |it: &JudgedRow<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
-    found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
+    found.min_by(|a, b| {
+        let nearest = (far(a.column), rank(a)).cmp(&(far(b.column), rank(b)));
+        nearest.then(size(b).total_cmp(&size(a)))
+    })
 }
 
 /// Formats a gain of measured mode with its interval.

@@ -110,3 +110,25 @@ fn the_subject_has_a_large_change_as_a_factor() {
     let subject = Case::new(Mode::Measured, &sides).subject(|_| ());
     assert!(subject.contains("20.0 times as long ("), "{subject}");
 }
+
+/// Two kernels with one setting come before a change of the setting, however large that is.
+#[test]
+fn the_subject_of_a_matrix_compares_kernels() {
+    let cells = [
+        ("6.1", "always", 1.0),
+        ("6.1", "never", 2.0),
+        ("6.12", "always", 1.2),
+        ("6.12", "never", 2.4),
+    ];
+    let names = cells.map(|(kernel, thp, _)| format!("{kernel} thp={thp}"));
+    let boots = cells.map(|(.., scale)| blocks(5, scale, 1));
+    let sides: Vec<(&str, Vec<Boot>)> = names.iter().map(|it| &**it).zip(boots).collect();
+    let mut case = Case::new(Mode::Measured, &sides);
+    let values = cells.map(|(kernel, thp, _)| vec![kernel.to_owned(), thp.to_owned()]);
+    case.reading = Reading {
+        workloads: common::on_rows(&["Elapsed-NUMA01"]).workloads,
+        ..common::crossed(&["kernel", "thp"], case.variants.iter().zip(values))
+    };
+    let subject = case.subject(|_| ());
+    assert!(subject.contains("autonuma: 6.12 thp=always vs "), "{subject}");
+}
