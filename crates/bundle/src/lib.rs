@@ -74,7 +74,7 @@ pub struct ProgramBundle {
     pub archive: Vec<u8>,
     /// How many files it has.
     pub files: usize,
-    /// The text of the program, if it is a C file or a script, and not long.
+    /// The text of the program, if it is a C file or a script, is not long, and needs no other files of the user's.
     pub source: String,
 }
 
@@ -162,9 +162,11 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
         return Err(BundleError::Program { path: name.into(), problem });
     }
     let is_shell = script::is_shell(&program);
+    let mut is_alone = request.with.is_empty();
     for argument in arguments {
         let path = joined(request.directory, Path::new(argument));
         if fs::metadata(&path).is_ok_and(|found| found.is_file()) && !is_of_guest(&path) {
+            is_alone = false;
             files.add(&path)?;
             if is_shell {
                 files.commands(&fs::read(&path).map_err(in_file(&path))?)?;
@@ -181,7 +183,7 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
         let needs = files.needs(&path);
         files.unless_spare(needs)?;
     }
-    Ok((program, files, source::text(&bytes, is_c || is_script)))
+    Ok((program, files, source::text(&bytes, is_alone && (is_c || is_script))))
 }
 
 /// For `map_err`: adds the path.

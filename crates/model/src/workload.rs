@@ -140,7 +140,8 @@ pub struct Manifest {
     /// The program's working directory in the guest; empty for the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
-    /// The text of a plain program: its C file or its script. Mails show a short one. Empty if it is not known.
+    /// The text of a plain program that needs no other files of the user's: its C file or its script. Mails show a short
+    /// one. Empty if it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// The metrics, in the order of the tables.

@@ -56,7 +56,7 @@ pub use foreign::{
 };
 pub use json::json;
 pub use locality::locality;
-pub use mail::{Recipe, mail};
+pub use mail::{Recipe, mail, source_name};
 pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
 

@@ -1,7 +1,8 @@
 //! The comparison as a mail for a list: a subject, the cause, one table, what differs otherwise, what the
 //! figures do not show, and how to repeat the run, in at most [`fit::MOST`] lines. `compare --full` prints
 //! everything else. It is plain text in the style of the kernel's lists. Whatever names a guest or a file has,
-//! each line is printable ASCII of at most 78 characters, and no mailbox misreads it.
+//! each line is printable ASCII of at most 78 characters, but for commands and lines of programs, and no mailbox misreads
+//! it.
 
 mod cause;
 mod fit;
@@ -23,9 +24,9 @@ use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Shrinks, Spare};
-use fit::{Piece, cut, first_notes, whole};
+use fit::{Piece, cut, whole};
 
-pub use reproduce::Recipe;
+pub use reproduce::{Recipe, source_name};
 pub use subject::header;
 
 /// The titles of the notes.
@@ -43,9 +44,10 @@ const MAX_SPLIT: usize = 14;
 const MAX_REASONS: usize = 14;
 /// Most and least lines about what was compared. What the variants change comes first.
 const MAX_COMPARED: usize = 18;
-const MIN_COMPARED: usize = 8;
-/// Most lines about what the figures do not show.
+const MIN_COMPARED: usize = 6;
+/// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
+const MIN_LIMITS: usize = 6;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -90,8 +92,8 @@ pub fn mail(
     let cause = cause::functions(explained, far);
     if comparison.points.is_empty() {
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
-        let split: Vec<Block> = split.into_iter().chain(by_kernel).collect();
-        pieces.push(Kept(whole(&split, MAX_SPLIT)));
+        let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
+        pieces.push(Kept(whole(&apart, MAX_SPLIT)));
         pieces.push(Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE)));
         let built = cause::built(comparison, explained, !split.is_empty());
         pieces.push(Kept(whole(&built, MAX_BUILT)));
@@ -111,9 +113,14 @@ pub fn mail(
         least: MIN_COMPARED,
     });
     let limits = limits(comparison, &cause);
-    pieces.extend(limits.map(|it| Kept(first_notes(LIMITS, &it, MAX_LIMITS))));
+    pieces.extend(limits.map(|notes| Shrinks {
+        title: LIMITS,
+        notes,
+        most: MAX_LIMITS,
+        least: MIN_LIMITS,
+    }));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
-    pieces.extend(reproduction(results, recipe, attached));
+    pieces.extend(reproduction(results, recipe, attached, !split.is_empty()));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
@@ -193,11 +200,19 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 }
 
 /// Lays out how to repeat the run. Files that the run needs have a paragraph each.
-fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
-    let how = reproduce::how(results, recipe);
+fn reproduction(
+    results: &Results<'_>,
+    recipe: &Recipe<'_>,
+    attached: &[&str],
+    is_split: bool,
+) -> Vec<Piece> {
     let built = reproduce::built(results).into_iter().collect::<Vec<_>>();
-    let mut pieces = vec![spare(2, &built), Kept(cut(text(&how, &MAIL), MAX_RECIPE))];
-    pieces.extend(reproduce::sources(results));
+    let mut pieces = vec![spare(2, &built)];
+    if let Some(one) = reproduce::OneCommand::of(results, recipe, is_split) {
+        pieces.extend(one.pieces(recipe.version, attached));
+        return pieces;
+    }
+    pieces.push(Kept(cut(text(&reproduce::how(results, recipe), &MAIL), MAX_RECIPE)));
     if results.experiment.imported.is_none() {
         let files = recipe.files.iter();
         let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
@@ -249,8 +264,8 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          between nodes. The kernels' counters are valid.";
 
 /// Says what a seed and a luck floor are.
-const LUCK: &str = "a seed draws what a boot leaves to chance, such as addresses; a change within the luck floor can \
-                    come from that alone";
+const LUCK: &str =
+    "a seed draws what a boot leaves to chance; a change within the luck floor can come from that";
 
 /// Returns what emulation or exact mode does not model, how many seeds there are, and what timers are if the sentences
 /// on the `cause` name them. `None` in measured mode without emulation.
@@ -259,15 +274,16 @@ fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
         Mode::Exact => {
             let [times, unmodelled] = exact::limits();
             let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
-            let counted = "in an emulated machine: instructions are not time".to_owned();
+            let counted =
+                "in an emulated machine without caches: instructions, not time".to_owned();
             let counted = if is_judged { Note::on_all("counted", counted) } else { times };
-            let notes = [counted, unmodelled].into_iter();
+            let notes = [counted].into_iter();
             let seeds = exact::seeds(comparison).into_iter().map(|note| match is_judged {
                 true => Note { text: format!("{}; {LUCK}", note.text), ..note },
                 false => note,
             });
             let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
-            Some(notes.chain(seeds).chain(ticks).collect())
+            Some(notes.chain(seeds).chain(ticks).chain([unmodelled]).collect())
         }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])

@@ -199,7 +199,9 @@ fn a_mail_has_one_table_of_all_phases() {
     let subject = "Subject: mm: autonuma NUMA01 50.0 % more kernel instructions with 6.12 than\n with 6.1\n\n";
     assert!(mail.starts_with(subject), "{mail}");
     insta::assert_snapshot!(table_of_mail(&comparison));
-    assert!(mail.contains("\n  counted       in an emulated machine: instructions are not time\n"));
+    assert!(mail.contains(
+        "\n  counted       in an emulated machine without caches: instructions, not time\n"
+    ));
     assert!(!mail.contains("Stddev") && !mail.contains('~'), "{mail}");
     // With long names, and with several variants, the columns have other heads.
     let [base, new] = [seeds(1.0, 5), seeds(0.9, 5)];

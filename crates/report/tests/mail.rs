@@ -31,6 +31,7 @@ struct Case {
     files: Vec<(String, String)>,
     explained: Vec<Explained>,
     attached: Vec<&'static str>,
+    parameters: Option<Vec<(String, String)>>,
 }
 
 impl Case {
@@ -44,6 +45,7 @@ impl Case {
             files: files.into(),
             explained: Vec::new(),
             attached: Vec::new(),
+            parameters: None,
         }
     }
 
@@ -55,7 +57,8 @@ impl Case {
             Results { experiment: &self.experiment, reading: &self.reading, variants: columns };
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
-        let recipe = Recipe { version: "0.1.0", files: &self.files };
+        let recipe =
+            Recipe { version: "0.1.0", files: &self.files, parameters: self.parameters.clone() };
         let mail = report::mail(&comparison, &results, &self.explained, &recipe, &self.attached);
         assert_sendable(&mail);
         assert_short(&mail);
@@ -364,6 +367,38 @@ fn long_files_are_attached_or_lacking() {
     case.experiment.workloads[0].archive = Some(Pinned::from("/cache/402fa965.cpio".to_owned()));
     let mail = case.mail(|_| ()).0;
     assert!(mail.contains("\nAlso needed, and not in this mail: 402fa965.cpio.\n"), "{mail}");
+}
+
+#[test]
+fn a_short_program_is_in_the_mail_with_one_command() {
+    let mut case = two(Mode::Exact, 1.2);
+    let versions = ["6.1.174-1", "6.12.117-1~deb12u1"];
+    for (boots, version) in case.boots.iter_mut().zip(versions) {
+        let origin = format!("Debian {version}, linux-image-cloud-amd64");
+        boots.iter_mut().for_each(|boot| boot.facts.kernel_origin = origin.clone());
+    }
+    let manifest = &mut case.experiment.workloads[0].manifest;
+    manifest.plain = true;
+    manifest.parameters.clear();
+    manifest.command = ["/home/me/prog", "a b"].map(str::to_owned).into();
+    case.experiment.profile.stacks = true;
+    manifest.source = format!("int main(void)\n{{\n\n{}\treturn 0;\n}}\n", "\t;\n".repeat(10));
+    let command = "  faultline try debian:6.1.174-1,debian:6.12.117-1~deb12u1 --seeds 2 --cpus 4 \
+                   --memory 2G --nodes 2 -- ./prog.c 'a b'\n";
+    let mail = case.mail(|_| ()).0;
+    assert!(mail.contains(command) && !mail.contains("Also needed"), "{mail}");
+    assert!(mail.contains("\nprog.c:\n  int main(void)\n  {\n      ;\n"), "{mail}");
+    // A script has its own name, and a setting is not in the command.
+    case.experiment.workloads[0].manifest.source = "#!/bin/sh\ntrue\n".into();
+    assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
+    // A built-in workload needs no file either.
+    case.parameters = Some(vec![("scale".into(), "2".into())]);
+    let command = "faultline run --kernels debian:6.1.174-1,debian:6.12.117-1~deb12u1 --workload autonuma --set \
+                   scale=2 --mode exact --profile stacks --seeds 2 --cpus 4 --memory 2G --nodes 2\n";
+    let mail = case.mail(|_| ()).0;
+    assert!(mail.contains(command), "{mail}");
+    case.variants[1].cmdline = "thp=never".into();
+    assert!(!case.mail(|_| ()).0.contains("--kernels"));
 }
 
 #[test]

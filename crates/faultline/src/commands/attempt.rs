@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
+use compare::split_columns;
 use lab::{Lab, Progress, RunOptions, RunSummary};
 use model::{Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
@@ -265,11 +266,11 @@ fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failur
         text += "A comparison needs two kernels, such as `faultline try 6.12,newest -- PROGRAM`.\n";
     } else {
         text += &format!("More: faultline{named} compare {id} --full\n");
-        let ends = [comparison.variants.first(), comparison.variants.last()];
-        let has_both = ends.into_iter().flatten().all(|it| it.complete > 0);
+        // The kernels that are built for a split are not the question.
+        let last = split_columns(comparison).map_or(variants.len() - 1, |_| 1);
+        let has_both = [0, last].iter().all(|place| comparison.variants[*place].complete > 0);
         if analysis.experiment.mode == Mode::Exact && has_both {
             let word = |place: usize| shell_word(variants[place].name.as_bytes());
-            let last = variants.len() - 1;
             text += &format!("      faultline{named} explain {} {} {id}\n", word(0), word(last));
         }
     }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::Comparison;
-use model::{Experiment, Mode, visible};
+use model::{Experiment, Mode, WorkloadUse, visible};
 use plan::file::{self, Written};
-use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word};
+use plan::workloads;
+use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word, source_name};
 use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
@@ -179,12 +180,15 @@ fn mail(
         let named = ATTACHED.map(str::to_owned).into_iter().zip(all);
         let texts = named.chain(files.iter().cloned());
         beside.extend(texts.map(|(name, text)| (name, text.into_bytes())));
+        let manifests = analysis.experiment.workloads.iter().map(|it| &it.manifest);
+        let sources = manifests.filter_map(|it| Some((source_name(it)?, it.source.clone().into())));
+        beside.extend(sources);
         add_programs(analysis, &mut beside);
         new_directory::write(directory, &beside)?;
     }
     let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
     let (results, explained) = (analysis.results(), analysis.explained_with_code());
-    Ok(report::mail(comparison, &results, &explained, &recipe(&files), &names))
+    Ok(report::mail(comparison, &results, &explained, &recipe(analysis, &files), &names))
 }
 
 /// Adds the user's programs and archives to `beside`, as they were booted. Says which are left out. Directories of
@@ -230,7 +234,7 @@ fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
         plots: &analysis.plots(store)?,
         explained: &results::with_lines(analysis, analysis.explained_with_paths(), &say),
         consoles: &consoles.map(|(boot, text)| Console { boot, text }).collect::<Vec<_>>(),
-        recipe: &recipe(&files(analysis)),
+        recipe: &recipe(analysis, &files(analysis)),
     }))
 }
 
@@ -245,6 +249,29 @@ fn files(analysis: &Analysis) -> Vec<(String, String)> {
     [own].into_iter().chain(others).collect()
 }
 
-fn recipe(files: &[(String, String)]) -> Recipe<'_> {
-    Recipe { version: env!("CARGO_PKG_VERSION"), files }
+fn recipe<'a>(analysis: &Analysis, files: &'a [(String, String)]) -> Recipe<'a> {
+    let parameters = parameters(&analysis.experiment);
+    Recipe { version: env!("CARGO_PKG_VERSION"), files, parameters }
+}
+
+/// The parameters of a built-in workload that differ from their defaults. `None` if other workloads run, or a program
+/// of the user's.
+fn parameters(experiment: &Experiment) -> Option<Vec<(String, String)>> {
+    let [WorkloadUse { manifest, program: None, archive: None, binaries, .. }] =
+        &experiment.workloads[..]
+    else {
+        return None;
+    };
+    let built_in = workloads::built_in();
+    let usual = built_in.iter().find(|it| it.name == manifest.name && binaries.is_empty())?;
+    let mut own = usual.clone();
+    let mut changed = Vec::new();
+    for (name, parameter) in &mut own.parameters {
+        let value = &manifest.parameters.get(name)?.value;
+        if parameter.value != *value {
+            changed.push((name.clone(), value.clone()));
+            parameter.value.clone_from(value);
+        }
+    }
+    (own.as_run() == manifest.as_run()).then_some(changed)
 }

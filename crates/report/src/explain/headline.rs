@@ -138,16 +138,15 @@ fn with_functions(it: &Headline) -> String {
     headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
 }
 
-/// Returns the headline with the functions in the one that holds the change, or a sentence with figures for each function
-/// between which it divides, the first with the largest functions in it.
+/// Returns the headline with the functions in the one that holds the change. Where the change divides, returns a sentence
+/// with figures for each function between which it does, and then the largest functions in the first one.
 pub fn in_short(it: &Headline) -> Vec<String> {
     let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
-    let part = |(place, of): (usize, &Holder)| {
-        let is_listed = place == 0 && of.parts.len() > 1;
-        let own = if is_listed { listed(of, PARTS.min(of.parts.len())) } else { String::new() };
-        format!("{}: {}.{own}", called(of), figures(of, false))
-    };
-    [headline(it)].into_iter().chain(parts.iter().enumerate().map(part)).collect()
+    let figures = parts.iter().map(|of| format!("{}: {}.", called(of), figures(of, false)));
+    let first = parts.iter().take(1).filter(|of| of.parts.len() > 1);
+    let list = |of: &Holder| listed(of, PARTS.min(of.parts.len()));
+    let first = first.map(|of| format!("In {}, the change{}", called(of), list(of)));
+    [headline(it)].into_iter().chain(figures).chain(first).collect()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
@@ -156,10 +155,10 @@ fn own(holder: &Holder, fewest: usize) -> String {
     if holder.parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    listed(holder, number(&holder.parts, fewest))
+    format!(" Change{}", listed(holder, number(&holder.parts, fewest)))
 }
 
-/// Divides the change of a holder between the functions in it, this number by name.
+/// Divides the change of a holder between the functions in it, this number by name. Follows the word `change`.
 fn listed(holder: &Holder, number: usize) -> String {
     let (named, others) = holder.parts.split_at(number);
     let of = |it: &OwnCost| {
@@ -177,8 +176,8 @@ fn listed(holder: &Holder, number: usize) -> String {
         format!("{} more {}", others.len(), words::signed(sum, 0))
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
-    let per_entry = if holder.parts_per_entry { "Change per entry" } else { "Change" };
-    format!(" {per_entry}, by function: {}.", all.join(", "))
+    let per_entry = if holder.parts_per_entry { " per entry" } else { "" };
+    format!("{per_entry}, by function: {}.", all.join(", "))
 }
 
 /// Returns how many functions are named: `fewest`, or more until the changes left out, whatever their signs, add up to

@@ -5,6 +5,8 @@ use crate::note::{self, Note};
 
 /// Most lines of a mail's body.
 pub const MOST: usize = 60;
+/// The rank of files, and of the other spare paragraphs for which those that shrink make room.
+const WANTED: u8 = 0;
 /// Rows that the table keeps while something else can be left out.
 const KEPT_ROWS: usize = 12;
 
@@ -66,13 +68,19 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     let lines = |room, included: &[bool]| joined(room, included).lines().count();
     let fits = |room, included: &[bool]| lines(room, included) <= MOST;
     let mut kept = rows.min(KEPT_ROWS);
-    let lost = lines((kept, 0), &included).saturating_sub(MOST);
+    let mut lost = lines((kept, 0), &included).saturating_sub(MOST);
     while kept > 1 && !fits((kept, lost), &included) {
         kept -= 1;
     }
     for place in by_rank(pieces) {
         included[place] = true;
-        included[place] = fits((kept, lost), &included);
+        let is_wanted =
+            matches!(pieces[place], Piece::Spare { rank: WANTED, .. } | Piece::File { .. });
+        let most = if is_wanted { MOST } else { lost };
+        match (lost..=most).find(|lost| fits((kept, *lost), &included)) {
+            Some(enough) => lost = enough,
+            None => included[place] = false,
+        }
     }
     while kept < rows && fits((kept + 1, lost), &included) {
         kept += 1;
@@ -91,16 +99,13 @@ fn lacking(pieces: &[Piece], included: &[bool]) -> Option<String> {
     (!names.is_empty()).then(|| document::text(&[sentence(said)], &MAIL))
 }
 
-/// The rank of files among spare paragraphs.
-const FILES: u8 = 3;
-
 /// Returns the places of the paragraphs that may be left out, the lowest rank first.
 fn by_rank(pieces: &[Piece]) -> Vec<usize> {
     let mut places: Vec<(u8, usize)> = Vec::new();
     for (place, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::Spare { rank, .. } => places.push((*rank, place)),
-            Piece::File { text: Some(_), .. } => places.push((FILES, place)),
+            Piece::File { text: Some(_), .. } => places.push((WANTED, place)),
             Piece::File { .. } | Piece::Kept(_) | Piece::Shrinks { .. } | Piece::Rows => {}
         }
     }
@@ -125,7 +130,7 @@ pub fn first_notes(title: &str, notes: &[Note], most: usize) -> String {
         topics.dedup();
         let left = match topics.is_empty() {
             true => String::new(),
-            false => format!("  (not shown: {})\n", topics.join(", ")),
+            false => format!("  (left out here: {})\n", topics.join(", ")),
         };
         document::text(&[note::block(title, shown)], &MAIL) + &left
     };
@@ -221,7 +226,7 @@ mod tests {
         assert!(lines > 3 && whole.ends_with("  state   c d\n"), "{whole}");
         assert_eq!(first_notes("Notes:", &notes, lines), whole);
         let first = first_notes("Notes:", &notes, 3);
-        assert_eq!(first, "Notes:\n  kernel  a b\n  (not shown: memory, state)\n");
+        assert_eq!(first, "Notes:\n  kernel  a b\n  (left out here: memory, state)\n");
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! How the boots were done, and how to repeat the run.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Manifest, Mode, PatchMail, count};
+use model::{
+    BootFacts, BootId, Machine, Manifest, Mode, PatchMail, Profiling, Topology, Variant, count,
+};
 
 use super::fit::Piece;
 use super::{clipped, kernel};
@@ -19,10 +22,14 @@ pub struct Recipe<'a> {
     /// The names and texts of its files, in printable ASCII. The experiment's file is the first; the files
     /// that it names follow.
     pub files: &'a [(String, String)],
+    /// The names and values of the parameters that differ from their defaults, if the only workload is a built-in one.
+    pub parameters: Option<Vec<(String, String)>>,
 }
 
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
 const MOST_LINES: usize = 24;
+/// The longest line of a program in a mail, in bytes.
+const LONGEST_LINE: usize = 200;
 /// Most letters of a command and of the names of variants that stand beside it.
 const MAX_BESIDE: usize = 70;
 /// The letters by which a mail names the variants.
@@ -138,17 +145,115 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
     Piece::File { name: escape(name), text, is_beside: attached.contains(&name) }
 }
 
-/// Returns the texts of the user's programs. They are left out where there is no room.
-pub fn sources(results: &Results<'_>) -> Vec<Piece> {
-    let used = results.experiment.workloads.iter().map(|it| &it.manifest);
-    let source = |it: &Manifest| {
-        let lines: Vec<&str> = it.source.lines().filter(|line| !line.trim().is_empty()).collect();
-        let is_short = !lines.is_empty() && lines.len() <= MOST_LINES;
-        let title = format!("The program {}", clipped(&it.name, MAX_BESIDE));
-        let text = || document::text(&[file(&title, &lines.join("\n"))], &MAIL);
-        is_short.then(|| Piece::Spare { rank: 1, text: text() })
-    };
-    used.filter_map(source).collect()
+/// A run that one command repeats, without files of the experiment.
+pub struct OneCommand {
+    command: String,
+    /// The name of the program's file and its text, if a program of the user's ran.
+    program: Option<(String, String)>,
+}
+
+impl OneCommand {
+    /// Of an experiment that ran one workload on packages of Debian, in exact mode and otherwise as `run` and `try` do
+    /// by default: a short program, or a built-in workload. If the change was taken apart (`is_split`), the kernels have
+    /// the names that were given. `None` for others.
+    pub fn of(results: &Results<'_>, recipe: &Recipe<'_>, is_split: bool) -> Option<Self> {
+        let experiment = results.experiment;
+        let [used] = &experiment.workloads[..] else { return None };
+        let machine = machine_options(&experiment.machine)?;
+        let is_usual = experiment.mode == Mode::Exact
+            && (used.iterations, used.warmup) == (1, 0)
+            && experiment.sampler.events.is_empty()
+            && experiment.sequential.is_none();
+        let number = if is_split { 2 } else { results.variants.len() };
+        let columns = results.variants.get(..number)?;
+        let kernels = columns.iter().filter(|_| is_usual).map(|column| {
+            package(column).and_then(|name| if is_split { series(column) } else { Some(name) })
+        });
+        let kernels = kernels.collect::<Option<Vec<String>>>()?.join(",");
+        let Profiling { stacks, .. } = experiment.profile;
+        let is_known = experiment.profile == Profiling { stacks, ..Profiling::default() };
+        if kernels.is_empty() || !is_known {
+            return None;
+        }
+        let usual = format!("--seeds {} {machine}", experiment.boots);
+        if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_split) {
+            let set = |(name, value): &(String, String)| {
+                format!(" --set {name}={}", shell_word(value.as_bytes()))
+            };
+            let workload = shell_word(used.manifest.name.as_bytes());
+            let set: String = parameters.iter().map(set).collect();
+            let profile = if stacks { " --profile stacks" } else { "" };
+            let command = format!(
+                "faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} {usual}"
+            );
+            return Some(Self { command, program: None });
+        }
+        let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
+        let split = if is_split { " --split" } else { "" };
+        let command = format!("faultline try {kernels}{split} {usual} -- {words}");
+        Some(Self { command, program: Some((name, text)) })
+    }
+
+    /// Lays out the command and the text of the program. `attached` names the files that go beside the mail.
+    pub fn pieces(&self, version: &str, attached: &[&str]) -> Vec<Piece> {
+        let how = format!("How to repeat it, by faultline {version}:");
+        let how = part(how, [Block::Code(self.command.clone())]);
+        let laid_out = |it| document::text(&[it], &MAIL);
+        let text = self.program.as_ref().map(|(name, text)| Piece::File {
+            name: escape(name),
+            text: Some(laid_out(file(&escape(name), text))),
+            is_beside: attached.contains(&&**name),
+        });
+        [Piece::Kept(laid_out(how))].into_iter().chain(text).collect()
+    }
+}
+
+/// Returns the options that describe a machine; `None` if it has disks, swap, or uneven nodes.
+fn machine_options(machine: &Machine) -> Option<String> {
+    let topology = &machine.topology;
+    let [cpus, nodes] = [topology.cpus(), topology.nodes.len() as u32];
+    let even = Topology::even(cpus, topology.memory(), nodes).ok()?;
+    let is_usual = &even == topology && machine.disks.is_empty() && machine.swap.is_none();
+    is_usual.then(|| format!("--cpus {cpus} --memory {} --nodes {nodes}", topology.memory()))
+}
+
+/// Returns the name of the package of a variant's kernel. `None` for other kernels, and if the variant changes settings.
+fn package(column: &VariantBoots<'_>) -> Option<String> {
+    let Variant { cmdline, settings, modules, point, .. } = column.variant;
+    let is_plain =
+        cmdline.is_empty() && settings.is_empty() && modules.is_empty() && point.is_none();
+    let facts = facts(column).filter(|it| is_plain && it.patched.is_none())?;
+    Some(format!("debian:{}", kernel::package(facts)?))
+}
+
+/// Returns the name of a variant if that is a series of Debian's kernels or the newest one, whose sources Debian has.
+fn series(column: &VariantBoots<'_>) -> Option<String> {
+    let name = &column.variant.name;
+    let is_series = name == "newest" || name.chars().all(|it| it.is_ascii_digit() || it == '.');
+    is_series.then(|| name.clone())
+}
+
+/// Returns the name of the file of a program whose text is known: a C file or a script.
+pub fn source_name(manifest: &Manifest) -> Option<String> {
+    let program = Path::new(manifest.command.first()?).file_name()?.to_str()?;
+    let end = if manifest.source.starts_with("#!") { "" } else { ".c" };
+    (!manifest.source.is_empty()).then(|| format!("{program}{end}"))
+}
+
+/// Returns the file name of a short program of the user's, the words of its command, and its text.
+fn short_program(manifest: &Manifest) -> Option<(String, String, String)> {
+    let Manifest { source, plain, parameters, command, .. } = manifest;
+    let lines = source.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<String> = lines.map(|line| line.replace('\t', "    ")).collect();
+    let is_long = lines.len() > MOST_LINES || lines.iter().any(|it| it.len() > LONGEST_LINE);
+    if !plain || !parameters.is_empty() || lines.is_empty() || is_long {
+        return None;
+    }
+    let (_, arguments) = command.split_first()?;
+    let name = source_name(manifest)?;
+    let words = [format!("./{name}")].into_iter().chain(arguments.iter().cloned());
+    let words = words.map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ");
+    Some((name, words, lines.join("\n")))
 }
 
 /// Returns the programs and archives that the run needs. `attached` names the files that go beside the mail.

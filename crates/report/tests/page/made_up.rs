@@ -212,7 +212,11 @@ fn drawn(
         plots: &plots(&results, 0, &Judging::default()),
         explained,
         consoles: &consoles,
-        recipe: &Recipe { version: "0.1.0", files: &[FILE.map(str::to_owned).into()] },
+        recipe: &Recipe {
+            version: "0.1.0",
+            files: &[FILE.map(str::to_owned).into()],
+            parameters: None,
+        },
     })
 }
 
