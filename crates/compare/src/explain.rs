@@ -73,6 +73,8 @@ pub struct Explanation {
     pub phases: Vec<Section>,
     /// Whether both sides are boots of one variant, so that luck alone makes them differ.
     pub of_one_variant: bool,
+    /// Whether both sides booted the same kernel, so that their functions are the same.
+    pub one_kernel: bool,
     /// Names of the phases that only prepare and get no verdict.
     pub preparation: Vec<String>,
     /// Why it is not known how the code of functions differs; `None` if it is known, or if code was not compared.
@@ -130,6 +132,8 @@ pub fn explain(
     wanted: u32,
     cost: &str,
 ) -> Explanation {
+    let kernels = [base, new].map(|side| &side.variant.kernel);
+    let one_kernel = kernels[0].digest.is_some() && kernels[0] == kernels[1];
     let build = notes::builds(&[base.clone(), new.clone()]).pop();
     let seeds = seeds([base, new], used);
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
@@ -174,6 +178,7 @@ pub fn explain(
         measured,
         phases,
         of_one_variant: false,
+        one_kernel,
         preparation,
         unmarked: None,
         unlined: Vec::new(),

@@ -64,11 +64,12 @@ pub fn headlines(explained: &[Explained]) -> String {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
         let said = headline::headlines(&it.headlines, None).into_iter();
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
+        let said = said.chain(headline::loops(it)).chain(headline::offset_reasons(it));
         said.map(move |line| format!("{first}{line}"))
     });
     let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));
     let said: Vec<String> = said.chain(by_reason).collect();
-    let legend = headline::legend(&said);
+    let legend = headline::legend(&said, explained.iter().all(|it| it.explanation.one_kernel));
     document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }
 

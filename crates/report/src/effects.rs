@@ -123,7 +123,7 @@ fn heading(effects: &Effects, comparison: &Comparison) -> String {
         None => format!("{number} effects judged together"),
     };
     format!(
-        "Effects of {} against {base}, each the mean over the values of the other axes: margin {margin} \
+        "Effects of {} against {base}, each the geometric mean over the values of the other axes: margin {margin} \
          %, {how}",
         axes(effects)
     )

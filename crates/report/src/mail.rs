@@ -88,8 +88,8 @@ pub fn mail(
         true => rows::rows(comparison),
         false => Vec::new(),
     };
-    let far = |variant: &str| subject::settings_changed(of_first, variant);
-    let cause = cause::functions(explained, far);
+    let leading = subject::leading(comparison, of_first);
+    let cause = cause::functions(explained, leading.as_ref());
     if comparison.points.is_empty() {
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
@@ -253,9 +253,11 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let has_machine = machine.is_some();
     let notes = notes.filter(|note| !(has_machine && note.topic == "machine"));
     let (changed, others): (Vec<Note>, Vec<Note>) =
-        notes.partition(|note| note.topic == "kernel" || notes::CHANGED.contains(&note.topic));
-    let first = reproduce::workloads(results).chain(machine);
-    first.chain(changed).chain(others).collect()
+        notes.partition(|note| notes::CHANGED.contains(&note.topic));
+    let (kernels, others): (Vec<Note>, Vec<Note>) =
+        others.into_iter().partition(|note| note.topic == "kernel");
+    let first = changed.into_iter().chain(reproduce::workloads(results)).chain(machine);
+    first.chain(kernels).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

@@ -226,9 +226,19 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
     }
 }
 
+/// Where a change of the size that was seen takes so many times fewer boots than the margin, its number is printed.
+const FEWER: u32 = 4;
+
 /// Returns how many more boots a decision needs.
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
+    let least = evidence.boots.into_iter().min().unwrap_or_default();
+    let this = evidence.needed_for_this(&comparison.judging);
+    let is_less = |this: &u32| evidence.needed.is_none_or(|needed| needed / FEWER > *this);
+    if let Some(needed) = this.filter(is_less) {
+        let more = (needed as usize).saturating_sub(least).max(1);
+        return format!("{} to tell a change of this size from none", more_of(more, "boot"));
+    }
     needed(evidence, comparison).unwrap_or_else(|| match evidence.needed {
         None => format!("how many boots resolve {margin} % is unknown"),
         // A decision was as likely as not with these boots, so the difference is near the margin.

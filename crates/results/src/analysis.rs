@@ -132,9 +132,9 @@ impl Analysis {
         explained
     }
 
-    /// Finds the functions that cause the changes, with the change by system call.
+    /// Finds the functions that cause the changes, with the change by system call, also where nothing changed.
     pub fn explained_with_reasons(&self) -> Vec<Explained> {
-        let mut explained = self.explained();
+        let mut explained = explained(&self.comparison, &self.results(), true);
         add_reasons(&mut explained, &self.comparison, &self.results());
         explained
     }

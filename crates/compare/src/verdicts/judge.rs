@@ -114,6 +114,11 @@ fn resolve(rows: &mut [Row], indices: &[CellIndex], alpha: f64, least: impl Fn(&
 
 /// Boots per side needed to see a change as large as the margin among this many comparisons.
 fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<u32> {
+    boots_to_see(evidence, 1.0 + judging.margin, judging.alpha() / comparisons as f64)
+}
+
+/// Boots per side needed to see that a figure changed by this factor.
+fn boots_to_see(evidence: &Evidence, factor: f64, alpha: f64) -> Option<u32> {
     let &Evidence { error, freedom, boots, paired, logarithmic, .. } = evidence;
     let (design, sd) = match paired {
         true => (Design::Paired, error * (freedom + 1.0).sqrt()),
@@ -122,12 +127,19 @@ fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<
             (Design::Unpaired, error / (base.recip() + new.recip()).sqrt())
         }
     };
-    let margin = if logarithmic { judging.margin.ln_1p() } else { judging.margin };
-    let boots = required(design, sd, margin, judging.alpha() / comparisons as f64, POWER)?;
+    let change = if logarithmic { factor.ln().abs() } else { (factor - 1.0).abs() };
+    let boots = required(design, sd, change, alpha, POWER)?;
     u32::try_from(boots.max(MIN_BOOTS)).ok()
 }
 
 impl Evidence {
+    /// Boots per side needed to see a change as large as the one of these boots in four of five cases, if it were the
+    /// only comparison. `None` if it is not larger than the margin, or the number is not known.
+    pub fn needed_for_this(&self, judging: &Judging) -> Option<u32> {
+        let is_large = (self.ratio - 1.0).abs() > judging.margin;
+        boots_to_see(self, self.ratio, judging.alpha()).filter(|_| is_large)
+    }
+
     /// Whether some boots differ in the figure.
     pub fn moved(&self) -> bool {
         self.error > 0.0 || self.ratio != 1.0
@@ -235,6 +247,17 @@ mod tests {
     }
 
     /// Both sides scatter by 1 %, whatever their numbers of boots, so that as many more are needed.
+    #[test]
+    fn a_large_change_takes_fewer_boots_than_the_margin() {
+        let figures = |values: [f64; 3]| BootFigures::new((0..).zip(values.map(Some)));
+        let new = figures([150.0, 250.0, 200.0]);
+        let evidence = new.against(&figures([100.0, 103.0, 98.0]), &JUDGING).unwrap();
+        let this = evidence.needed_for_this(&JUDGING).unwrap();
+        assert!(this < 20 && super::needed(&evidence, &JUDGING, 1).unwrap() > 1000, "{this}");
+        let same = figures([100.1, 103.0, 98.1]).against(&figures([100.0, 103.0, 98.0]), &JUDGING);
+        assert_eq!(same.unwrap().needed_for_this(&JUDGING), None);
+    }
+
     #[test]
     fn boots_needed_do_not_depend_on_which_side_has_more() {
         let needed = |base: &[f64], new: &[f64]| {

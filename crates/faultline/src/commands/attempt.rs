@@ -59,7 +59,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     lab.check_kernels(&request)?;
     let _turn = lab.lock(&mut |progress| display.show(progress))?;
     let summary = stages(&mut lab, &request, args, &mut display)?;
-    print(&answer(&lab, &summary, &named)?)?;
+    print(&answer(&lab, &summary, &named, &request.experiment)?)?;
     let failed = summary.failed + summary.failed_before;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
@@ -244,12 +244,25 @@ fn run(
     Ok(summary?)
 }
 
-/// Verdicts, functions, figures, and what failed.
-fn answer(lab: &Lab, summary: &RunSummary, named: &str) -> Result<String, Failure> {
+/// Verdicts, functions, figures, and what failed. `whole` is the experiment with all its boots.
+fn answer(
+    lab: &Lab,
+    summary: &RunSummary,
+    named: &str,
+    whole: &Experiment,
+) -> Result<String, Failure> {
     let id = summary.experiment;
     let mut text = failures(lab, id, named)?;
     if summary.failed_before > 0 {
         text += "These boots failed before: --retry-failed repeats them.\n";
+    }
+    let kept = lab.store.boots(id, Detail::Summary)?;
+    if !has_complete(whole, &kept, 1) {
+        let done = kept.iter().filter(|kept| !kept.superseded).count();
+        let left = (whole.boots as usize * whole.variants.len()).saturating_sub(done);
+        let left = count(left, "boot");
+        text +=
+            &format!("{left} left out: a kernel has no complete boot, so others would fail too.\n");
     }
     let analysis = Analysis::of(&*lab.store, &[id], &Question::default())?;
     let comparison = &analysis.comparison;

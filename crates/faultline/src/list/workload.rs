@@ -81,7 +81,7 @@ pub fn workload(manifest: &Manifest, times: &[String], floors: &str) -> String {
         let verdicts = if manifest.is_primary(metric) { "yes" } else { "no" };
         [&metric.name, &metric.unit, better, verdicts].map(str::to_owned)
     });
-    text + &columns(["METRIC", "UNIT", "BETTER", "VERDICTS"], rows)
+    text + &columns(["METRIC", "UNIT", "BETTER", "VERDICTS BY TIME"], rows)
 }
 
 /// The parameters: a row each, and below it meaning and values.

@@ -1,7 +1,8 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost, Section,
+    Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost, Reason,
+    Section, Subject,
 };
 use model::OUTSIDE_PHASES;
 
@@ -70,6 +71,65 @@ pub fn by_kernel(it: &Explained) -> impl Iterator<Item = String> {
     })
 }
 
+/// Loops that copy and clear memory on a processor without fast string instructions (arch/x86/lib/copy_user_64.S,
+/// clear_page_64.S, copy_page_64.S, memset_64.S, memcpy_64.S), by their names since 5.10.
+const LOOPS: [&str; 11] = [
+    "__clear_pages_unrolled", "__clear_user", "clear_page_orig", "clear_user_original",
+    "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled", "memcpy_orig",
+    "memset_orig", "rep_movs_alternative", "rep_stos_alternative",
+];
+/// Least share of a change at which such loops are mentioned.
+const OF_LOOPS: f64 = 0.05;
+
+/// Returns a sentence on the share of a change that is in loops which clear and copy memory. `None` if it is small, or
+/// nothing is beyond luck.
+pub fn loops(it: &Explained) -> Option<String> {
+    let section = it.explanation.section(None).filter(|_| !it.headlines.is_empty())?;
+    let own = section.contributions.iter().filter_map(|it| match &it.subject {
+        Subject::Function { name, .. } if LOOPS.contains(&&**name) => {
+            Some((&**name, it.instructions.change()))
+        }
+        _ => None,
+    });
+    let changed: Vec<(&str, f64)> = own.filter(|(_, change)| *change != 0.0).collect();
+    let share = changed.iter().map(|it| it.1).sum::<f64>() / section.totals.kernel.change();
+    let names = changed.iter().map(|it| it.0).collect::<Vec<_>>().join(", ");
+    (share.is_finite() && share.abs() >= OF_LOOPS).then(|| {
+        format!(
+            "{:.1} % of the change is in loops that copy and clear memory ({names}): a real machine usually does \
+             that by fast string instructions instead.",
+            100.0 * share
+        )
+    })
+}
+
+/// Returns a sentence on system calls, exceptions, interrupts and kernel threads that changed beyond luck where the
+/// total did not. `None` if the total changed, or none of them changed by a notable share of it.
+pub fn offset_reasons(it: &Explained) -> Option<String> {
+    let total = it.explanation.section(None).filter(|_| it.headlines.is_empty())?.totals.kernel;
+    let is_notable = |it: &&Reason| {
+        let is_beyond = it.cost.beyond_luck() == Some(true);
+        is_beyond && it.cost.change().abs() >= NOTABLE * total.base
+    };
+    let reasons: Vec<&Reason> =
+        it.explanation.reasons.iter().flatten().filter(is_notable).collect();
+    let said = few(
+        MAX_OFFSET,
+        reasons
+            .iter()
+            .map(|it| format!("{} {}", excerpt(&it.name), words::signed(it.cost.change(), 0))),
+    );
+    (!reasons.is_empty() && total.beyond_luck() != Some(true)).then(|| {
+        format!(
+            "Parts of the kernel's instructions changed beyond luck, the total did not: {}.",
+            said.join(", ")
+        )
+    })
+}
+
+/// Most system calls and other reasons that are named where they offset each other.
+const MAX_OFFSET: usize = 4;
+
 /// Returns whether the headline names functions.
 pub fn names(it: &Headline) -> bool {
     it.function.is_some() || it.divided.is_some()
@@ -82,17 +142,19 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
 }
 
 /// Returns what an entry is, why a function may be called on one side only, and what timers are in exact mode, if
-/// sentences have them.
-pub fn legend(said: &[String]) -> Option<String> {
+/// sentences have them. `one_kernel` says that both sides booted the same kernel.
+pub fn legend(said: &[String], one_kernel: bool) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
     let entry = is_used.then_some("An entry is one call or other start of a function.");
-    let legends: Vec<&str> = [entry, alone(said), timers(said)].into_iter().flatten().collect();
+    let legends: Vec<&str> =
+        [entry, alone(said, one_kernel), timers(said)].into_iter().flatten().collect();
     (!legends.is_empty()).then(|| legends.join(" "))
 }
 
-/// Returns why a function may be called on one side only, if a sentence says so of one.
-pub fn alone(said: &[String]) -> Option<&'static str> {
-    let is_alone = said.iter().any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
+/// Returns why a function may be called on one side only, if a sentence says so of one and there are two kernels.
+pub fn alone(said: &[String], one_kernel: bool) -> Option<&'static str> {
+    let mut said = said.iter().filter(|_| !one_kernel);
+    let is_alone = said.any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
     is_alone.then_some(
         "A function that is called on one side only may be inlined on the other side, or have another name there.",
     )
@@ -228,14 +290,18 @@ pub fn table(headlines: &[Headline]) -> Block {
 
 /// Writes the change of a phase.
 fn change(it: &Headline) -> String {
-    let (kernel, unit) = (&it.kernel, &it.unit);
+    let kernel = &it.kernel;
+    let unit = match it.by_path {
+        true => format!("kernel {}", it.unit),
+        false => "calls of kernel functions".to_owned(),
+    };
     match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
         None => "-".to_owned(),
-        Some("0.00 %") => format!("kernel {unit} the same within 0.01 %"),
+        Some("0.00 %") => format!("{unit} the same within 0.01 %"),
         Some(change) if it.at_equal_entries => {
-            format!("{change} kernel {unit} at equal entries")
+            format!("{change} {unit} at equal entries")
         }
-        Some(change) => format!("{change} kernel {unit}"),
+        Some(change) => format!("{change} {unit}"),
     }
 }
 

@@ -223,21 +223,23 @@ fn row(name: String, it: &Difference) -> Vec<String> {
 /// Lays out the totals: those of the measured phases, by who executed, then those of at most `limit`
 /// phases.
 pub fn totals(explanation: &Explanation, limit: usize) -> Block {
-    let equal =
-        |totals: &Totals| totals.hidden().map(|it| row("  kernel, at equal entries".into(), it));
+    let equal = |of: &str, totals: &Totals| {
+        totals.hidden().map(|it| row(format!("  kernel of {of}, at equal entries"), it))
+    };
     let mut rows = Vec::new();
     if let Some(Section { totals, .. }) = explanation.section(None) {
         let name = if explanation.measured.is_some() { "measured phases" } else { "total" };
         rows.push(row(name.into(), &totals.all));
         rows.push(row("  user".into(), &totals.user));
         rows.push(row("  kernel".into(), &totals.kernel));
-        rows.extend(equal(totals));
+        rows.extend(equal(name, totals));
         rows.push(row("  firmware".into(), &totals.firmware));
     }
     for section in explanation.phases.iter().take(limit) {
         let name = phase_name(section.phase.as_deref().unwrap_or_default());
-        rows.push(row(format!("phase {name}"), &section.totals.all));
-        rows.extend(equal(&section.totals));
+        let name = format!("phase {name}");
+        rows.push(row(name.clone(), &section.totals.all));
+        rows.extend(equal(&name, &section.totals));
     }
     let left = explanation.phases.len().saturating_sub(limit);
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));

@@ -15,17 +15,21 @@ const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
 /// the largest change has the functions in it. The last one says why a function may be called on one side only.
-/// Variants for which `far` is smaller come first.
-pub fn functions(explained: &[Explained], far: impl Fn(&str) -> usize) -> Vec<String> {
+/// The change of the variant, workload and phase `leading` comes first. Where the total did not change, a sentence has what
+/// did.
+pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<String> {
     let named = explained.iter().flat_map(|it| {
         let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        let far = far(&it.variant);
-        headlines.map(move |headline| (far, &*it.workload, first_words(it, explained), headline))
+        headlines.map(move |headline| {
+            let own = [&*it.variant, &*it.workload, &*headline.phase];
+            let is_other = leading.is_none_or(|leading| *leading != own);
+            (is_other, &*it.workload, first_words(it, explained), headline)
+        })
     });
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (usize, &str, String, &Headline))> = named.enumerate().collect();
-    named.sort_by(|(_, (one_far, .., one)), (_, (other_far, .., other))| {
-        one_far.cmp(other_far).then(size(other).total_cmp(&size(one)))
+    let mut named: Vec<(usize, (bool, &str, String, &Headline))> = named.enumerate().collect();
+    named.sort_by(|(_, (one_is_other, .., one)), (_, (is_other, .., other))| {
+        one_is_other.cmp(is_other).then(size(other).total_cmp(&size(one)))
     });
     // The variants of one kernel usually change in the same functions.
     let mut told: Vec<(&str, &str, bool, Vec<&str>)> = Vec::new();
@@ -48,8 +52,13 @@ pub fn functions(explained: &[Explained], far: impl Fn(&str) -> usize) -> Vec<St
         said
     });
     let named: Vec<String> = said.collect();
-    let alone = headline::alone(&named).map(str::to_owned);
-    named.into_iter().chain(alone).collect()
+    let alone = headline::alone(&named, explained.iter().all(|it| it.explanation.one_kernel))
+        .map(str::to_owned);
+    let others = explained.iter().flat_map(|it| {
+        let said = headline::loops(it).into_iter().chain(headline::offset_reasons(it));
+        said.map(|said| first_words(it, explained) + &said)
+    });
+    named.into_iter().chain(alone).chain(others).collect()
 }
 
 /// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other

@@ -126,9 +126,9 @@ pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<
                 true => format!("{name} of each point"),
                 false => format!("{name} {value}"),
             };
-            let given: Vec<String> =
-                parameters.iter().map(|(name, it)| value(name, &it.value)).collect();
-            let given = Some(given.join(", ")).filter(|it| !it.is_empty());
+            let set = parameters.iter().filter(|(_, it)| !it.value.is_empty());
+            let given: Vec<String> = set.map(|(name, it)| value(name, &it.value)).collect();
+            let given = Some(given.join("; ")).filter(|it| !it.is_empty());
             let given = given.map(|it| format!(" ({it})")).unwrap_or_default();
             let does = Some(description).filter(|it| !it.is_empty());
             format!("{name}{given}{}", does.map(|it| format!(": {it}")).unwrap_or_default())

@@ -95,26 +95,18 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
     if !comparison.points.is_empty() {
         return of_sweep(comparison, results);
     }
-    let found: Vec<JudgedRow<'_>> = (1..comparison.variants.len())
-        .flat_map(|column| {
-            let given = comparison.verdicts(column);
-            given.map(move |RowVerdict { table, row, verdict }| JudgedRow {
-                column,
-                table,
-                row,
-                verdict,
-            })
-        })
-        .collect();
-    let of = |verdict| found.iter().filter(move |it| it.verdict == verdict);
-    let [worse, better, open] =
-        [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(|it| of(it).count());
-    let far = |column: usize| settings_changed(results, &comparison.variants[column].name);
-    let first = |verdict| lead(of(verdict), far);
-    let change = first(Verdict::Regression).or_else(|| first(Verdict::Improvement));
-    let Some(change) = change else {
+    let found = judged(comparison);
+    let Some(change) = first(comparison, results, &found) else {
+        let open = found.iter().filter(|it| it.verdict == Verdict::Undecided).count();
         return unchanged(comparison, results, &found, open);
     };
+    // The names in the subject are those of one column.
+    let of = |verdict| {
+        let own = found.iter().filter(|it| it.column == change.column);
+        own.filter(|it| it.verdict == verdict).count()
+    };
+    let [worse, better, open] =
+        [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(of);
     let workloads = workloads(comparison, Some(&change.table.workload));
     let names = names(comparison, results, Some(change.column), &said(&workloads));
     let tag = match change.verdict {
@@ -208,12 +200,45 @@ fn counted(
     format!("mm: {kind}{workload}{phase} {by} kernel instructions with {with}")
 }
 
+/// Returns all rows with verdicts.
+fn judged(comparison: &Comparison) -> Vec<JudgedRow<'_>> {
+    let columns = 1..comparison.variants.len();
+    let of = |column: usize| {
+        let given = comparison.verdicts(column);
+        given.map(move |RowVerdict { table, row, verdict }| JudgedRow {
+            column,
+            table,
+            row,
+            verdict,
+        })
+    };
+    columns.flat_map(of).collect()
+}
+
+/// Returns the finding that the subject names, a regression before an improvement. `None` if nothing changed.
+fn first<'a, 'b>(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    found: &'b [JudgedRow<'a>],
+) -> Option<&'b JudgedRow<'a>> {
+    let far = |column: usize| settings_changed(results, &comparison.variants[column].name);
+    let of = |verdict| lead(found.iter().filter(move |it| it.verdict == verdict), far);
+    of(Verdict::Regression).or_else(|| of(Verdict::Improvement))
+}
+
+/// Returns the variant, the workload and the phase of the finding that the subject names.
+pub fn leading(comparison: &Comparison, results: &Results<'_>) -> Option<[String; 3]> {
+    let found = judged(comparison);
+    let JudgedRow { column, table, row, .. } = first(comparison, results, &found)?;
+    Some([comparison.variants[*column].name.clone(), table.workload.clone(), phase_of(row)])
+}
+
 /// The axis of a matrix that has the kernels.
 const KERNEL: &str = "kernel";
 
 /// Returns the number of axes but the kernel's on which a variant differs from the baseline. Two kernels with one
 /// setting are compared before other settings are.
-pub fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
+fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
     let axes = |it: &VariantBoots<'_>| results.reading.variant(it.variant).axes.clone();
     let base = results.variants.first().map(axes).unwrap_or_default();
     let own = results.column(variant).map(axes).unwrap_or_default();
@@ -304,14 +329,20 @@ fn unchanged(
         _ if found.is_empty() => "no verdict".to_owned(),
         _ if open > 0 => format!("undecided in {open} of {}", found.len()),
         Mode::Exact if !found.iter().any(|it| it.row.beyond_luck(it.column) == Some(true)) => {
-            format!("no change seen beyond luck{}", largest_floor(found))
+            format!("no change of totals beyond luck{}", largest_floor(found))
         }
         Mode::Exact | Mode::Measured => {
             let margin = 100.0 * comparison.judging.margin;
             format!("no change seen beyond {margin} %")
         }
     };
-    format!("{names}: {seen}")
+    let plain = results.experiment.workloads.iter().all(|it| it.manifest.plain);
+    let area = match comparison.mode {
+        Mode::Exact if plain => "mm: program ",
+        Mode::Exact => "mm: ",
+        Mode::Measured => "",
+    };
+    format!("{area}{names}: {seen}")
 }
 
 /// Returns the largest luck floor of these rows, in parentheses: a larger change would have been beyond luck. Empty if

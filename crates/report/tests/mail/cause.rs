@@ -4,7 +4,7 @@
 mod kernels;
 
 use code::CodeDifference;
-use compare::{BuildDifference, Difference, FunctionByKernel, Headline, Holder, Reason};
+use compare::{BuildDifference, Difference, FunctionByKernel, Headline, Holder, Reason, Subject};
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
 use super::*;
@@ -107,6 +107,43 @@ fn how_kernels_were_built_and_what_code_differs_is_said() {
     let text = words(&case, &[build]);
     let said = "6.12 was also built differently: the compiler is gcc-14 instead of gcc-12; 3";
     assert!(text.contains(said) && text.contains(open), "{text}");
+}
+
+/// The total is the same on both sides.
+#[test]
+fn parts_that_offset_each_other_are_named() {
+    let mut it = explained();
+    let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
+    let variants = ["6.1", "6.12"].map(variant);
+    let old = kernels::old();
+    let columns = columns(&variants, &[&old, &old]);
+    it.explanation = compare::explain(&columns[0], &columns[1], &used, 5, INSTRUCTIONS);
+    let total = it.explanation.section(None).unwrap().totals.kernel.base;
+    let reason = |name: &str, change: f64| Reason {
+        name: name.into(),
+        cost: Difference { base: total / 2.0, new: total / 2.0 + change, floor: Some(1.0) },
+    };
+    it.explanation.reasons =
+        Some(vec![reason("system call a", 0.02 * total), reason("interrupt b", -0.001 * total)]);
+    let said = common::words(&report::headlines(&[it.clone()]));
+    assert!(said.contains("changed beyond luck, the total did not: system call a +"), "{said}");
+    assert!(!said.contains("interrupt b"), "{said}");
+    it.explanation.reasons = Some(vec![reason("interrupt b", -0.001 * total)]);
+    assert_eq!(report::headlines(&[it]), "");
+}
+
+#[test]
+fn loops_that_a_real_machine_does_not_run_are_named() {
+    let mut it = explained();
+    it.headlines = vec![headline("run", 2000.0, None)];
+    assert!(!report::headlines(&[it.clone()]).contains("fast string instructions"));
+    let section = it.explanation.all.as_mut().unwrap();
+    let largest = section.contributions.first_mut().unwrap();
+    let Subject::Function { name, .. } = &mut largest.subject else { panic!("{largest:?}") };
+    *name = "clear_page_orig".into();
+    let said = common::words(&report::headlines(&[it]));
+    let words = "% of the change is in loops that copy and clear memory (clear_page_orig): a real";
+    assert!(said.contains(words), "{said}");
 }
 
 #[test]
