@@ -78,6 +78,8 @@ const LOOPS: [&str; 11] = [
     "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled", "memcpy_orig",
     "memset_orig", "rep_movs_alternative", "rep_stos_alternative",
 ];
+/// Most of them that are named.
+const MAX_LOOPS: usize = 2;
 /// Least share of a change at which such loops are mentioned.
 const OF_LOOPS: f64 = 0.05;
 
@@ -91,13 +93,14 @@ pub fn loops(it: &Explained) -> Option<String> {
         }
         _ => None,
     });
-    let changed: Vec<(&str, f64)> = own.filter(|(_, change)| *change != 0.0).collect();
+    let mut changed: Vec<(&str, f64)> = own.filter(|(_, change)| *change != 0.0).collect();
+    changed.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
     let share = changed.iter().map(|it| it.1).sum::<f64>() / section.totals.kernel.change();
-    let names = changed.iter().map(|it| it.0).collect::<Vec<_>>().join(", ");
+    let names = few(MAX_LOOPS, changed.iter().map(|it| it.0)).join(", ");
     (share.is_finite() && share.abs() >= OF_LOOPS).then(|| {
         format!(
-            "{:.1} % of the change is in loops that copy and clear memory ({names}): a real machine usually does \
-             that by fast string instructions instead.",
+            "{:.1} % of the change is in loops that copy and clear memory ({names}): a real machine usually has \
+             fast string instructions for that.",
             100.0 * share
         )
     })

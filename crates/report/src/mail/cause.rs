@@ -58,7 +58,10 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
         let said = headline::loops(it).into_iter().chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
-    named.into_iter().chain(alone).chain(others).collect()
+    // What a change may rest on stands before its details.
+    let (first, rest) = named.split_at(named.len().min(1));
+    let said = first.iter().cloned().chain(others).chain(rest.iter().cloned());
+    said.chain(alone).collect()
 }
 
 /// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other

@@ -1,10 +1,13 @@
 //! Fits a mail into the number of lines that a list reader looks at.
 
+use crate::ascii::few;
 use crate::document::{self, Block, MAIL, sentence};
 use crate::note::{self, Note};
 
 /// Most lines of a mail's body.
 pub const MOST: usize = 60;
+/// Most topics of notes that are named because the notes are left out.
+const MAX_TOPICS: usize = 4;
 /// The rank of files, and of the other spare paragraphs for which those that shrink make room.
 const WANTED: u8 = 0;
 /// Rows that the table keeps while something else can be left out.
@@ -130,7 +133,7 @@ pub fn first_notes(title: &str, notes: &[Note], most: usize) -> String {
         topics.dedup();
         let left = match topics.is_empty() {
             true => String::new(),
-            false => format!("  (left out here: {})\n", topics.join(", ")),
+            false => format!("  (left out here: {})\n", few(MAX_TOPICS, topics).join(", ")),
         };
         document::text(&[note::block(title, shown)], &MAIL) + &left
     };
