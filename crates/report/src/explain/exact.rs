@@ -80,6 +80,7 @@ fn blocks(
     let mut found = headline::headlines(headlines, phase);
     let is_unasked = explanation.reasons.is_none();
     found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
+    found.extend(headline::loops(explanation, phase));
     let moved = cause::moved(of_section(headlines, section));
     let causes = cause::causes(section, &explanation.cost.unit, &moved);
     // A single cause is the answer.

@@ -1,10 +1,10 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost, Reason,
-    Section, Subject,
+    Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost,
+    Reason, Section, Subject,
 };
-use model::OUTSIDE_PHASES;
+use model::{INSTRUCTIONS, OUTSIDE_PHASES};
 
 use crate::ascii::{excerpt, few};
 use crate::document::{self, Block, Cell, Column, note};
@@ -83,10 +83,14 @@ const MAX_LOOPS: usize = 2;
 /// Least share of a change at which such loops are mentioned.
 const OF_LOOPS: f64 = 0.05;
 
-/// Returns a sentence on the share of a change that is in loops which clear and copy memory. `None` if it is small, or
-/// nothing is beyond luck.
-pub fn loops(it: &Explained) -> Option<String> {
-    let section = it.explanation.section(None).filter(|_| !it.headlines.is_empty())?;
+/// Returns a sentence on the share of a phase's change that is in loops which clear and copy memory. `phase` is `None` for
+/// the measured phases. There is no sentence if the share is small, the change is not beyond luck, or the cost is another
+/// one than instructions.
+pub fn loops(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
+    let section = explanation.section(phase).filter(|_| explanation.cost.name == INSTRUCTIONS)?;
+    if section.totals.kernel.beyond_luck() != Some(true) {
+        return None;
+    }
     let own = section.contributions.iter().filter_map(|it| match &it.subject {
         Subject::Function { name, .. } if LOOPS.contains(&&**name) => {
             Some((&**name, it.instructions.change()))

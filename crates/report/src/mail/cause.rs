@@ -55,7 +55,8 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     let alone = headline::alone(&named, explained.iter().all(|it| it.explanation.one_kernel))
         .map(str::to_owned);
     let others = explained.iter().flat_map(|it| {
-        let said = headline::loops(it).into_iter().chain(headline::offset_reasons(it));
+        let said =
+            headline::loops(&it.explanation, None).into_iter().chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
     // What a change may rest on stands before its details.
