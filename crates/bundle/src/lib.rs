@@ -4,6 +4,7 @@
 //! damaged: they are bounded, and parsed with care.
 
 mod elf;
+mod host;
 mod keep;
 mod script;
 mod source;
@@ -17,6 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use kernels::initramfs::Archive;
 
 use elf::Elf;
+use host::{command, configured, library_of_python};
 use script::Script;
 
 /// The largest size of all files together, in bytes. They are in the guest's memory.
@@ -27,8 +29,6 @@ const MAX_FILES: usize = 20_000;
 const MAX_LINKS: usize = 40;
 /// Directories of the guest that have other contents than on the host.
 const OF_GUEST: [&str; 5] = ["/dev", "/faultline", "/init", "/proc", "/sys"];
-/// The directories of PATH in the guest.
-const PATH: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 /// Directories of libraries that the dynamic linker searches without a configuration.
 const LIBRARIES: [&str; 6] = [
     "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
@@ -486,31 +486,6 @@ impl Files {
         }
         Ok(archive.finish())
     }
-}
-
-/// The command of this name, where the guest will find it.
-fn command(name: &str) -> Option<PathBuf> {
-    PATH.iter().map(|place| Path::new(place).join(name)).find(|it| is_program(it))
-}
-
-/// Directories of libraries in the dynamic linker's configuration (ldconfig(8)).
-fn configured() -> Vec<PathBuf> {
-    let parts = fs::read_dir("/etc/ld.so.conf.d").into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = parts.map(|entry| entry.path()).collect();
-    files.sort();
-    files.push("/etc/ld.so.conf".into());
-    let texts: Vec<String> = files.iter().filter_map(|it| fs::read_to_string(it).ok()).collect();
-    let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
-    lines.filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
-}
-
-/// The standard library of a Python, if the program is one.
-fn library_of_python(program: &Path) -> Option<PathBuf> {
-    let name = program.file_name()?.to_str()?;
-    let version = name.strip_prefix("python3.")?;
-    let is_python = version.bytes().all(|byte| byte.is_ascii_digit());
-    let prefix = program.parent()?.parent()?;
-    Some(prefix.join("lib").join(name)).filter(|it| is_python && it.is_dir())
 }
 
 #[cfg(test)]
