@@ -18,24 +18,24 @@ const MAX_FUNCTIONS: usize = 2;
 /// The change of the variant, workload and phase `leading` comes first. Where the total did not change, a sentence has what
 /// did.
 pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<String> {
-    let named = explained.iter().flat_map(|it| {
-        let headlines = it.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(move |headline| {
-            let own = [&*it.variant, &*it.workload, &*headline.phase];
-            let is_other = leading.is_none_or(|leading| *leading != own);
-            (is_other, &*it.workload, first_words(it, explained), headline)
-        })
+    let named = explained.iter().flat_map(|of| {
+        let headlines = of.headlines.iter().filter(|it| headline::names(it));
+        headlines.map(move |it| (of, it))
     });
+    let mut named: Vec<(usize, (&Explained, &Headline))> = named.enumerate().collect();
+    let is_other = |of: &Explained, it: &Headline| {
+        leading.is_none_or(|leading| *leading != [&*of.variant, &*of.workload, &*it.phase])
+    };
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
-    let mut named: Vec<(usize, (bool, &str, String, &Headline))> = named.enumerate().collect();
-    named.sort_by(|(_, (one_is_other, .., one)), (_, (is_other, .., other))| {
-        one_is_other.cmp(is_other).then(size(other).total_cmp(&size(one)))
+    named.sort_by(|(_, (of, it)), (_, (other_of, other))| {
+        let is_other = is_other(of, it).cmp(&is_other(other_of, other));
+        is_other.then(size(other).total_cmp(&size(it)))
     });
     // The variants of one kernel usually change in the same functions.
     let mut told: Vec<(&str, &str, bool, Vec<&str>)> = Vec::new();
-    named.retain(|(_, (_, workload, _, it))| {
+    named.retain(|(_, (of, it))| {
         let is_more = it.kernel.new > it.kernel.base;
-        let holds = (*workload, &*it.phase, is_more, headline::functions(it).collect());
+        let holds = (&*of.workload, &*it.phase, is_more, headline::functions(it).collect());
         let is_new = !told.contains(&holds);
         told.push(holds);
         is_new
@@ -43,20 +43,20 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     named.truncate(MAX_FUNCTIONS);
     let largest = named.first().map(|(place, _)| *place);
     named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().flat_map(|(place, (.., first, it))| {
+    let said = named.into_iter().flat_map(|(place, (of, it))| {
         let mut said = match Some(place) == largest {
             true => headline::in_short(it),
             false => vec![headline::headline(it)],
         };
-        said[0].insert_str(0, &first);
+        said[0].insert_str(0, &first_words(of, explained));
         said
     });
     let named: Vec<String> = said.collect();
-    let alone = headline::alone(&named, explained.iter().all(|it| it.explanation.one_kernel))
-        .map(str::to_owned);
+    let one_kernel = explained.iter().all(|it| it.explanation.one_kernel);
+    let alone = headline::alone(&named, one_kernel).map(str::to_owned);
     let others = explained.iter().flat_map(|it| {
-        let said =
-            headline::loops(&it.explanation, None).into_iter().chain(headline::offset_reasons(it));
+        let loops = headline::loops(&it.explanation, None);
+        let said = loops.into_iter().chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
     // What a change may rest on stands before its details.
