@@ -11,6 +11,9 @@ const OPTIONS: [&str; 3] = ["-O2", "-static", "-pthread"];
 /// The largest text that is kept, in bytes.
 const LONGEST: usize = 16 << 10;
 
+/// Most lines of the compiler's messages that are printed.
+const MOST_LINES: usize = 20;
+
 /// Whether a file is named as a C file.
 pub fn is_c(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "c")
@@ -37,8 +40,9 @@ pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
         })?;
     if !compiler.status.success() {
         let said = String::from_utf8_lossy(&compiler.stderr);
+        let said = said.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n");
         let options = OPTIONS.join(" ");
-        return Err(of_program(format!("does not compile with `cc {options}`:\n{}", said.trim())));
+        return Err(of_program(format!("does not compile with `cc {options}`:\n{said}")));
     }
     fs::read(&output).map_err(in_file(&output))
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
-    BootFacts, BootId, Machine, Manifest, Mode, PatchMail, Profiling, Topology, Variant, count,
+    BootFacts, BootId, Machine, Manifest, Mode, PatchMail, Profiling, Sampler, Topology, Variant,
+    count,
 };
 
 use super::fit::Piece;
@@ -162,7 +163,10 @@ impl OneCommand {
         let machine = machine_options(&experiment.machine)?;
         let is_usual = experiment.mode == Mode::Exact
             && (used.iterations, used.warmup) == (1, 0)
-            && experiment.sampler.events.is_empty()
+            && experiment.sampler == Sampler::default()
+            && results.reading.workloads.is_empty()
+            && experiment.userspace_digest.is_empty()
+            && experiment.imported.is_none()
             && experiment.sequential.is_none();
         let number = if is_split { 2 } else { results.variants.len() };
         let columns = results.variants.get(..number)?;
@@ -223,7 +227,7 @@ fn package(column: &VariantBoots<'_>) -> Option<String> {
     let is_plain =
         cmdline.is_empty() && settings.is_empty() && modules.is_empty() && point.is_none();
     let facts = facts(column).filter(|it| is_plain && it.patched.is_none())?;
-    Some(format!("debian:{}", kernel::package(facts)?))
+    Some(shell_word(format!("debian:{}", kernel::package(facts)?).as_bytes()))
 }
 
 /// Returns the name of a variant if that is a series of Debian's kernels or the newest one, whose sources Debian has.
