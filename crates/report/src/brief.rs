@@ -64,8 +64,9 @@ pub fn headlines(explained: &[Explained]) -> String {
         let first = if several { format!("{}: ", excerpt(&it.variant)) } else { String::new() };
         let said = headline::headlines(&it.headlines, None).into_iter();
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
-        let said =
-            said.chain(headline::loops(&it.explanation, None)).chain(headline::offset_reasons(it));
+        let said = said
+            .chain(headline::loops(&it.explanation, it.headlines.iter()))
+            .chain(headline::offset_reasons(it));
         said.map(move |line| format!("{first}{line}"))
     });
     let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));

@@ -252,7 +252,7 @@ fn a_mail_keeps_the_phases_that_changed() {
     let changed: Vec<&str> = table.lines().filter(|line| line.ends_with("regression")).collect();
     assert_eq!(changed.len(), 2, "{table}");
     assert!(changed[0].starts_with("phase-39-of-many  "), "{table}");
-    assert!(table.contains("more rows; of all 80 verdicts 2 are regressions, 0 improvements."));
+    assert!(table.contains("more phases; of all 80 verdicts 2 are regressions, 0 improvements."));
 }
 
 #[test]

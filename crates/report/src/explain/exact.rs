@@ -80,7 +80,8 @@ fn blocks(
     let mut found = headline::headlines(headlines, phase);
     let is_unasked = explanation.reasons.is_none();
     found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
-    found.extend(headline::loops(explanation, phase));
+    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    found.extend(headline::loops(explanation, asked));
     let moved = cause::moved(of_section(headlines, section));
     let causes = cause::causes(section, &explanation.cost.unit, &moved);
     // A single cause is the answer.

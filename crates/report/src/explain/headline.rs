@@ -1,8 +1,8 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost,
-    Reason, Section, Subject,
+    Difference, Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel, Headline,
+    Holder, OwnCost, Reason, Section, Subject,
 };
 use model::{INSTRUCTIONS, OUTSIDE_PHASES};
 
@@ -80,32 +80,42 @@ const LOOPS: [&str; 11] = [
 ];
 /// Most of them that are named.
 const MAX_LOOPS: usize = 2;
-/// Least share of a change at which such loops are mentioned.
+/// Least share of a change, in either direction, at which such loops are mentioned.
 const OF_LOOPS: f64 = 0.05;
 
-/// Returns a sentence on the share of a phase's change that is in loops which clear and copy memory. `phase` is `None` for
-/// the measured phases. There is no sentence if the share is small, the change is not beyond luck, or the cost is another
-/// one than instructions.
-pub fn loops(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
-    let section = explanation.section(phase).filter(|_| explanation.cost.name == INSTRUCTIONS)?;
+/// Returns a sentence for each of these phases on its change without loops that clear and copy memory. There is none for
+/// a phase if these loops hardly change it, it is not beyond luck, or the cost is another one than instructions.
+pub fn loops<'a>(
+    explanation: &'a Explanation,
+    headlines: impl Iterator<Item = &'a Headline>,
+) -> impl Iterator<Item = String> {
+    let is_counted = explanation.cost.name == INSTRUCTIONS;
+    headlines.filter(move |_| is_counted).filter_map(|it| without_loops(explanation, &it.phase))
+}
+
+fn without_loops(explanation: &Explanation, phase: &str) -> Option<String> {
+    let section = explanation.section(Some(phase))?;
     if section.totals.kernel.beyond_luck() != Some(true) {
         return None;
     }
     let own = section.contributions.iter().filter_map(|it| match &it.subject {
         Subject::Function { name, .. } if LOOPS.contains(&&**name) => {
-            Some((&**name, it.instructions.change()))
+            Some((&**name, it.instructions))
         }
         _ => None,
     });
-    let mut changed: Vec<(&str, f64)> = own.filter(|(_, change)| *change != 0.0).collect();
-    changed.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
-    let share = changed.iter().map(|it| it.1).sum::<f64>() / section.totals.kernel.change();
+    let mut changed: Vec<(&str, Difference)> = own.filter(|(_, it)| it.change() != 0.0).collect();
+    changed.sort_by(|(_, one), (_, other)| other.change().abs().total_cmp(&one.change().abs()));
+    let [base, new] =
+        changed.iter().fold([0.0; 2], |[base, new], (_, it)| [base + it.base, new + it.new]);
+    let total = section.totals.kernel;
     let names = few(MAX_LOOPS, changed.iter().map(|it| it.0)).join(", ");
-    (share.is_finite() && share.abs() >= OF_LOOPS).then(|| {
+    let without = Of::Number.change([total.base - base, total.new - new], 2)?;
+    ((new - base).abs() >= OF_LOOPS * total.change().abs()).then(|| {
         format!(
-            "{:.1} % of the change is in loops that copy and clear memory ({names}): a real machine usually has \
-             fast string instructions for that.",
-            100.0 * share
+            "Phase {} without loops that copy and clear memory ({names}), for which a real machine usually has fast \
+             string instructions: {without}.",
+            phase_name(phase)
         )
     })
 }
@@ -432,7 +442,8 @@ const FEW_ENTRIES: f64 = 1000.0;
 /// Formats the number of entries on both sides.
 pub(super) fn entered(entries: [f64; 2]) -> String {
     let is_exact = entries.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
-    let entries = entries.map(|it| words::figure(it, if is_exact { 0 } else { 2 }));
+    let decimals = |it: f64| if is_exact || it >= FEW_ENTRIES { 0 } else { 2 };
+    let entries = entries.map(|it| words::figure(it, decimals(it)));
     let noun = if entries[0] == "1" { " entry" } else { " entries" };
     sides(entries, noun)
 }

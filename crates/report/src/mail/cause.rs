@@ -54,9 +54,12 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     let named: Vec<String> = said.collect();
     let one_kernel = explained.iter().all(|it| it.explanation.one_kernel);
     let alone = headline::alone(&named, one_kernel).map(str::to_owned);
-    let others = explained.iter().flat_map(|it| {
-        let loops = headline::loops(&it.explanation, None);
-        let said = loops.into_iter().chain(headline::offset_reasons(it));
+    // Of several changes, those that matter are those of the one that is explained first.
+    let is_asked = |it: &&Explained| leading.is_none_or(|leading| leading[0] == it.variant);
+    let others = explained.iter().filter(is_asked).flat_map(|it| {
+        let own = it.headlines.iter();
+        let own = own.filter(|it| leading.is_none_or(|leading| leading[2] == it.phase));
+        let said = headline::loops(&it.explanation, own).chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
     // What a change may rest on stands before its details.

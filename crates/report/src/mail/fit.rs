@@ -138,8 +138,16 @@ pub fn first_notes(title: &str, notes: &[Note], most: usize) -> String {
         document::text(&[note::block(title, shown)], &MAIL) + &left
     };
     let fits = |text: &String| text.lines().count() <= most;
-    let number = notes.len();
-    (1..=number).rev().map(first).find(fits).unwrap_or_else(|| cut(first(number.min(1)), most))
+    // Notes on one topic stay together.
+    let ends: Vec<usize> = notes
+        .chunk_by(|one, other| one.topic == other.topic)
+        .scan(0, |end, notes| {
+            *end += notes.len();
+            Some(*end)
+        })
+        .collect();
+    let laid_out = ends.iter().rev().map(|end| first(*end));
+    laid_out.into_iter().find(fits).unwrap_or_else(|| cut(first(notes.len().min(1)), most))
 }
 
 /// Cuts a text to `most` lines. If lines are left out, their number takes the place of the last one.
@@ -181,8 +189,8 @@ mod tests {
     #[test]
     fn a_paragraph_that_shrinks_leaves_room_for_the_last_one() {
         let of = |long| {
-            let note = |_| Note::on_all("topic", "shrinks".to_owned());
-            let notes = (0..20).map(note).collect();
+            let topics = "abcdefghijklmnopqrst".split("").filter(|it| !it.is_empty());
+            let notes = topics.map(|it| Note::on_all(it, "shrinks".to_owned())).collect();
             let shrinks = Piece::Shrinks { title: "Notes:", notes, most: 16, least: 8 };
             let pieces = [Piece::Kept(lines("kept", long)), shrinks, Piece::Kept(lines("end", 4))];
             let text = body(&pieces, 0, |_| String::new());
@@ -223,12 +231,17 @@ mod tests {
     fn notes_without_room_are_left_out_whole() {
         let note = |topic, text: &str| Note::on_all(topic, text.to_owned());
         let long = "word ".repeat(40);
-        let notes = [note("kernel", "a b"), note("memory", &long), note("state", "c d")];
+        let notes = [
+            note("kernel", "a b"),
+            note("memory", "e f"),
+            note("memory", &long),
+            note("state", "c d"),
+        ];
         let whole = first_notes("Notes:", &notes, 20);
         let lines = whole.lines().count();
         assert!(lines > 3 && whole.ends_with("  state   c d\n"), "{whole}");
         assert_eq!(first_notes("Notes:", &notes, lines), whole);
-        let first = first_notes("Notes:", &notes, 3);
+        let first = first_notes("Notes:", &notes, 4);
         assert_eq!(first, "Notes:\n  kernel  a b\n  (left out here: memory, state)\n");
     }
 

@@ -85,7 +85,9 @@ fn left_out(comparison: &Comparison, all: &[Shown<'_>], left: usize) -> String {
     let verdicts = all.iter().flat_map(|it| columns.clone().map(|column| it.row.verdict(column)));
     let verdicts: Vec<Verdict> = verdicts.flatten().collect();
     let of = |verdict| verdicts.iter().filter(|it| **it == verdict).count();
-    let rows = count(left, "more row");
+    // Each row of exact mode is a phase, with all variants.
+    let what = if comparison.mode == Mode::Exact { "more phase" } else { "more row" };
+    let rows = count(left, what);
     match [Verdict::Regression, Verdict::Improvement].map(of) {
         [0, 0] => format!("{rows}."),
         [worse, better] => format!(

@@ -30,7 +30,8 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let below = headline::legend(&said, explanation.one_kernel).into_iter();
     let builds = page.comparison.notes.builds.iter().filter(|build| build.variant == it.variant);
     let below = below.chain(headline::hint(headlines.iter())).chain(builds.map(build::differs));
-    let below = headline::by_kernel(it).chain(headline::loops(explanation, None)).chain(below);
+    let below =
+        headline::by_kernel(it).chain(headline::loops(explanation, headlines.iter())).chain(below);
     blocks.extend(below.map(note));
     let section = explanation.section(None).filter(|_| is_drawn && explanation.all.is_some());
     blocks.extend(
