@@ -149,7 +149,7 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
     let program = if is_c { named.with_extension("") } else { named.clone() };
     let mut files = Files { directory: request.directory.to_owned(), ..Files::default() };
     let directory = files.place(request.directory)?;
-    files.entries.insert(directory, Entry::Directory);
+    files.entries.insert(directory.clone(), Entry::Directory);
     let bytes = fs::read(&named).map_err(in_file(&named))?;
     let is_script = Script::of(&bytes).is_some();
     if is_c {
@@ -162,11 +162,9 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
         return Err(BundleError::Program { path: name.into(), problem });
     }
     let is_shell = script::is_shell(&program);
-    let mut is_alone = request.with.is_empty();
     for argument in arguments {
         let path = joined(request.directory, Path::new(argument));
         if fs::metadata(&path).is_ok_and(|found| found.is_file()) && !is_of_guest(&path) {
-            is_alone = false;
             files.add(&path)?;
             if is_shell {
                 files.commands(&fs::read(&path).map_err(in_file(&path))?)?;
@@ -183,6 +181,11 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
         let needs = files.needs(&path);
         files.unless_spare(needs)?;
     }
+    let is_other = |(path, entry): (&PathBuf, &Entry)| {
+        let is_file = matches!(entry, Entry::File { .. });
+        is_file && path.starts_with(&directory) && path.file_name() != program.file_name()
+    };
+    let is_alone = request.with.is_empty() && !files.entries.iter().any(is_other);
     Ok((program, files, source::text(&bytes, is_alone && (is_c || is_script))))
 }
 

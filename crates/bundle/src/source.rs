@@ -47,9 +47,11 @@ pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
     fs::read(&output).map_err(in_file(&output))
 }
 
-/// Returns the text of a script or of a C file, unless it is long or not UTF-8. Empty for others.
+/// Returns the text of a script or of a C file, unless it is long, not UTF-8, or includes headers of its own. Empty for
+/// others.
 pub fn text(bytes: &[u8], is_source: bool) -> String {
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_source && bytes.len() <= LONGEST);
+    let text = text.filter(|text| !text.contains("include \""));
     text.unwrap_or_default().to_owned()
 }
 
@@ -75,6 +77,7 @@ mod tests {
     fn long_and_binary_texts_are_not_kept() {
         assert_eq!(text(b"#!/bin/sh\n", true), "#!/bin/sh\n");
         assert_eq!(text(b"\x7fELF", false), "");
+        assert_eq!(text(b"#include \"own.h\"\n", true), "");
         assert_eq!(text(&[b'x'; LONGEST + 1], true), "");
         assert_eq!(text(b"#!/bin/sh\n\xff", true), "");
     }

@@ -52,6 +52,14 @@ fn a_c_file_is_compiled_and_stays_as_it_is() {
     assert_eq!(bundled.command, [home.join("main").to_str().unwrap(), "x"]);
     assert_eq!(bundled.source, text);
     assert!(!home.join("main").exists());
+    // A script that calls another one cannot be repeated from its own text.
+    program(&home.join("alone.sh"), "#!/bin/sh\ntrue\n");
+    program(&home.join("calls.sh"), "#!/bin/sh\n./alone.sh\n");
+    for (name, is_known) in [("./alone.sh", true), ("./calls.sh", false)] {
+        let command = [name.to_owned()];
+        let bundled = bundle(ProgramRequest { command: &command, ..request }).unwrap();
+        assert_eq!(!bundled.source.is_empty(), is_known, "{name}");
+    }
     let (program, files) = collected(&home, &["./main.c"], &[]).unwrap();
     assert!(matches!(files.entries.get(&program), Some(Entry::File { is_program: true, .. })));
 }

@@ -119,7 +119,7 @@ fn a_cost_that_boots_have_is_explained() {
     assert_eq!(explain(&["--cost", INSTRUCTIONS]).out, usual.out);
     assert!(usual.out.contains("Own instructions per entry"), "{}", usual.out);
     let entries = explain(&["--cost", ENTRIES]).expect(0);
-    assert!(entries.out.contains("50.00 % more calls of kernel functions"), "{}", entries.out);
+    assert!(entries.out.contains("50.00 % more entries of kernel functions"), "{}", entries.out);
     for senseless in ["entries per entry", "functions per entry", "By cost", "--profile stacks"] {
         assert!(!entries.out.contains(senseless), "{}", entries.out);
     }

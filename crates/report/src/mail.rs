@@ -120,7 +120,7 @@ pub fn mail(
         least: MIN_LIMITS,
     }));
     pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
-    pieces.extend(reproduction(results, recipe, attached, !split.is_empty()));
+    pieces.extend(reproduction(results, recipe, attached));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
     let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
@@ -200,15 +200,10 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 }
 
 /// Lays out how to repeat the run. Files that the run needs have a paragraph each.
-fn reproduction(
-    results: &Results<'_>,
-    recipe: &Recipe<'_>,
-    attached: &[&str],
-    is_split: bool,
-) -> Vec<Piece> {
+fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
     let built = reproduce::built(results).into_iter().collect::<Vec<_>>();
     let mut pieces = vec![spare(2, &built)];
-    if let Some(one) = reproduce::OneCommand::of(results, recipe, is_split) {
+    if let Some(one) = reproduce::OneCommand::of(results, recipe) {
         pieces.extend(one.pieces(recipe.version, attached));
         return pieces;
     }

@@ -383,7 +383,7 @@ fn a_short_program_is_in_the_mail_with_one_command() {
     manifest.command = ["/home/me/prog", "a b"].map(str::to_owned).into();
     case.experiment.profile.stacks = true;
     manifest.source = format!("int main(void)\n{{\n\n{}\treturn 0;\n}}\n", "\t;\n".repeat(10));
-    let command = "  faultline try debian:6.1.174-1,debian:6.12.117-1~deb12u1 --seeds 2 --cpus 4 \
+    let command = "  faultline try debian:6.1.174-1,debian:6.12.117-1~deb12u1 --exact --seeds 2 --cpus 4 \
                    --memory 2G --nodes 2 -- ./prog.c 'a b'\n";
     let mail = case.mail(|_| ()).0;
     assert!(mail.contains(command) && !mail.contains("Also needed"), "{mail}");
@@ -391,6 +391,8 @@ fn a_short_program_is_in_the_mail_with_one_command() {
     // A script has its own name, and a setting is not in the command.
     case.experiment.workloads[0].manifest.source = "#!/bin/sh\ntrue\n".into();
     assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
+    case.experiment.workloads[0].manifest.source = "#!/bin/sh\ncat <<EOF\n\nEOF\n".into();
+    assert!(!case.mail(|_| ()).0.contains("faultline try"));
     // A built-in workload needs no file either.
     case.parameters = Some(vec![("scale".into(), "2".into())]);
     let command = "faultline run --kernels debian:6.1.174-1,debian:6.12.117-1~deb12u1 --workload autonuma --set \

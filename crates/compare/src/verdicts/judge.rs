@@ -136,8 +136,10 @@ impl Evidence {
     /// Boots per side needed to see a change as large as the one of these boots in four of five cases, if it were the
     /// only comparison. `None` if it is not larger than the margin, or the number is not known.
     pub fn needed_for_this(&self, judging: &Judging) -> Option<u32> {
-        let is_large = (self.ratio - 1.0).abs() > judging.margin;
-        boots_to_see(self, self.ratio, judging.alpha()).filter(|_| is_large)
+        if (self.ratio - 1.0).abs() <= judging.margin {
+            return None;
+        }
+        boots_to_see(self, self.ratio, judging.alpha())
     }
 
     /// Whether some boots differ in the figure.

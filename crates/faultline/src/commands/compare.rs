@@ -182,7 +182,11 @@ fn mail(
         beside.extend(texts.map(|(name, text)| (name, text.into_bytes())));
         let manifests = analysis.experiment.workloads.iter().map(|it| &it.manifest);
         let sources = manifests.filter_map(|it| Some((source_name(it)?, it.source.clone().into())));
-        beside.extend(sources);
+        for (name, source) in sources {
+            if !beside.iter().any(|(other, _)| *other == name) {
+                beside.push((name, source));
+            }
+        }
         add_programs(analysis, &mut beside);
         new_directory::write(directory, &beside)?;
     }

@@ -43,6 +43,8 @@ pub fn write(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Failur
 }
 
 fn write_all(directory: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
+    // The directory above `.` is known by its absolute path alone.
+    let directory = &std::path::absolute(directory)?;
     let above = directory.parent().filter(|it| !it.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new("."));
     fs::create_dir_all(above)?;

@@ -136,7 +136,7 @@ pub fn offset_reasons(it: &Explained) -> Option<String> {
             .iter()
             .map(|it| format!("{} {}", excerpt(&it.name), words::signed(it.cost.change(), 0))),
     );
-    (!reasons.is_empty() && total.beyond_luck() != Some(true)).then(|| {
+    (!reasons.is_empty() && total.beyond_luck() == Some(false)).then(|| {
         format!(
             "Parts of the kernel's instructions changed beyond luck, the total did not: {}.",
             said.join(", ")
@@ -310,7 +310,7 @@ fn change(it: &Headline) -> String {
     let kernel = &it.kernel;
     let unit = match it.by_path {
         true => format!("kernel {}", it.unit),
-        false => "calls of kernel functions".to_owned(),
+        false => "entries of kernel functions".to_owned(),
     };
     match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
         None => "-".to_owned(),

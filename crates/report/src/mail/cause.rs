@@ -15,7 +15,7 @@ const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
 /// the largest change has the functions in it. The last one says why a function may be called on one side only.
-/// The change of the variant, workload and phase `leading` comes first. Where the total did not change, a sentence has what
+/// The change of the variant, workload and phase `leading` is among them. Where the total did not change, a sentence has what
 /// did.
 pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<String> {
     let named = explained.iter().flat_map(|of| {

@@ -155,9 +155,8 @@ pub struct OneCommand {
 
 impl OneCommand {
     /// Of an experiment that ran one workload on packages of Debian, in exact mode and otherwise as `run` and `try` do
-    /// by default: a short program, or a built-in workload. If the change was taken apart (`is_split`), the kernels have
-    /// the names that were given. `None` for others.
-    pub fn of(results: &Results<'_>, recipe: &Recipe<'_>, is_split: bool) -> Option<Self> {
+    /// by default: a short program, or a built-in workload. `None` for others.
+    pub fn of(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<Self> {
         let experiment = results.experiment;
         let [used] = &experiment.workloads[..] else { return None };
         let machine = machine_options(&experiment.machine)?;
@@ -168,11 +167,7 @@ impl OneCommand {
             && experiment.userspace_digest.is_empty()
             && experiment.imported.is_none()
             && experiment.sequential.is_none();
-        let number = if is_split { 2 } else { results.variants.len() };
-        let columns = results.variants.get(..number)?;
-        let kernels = columns.iter().filter(|_| is_usual).map(|column| {
-            package(column).and_then(|name| if is_split { series(column) } else { Some(name) })
-        });
+        let kernels = results.variants.iter().filter(|_| is_usual).map(package);
         let kernels = kernels.collect::<Option<Vec<String>>>()?.join(",");
         let Profiling { stacks, .. } = experiment.profile;
         let is_known = experiment.profile == Profiling { stacks, ..Profiling::default() };
@@ -180,7 +175,7 @@ impl OneCommand {
             return None;
         }
         let usual = format!("--seeds {} {machine}", experiment.boots);
-        if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_split) {
+        if let Some(parameters) = &recipe.parameters {
             let set = |(name, value): &(String, String)| {
                 format!(" --set {name}={}", shell_word(value.as_bytes()))
             };
@@ -193,8 +188,7 @@ impl OneCommand {
             return Some(Self { command, program: None });
         }
         let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
-        let split = if is_split { " --split" } else { "" };
-        let command = format!("faultline try {kernels}{split} {usual} -- {words}");
+        let command = format!("faultline try {kernels} --exact {usual} -- {words}");
         Some(Self { command, program: Some((name, text)) })
     }
 
@@ -230,13 +224,6 @@ fn package(column: &VariantBoots<'_>) -> Option<String> {
     Some(shell_word(format!("debian:{}", kernel::package(facts)?).as_bytes()))
 }
 
-/// Returns the name of a variant if that is a series of Debian's kernels or the newest one, whose sources Debian has.
-fn series(column: &VariantBoots<'_>) -> Option<String> {
-    let name = &column.variant.name;
-    let is_series = name == "newest" || name.chars().all(|it| it.is_ascii_digit() || it == '.');
-    is_series.then(|| name.clone())
-}
-
 /// Returns the name of the file of a program whose text is known: a C file or a script.
 pub fn source_name(manifest: &Manifest) -> Option<String> {
     let program = Path::new(manifest.command.first()?).file_name()?.to_str()?;
@@ -250,7 +237,11 @@ fn short_program(manifest: &Manifest) -> Option<(String, String, String)> {
     let lines = source.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<String> = lines.map(|line| line.replace('\t', "    ")).collect();
     let is_long = lines.len() > MOST_LINES || lines.iter().any(|it| it.len() > LONGEST_LINE);
-    if !plain || !parameters.is_empty() || lines.is_empty() || is_long {
+    // Blanks and empty lines are laid out otherwise, which would change a here-document.
+    let is_shown = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    let is_safe =
+        source.bytes().all(is_shown) && !(source.starts_with("#!") && source.contains("<<"));
+    if !plain || !parameters.is_empty() || lines.is_empty() || is_long || !is_safe {
         return None;
     }
     let (_, arguments) = command.split_first()?;

@@ -215,15 +215,20 @@ fn judged(comparison: &Comparison) -> Vec<JudgedRow<'_>> {
     columns.flat_map(of).collect()
 }
 
-/// Returns the finding that the subject names, a regression before an improvement. `None` if nothing changed.
+/// Returns the finding that the subject names: of the columns of which the fewest settings are changed, and a regression
+/// before an improvement. `None` if nothing changed.
 fn first<'a, 'b>(
     comparison: &Comparison,
     results: &Results<'_>,
     found: &'b [JudgedRow<'a>],
 ) -> Option<&'b JudgedRow<'a>> {
-    let far = |column: usize| settings_changed(results, &comparison.variants[column].name);
-    let of = |verdict| lead(found.iter().filter(move |it| it.verdict == verdict), far);
-    of(Verdict::Regression).or_else(|| of(Verdict::Improvement))
+    let far = |it: &JudgedRow<'_>| settings_changed(results, &comparison.variants[it.column].name);
+    let kinds = [Verdict::Regression, Verdict::Improvement];
+    let nearest = found.iter().filter(|it| kinds.contains(&it.verdict)).map(far).min()?;
+    let of = |verdict| {
+        lead(found.iter().filter(move |it| it.verdict == verdict).filter(|it| far(it) == nearest))
+    };
+    kinds.into_iter().find_map(of)
 }
 
 /// Returns the variant, the workload and the phase of the finding that the subject names.
@@ -249,22 +254,15 @@ fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
 }
 
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the
-/// workload that has any, of the columns of which the fewest settings are changed. `far` counts them. `None` if nothing
-/// was found.
-fn lead<'a, 'b>(
-    found: impl Iterator<Item = &'b JudgedRow<'a>>,
-    far: impl Fn(usize) -> usize,
-) -> Option<&'b JudgedRow<'a>> {
+/// workload that has any. `None` if nothing was found.
+fn lead<'a, 'b>(found: impl Iterator<Item = &'b JudgedRow<'a>>) -> Option<&'b JudgedRow<'a>> {
     let rank = |it: &JudgedRow<'_>| {
         let mut units = it.table.units.iter();
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
     // Sizes are compared as printed. Among equal sizes the first finding is taken.
     let size = |it: &JudgedRow<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
-    found.min_by(|a, b| {
-        let nearest = (far(a.column), rank(a)).cmp(&(far(b.column), rank(b)));
-        nearest.then(size(b).total_cmp(&size(a)))
-    })
+    found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
 /// Formats a gain of measured mode with its interval.
