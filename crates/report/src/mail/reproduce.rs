@@ -163,7 +163,7 @@ impl OneCommand {
         let is_usual = experiment.mode == Mode::Exact
             && (used.iterations, used.warmup) == (1, 0)
             && experiment.sampler == Sampler::default()
-            && results.reading.workloads.is_empty()
+            && results.reading.workload(used).primary.is_empty()
             && experiment.userspace_digest.is_empty()
             && experiment.imported.is_none()
             && experiment.sequential.is_none();
