@@ -10,7 +10,6 @@ use crate::{BundleError, in_file};
 const OPTIONS: [&str; 3] = ["-O2", "-static", "-pthread"];
 /// The largest text that is kept, in bytes.
 const LONGEST: usize = 16 << 10;
-
 /// Most lines of the compiler's messages that are printed.
 const MOST_LINES: usize = 20;
 

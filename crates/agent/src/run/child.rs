@@ -47,8 +47,8 @@ struct Pipes {
     ack: PipeWriter,
     its_ack: PipeReader,
     _its_ends: (PipeWriter, PipeWriter),
-    /// What was read last. It is allocated once, because the agent's memory is locked: a heap that grows is filled
-    /// with pages at once, and the current phase would count that.
+    /// What was read last. It is allocated once, because the heap would grow and shrink with each reading otherwise,
+    /// and the current phase would count that.
     buffer: Box<[u8]>,
 }
 

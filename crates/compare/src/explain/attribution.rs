@@ -110,9 +110,7 @@ fn by_kernel(
         let in_built =
             built.iter().map(|own| (*own, paths(base, own, used, (phase, INSTRUCTIONS))));
         let in_built: Vec<_> = in_built.filter(|(_, paths)| paths.followed).collect();
-        let parts = it.divided.iter().flat_map(|it| &it.parts);
-        let holders = it.function.iter().chain(parts);
-        let costs = holders.map(|holder| {
+        let costs = it.holders().map(|holder| {
             let name = |of: &VariantBoots<'_>| of.variant.name.clone();
             let of_built =
                 in_built.iter().map(|(own, paths)| (name(own), holder.instructions_in(paths)[1]));

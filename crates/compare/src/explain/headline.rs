@@ -37,6 +37,13 @@ pub struct Headline {
     pub of_one_variant: bool,
 }
 
+impl Headline {
+    /// The functions that the headline names: the one that holds the change, then those between which it divides.
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.function.iter().chain(self.divided.iter().flat_map(|it| &it.parts))
+    }
+}
+
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
 pub fn headlines(
     explanation: &Explanation,

@@ -248,7 +248,6 @@ mod tests {
         assert!(power(needed, 0.01) >= POWER && power(needed - 1, 0.01) < POWER);
     }
 
-    /// Both sides scatter by 1 %, whatever their numbers of boots, so that as many more are needed.
     #[test]
     fn a_large_change_takes_fewer_boots_than_the_margin() {
         let figures = |values: [f64; 3]| BootFigures::new((0..).zip(values.map(Some)));
@@ -260,6 +259,7 @@ mod tests {
         assert_eq!(same.unwrap().needed_for_this(&JUDGING), None);
     }
 
+    /// Both sides scatter by 1 %, whatever their numbers of boots, so that as many more are needed.
     #[test]
     fn boots_needed_do_not_depend_on_which_side_has_more() {
         let needed = |base: &[f64], new: &[f64]| {

@@ -239,10 +239,7 @@ pub type Moved<'a> = BTreeMap<&'a str, &'a str>;
 
 /// Returns the functions whose changes offset each other in the functions that hold the changes.
 pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
-    let holders = headlines.flat_map(|it| {
-        it.function.iter().chain(it.divided.iter().flat_map(|divided| &divided.parts))
-    });
-    let pairs = holders.flat_map(|it| &it.parts);
+    let pairs = headlines.flat_map(Headline::holders).flat_map(|it| &it.parts);
     let pairs = pairs.filter_map(|it| Some((&*it.name, it.with.as_deref()?)));
     pairs.flat_map(|(one, other)| [(one, other), (other, one)]).collect()
 }

@@ -82,6 +82,8 @@ const LOOPS: [&str; 11] = [
 const MAX_LOOPS: usize = 2;
 /// Least share of a change, in either direction, at which such loops are mentioned.
 const OF_LOOPS: f64 = 0.05;
+/// Most system calls and other reasons that are named where they offset each other.
+const MAX_OFFSET: usize = 4;
 
 /// Returns a sentence for each of these phases on its change without loops that clear and copy memory. There is none for
 /// a phase if these loops hardly change it, it is not beyond luck, or the cost is another one than instructions.
@@ -144,9 +146,6 @@ pub fn offset_reasons(it: &Explained) -> Option<String> {
     })
 }
 
-/// Most system calls and other reasons that are named where they offset each other.
-const MAX_OFFSET: usize = 4;
-
 /// Returns whether the headline names functions.
 pub fn names(it: &Headline) -> bool {
     it.function.is_some() || it.divided.is_some()
@@ -154,8 +153,7 @@ pub fn names(it: &Headline) -> bool {
 
 /// Returns the names of the functions that a headline names.
 pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
-    let parts = it.divided.iter().flat_map(|it| &it.parts);
-    it.function.iter().chain(parts).map(|it| &*it.name)
+    it.holders().map(|it| &*it.name)
 }
 
 /// Returns what an entry is, why a function may be called on one side only, and what timers are in exact mode, if

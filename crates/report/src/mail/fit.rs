@@ -80,7 +80,9 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
         let is_wanted =
             matches!(pieces[place], Piece::Spare { rank: WANTED, .. } | Piece::File { .. });
         let most = if is_wanted { MOST } else { lost };
-        match (lost..=most).find(|lost| fits((kept, *lost), &included)) {
+        // What does not fit with the most room fits with none.
+        let has_room = fits((kept, most), &included);
+        match (lost..=most).find(|lost| has_room && fits((kept, *lost), &included)) {
             Some(enough) => lost = enough,
             None => included[place] = false,
         }

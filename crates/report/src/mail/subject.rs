@@ -215,8 +215,8 @@ fn judged(comparison: &Comparison) -> Vec<JudgedRow<'_>> {
     columns.flat_map(of).collect()
 }
 
-/// Returns the finding that the subject names: of the columns of which the fewest settings are changed, and a regression
-/// before an improvement. `None` if nothing changed.
+/// Returns the finding that the subject names. Columns with the fewest changed settings come first, then regressions.
+/// `None` if nothing changed.
 fn first<'a, 'b>(
     comparison: &Comparison,
     results: &Results<'_>,
@@ -244,7 +244,7 @@ const KERNEL: &str = "kernel";
 /// Returns the number of axes but the kernel's on which a variant differs from the baseline. Two kernels with one
 /// setting are compared before other settings are.
 fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
-    let axes = |it: &VariantBoots<'_>| results.reading.variant(it.variant).axes.clone();
+    let axes = |it: &VariantBoots<'_>| &*results.reading.variant(it.variant).axes;
     let base = results.variants.first().map(axes).unwrap_or_default();
     let own = results.column(variant).map(axes).unwrap_or_default();
     let changed = |(name, value): &&(String, String)| {
