@@ -24,11 +24,13 @@ pub fn system_call(function: &str) -> Option<&str> {
     SYSTEM_CALLS.iter().find_map(|first| function.strip_prefix(first)).filter(|it| !it.is_empty())
 }
 
-/// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt,
-/// otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for other
-/// paths, such as those of the idle task.
+/// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt or
+/// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for
+/// other paths, such as those of the idle task. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
 pub fn reason(path: &[&str]) -> Option<String> {
-    let interrupt = path.iter().rev().find_map(|it| interrupt(it));
+    let mut places = (0..path.len()).rev();
+    let interrupt =
+        places.find_map(|place| interrupt(path[place]).or_else(|| softirq(&path[place..])));
     let call = || path.iter().find_map(|it| system_call(it));
     let exception = || path.iter().find_map(|it| it.strip_prefix("asm_exc_"));
     let thread = || {
@@ -37,18 +39,43 @@ pub fn reason(path: &[&str]) -> Option<String> {
     };
     let named = |kind: &str, name: &str| format!("{kind} {name}");
     interrupt
-        .map(|it| named("interrupt", it))
         .or_else(|| call().map(|it| named("system call", it)))
         .or_else(|| exception().map(|it| named("exception", it)))
         .or_else(|| thread().map(|it| named("kernel thread", it)))
 }
 
-/// Returns the name of the interrupt by which a function is entered.
-fn interrupt(function: &str) -> Option<&str> {
+/// Returns the interrupt by which a function is entered.
+fn interrupt(function: &str) -> Option<String> {
     match function {
-        "asm_common_interrupt" => Some("of a device or the HPET"),
-        _ => function.strip_prefix("asm_sysvec_"),
+        "asm_common_interrupt" => Some("interrupt of a device or the HPET".to_owned()),
+        _ => function.strip_prefix("asm_sysvec_").map(|it| format!("interrupt {it}")),
     }
+}
+
+/// The functions that handle softirqs, each with the softirq's name in `/proc/softirqs` (`kernel/softirq.c`).
+const SOFTIRQS: [(&str, &str); 13] = [
+    ("tasklet_hi_action", "HI"),
+    ("run_timer_softirq", "TIMER"),
+    ("net_tx_action", "NET_TX"),
+    ("net_rx_action", "NET_RX"),
+    ("blk_done_softirq", "BLOCK"),
+    ("irq_poll_softirq", "IRQ_POLL"),
+    ("tasklet_action", "TASKLET"),
+    ("tasklet_action_common", "TASKLET"),
+    ("run_rebalance_domains", "SCHED"),
+    ("sched_balance_softirq", "SCHED"),
+    ("hrtimer_run_softirq", "HRTIMER"),
+    ("rcu_core", "RCU"),
+    ("rcu_core_si", "RCU"),
+];
+
+/// Returns the softirq that a path begins to handle. `None` if its first function does not handle softirqs.
+fn softirq(path: &[&str]) -> Option<String> {
+    let (&first, rest) = path.split_first()?;
+    let handler = rest.first().copied().unwrap_or_default();
+    let known = SOFTIRQS.iter().find(|(function, _)| *function == handler);
+    let name = known.map_or("in general", |(_, name)| name);
+    ["handle_softirqs", "__do_softirq"].contains(&first).then(|| format!("softirq {name}"))
 }
 
 #[cfg(test)]
@@ -71,6 +98,15 @@ mod tests {
                 Some("interrupt of a device or the HPET"),
             ),
             (fault.to_vec(), Some("exception page_fault")),
+            (both(&timer, &["handle_softirqs", "rcu_core", "x"]), Some("softirq RCU")),
+            (
+                both(&thread[..3], &["smpboot_thread_fn", "__do_softirq"]),
+                Some("softirq in general"),
+            ),
+            (
+                both(&["handle_softirqs", "run_timer_softirq"], &timer),
+                Some("interrupt apic_timer_interrupt"),
+            ),
             (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
             (thread[..3].to_vec(), None),
             (vec!["do_idle"], None),

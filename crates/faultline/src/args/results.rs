@@ -136,7 +136,7 @@ pub struct ExplainArgs {
     /// samples of measured mode]
     #[arg(long, value_name = "NAME")]
     pub cost: Option<String>,
-    /// Also print the kernel's cost by system call, exception, interrupt and kernel thread; needs
+    /// Also print the kernel's cost by system call, exception, interrupt, softirq and kernel thread; needs
     /// `run --profile stacks`
     #[arg(long)]
     pub by_syscall: bool,

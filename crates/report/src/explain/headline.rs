@@ -27,7 +27,7 @@ pub fn is_open(it: &Headline) -> bool {
 /// Returns how to see which system calls have a change that no functions make up.
 pub fn by_reason<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
     headlines.any(is_open).then(|| {
-        "`explain --by-syscall` divides the change between system calls, interrupts and threads."
+        "`explain --by-syscall` divides the change between system calls, interrupts, softirqs and threads."
             .to_owned()
     })
 }

@@ -247,7 +247,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
     ranking("Totals", &HEADS, rows, foot)
 }
 
-/// Lays out the kernel's cost by system call, exception, interrupt and kernel thread, at most `limit` of them.
+/// Lays out the kernel's cost by system call, exception, interrupt, softirq and kernel thread, at most `limit` of them.
 pub fn reasons(
     explanation: &Explanation,
     section: &Section,
@@ -256,7 +256,7 @@ pub fn reasons(
 ) -> Block {
     let row = |it: &Reason| row(excerpt(&it.name), &it.cost);
     let title = format!(
-        "Kernel {}{} by system call, exception, interrupt and kernel thread",
+        "Kernel {}{} by system call, exception, interrupt, softirq and kernel thread",
         explanation.cost.unit,
         within(section)
     );
