@@ -1,10 +1,12 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
+use std::borrow::Cow;
+
 use compare::{
     BuildDifference, Contribution, Counter, Explanation, Headline, Reason, SampledDifference,
     Section, Side, Totals,
 };
-use model::Cost;
+use model::{Cost, ENTRIES};
 use serde::Serialize;
 
 use super::sampled;
@@ -62,7 +64,7 @@ struct SectionDocument<'a> {
     exact_change: i128,
     exact_sum_of_changes: i128,
     in_no_function: i128,
-    contributions: &'a [Contribution],
+    contributions: Cow<'a, [Contribution]>,
     per_entry: &'a [usize],
     counters: &'a [Counter],
     compared: AllComparedDocument,
@@ -100,6 +102,20 @@ pub fn explain_json(
     serde_json::to_string_pretty(&document)
 }
 
+/// Returns the rows of a section. If the cost itself is entries, the entries of functions are those of the cost.
+fn contributions<'a>(explanation: &Explanation, section: &'a Section) -> Cow<'a, [Contribution]> {
+    if explanation.cost.name != ENTRIES {
+        return Cow::Borrowed(&section.contributions);
+    }
+    let mut contributions = section.contributions.clone();
+    for it in &mut contributions {
+        if let Some(calls) = &mut it.calls {
+            calls.entries = it.instructions;
+        }
+    }
+    Cow::Owned(contributions)
+}
+
 fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocument<'a> {
     let compared = |rows, beyond_luck| ComparedDocument {
         rows,
@@ -113,7 +129,7 @@ fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocume
         exact_change: section.change,
         exact_sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
         in_no_function: section.in_no_function,
-        contributions: &section.contributions,
+        contributions: contributions(explanation, section),
         per_entry: &section.per_entry,
         counters: &section.counters,
         compared: AllComparedDocument {
