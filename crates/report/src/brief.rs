@@ -7,10 +7,10 @@ use model::{INSTRUCTIONS, Mode};
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
 use crate::explain::headline;
-use crate::heading::left_out;
+use crate::heading::{is_time, left_out};
 use crate::note::{self, Note};
 use crate::verdicts::{self};
-use crate::{build, cross_check, exact, notes, oddities, steps, sweep, table};
+use crate::{build, cross_check, exact, failing, notes, oddities, steps, sweep, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters that are shown of any table.
 const MOST: usize = 8;
@@ -34,6 +34,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
         notes::states_block(comparison).into_iter().collect(),
         exact::head(comparison, false).into_iter().collect(),
         nothing.then(|| sentence(table::NOTHING)).into_iter().collect(),
+        failing::sentences(comparison).into_iter().map(sentence).collect(),
     ];
     let rest = [
         sweep::blocks(comparison),
@@ -76,14 +77,16 @@ pub fn headlines(explained: &[Explained]) -> String {
 }
 
 /// Returns the means of the workloads' own metrics that have no verdict. Instructions are left out, unless there is
-/// only one variant, whose instructions have no verdict.
+/// only one variant, whose instructions have no verdict. Times of exact mode are left out, because they are those of the
+/// guest's clock.
 pub fn figures(comparison: &Comparison) -> String {
     let is_alone = comparison.variants.len() == 1;
     let tables = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
     let blocks = tables.filter_map(|table| {
         let is_figure = |row: &&Row| {
             let is_shown = is_alone || row.unit != INSTRUCTIONS;
-            row.statistic.is_mean() && !row.is_judged() && is_shown
+            let is_guest_time = comparison.mode == Mode::Exact && is_time(&row.unit);
+            row.statistic.is_mean() && !row.is_judged() && is_shown && !is_guest_time
         };
         let mut rows: Vec<Row> = table.rows.iter().filter(is_figure).cloned().collect();
         rows.iter_mut().for_each(|row| row.better = None);

@@ -163,7 +163,7 @@ fn amount(pool: &Pool, boot: &str) -> String {
 }
 
 /// Returns whether a unit is one of time.
-fn is_time(unit: &str) -> bool {
+pub(crate) fn is_time(unit: &str) -> bool {
     matches!(unit, "s" | "ms" | "us" | "ns")
 }
 

@@ -16,6 +16,7 @@ mod document;
 mod effects;
 mod exact;
 mod explain;
+mod failing;
 mod foreign;
 mod forest;
 mod header;
@@ -50,6 +51,7 @@ pub use explain::{
     changed_lines, changed_lines_json, explain, explain_html, explain_json, lines, lines_json,
     sampled, sampled_html, sampled_json,
 };
+pub use failing::sentences as failing;
 pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,
     foreign_json,

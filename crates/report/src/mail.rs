@@ -22,7 +22,7 @@ use crate::brief::{moved_most, tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
 use crate::explain::headline;
 use crate::note::{self, Note};
-use crate::{build, cross_check, effects, exact, notes, oddities, steps, sweep, table};
+use crate::{build, cross_check, effects, exact, failing, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Shrinks, Spare};
 use fit::{Piece, cut, whole};
 
@@ -36,6 +36,8 @@ const LIMITS: &str = "What this does not show:";
 const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
 const MAX_CAUSE: usize = 12;
+/// Most lines about boots that failed so that there is nothing to compare.
+const MAX_FAILING: usize = 12;
 /// Most lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
 /// Most lines about what of a change comes from the source.
@@ -84,13 +86,14 @@ pub fn mail(
     pieces.extend(said.map(|said| Kept(text(&[said], &MAIL))));
     let design = [sweep::blocks(comparison), steps::block(comparison).into_iter().collect()];
     pieces.extend(design.map(|blocks| Kept(cut(text(&blocks, &MAIL), MAX_DESIGN))));
-    let shown = match comparison.points.is_empty() {
-        true => rows::rows(comparison),
-        false => Vec::new(),
-    };
+    let failing: Vec<Block> = failing::sentences(comparison).into_iter().map(sentence).collect();
+    let is_compared = failing.is_empty();
+    pieces.push(Kept(whole(&failing, MAX_FAILING)));
+    let has_rows = comparison.points.is_empty() && is_compared;
+    let shown = if has_rows { rows::rows(comparison) } else { Vec::new() };
     let leading = subject::leading(comparison, of_first);
     let cause = cause::functions(explained, leading.as_ref());
-    if comparison.points.is_empty() {
+    if has_rows {
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
         pieces.push(Kept(whole(&apart, MAX_SPLIT)));
@@ -99,30 +102,31 @@ pub fn mail(
         pieces.push(Kept(whole(&built, MAX_BUILT)));
         pieces.push(Rows);
         pieces.push(Spare {
+            name: "instructions by reason",
             rank: 1,
             text: cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS),
         });
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
         pieces.extend(other_findings(comparison));
     }
-    pieces.push(spare(1, &cross_check::blocks(comparison)));
+    pieces.push(spare("the check by other figures", 1, &cross_check::blocks(comparison)));
     pieces.push(Shrinks {
         title: COMPARED,
         notes: compared_briefly(comparison, of_first),
         most: MAX_COMPARED,
         least: MIN_COMPARED,
     });
-    let limits = limits(comparison, &cause);
+    let limits = is_compared.then(|| limits(comparison, &cause)).flatten();
     pieces.extend(limits.map(|notes| Shrinks {
         title: LIMITS,
         notes,
         most: MAX_LIMITS,
         least: MIN_LIMITS,
     }));
-    pieces.extend(reproduce::boots(results).map(|boots| spare(4, &[boots])));
+    pieces.extend(reproduce::boots(results).map(|boots| spare("boots", 4, &[boots])));
     pieces.extend(reproduction(results, recipe, attached));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
-    let table = |most| sections(&rows::sections(comparison, &shown, most), &MAIL);
+    let table = |most| sections(&rows::sections(comparison, &shown, leading.as_ref(), most), &MAIL);
     let body = fit::body(&pieces, shown.len(), table);
     format!("{}\n{}", reply.unwrap_or_else(|| header(&finding)), guarded(&body))
 }
@@ -134,8 +138,8 @@ pub fn beside(attached: &[&str]) -> Option<Block> {
 }
 
 /// Lays out a paragraph that is left out where there is no room.
-fn spare(rank: u8, blocks: &[Block]) -> Piece {
-    Spare { rank, text: text(blocks, &MAIL) }
+fn spare(name: &'static str, rank: u8, blocks: &[Block]) -> Piece {
+    Spare { name, rank, text: text(blocks, &MAIL) }
 }
 
 /// Lays out what stands beside the rows with verdicts: oddities and other differences of their tables, the
@@ -150,7 +154,12 @@ fn other_findings(comparison: &Comparison) -> Vec<Piece> {
         of(Kind::Counters).flat_map(|table| counters(table, comparison)).collect();
     let events: Vec<Block> =
         of(Kind::Events).flat_map(|table| table::blocks(table, comparison)).collect();
-    vec![spare(0, &effects), spare(2, &odd), spare(2, &moved), spare(5, &events)]
+    vec![
+        spare("effects of the settings", 0, &effects),
+        spare("other differences of the figures", 2, &odd),
+        spare("counters", 2, &moved),
+        spare("events", 5, &events),
+    ]
 }
 
 /// Lays out the counters that moved most.
@@ -202,7 +211,7 @@ fn unmet(comparison: &Comparison) -> Vec<Block> {
 /// Lays out how to repeat the run. Files that the run needs have a paragraph each.
 fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -> Vec<Piece> {
     let built = reproduce::built(results).into_iter().collect::<Vec<_>>();
-    let mut pieces = vec![spare(2, &built)];
+    let mut pieces = vec![spare("how the kernels were built", 2, &built)];
     if let Some(one) = reproduce::OneCommand::of(results, recipe) {
         pieces.extend(one.pieces(recipe.version, attached));
         return pieces;

@@ -11,8 +11,8 @@ use common::{
     blocks, boot, boots, by_patch, columns, experiment, measure, measured, series, variant,
 };
 use compare::{
-    Basis, Cell, Comparison, Conclusion, CrossCheck, Evidence, Explained, Gain, Judging, Results,
-    Verdict, compare,
+    Basis, Cell, Comparison, Conclusion, CrossCheck, Evidence, Explained, Gain, Judging, Kind,
+    Results, Row, Verdict, compare,
 };
 use import::{Baseline, check, read};
 use model::{

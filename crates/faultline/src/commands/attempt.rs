@@ -261,13 +261,15 @@ fn answer(
         let done = kept.iter().filter(|kept| !kept.superseded).count();
         let left = (whole.boots as usize * whole.variants.len()).saturating_sub(done);
         let left = count(left, "boot");
-        text +=
-            &format!("{left} left out: a kernel has no complete boot, so others would fail too.\n");
+        text += &format!("{left} left out, because a kernel has no complete boot.\n");
     }
     let analysis = Analysis::of(&*lab.store, &[id], &Question::default())?;
     let comparison = &analysis.comparison;
     let variants = &analysis.experiment.variants;
-    if comparison.variants.iter().any(|variant| variant.complete > 0) {
+    let is_compared = report::failing(comparison).is_empty();
+    if !is_compared {
+        text += "There is nothing to compare.\n";
+    } else if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
         text += &report::headlines(&analysis.explained_with_reasons());
         text += &report::builds(comparison);

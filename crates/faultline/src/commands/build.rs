@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kernels::{STANDARD_INPUT, Source};
 use plan::file::{Input, VariantForm, default_names};
+use report::escape;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
@@ -28,6 +29,13 @@ pub fn variants(
         return Err(Failure::Usage(message.into()));
     }
     let kernels: Vec<String> = kernels.iter().map(|kernel| build.full_name(kernel)).collect();
+    if let Some(twice) = kernels.iter().enumerate().find(|(at, it)| kernels[..*at].contains(it)) {
+        let kernel = escape(twice.1);
+        let message = format!(
+            "{kernel} is named twice: seeds of one kernel are compared by `faultline explain {kernel} {kernel} --seeds 0,1`"
+        );
+        return Err(Failure::Usage(message));
+    }
     if build.is_given() && !kernels.iter().any(|kernel| Source::is(kernel)) {
         return Err(Failure::Usage(NO_SOURCE.into()));
     }

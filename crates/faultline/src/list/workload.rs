@@ -51,7 +51,10 @@ pub fn floors(workload: &str, all: &Floors) -> String {
     let table = columns(["PHASE", "LUCK FLOOR IN EXACT MODE", "AT EQUAL ENTRIES"], rows);
     let Floors { kernel, seeds, .. } = all;
     let WorkloadFloors { machine, parameters, why, .. } = floors;
-    let how = format!("Measured: {kernel}, {seeds} seeds a side, {machine}, {parameters}. {why}");
+    let how = format!(
+        "Measured: {kernel}, {seeds} seeds a side, {machine}, {parameters}, these phases together. Floors are wider in \
+         comparisons of more phases. {why}"
+    );
     format!("{table}{}\n", indented(&how))
 }
 

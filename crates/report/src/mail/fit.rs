@@ -30,6 +30,8 @@ pub enum Piece {
     },
     /// A paragraph that is left out where there is no room.
     Spare {
+        /// What it has, in the words that say that it is left out.
+        name: &'static str,
         /// Paragraphs of lower ranks get the room first.
         rank: u8,
         /// The paragraph.
@@ -65,7 +67,7 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
             Piece::Spare { .. } | Piece::File { .. } => String::new(),
             Piece::Rows => table(rows),
         });
-        let texts = texts.chain(lacking(pieces, included));
+        let texts = texts.chain(left_out(pieces, included));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let lines = |room, included: &[bool]| joined(room, included).lines().count();
@@ -93,15 +95,27 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     cut(joined((kept, lost), &included), MOST)
 }
 
-/// Returns a paragraph with the names of the files that are neither included nor beside the mail. `None` if there are none.
-fn lacking(pieces: &[Piece], included: &[bool]) -> Option<String> {
-    let names = pieces.iter().zip(included).filter_map(|(piece, is_included)| match piece {
-        Piece::File { name, is_beside: false, .. } if !is_included => Some(&**name),
+/// Returns a paragraph that names what is left out: paragraphs, and files that are neither included nor beside the mail.
+/// `None` if nothing is.
+fn left_out(pieces: &[Piece], included: &[bool]) -> Option<String> {
+    let left = || pieces.iter().zip(included).filter(|(_, included)| !**included);
+    let spare = left().filter_map(|(piece, _)| match piece {
+        Piece::Spare { name, text, .. } if !text.is_empty() => Some(*name),
         _ => None,
     });
-    let names: Vec<&str> = names.collect();
-    let said = format!("Also needed, and not in this mail: {}.", names.join(", "));
-    (!names.is_empty()).then(|| document::text(&[sentence(said)], &MAIL))
+    let files = left().filter_map(|(piece, _)| match piece {
+        Piece::File { name, is_beside: false, .. } => Some(&**name),
+        _ => None,
+    });
+    let said = |names: Vec<&str>, head: &str| {
+        (!names.is_empty()).then(|| sentence(format!("{head}: {}.", names.join(", "))))
+    };
+    let said = [
+        said(spare.collect(), "Left out for room"),
+        said(files.collect(), "Also needed, and not in this mail"),
+    ];
+    let said: Vec<Block> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| document::text(&said, &MAIL))
 }
 
 /// Returns the places of the paragraphs that may be left out, the lowest rank first.
@@ -172,7 +186,8 @@ mod tests {
 
     #[test]
     fn what_matters_most_gets_the_room() {
-        let spare = |rank, word, number| Piece::Spare { rank, text: lines(word, number) };
+        let spare =
+            |rank, word, number| Piece::Spare { name: word, rank, text: lines(word, number) };
         let of = |long: usize, rows| {
             let pieces = [Piece::Kept(lines("kept", long)), Piece::Rows];
             let pieces: Vec<Piece> =
@@ -184,8 +199,8 @@ mod tests {
         };
         assert_eq!(of(10, 20), [10, 20, 4, 4]);
         assert_eq!(of(10, 80), [10, 39, 4, 4]);
-        assert_eq!(of(41, 20), [41, 13, 4, 0]);
-        assert_eq!(of(50, 20), [50, 9, 0, 0]);
+        assert_eq!(of(39, 20), [39, 13, 4, 0]);
+        assert_eq!(of(50, 20), [50, 7, 0, 0]);
     }
 
     #[test]

@@ -37,10 +37,16 @@ pub fn rows(comparison: &Comparison) -> Vec<Shown<'_>> {
     }
 }
 
-/// Lays out at most `most` of the rows. Regressions and improvements are kept before undecided rows, these
-/// before rows that are the same.
-pub fn sections(comparison: &Comparison, all: &[Shown<'_>], most: usize) -> Vec<Vec<Block>> {
-    let shown = first(all, most);
+/// Lays out at most `most` of the rows. The row of the change `leading` is kept first, by its variant, workload and phase.
+/// Regressions and improvements are kept before undecided rows, these before rows that are the same, and larger changes
+/// before smaller ones.
+pub fn sections(
+    comparison: &Comparison,
+    all: &[Shown<'_>],
+    leading: Option<&[String; 3]>,
+    most: usize,
+) -> Vec<Vec<Block>> {
+    let shown = first(all, leading, most);
     let is_judged = shown.iter().any(|it| it.row.is_judged());
     let without = |said: String| {
         let said = [sentence(said)].into_iter();
@@ -62,8 +68,13 @@ pub fn sections(comparison: &Comparison, all: &[Shown<'_>], most: usize) -> Vec<
 }
 
 /// Returns the `most` rows that matter most, in the order of the tables.
-fn first<'a>(all: &[Shown<'a>], most: usize) -> Vec<Shown<'a>> {
-    let rank = |it: &Shown<'_>| {
+fn first<'a>(all: &[Shown<'a>], leading: Option<&[String; 3]>, most: usize) -> Vec<Shown<'a>> {
+    let is_other = |it: &Shown<'_>| {
+        leading.is_none_or(|[_, workload, phase]| {
+            it.table.workload != *workload || phase_of(it.row) != *phase
+        })
+    };
+    let verdict = |it: &Shown<'_>| {
         let verdicts = it.row.cells.iter().filter_map(|cell| cell.verdict);
         let rank = |verdict| match verdict {
             Verdict::Regression | Verdict::Improvement => 0,
@@ -72,8 +83,16 @@ fn first<'a>(all: &[Shown<'a>], most: usize) -> Vec<Shown<'a>> {
         };
         verdicts.map(rank).min().unwrap_or(3)
     };
+    let size = |it: &Shown<'_>| {
+        let gains = (1..it.row.cells.len()).filter_map(|column| it.row.gain(column));
+        gains.map(f64::abs).fold(0.0, f64::max)
+    };
     let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by_key(|place| rank(&all[*place]));
+    order.sort_by(|one, other| {
+        let [one, other] = [&all[*one], &all[*other]];
+        let rank = |it: &Shown<'_>| (is_other(it), verdict(it));
+        rank(one).cmp(&rank(other)).then(size(other).total_cmp(&size(one)))
+    });
     order.truncate(most);
     order.sort_unstable();
     order.into_iter().map(|place| all[place]).collect()

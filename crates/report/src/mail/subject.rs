@@ -1,16 +1,16 @@
 //! The subject of a mail: what a comparison found, in one line.
 
 use compare::{
-    Comparison, Explained, Results, Row, RowVerdict, Table, VariantBoots, Verdict,
-    verdicts_by_point,
+    Comparison, Explained, Holder, Results, Row, RowVerdict, Subject, Table, VariantBoots,
+    VariantOutcomes, Verdict, verdicts_by_point,
 };
 use model::{Better, Mode, count};
 
 use super::{clipped, kernel, reproduce};
-use crate::ascii::escape;
+use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
-use crate::exact;
 use crate::words::{Of, decimal, phase_of, times};
+use crate::{exact, failing};
 
 /// Names the newest kernel of Debian's archive.
 const NEWEST: &str = "newest";
@@ -18,6 +18,8 @@ const NEWEST: &str = "newest";
 const MAX_NAME: usize = 30;
 /// Most characters of a patch's subject in a subject.
 const MAX_PATCH: usize = 70;
+/// Most variants that are named as failing, or as not failing.
+const MAX_FAILING: usize = 2;
 /// Most characters of a line in a mail's header (RFC 5322, section 2.1.1).
 pub const WIDTH: usize = 78;
 
@@ -95,6 +97,10 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
     if !comparison.points.is_empty() {
         return of_sweep(comparison, results);
     }
+    let failing = failing::variants(comparison);
+    if !failing.is_empty() {
+        return fails(comparison, results, &failing);
+    }
     let found = judged(comparison);
     let Some(change) = first(comparison, results, &found) else {
         let open = found.iter().filter(|it| it.verdict == Verdict::Undecided).count();
@@ -132,8 +138,9 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         let mut workloads = results.experiment.workloads.iter().map(|it| &it.manifest);
         let own = workloads.find(|it| it.name == change.table.workload);
         let kind = if own.is_some_and(|it| it.plain) { "program " } else { "" };
+        let modules = own.map_or(&[][..], |it| &it.modules);
         let new = &comparison.variants[change.column].name;
-        let mostly = mostly(change, new, explained);
+        let mostly = mostly(change, new, modules, explained);
         return counted(change, kind, &names, patch.as_deref()) + &mostly + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
@@ -147,21 +154,45 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
 
 /// A function is named in a subject if it has at least this share of the change.
 const MOSTLY: f64 = 0.5;
+/// Most functions that a subject names, if they make up the change together.
+const MOST_PARTS: usize = 2;
 
-/// Names the function that holds most of a change; empty if none does.
-fn mostly(change: &JudgedRow<'_>, variant: &str, explained: &[Explained]) -> String {
+/// Names the function that holds most of a change, or the two that make it up; empty if there are none. Functions of the
+/// workload's own `modules` only call those that are asked for.
+fn mostly(
+    change: &JudgedRow<'_>,
+    variant: &str,
+    modules: &[String],
+    explained: &[Explained],
+) -> String {
     let is_its = |it: &&Explained| it.workload == change.table.workload && it.variant == variant;
-    let headlines = explained.iter().find(is_its).into_iter().flat_map(|it| &it.headlines);
+    let Some(explained) = explained.iter().find(is_its) else { return String::new() };
     let phase = phase_of(change.row);
-    let headline = headlines.into_iter().find(|it| it.phase == phase);
-    let holders = headline.into_iter().flat_map(|it| {
-        let divided = it.divided.iter().filter(|divided| divided.complete);
-        it.function.iter().chain(divided.flat_map(|divided| &divided.parts))
-    });
-    let mut holders = holders.filter(|it| it.share >= MOSTLY);
-    holders
-        .next()
-        .map_or(String::new(), |it| format!(", mostly in {}", clipped(&it.name, MAX_NAME)))
+    let Some(headline) = explained.headlines.iter().find(|it| it.phase == phase) else {
+        return String::new();
+    };
+    let section = explained.explanation.section(Some(&phase));
+    let is_of_kernel = |holder: &&Holder| {
+        let mut functions = section.into_iter().flat_map(|it| &it.contributions);
+        !functions.any(|it| match &it.subject {
+            Subject::Function { name, module } => *name == holder.name && modules.contains(module),
+            _ => false,
+        })
+    };
+    let divided = headline.divided.iter().filter(|it| it.complete);
+    let parts: Vec<&Holder> = divided.flat_map(|it| &it.parts).collect();
+    let function = headline.function.iter().filter(is_of_kernel);
+    let one = function.chain(parts.iter().copied()).find(|it| it.share >= MOSTLY);
+    let named = match one {
+        Some(one) => vec![one],
+        None if parts.len() <= MOST_PARTS => parts,
+        None => Vec::new(),
+    };
+    let names: Vec<String> = named.iter().map(|it| clipped(&it.name, MAX_NAME)).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", mostly in {}", names.join(" and ")),
+    }
 }
 
 /// Removes settings with which both names end, and puts them in parentheses behind the first name, which is printed
@@ -334,13 +365,37 @@ fn unchanged(
             format!("no change seen beyond {margin} %")
         }
     };
-    let plain = results.experiment.workloads.iter().all(|it| it.manifest.plain);
     let area = match comparison.mode {
-        Mode::Exact if plain => "mm: program ",
-        Mode::Exact => "mm: ",
+        Mode::Exact => area(results),
         Mode::Measured => "",
     };
     format!("{area}{names}: {seen}")
+}
+
+/// Returns the first words of a subject of exact mode.
+fn area(results: &Results<'_>) -> &'static str {
+    let plain = results.experiment.workloads.iter().all(|it| it.manifest.plain);
+    if plain { "mm: program " } else { "mm: " }
+}
+
+/// Returns the finding that all boots of some variants failed.
+fn fails(comparison: &Comparison, results: &Results<'_>, failing: &[&VariantOutcomes]) -> String {
+    let with = |fails: bool| {
+        let columns = 0..comparison.variants.len();
+        let is_it = |column: &usize| {
+            failing.iter().any(|it| it.name == comparison.variants[*column].name) == fails
+        };
+        let names: Vec<String> =
+            columns.filter(is_it).map(|column| name(comparison, results, column)).collect();
+        few(MAX_FAILING, names).join(", ")
+    };
+    let used = results.experiment.workloads.iter().map(|it| &*it.manifest.name);
+    let workloads = said(&used.collect::<Vec<_>>());
+    let but = match comparison.variants.len() - failing.len() {
+        0 => String::new(),
+        _ => format!(", not with {}", with(false)),
+    };
+    format!("{}{workloads} fails with {}{but}", area(results), with(true))
 }
 
 /// Returns the largest luck floor of these rows, in parentheses: a larger change would have been beyond luck. Empty if

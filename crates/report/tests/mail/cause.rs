@@ -4,7 +4,9 @@
 mod kernels;
 
 use code::CodeDifference;
-use compare::{BuildDifference, Difference, FunctionByKernel, Headline, Holder, Reason, Subject};
+use compare::{
+    BuildDifference, Difference, Divided, FunctionByKernel, Headline, Holder, Reason, Subject,
+};
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
 use super::*;
@@ -225,4 +227,34 @@ fn the_start_of_the_program_has_its_share() {
         case.explained[0].plain = false;
         assert!(!report::headlines(&case.explained).contains("execve"));
     }
+}
+
+/// The workload's own module calls the functions that are asked for.
+#[test]
+fn functions_of_the_workloads_module_are_not_the_finding() {
+    let mut case = two(Mode::Exact, 1.2);
+    let whole = headline("System-NUMA01", 2400.4, Some("run"));
+    let mut headline = whole.clone();
+    let part = |name: &str, share| {
+        let function = whole.function.clone().unwrap();
+        Holder { name: name.into(), share, ..function }
+    };
+    let parts = vec![part("alloc", 0.499), part("free", 0.475)];
+    headline.divided = Some(Divided { parts, complete: true, elsewhere: 0.026 });
+    let mut explained = explained();
+    let mut section = explained.explanation.all.clone().unwrap();
+    section.phase = Some("System-NUMA01".into());
+    section.contributions[0].subject =
+        Subject::Function { name: "run".into(), module: "pagealloc".into() };
+    (explained.workload, explained.variant) = ("autonuma".into(), "6.12".into());
+    explained.headlines = vec![headline];
+    explained.explanation.phases = vec![section];
+    case.explained = vec![explained];
+    let judged = |it: &mut Comparison| judge(it, Verdict::Regression, EVIDENCE);
+    let is_said = |case: &Case, names: &str| {
+        case.subject(judged).contains(&format!(", mostly in {names}, 1 other worse"))
+    };
+    assert!(is_said(&case, "run"));
+    case.experiment.workloads[0].manifest.modules = vec!["pagealloc".into()];
+    assert!(is_said(&case, "alloc and free"));
 }

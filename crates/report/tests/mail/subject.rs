@@ -132,3 +132,55 @@ fn the_subject_of_a_matrix_compares_kernels() {
     let subject = case.subject(|_| ());
     assert!(subject.contains("autonuma: 6.12 thp=always vs "), "{subject}");
 }
+
+#[test]
+fn a_kernel_on_which_all_boots_failed_is_the_finding() {
+    let mut case = two(Mode::Exact, 1.2);
+    let fail = |boots: &mut Vec<Boot>| {
+        boots.iter_mut().for_each(|it| it.outcome = Outcome::Failed("exited with status 3".into()));
+    };
+    fail(&mut case.boots[0]);
+    let (mail, comparison) = case.mail(|_| {});
+    assert!(
+        mail.starts_with("Subject: mm: autonuma fails with Debian 6.1.174, not with 6.12\n"),
+        "{mail}"
+    );
+    let said = "\n\nNo boot of 6.1 is complete. b1: failed: exited with status 3.\n\
+                There is nothing to compare.\n\nWhat was compared:\n";
+    assert!(mail.contains(said) && !mail.contains("undecided"), "{mail}");
+    let sentences = report::failing(&comparison);
+    assert_eq!(sentences.last().map(|it| &**it), Some("There is nothing to compare."));
+    assert!(report::brief(&comparison, "").contains(&sentences[0]));
+    fail(&mut case.boots[1]);
+    assert_eq!(case.subject(|_| {}), "mm: autonuma fails with Debian 6.1.174, 6.12");
+    // A third kernel can still be compared with the baseline.
+    let [old, new] = [boots(1.0), boots(1.2)];
+    let mut case = Case::new(Mode::Exact, &[("6.1", old), ("6.6", new.clone()), ("6.12", new)]);
+    fail(&mut case.boots[1]);
+    assert!(!case.subject(|_| {}).contains("fails"));
+}
+
+/// A table with more rows than a mail has room for keeps the row of the subject, wherever it is.
+#[test]
+fn the_row_of_the_subject_is_in_the_table() {
+    let case = two(Mode::Exact, 1.2);
+    let phases = |it: &mut Comparison| {
+        let table = it.tables.iter_mut().find(|it| it.kind == Kind::Metrics).unwrap();
+        let mean = table.rows.iter().find(|row| row.statistic.is_mean()).unwrap().clone();
+        table.rows = (0..60)
+            .map(|number| {
+                let mut row =
+                    Row { metric: format!("instructions-kernel-p{number}"), ..mean.clone() };
+                let more = if number == 50 { 0.5 } else { 0.1 };
+                row.cells[0].value = Some(1000.0);
+                row.cells[1].value = Some(1000.0 * (1.0 + more));
+                row.cells[1].gain = Some(-100.0 * more);
+                row.cells[1].verdict = Some(Verdict::Regression);
+                row
+            })
+            .collect();
+    };
+    let (mail, _) = case.mail(phases);
+    assert!(mail.starts_with("Subject: mm: autonuma p50 50.0 % more kernel"), "{mail}");
+    assert!(mail.contains("\np50  ") && !mail.contains("\np40  "), "{mail}");
+}
