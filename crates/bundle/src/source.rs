@@ -41,7 +41,7 @@ pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
         let said = String::from_utf8_lossy(&compiler.stderr);
         let said = said.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n");
         let options = OPTIONS.join(" ");
-        return Err(of_program(format!("does not compile with `cc {options}`:\n{said}")));
+        return Err(of_program(format!("does not compile with `cc {options} ... -lm`:\n{said}")));
     }
     fs::read(&output).map_err(in_file(&output))
 }

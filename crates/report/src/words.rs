@@ -88,18 +88,25 @@ impl Of {
     }
 }
 
-/// Returns the name of the phase that a row of instructions is about, or else the name of the row.
+/// Returns the name of the phase that a row of instructions is about, or else the name of the row. A figure at equal
+/// entries is marked.
 pub fn phase_of(row: &Row) -> String {
+    match row.metric.ends_with(EQUAL_ENTRIES) {
+        true => format!("{} (at equal entries)", phase_alone(row)),
+        false => phase_alone(row).to_owned(),
+    }
+}
+
+/// Returns the name of the phase that a row of instructions is about, as its measured phase has it, or else the name of
+/// the row.
+pub fn phase_alone(row: &Row) -> &str {
     let kernel = row.metric.strip_prefix(INSTRUCTIONS).and_then(|it| it.strip_prefix("-kernel"));
     let phase = match kernel {
         Some("") => "all phases",
         Some(rest) => rest.trim_start_matches('-'),
         None => &row.metric,
     };
-    match phase.strip_suffix(EQUAL_ENTRIES) {
-        Some(phase) => format!("{phase} (at equal entries)"),
-        None => phase.to_owned(),
-    }
+    phase.strip_suffix(EQUAL_ENTRIES).unwrap_or(phase)
 }
 
 /// Formats a figure with `decimals` decimals; a dash if there is none. A figure that rounds to zero has no

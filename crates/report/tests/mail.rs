@@ -16,8 +16,8 @@ use compare::{
 };
 use import::{Baseline, check, read};
 use model::{
-    Boot, Execution, Experiment, Imported, Mode, Outcome, Pinned, Reading, Setting, UserspaceLock,
-    Variant,
+    Boot, Execution, Experiment, Imported, Millis, Mode, Outcome, Pinned, Reading, Setting,
+    UserspaceLock, Variant,
 };
 use proptest::prelude::*;
 use report::Recipe;
@@ -386,7 +386,7 @@ fn a_short_program_is_in_the_mail_with_one_command() {
     case.experiment.profile.stacks = true;
     manifest.source = format!("int main(void)\n{{\n\n{}\treturn 0;\n}}\n", "\t;\n".repeat(10));
     let command = "  faultline try debian:6.1.174-1,debian:6.12.117-1~deb12u1 --exact --seeds 2 --cpus 4 \
-                   --memory 2G --nodes 2 -- ./prog.c 'a b'\n";
+                   --memory 2G --nodes 2 --timeout 1s -- ./prog.c 'a b'\n";
     let mail = case.mail(|_| ()).0;
     assert!(mail.contains(command) && !mail.contains("Also needed"), "{mail}");
     assert!(mail.contains("\nprog.c:\n  int main(void)\n  {\n      ;\n"), "{mail}");
@@ -395,7 +395,8 @@ fn a_short_program_is_in_the_mail_with_one_command() {
     assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
     case.experiment.workloads[0].manifest.source = "#!/bin/sh\ncat <<EOF\n\nEOF\n".into();
     assert!(!case.mail(|_| ()).0.contains("faultline try"));
-    // A built-in workload needs no file either.
+    // The usual time limit is not named. A built-in workload needs no file either.
+    case.experiment.workloads[0].timeout = Millis(30 * 60 * 1000);
     case.parameters = Some(vec![("scale".into(), "2".into())]);
     let command = "faultline run --kernels debian:6.1.174-1,debian:6.12.117-1~deb12u1 --workload autonuma --set \
                    scale=2 --mode exact --profile stacks --seeds 2 --cpus 4 --memory 2G --nodes 2\n";

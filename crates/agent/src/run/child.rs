@@ -95,7 +95,8 @@ impl<'a> Prepared<'a> {
         for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
             ioctl_fionbio(end, true)?;
         }
-        let buffer = vec![0; PIPE_SIZE].into();
+        // Zeroes would be pages that the kernel hands out when they are first written, which is in a phase.
+        let buffer = vec![u8::MAX; PIPE_SIZE].into();
         let _its_ends = (its_lines, its_output);
         let pipes = Pipes { lines, output, ack, its_ack, _its_ends, buffer };
         Ok(Self { command, directory: &workload.directory, pipes })

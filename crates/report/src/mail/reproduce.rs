@@ -5,8 +5,8 @@ use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
-    BootFacts, BootId, Machine, Manifest, Mode, PatchMail, Profiling, Sampler, Topology, Variant,
-    count,
+    BootFacts, BootId, Machine, Manifest, Millis, Mode, PatchMail, Profiling, Sampler, Topology,
+    Variant, count,
 };
 
 use super::fit::Piece;
@@ -31,6 +31,8 @@ pub struct Recipe<'a> {
 const MOST_LINES: usize = 24;
 /// The longest line of a program in a mail, in bytes.
 const LONGEST_LINE: usize = 200;
+/// How long a program may take if neither the options of `try` nor an experiment's file say it.
+const USUAL_TIMEOUT: Millis = Millis(30 * 60 * 1000);
 /// Most letters of a command and of the names of variants that stand beside it.
 const MAX_BESIDE: usize = 70;
 /// The letters by which a mail names the variants.
@@ -175,7 +177,8 @@ impl OneCommand {
             return None;
         }
         let usual = format!("--seeds {} {machine}", experiment.boots);
-        if let Some(parameters) = &recipe.parameters {
+        let is_long = used.timeout != USUAL_TIMEOUT;
+        if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_long) {
             let set = |(name, value): &(String, String)| {
                 format!(" --set {name}={}", shell_word(value.as_bytes()))
             };
@@ -188,7 +191,8 @@ impl OneCommand {
             return Some(Self { command, program: None });
         }
         let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
-        let command = format!("faultline try {kernels} --exact {usual} -- {words}");
+        let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
+        let command = format!("faultline try {kernels} --exact {usual}{timeout} -- {words}");
         Some(Self { command, program: Some((name, text)) })
     }
 

@@ -9,7 +9,7 @@ use super::tables;
 use crate::ascii::escape;
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
-use crate::words::{decimal, name, phase_of};
+use crate::words::{decimal, name, phase_alone, phase_of};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -71,7 +71,7 @@ pub fn sections(
 fn first<'a>(all: &[Shown<'a>], leading: Option<&[String; 3]>, most: usize) -> Vec<Shown<'a>> {
     let is_other = |it: &Shown<'_>| {
         leading.is_none_or(|[_, workload, phase]| {
-            it.table.workload != *workload || phase_of(it.row) != *phase
+            it.table.workload != *workload || phase_alone(it.row) != phase
         })
     };
     let verdict = |it: &Shown<'_>| {

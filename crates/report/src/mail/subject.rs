@@ -9,7 +9,7 @@ use model::{Better, Mode, count};
 use super::{clipped, kernel, reproduce};
 use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
-use crate::words::{Of, decimal, phase_of, times};
+use crate::words::{Of, decimal, phase_alone, phase_of, times};
 use crate::{exact, failing};
 
 /// Names the newest kernel of Debian's archive.
@@ -167,11 +167,11 @@ fn mostly(
 ) -> String {
     let is_its = |it: &&Explained| it.workload == change.table.workload && it.variant == variant;
     let Some(explained) = explained.iter().find(is_its) else { return String::new() };
-    let phase = phase_of(change.row);
+    let phase = phase_alone(change.row);
     let Some(headline) = explained.headlines.iter().find(|it| it.phase == phase) else {
         return String::new();
     };
-    let section = explained.explanation.section(Some(&phase));
+    let section = explained.explanation.section(Some(phase));
     let is_of_kernel = |holder: &&Holder| {
         let mut functions = section.into_iter().flat_map(|it| &it.contributions);
         !functions.any(|it| match &it.subject {
@@ -266,7 +266,8 @@ fn first<'a, 'b>(
 pub fn leading(comparison: &Comparison, results: &Results<'_>) -> Option<[String; 3]> {
     let found = judged(comparison);
     let JudgedRow { column, table, row, .. } = first(comparison, results, &found)?;
-    Some([comparison.variants[*column].name.clone(), table.workload.clone(), phase_of(row)])
+    let phase = phase_alone(row).to_owned();
+    Some([comparison.variants[*column].name.clone(), table.workload.clone(), phase])
 }
 
 /// The axis of a matrix that has the kernels.
