@@ -202,10 +202,10 @@ fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
 /// detail.
 pub fn tells(note: &Note) -> bool {
     let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
-    // The release tells packaged kernels apart. The origin of others names their source and patches.
-    let is_source = note.topic == notes::ORIGIN
-        && note.variant.is_some()
-        && !note.text.starts_with(notes::DEBIAN);
+    // The release tells packaged kernels apart. The origin of kernels that were built names their source, patches and
+    // configuration.
+    let is_package = note.text.starts_with(notes::DEBIAN) && !note.text.contains("; ");
+    let is_source = note.topic == notes::ORIGIN && note.variant.is_some() && !is_package;
     is_source || !is_usual && !DETAILS.contains(&note.topic)
 }
 

@@ -249,6 +249,15 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let notes = notes::all(comparison).into_iter().chain(notes::states(comparison)).filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     let notes = notes.filter(|note| *note != notes::no_complaint());
+    // The subject and the command name the patches of a kernel that has no other source than the baseline.
+    let base = comparison.variants.first().and_then(|it| results.column(&it.name));
+    let is_patched = |note: &Note| {
+        let variant = note.variant.as_deref().and_then(|name| results.column(name));
+        let mut sides = base.into_iter().zip(variant);
+        note.topic == notes::ORIGIN
+            && sides.any(|(base, it)| reproduce::patches(base, it).is_some())
+    };
+    let notes = notes.filter(|note| !is_patched(note));
     // Compilers stand beside the other differences of how kernels were built.
     let has_builds = !comparison.notes.builds.is_empty();
     let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));

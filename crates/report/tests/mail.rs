@@ -3,6 +3,8 @@
 #[path = "mail/cause.rs"]
 mod cause;
 mod common;
+#[path = "mail/recipe.rs"]
+mod recipe;
 #[path = "mail/subject.rs"]
 mod subject;
 
@@ -16,8 +18,8 @@ use compare::{
 };
 use import::{Baseline, check, read};
 use model::{
-    Boot, Execution, Experiment, Imported, Millis, Mode, Outcome, Pinned, Reading, Setting,
-    UserspaceLock, Variant,
+    Boot, Execution, Experiment, Imported, Millis, Mode, Outcome, PatchMail, Patched, Pinned,
+    Reading, Setting, UserspaceLock, Variant,
 };
 use proptest::prelude::*;
 use report::Recipe;
@@ -345,83 +347,6 @@ fn names_that_do_not_fit_are_listed_in_full() {
     let unfolded = mail.replace("\n    ", "");
     assert!(unfolded.contains(&format!("\n~1: \"{long}\"\n")), "{mail}");
     assert!(unfolded.contains(&format!("\n~2: \"Elapsed-{label}\"\n")), "{mail}");
-}
-
-#[test]
-fn long_files_are_attached_or_lacking() {
-    let mut case = two(Mode::Measured, 1.0);
-    let line = "sha256 = \"dc79\"\n";
-    let told = "\nAlso needed, and not in this mail: userspace.lock.\n";
-    for (lines, shown) in [(24, true), (25, false)] {
-        case.files.truncate(1);
-        case.files.push(("userspace.lock".into(), line.repeat(lines)));
-        let mail = case.mail(|_| ()).0;
-        assert_eq!((mail.contains(line), mail.contains(told)), (shown, !shown));
-    }
-    case.attached = vec!["userspace.lock"];
-    let mail = case.mail(|_| ()).0;
-    assert!(
-        mail.contains("\nOn request: userspace.lock.\n") && !mail.contains("Also needed"),
-        "{mail}"
-    );
-    case.experiment.workloads[0].archive = Some(Pinned::from("/cache/402fa965.cpio".to_owned()));
-    let mail = case.mail(|_| ()).0;
-    assert!(mail.contains("\nAlso needed, and not in this mail: 402fa965.cpio.\n"), "{mail}");
-}
-
-#[test]
-fn a_short_program_is_in_the_mail_with_one_command() {
-    let mut case = two(Mode::Exact, 1.2);
-    let versions = ["6.1.174-1", "6.12.117-1~deb12u1"];
-    for (boots, version) in case.boots.iter_mut().zip(versions) {
-        let origin = format!("Debian {version}, linux-image-cloud-amd64");
-        boots.iter_mut().for_each(|boot| boot.facts.kernel_origin = origin.clone());
-    }
-    // Stores have a reading of each workload.
-    case.reading = common::on_rows(&[]);
-    let manifest = &mut case.experiment.workloads[0].manifest;
-    manifest.plain = true;
-    manifest.parameters.clear();
-    manifest.command = ["/home/me/prog", "a b"].map(str::to_owned).into();
-    case.experiment.profile.stacks = true;
-    manifest.source = format!("int main(void)\n{{\n\n{}\treturn 0;\n}}\n", "\t;\n".repeat(10));
-    let command = "  faultline try debian:6.1.174-1,debian:6.12.117-1~deb12u1 --exact --seeds 2 --cpus 4 \
-                   --memory 2G --nodes 2 --timeout 1s -- ./prog.c 'a b'\n";
-    let mail = case.mail(|_| ()).0;
-    assert!(mail.contains(command) && !mail.contains("Also needed"), "{mail}");
-    assert!(mail.contains("\nprog.c:\n  int main(void)\n  {\n      ;\n"), "{mail}");
-    // A script has its own name, and a setting is not in the command.
-    case.experiment.workloads[0].manifest.source = "#!/bin/sh\ntrue\n".into();
-    assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
-    case.experiment.workloads[0].manifest.source = "#!/bin/sh\ncat <<EOF\n\nEOF\n".into();
-    assert!(!case.mail(|_| ()).0.contains("faultline try"));
-    // The usual time limit is not named. A built-in workload needs no file either.
-    case.experiment.workloads[0].timeout = Millis(30 * 60 * 1000);
-    case.parameters = Some(vec![("scale".into(), "2".into())]);
-    let command = "faultline run --kernels debian:6.1.174-1,debian:6.12.117-1~deb12u1 --workload autonuma --set \
-                   scale=2 --mode exact --profile stacks --seeds 2 --cpus 4 --memory 2G --nodes 2\n";
-    let mail = case.mail(|_| ()).0;
-    assert!(mail.contains(command), "{mail}");
-    case.variants[1].cmdline = "thp=never".into();
-    assert!(!case.mail(|_| ()).0.contains("--kernels"));
-}
-
-#[test]
-fn packages_are_pinned_or_the_command_is_printed() {
-    let mut case = two(Mode::Measured, 1.0);
-    let told = "Its packages are written down by `faultline userspace lock --boot b";
-    assert!(!case.mail(|_| ()).0.contains(told));
-    case.experiment.userspace_digest = "00".into();
-    case.boots[0][0].facts.userspace = vec!["fio=3.33-3".into()];
-    let mail = case.mail(|_| ()).0;
-    assert!(mail.contains(told), "{mail}");
-    case.experiment.userspace = Some(UserspaceLock {
-        architecture: "amd64".into(),
-        suites: Vec::new(),
-        taken: 0,
-        packages: Vec::new(),
-    });
-    assert!(!case.mail(|_| ()).0.contains(told));
 }
 
 #[test]

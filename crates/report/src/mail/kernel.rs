@@ -132,16 +132,9 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> Option<String> {
             let package = shell_word(format!("debian:{version}").as_bytes());
             format!("faultline kernel add {package}")
         }
-        Origin::Source { words, configuration } => {
-            let added = configuration.rsplit_once(" with ").filter(|(_, it)| are_options(it));
-            let (base, added) =
-                added.map_or((configuration, ""), |(base, _)| (base, " --fragment OPTIONS"));
-            let base = match base {
-                SMALL => String::new(),
-                given => format!(" --kconfig {}", shell_word(given.as_bytes())),
-            };
-            let [before, patch] = facts.map(patches).unwrap_or_default();
-            format!("{before}faultline kernel add {words}{base}{added}{patch}")
+        Origin::Source { .. } => {
+            let [before, source] = facts.and_then(source)?;
+            format!("{before}faultline kernel add {source}")
         }
         Origin::Local => return None,
         Origin::Other => {
@@ -151,6 +144,22 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> Option<String> {
             )
         }
     })
+}
+
+/// Returns what stands before and after `faultline kernel add`, or `faultline try`, to build a kernel again: the source
+/// with the options for its configuration and patches. Words in capitals are placeholders. `None` for others than sources
+/// that the reader can have.
+pub fn source(facts: &BootFacts) -> Option<[String; 2]> {
+    let Origin::Source { words, configuration } = Origin::unpatched(facts) else { return None };
+    let added = configuration.rsplit_once(" with ").filter(|(_, it)| are_options(it));
+    let (base, added) =
+        added.map_or((configuration, ""), |(base, _)| (base, " --fragment OPTIONS"));
+    let base = match base {
+        SMALL => String::new(),
+        given => format!(" --kconfig {}", shell_word(given.as_bytes())),
+    };
+    let [before, patch] = patches(facts);
+    Some([before, format!("{words}{base}{added}{patch}")])
 }
 
 /// Whether a configuration's last words name the options that were added, or their number.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
-    BootFacts, BootId, Machine, Manifest, Millis, Mode, PatchMail, Profiling, Sampler, Topology,
-    Variant, count,
+    BootFacts, BootId, Machine, Manifest, Millis, Mode, PatchMail, Patched, Profiling, Sampler,
+    Topology, Variant, count,
 };
 
 use super::fit::Piece;
@@ -156,8 +156,8 @@ pub struct OneCommand {
 }
 
 impl OneCommand {
-    /// Of an experiment that ran one workload on packages of Debian, in exact mode and otherwise as `run` and `try` do
-    /// by default: a short program, or a built-in workload. `None` for others.
+    /// Of an experiment that ran one workload on packages of Debian, or on a source without and with patches, in exact mode
+    /// and otherwise as `run` and `try` do by default: a short program, or a built-in workload. `None` for others.
     pub fn of(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<Self> {
         let experiment = results.experiment;
         let [used] = &experiment.workloads[..] else { return None };
@@ -169,8 +169,9 @@ impl OneCommand {
             && experiment.userspace_digest.is_empty()
             && experiment.imported.is_none()
             && experiment.sequential.is_none();
-        let kernels = results.variants.iter().filter(|_| is_usual).map(package);
-        let kernels = kernels.collect::<Option<Vec<String>>>()?.join(",");
+        let packages = results.variants.iter().map(package).collect::<Option<Vec<String>>>();
+        let packages = packages.map(|it| [String::new(), it.join(",")]);
+        let [before, kernels] = packages.or_else(|| patched(results)).filter(|_| is_usual)?;
         let Profiling { stacks, .. } = experiment.profile;
         let is_known = experiment.profile == Profiling { stacks, ..Profiling::default() };
         if kernels.is_empty() || !is_known {
@@ -186,13 +187,14 @@ impl OneCommand {
             let set: String = parameters.iter().map(set).collect();
             let profile = if stacks { " --profile stacks" } else { "" };
             let command = format!(
-                "faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} {usual}"
+                "{before}faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} {usual}"
             );
             return Some(Self { command, program: None });
         }
         let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
         let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
-        let command = format!("faultline try {kernels} --exact {usual}{timeout} -- {words}");
+        let command =
+            format!("{before}faultline try {kernels} --exact {usual}{timeout} -- {words}");
         Some(Self { command, program: Some((name, text)) })
     }
 
@@ -219,12 +221,32 @@ fn machine_options(machine: &Machine) -> Option<String> {
     is_usual.then(|| format!("--cpus {cpus} --memory {} --nodes {nodes}", topology.memory()))
 }
 
-/// Returns the name of the package of a variant's kernel. `None` for other kernels, and if the variant changes settings.
-fn package(column: &VariantBoots<'_>) -> Option<String> {
+/// Returns the facts of a variant that changes no settings.
+fn plain_facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     let Variant { cmdline, settings, modules, point, .. } = column.variant;
     let is_plain =
         cmdline.is_empty() && settings.is_empty() && modules.is_empty() && point.is_none();
-    let facts = facts(column).filter(|it| is_plain && it.patched.is_none())?;
+    facts(column).filter(|_| is_plain)
+}
+
+/// Returns what stands before and after a command's name to build two kernels, if they are a source and the same source
+/// with patches that the reader can have.
+fn patched(results: &Results<'_>) -> Option<[String; 2]> {
+    let [base, new] = &results.variants[..] else { return None };
+    plain_facts(base).and(patches(base, new))?;
+    kernel::source(plain_facts(new)?)
+}
+
+/// Returns the patches by which alone the kernel of one variant differs from that of another, which has none. `None` if
+/// it has none, or the kernels differ otherwise.
+pub fn patches<'a>(base: &VariantBoots<'_>, new: &VariantBoots<'a>) -> Option<&'a Patched> {
+    let base = facts(base).filter(|it| it.patched.is_none())?;
+    facts(new)?.patched.as_ref().filter(|it| it.unpatched == base.kernel_origin)
+}
+
+/// Returns the name of the package of a variant's kernel. `None` for other kernels, and if the variant changes settings.
+fn package(column: &VariantBoots<'_>) -> Option<String> {
+    let facts = plain_facts(column).filter(|it| it.patched.is_none())?;
     Some(shell_word(format!("debian:{}", kernel::package(facts)?).as_bytes()))
 }
 

@@ -46,17 +46,13 @@ pub fn as_sentence(words: &str) -> String {
 /// Returns the patches by which alone a column differs from the baseline, by their subject and, of several, with their
 /// number. `None` if it has none, or the kernels differ otherwise.
 fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Option<String> {
-    let facts = |column: usize| {
-        let name = &comparison.variants[column].name;
-        reproduce::facts(results.variants.iter().find(|it| it.variant.name == *name)?)
-    };
-    let (base, patched) = (facts(0)?, facts(column)?.patched.as_ref()?);
-    let is_alone = base.patched.is_none() && base.kernel_origin == patched.unpatched;
+    let variant = |column: usize| results.column(&comparison.variants[column].name);
+    let patched = reproduce::patches(variant(0)?, variant(column)?)?;
     let more = match patched.patches {
         0 | 1 => String::new(),
         several => format!(" ({several} patches)"),
     };
-    is_alone.then(|| format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
+    Some(format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
 }
 
 /// Returns the name of a variant. A kernel that is named by its series or as the newest one has the version that booted,
