@@ -201,13 +201,15 @@ fn varies(fact: &Fact) -> bool {
     fact.values.iter().flatten().collect::<BTreeSet<_>>().len() > 1
 }
 
-/// The states in which columns differ, as far as they are known.
+/// The states in which columns differ, as far as they are known. What is off in one kernel and lacking in another does
+/// not differ.
 fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
     let notes = columns.iter().map(|boot| boot.map_or(&[][..], |boot| &boot.notes));
     let found: Vec<_> = notes.map(facts::found).collect();
     let fact =
         |name| Fact { name, values: found.iter().map(|it| facts::state(it, name)).collect() };
-    STATES.into_iter().map(fact).filter(varies).collect()
+    let is_off = |fact: &Fact| fact.values.iter().flatten().all(|it| facts::OFF.contains(&&**it));
+    STATES.into_iter().map(fact).filter(|it| varies(it) && !is_off(it)).collect()
 }
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {

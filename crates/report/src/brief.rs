@@ -72,7 +72,7 @@ pub fn headlines(explained: &[Explained]) -> String {
     });
     let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));
     let said: Vec<String> = said.chain(by_reason).collect();
-    let legend = headline::legend(&said, explained.iter().all(|it| it.explanation.one_kernel));
+    let legend = headline::legend(&said);
     document::text(&said.into_iter().chain(legend).map(sentence).collect::<Vec<_>>(), &TEXT)
 }
 

@@ -35,7 +35,7 @@ const LIMITS: &str = "What this does not show:";
 /// Most lines of a sweep's table, and of that of a series of patches.
 const MAX_DESIGN: usize = 24;
 /// Most lines about the cause.
-const MAX_CAUSE: usize = 12;
+const MAX_CAUSE: usize = 14;
 /// Most lines about boots that failed so that there is nothing to compare.
 const MAX_FAILING: usize = 12;
 /// Most lines about how the kernels were built and what code differs.
@@ -97,9 +97,13 @@ pub fn mail(
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
         pieces.push(Kept(whole(&apart, MAX_SPLIT)));
-        pieces.push(Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE)));
+        let cause = Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE));
         let built = cause::built(comparison, explained, !split.is_empty());
-        pieces.push(Kept(whole(&built, MAX_BUILT)));
+        let built = Kept(whole(&built, MAX_BUILT));
+        // Which functions a patch changes is known for sure.
+        let ordered =
+            if comparison.notes.builds.is_empty() { [built, cause] } else { [cause, built] };
+        pieces.extend(ordered);
         pieces.push(Rows);
         pieces.push(Spare {
             name: "instructions by reason",
@@ -261,8 +265,8 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     // Compilers stand beside the other differences of how kernels were built.
     let has_builds = !comparison.notes.builds.is_empty();
     let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));
-    // Exact mode fixes the machine, so that variants differ only in the memory that their kernels leave free.
-    let machine = reproduce::machine(results).filter(|_| comparison.mode == Mode::Exact);
+    // Virtual machines differ only in the memory that their kernels leave free.
+    let machine = reproduce::machine(results);
     let has_machine = machine.is_some();
     let notes = notes.filter(|note| !(has_machine && note.topic == "machine"));
     let (changed, others): (Vec<Note>, Vec<Note>) =
@@ -279,8 +283,8 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          between nodes. The kernels' counters are valid.";
 
 /// Says what a seed and a luck floor are.
-const LUCK: &str =
-    "a seed draws what a boot leaves to chance; a change within the luck floor can come from that";
+const LUCK: &str = "each seed boots with another memory layout and timing; a change within the luck floor \
+                    can come from these alone";
 
 /// Returns what emulation or exact mode does not model, how many seeds there are, and what timers are if the sentences
 /// on the `cause` name them. `None` in measured mode without emulation.

@@ -7,17 +7,14 @@ use crate::ascii::escape;
 
 /// Changes by at least this factor are printed as a factor.
 const TIMES: f64 = 10.0;
+/// Gains of at least this factor are printed as a factor: beyond it a gain is below -100 %, which is hard to read.
+const DOUBLE: f64 = 2.0;
 /// Factors below this have a decimal.
 const WHOLE_TIMES: f64 = 100.0;
 /// Figures of at least this size are printed in powers of ten.
 const HUGE: f64 = 1e15;
 /// Units of time that a metric can have.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
-
-/// Said of a function that only the baseline called. The other side may have it inlined.
-pub const ONLY_BASE: &str = "called only before";
-/// Said of a function that only the new kernel called.
-pub const ONLY_NEW: &str = "called only now";
 
 /// The kind of a figure, which determines the words for its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +36,7 @@ impl Of {
         let is_size = matches!(size, Some("" | "k" | "m" | "g" | "t")) || lower == "bytes";
         let per = unit.split_once('/').is_some_and(|(what, _)| !what.is_empty());
         match unit {
-            _ if TIME.contains(&unit) => Self::Time,
+            _ if TIME.contains(&unit.split(" a ").next().unwrap_or_default()) => Self::Time,
             "%" | "model units" => Self::Amount,
             _ if is_size || per || unit.contains(" a ") => Self::Amount,
             _ => Self::Number,
@@ -56,12 +53,14 @@ impl Of {
         }
     }
 
-    /// Formats a factor of at least ten: `1,401 times as many`, with the interval `12.3 times as long (11.0 to
-    /// 13.9)`. `None` for other factors.
+    /// Formats a gain as a factor of at least two, with its interval: `12.3 times as long (11.0 to 13.9)`. `None` for
+    /// other factors.
     pub fn times(self, ratio: f64, interval: Option<[f64; 2]>) -> Option<String> {
-        if ratio < TIMES || !ratio.is_finite() {
-            return None;
-        }
+        (ratio >= DOUBLE && ratio.is_finite()).then(|| self.factor(ratio, interval))
+    }
+
+    /// Formats a factor: `1,401 times as many`.
+    fn factor(self, ratio: f64, interval: Option<[f64; 2]>) -> String {
         let factor = |it: f64| figure(it, if ratio < WHOLE_TIMES { 1 } else { 0 });
         let word = match self {
             Self::Number => "many",
@@ -70,17 +69,16 @@ impl Of {
         };
         let interval = interval
             .map_or(String::new(), |[low, high]| format!(" ({} to {})", factor(low), factor(high)));
-        Some(format!("{} times as {word}{interval}", factor(ratio)))
+        format!("{} times as {word}{interval}", factor(ratio))
     }
 
     /// Formats the change from `base` to `new`: `139.97 % more`, `0.52 % fewer`, from a factor of ten on
     /// `1,401 times as many`, and `0.00 %` if it rounds to zero. `None` if the change has no size, such as
     /// a change from 0.
     pub fn change(self, [base, new]: [f64; 2], decimals: usize) -> Option<String> {
-        if base > 0.0
-            && let Some(times) = self.times(new / base, None)
-        {
-            return Some(times);
+        let ratio = new / base;
+        if base > 0.0 && ratio >= TIMES && ratio.is_finite() {
+            return Some(self.factor(ratio, None));
         }
         let percent = 100.0 * (new - base) / base.abs();
         let size = percent.is_finite().then(|| format!("{:.decimals$} %", percent.abs()))?;
@@ -218,10 +216,10 @@ mod tests {
         {
             assert_eq!(of(unit), Of::Number, "{unit}");
         }
-        for unit in ["KiB", "MiB", "MB", "B", "bytes", "%", "pages/s", "ns/s", "ns a page", "1/s"] {
+        for unit in ["KiB", "MiB", "MB", "B", "bytes", "%", "pages/s", "ns/s", "1/s"] {
             assert_eq!(of(unit), Of::Amount, "{unit}");
         }
-        assert_eq!([of("s"), of("ms"), of("ns")], [Of::Time; 3]);
+        assert_eq!([of("s"), of("ms"), of("ns a page")], [Of::Time; 3]);
         let down = |of: Of| of.change([100.0, 0.05], 2).unwrap();
         assert_eq!(down(Of::Number), "99.95 % fewer");
         assert_eq!([down(Of::Time), down(Of::Amount)], ["99.95 % less"; 2]);
@@ -240,7 +238,8 @@ mod tests {
         assert_eq!([number(0.0, 3.0), number(0.0, 0.0)], [None, None]);
         let within = Of::Time.times(12.34, Some([11.0, 13.96]));
         assert_eq!(within.unwrap(), "12.3 times as long (11.0 to 14.0)");
-        assert_eq!(Of::Time.times(9.99, Some([8.0, 12.0])), None);
+        assert_eq!(Of::Time.times(2.0, None).unwrap(), "2.0 times as long");
+        assert_eq!(Of::Time.times(1.99, Some([1.9, 2.1])), None);
         assert_eq!(of(-1.0, 10.0), "1100.00 % more");
         assert_eq!([of(1e6, 1e6), of(1e6, 999_999.0)], ["0.00 %", "0.00 %"]);
     }

@@ -153,7 +153,9 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
         Divided { parts, complete: true, elsewhere }
     };
-    match enough(&calls, all) {
+    let luck = section.totals.kernel.floor.unwrap_or(0.0);
+    let number = if is_alone(&calls, all, luck) { Some(1) } else { enough(&calls, all) };
+    match number {
         Some(1) => {
             let call = calls[0].innermost();
             let divided = within(call, all).map(|calls| divided(&calls));
@@ -286,6 +288,16 @@ fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str,
         }
     }
     sums
+}
+
+/// Whether the first of these calls has the change `all` or more of it, and what all others have together, and each of
+/// them, is within `luck`.
+fn is_alone(calls: &[Call<'_, '_>], all: f64, luck: f64) -> bool {
+    let (first, others) = (calls[0].change(), &calls[1..]);
+    let is_luck = |change: f64| change.abs() <= luck;
+    first / all >= 1.0 - REST
+        && is_luck(all - first)
+        && others.iter().all(|it| is_luck(it.change()))
 }
 
 /// The number of the first calls that make up the change `all`; `None` if it takes too many.

@@ -73,12 +73,17 @@ pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
     notes.iter().filter_map(StatesFound::of_note).collect()
 }
 
+/// The state of what a kernel lacks.
+const LACKING: &str = "not in this kernel";
+/// States in which nothing happens.
+pub const OFF: [&str; 3] = [LACKING, "N", "off"];
+
 /// One state as the workloads of a boot found it; `None` if it is not known.
 pub fn state(found: &[StatesFound<'_>], name: &str) -> Option<String> {
     let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
     for StatesFound { workload, states } in found {
         let value = states.iter().find(|(it, _)| *it == name);
-        let value = value.map_or("not in this kernel", |(_, value)| value);
+        let value = value.map_or(LACKING, |(_, value)| value);
         match by_value.iter_mut().find(|(it, _)| *it == value) {
             Some((_, workloads)) => workloads.push(workload),
             None => by_value.push((value, vec![workload])),

@@ -80,6 +80,10 @@ fn states_in_which_columns_differ_are_reported() {
         states(&[found], &["found by w: THP = never; swap = none"]),
         ["THP: always | never", "MGLRU: 0x0007 | not in this kernel"]
     );
+    assert_eq!(
+        states(&["found by w: THP = always"], &["found by w: THP = always; zswap = N"]),
+        [""; 0]
+    );
     let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
     assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
 }

@@ -88,7 +88,7 @@ fn blocks(
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
     found.extend(explanation.build.as_ref().map(build::differs));
-    let legend = headline::legend(&found, explanation.one_kernel);
+    let legend = headline::legend(&found);
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);
     let found = found.into_iter().map(lead).chain(below).collect();
     let phases = if paths.is_some() { usize::MAX } else { MAX_PHASES };

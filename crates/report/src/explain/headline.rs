@@ -8,7 +8,7 @@ use model::{INSTRUCTIONS, OUTSIDE_PHASES};
 
 use crate::ascii::{excerpt, few};
 use crate::document::{self, Block, Cell, Column, note};
-use crate::words::{self, ONLY_BASE, ONLY_NEW, Of};
+use crate::words::{self, Of};
 
 /// Returns a headline for each measured phase, or for `phase` alone. If call paths would help to name a
 /// function, a sentence says how to record them.
@@ -157,22 +157,12 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
 }
 
 /// Returns what an entry is, why a function may be called on one side only, and what timers are in exact mode, if
-/// sentences have them. `one_kernel` says that both sides booted the same kernel.
-pub fn legend(said: &[String], one_kernel: bool) -> Option<String> {
+/// sentences have them.
+pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
     let entry = is_used.then_some("An entry is one call or other start of a function.");
-    let legends: Vec<&str> =
-        [entry, alone(said, one_kernel), timers(said)].into_iter().flatten().collect();
+    let legends: Vec<&str> = [entry, timers(said)].into_iter().flatten().collect();
     (!legends.is_empty()).then(|| legends.join(" "))
-}
-
-/// Returns why a function may be called on one side only, if a sentence says so of one and there are two kernels.
-pub fn alone(said: &[String], one_kernel: bool) -> Option<&'static str> {
-    let mut said = said.iter().filter(|_| !one_kernel);
-    let is_alone = said.any(|it| [ONLY_BASE, ONLY_NEW].iter().any(|only| it.contains(only)));
-    is_alone.then_some(
-        "A function that is called on one side only may be inlined on the other side, or have another name there.",
-    )
 }
 
 /// Returns what the number of a timer's interrupts depends on, if a sentence names them.
@@ -192,6 +182,10 @@ const TIMERS: [&str; 3] =
 const PARTS: usize = 4;
 /// Fewest functions in a part of a divided change that are named.
 const PARTS_OF_PART: usize = 2;
+/// Most functions in a [`Holder`] that a short list names.
+const MAX_IN_SHORT: usize = 8;
+/// A short list names functions with at least this share of the holder's change.
+const NOTABLE_PART: f64 = 0.05;
 /// Most functions in a [`Holder`] that are named, however much the others add up to.
 const MAX_NAMED: usize = 12;
 
@@ -201,7 +195,8 @@ fn in_full(it: &Headline) -> Vec<String> {
     match &it.divided {
         Some(Divided { parts, .. }) => {
             let part = |of: &Holder| {
-                format!("{}: {}.{}", called(of), figures(of, false), own(of, PARTS_OF_PART))
+                let own = own(of, PARTS_OF_PART, it.one_kernel);
+                format!("{}: {}.{own}", called(of), figures(of, false))
             };
             [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
         }
@@ -212,38 +207,43 @@ fn in_full(it: &Headline) -> Vec<String> {
 /// Returns the headline with the functions in the one that holds the change.
 fn with_functions(it: &Headline) -> String {
     let holder = it.function.as_ref().filter(|_| it.divided.is_none());
-    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
+    headline(it) + &holder.map(|holder| own(holder, PARTS, it.one_kernel)).unwrap_or_default()
 }
 
 /// Returns the headline with the functions in the one that holds the change. Where the change divides, returns a sentence
-/// with figures for each function between which it does, and then the largest functions in the first one.
+/// with figures for each function between which it does, the first one with the largest functions in it.
 pub fn in_short(it: &Headline) -> Vec<String> {
     let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
-    let figures = parts.iter().map(|of| format!("{}: {}.", called(of), figures(of, false)));
-    let first = parts.iter().take(1).filter(|of| of.parts.len() > 1);
-    let list = |of: &Holder| listed(of, PARTS.min(of.parts.len()));
-    let first = first.map(|of| format!("In {}, the change{}", called(of), list(of)));
-    [headline(it)].into_iter().chain(figures).chain(first).collect()
+    let parts = parts.iter().enumerate().map(|(place, of)| {
+        let is_listed = place == 0 && of.parts.len() > 1;
+        let list = || format!(" Change{}", listed(of, number_in_short(&of.parts), it.one_kernel));
+        let list = is_listed.then(list).unwrap_or_default();
+        format!("{}: {}.{list}", called(of), figures(of, false))
+    });
+    [headline(it)].into_iter().chain(parts).collect()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
-fn own(holder: &Holder, fewest: usize) -> String {
+fn own(holder: &Holder, fewest: usize, one_kernel: bool) -> String {
     if holder.parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    format!(" Change{}", listed(holder, number(&holder.parts, fewest)))
+    format!(" Change{}", listed(holder, number(&holder.parts, fewest), one_kernel))
 }
 
-/// Divides the change of a holder between the functions in it, this number by name. Follows the word `change`.
-fn listed(holder: &Holder, number: usize) -> String {
+/// Divides the change of a holder between the functions in it, this number by name. Follows the word `change`. Of a function
+/// that one side alone called, it says why that may be: two kernels may have it inlined differently.
+fn listed(holder: &Holder, number: usize, one_kernel: bool) -> String {
     let (named, others) = holder.parts.split_at(number);
     let of = |it: &OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
         let only = match (&it.with, it.own) {
             (Some(with), _) => return format!("{name} with {} {change}", excerpt(with)),
-            (None, [0.0, _]) => ONLY_NEW,
-            (None, [_, 0.0]) => ONLY_BASE,
+            (None, [0.0, _]) if one_kernel => "called only now",
+            (None, [_, 0.0]) if one_kernel => "called only before",
+            (None, [0.0, _]) => "new, or inlined before",
+            (None, [_, 0.0]) => "gone, or inlined now",
             (None, _) => return format!("{name} {change}"),
         };
         format!("{name} {change} ({only})")
@@ -262,6 +262,14 @@ fn listed(holder: &Holder, number: usize) -> String {
 fn number(parts: &[OwnCost], fewest: usize) -> usize {
     let most = parts.len().min(MAX_NAMED);
     (fewest.min(most)..most).find(|number| is_enough(parts, *number)).unwrap_or(most)
+}
+
+/// Returns how many functions a short list names: those with a notable part of the change.
+fn number_in_short(parts: &[OwnCost]) -> usize {
+    let all: f64 = parts.iter().map(change_of).sum();
+    let is_large = |it: &&OwnCost| change_of(it).abs() >= NOTABLE_PART * all.abs();
+    let large = parts.iter().take_while(is_large).count();
+    large.clamp(PARTS, MAX_IN_SHORT).min(parts.len())
 }
 
 /// Returns whether the changes after the first `number` add up to no more than the last of these.
@@ -283,7 +291,9 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, most)];
+        let said_of = |of: &Holder, most| {
+            [figures(of, it.at_equal_entries) + ".", own(of, most, it.one_kernel)]
+        };
         let parts = it.divided.iter().flat_map(|it| &it.parts);
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {
@@ -328,12 +338,21 @@ pub fn headline(it: &Headline) -> String {
         (Some(holder), divided) => {
             let share = format!("{:.1} % of the change ", 100.0 * holder.share);
             let figures = figures(holder, it.at_equal_entries);
+            let rest = if has_lucky_rest(it, holder) { " The rest is within luck." } else { "" };
             let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
-            format!("{change}, {share}in {}: {figures}.{divided}", called(holder))
+            format!("{change}, {share}in {}: {figures}.{rest}{divided}", called(holder))
         }
         (None, Some(divided)) => format!("{change}: {divided}."),
         (None, None) => format!("{change}: {}.", unnamed(it)),
     }
+}
+
+/// A function that exceeds the change by at most this share of it has the change.
+const ALL: f64 = 0.1;
+
+/// Returns whether a function with more than the change is named, because all other changes are within luck.
+fn has_lucky_rest(it: &Headline, holder: &Holder) -> bool {
+    it.followed && !it.at_equal_entries && holder.share > 1.0 + ALL
 }
 
 /// Returns why no function is named.

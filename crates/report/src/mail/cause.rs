@@ -14,9 +14,8 @@ use crate::words::{Of, figure};
 const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
-/// the largest change has the functions in it. The last one says why a function may be called on one side only.
-/// The change of the variant, workload and phase `leading` is among them. Where the total did not change, a sentence has what
-/// did.
+/// the largest change has the functions in it. The change of the variant, workload and phase `leading` is among them. Where
+/// the total did not change, a sentence has what did.
 pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<String> {
     let named = explained.iter().flat_map(|of| {
         let headlines = of.headlines.iter().filter(|it| headline::names(it));
@@ -41,19 +40,15 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
         is_new
     });
     named.truncate(MAX_FUNCTIONS);
-    let largest = named.first().map(|(place, _)| *place);
-    named.sort_by_key(|(place, _)| *place);
-    let said = named.into_iter().flat_map(|(place, (of, it))| {
-        let mut said = match Some(place) == largest {
-            true => headline::in_short(it),
-            false => vec![headline::headline(it)],
+    let said = named.into_iter().enumerate().flat_map(|(place, (_, (of, it)))| {
+        let mut said = match place {
+            0 => headline::in_short(it),
+            _ => vec![headline::headline(it)],
         };
         said[0].insert_str(0, &first_words(of, explained));
         said
     });
     let named: Vec<String> = said.collect();
-    let one_kernel = explained.iter().all(|it| it.explanation.one_kernel);
-    let alone = headline::alone(&named, one_kernel).map(str::to_owned);
     // Of several changes, those that matter are those of the one that is explained first.
     let is_asked = |it: &&Explained| leading.is_none_or(|leading| leading[0] == it.variant);
     let others = explained.iter().filter(is_asked).flat_map(|it| {
@@ -64,8 +59,7 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     });
     // What a change may rest on stands before its details.
     let (first, rest) = named.split_at(named.len().min(1));
-    let said = first.iter().cloned().chain(others).chain(rest.iter().cloned());
-    said.chain(alone).collect()
+    first.iter().cloned().chain(others).chain(rest.iter().cloned()).collect()
 }
 
 /// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other

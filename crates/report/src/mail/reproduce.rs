@@ -92,14 +92,19 @@ pub fn how(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<Block> {
     vec![part(format!("How to repeat it, by faultline {}:", recipe.version), [commands])]
 }
 
-/// Returns the machine of the boots as a note. `None` if it is not known.
+/// Returns the virtual machine of the boots as a note. `None` if it is not known, or not the same for all.
 pub fn machine(results: &Results<'_>) -> Option<Note> {
     let topology = &results.experiment.machine.topology;
-    let facts = results.variants.iter().find_map(facts)?;
-    let provenance = &facts.provenance;
+    let known = results.experiment.imported.is_none();
+    let mut machines = results.variants.iter().filter(|_| known).filter_map(facts).map(|facts| {
+        let provenance = &facts.provenance;
+        (&*provenance.emulator, provenance.execution)
+    });
+    let first = machines.next()?;
+    let (emulator, execution) = machines.all(|other| other == first).then_some(first)?;
     // A distribution's version of it follows in brackets.
-    let emulator = provenance.emulator.split(" (").next().unwrap_or_default();
-    let executed = format!("{}, {emulator}", provenance.execution?.name());
+    let emulator = emulator.split(" (").next().unwrap_or_default();
+    let executed = format!("{}, {emulator}", execution?.name());
     let size = [
         count(topology.cpus() as usize, "CPU"),
         count(topology.nodes.len(), "node"),

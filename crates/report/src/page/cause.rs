@@ -27,7 +27,7 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let Explained { headlines, explanation, paths, .. } = it;
     let mut blocks = vec![headline::table(headlines)];
     let said = headline::headlines(headlines, None);
-    let below = headline::legend(&said, explanation.one_kernel).into_iter();
+    let below = headline::legend(&said).into_iter();
     let builds = page.comparison.notes.builds.iter().filter(|build| build.variant == it.variant);
     let below = below.chain(headline::hint(headlines.iter())).chain(builds.map(build::differs));
     let below =

@@ -54,14 +54,13 @@ fn the_headline_comes_first() {
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, 99.0 % of the change in change_pte and what it calls: 12,031,505 \
          before, 28,822,160 now (139.56 % more); 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
-         modify_pte +2,000,000 (called only now), flush +1,500,000 (called only now), old_pte -90,000 (called only before), 2 \
+         modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (new, or inlined before), old_pte -90,000 (gone, or inlined now), 2 \
          more +4. Phase steady: 0.97 % more kernel instructions, 60.0 % of the change in change_pte: 97,334,700 before, \
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, 99.0 % of the change in change_pte and what it calls: 120.00 per entry before, 121.00 \
          now. Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
-         kernel instructions: the seeds differ by luck. An entry is one call or other start of a function. A function that \
-         is called on one side only may be inlined on the other side, or have another name there."
+         kernel instructions: the seeds differ by luck. An entry is one call or other start of a function."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
     assert!(
@@ -108,6 +107,7 @@ fn a_kernel_threads_function_has_totals() {
             listed: true,
             only_cause: None,
             of_one_variant: false,
+            one_kernel: true,
         };
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
     };
@@ -185,6 +185,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
         listed: true,
         only_cause: None,
         of_one_variant: false,
+        one_kernel: false,
     };
     let said = |headline: &Headline| {
         let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);

@@ -45,6 +45,21 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
     assert_eq!(holder, expected);
 }
 
+/// What other functions have of the change is luck, so it is not divided between them.
+#[test]
+fn luck_of_others_leaves_one_function() {
+    let boot = [executed(&[("change", "", 21, 1000), ("refill", "", 50, 500)])];
+    let mut section = all(&boot, &boot);
+    let calls = paths(&[("kernel change", 1000.0, 600.0), ("kernel refill", 500.0, 560.0)]);
+    let held = |section: &Section| by_calls(section, &calls);
+    assert_eq!(held(&section).divided.unwrap().parts.len(), 2);
+    section.totals.kernel.floor = Some(80.0);
+    let holder = held(&section).function.unwrap();
+    assert_eq!((&*holder.name, holder.share), ("change", 400.0 / 340.0));
+    section.totals.kernel.floor = Some(50.0);
+    assert_eq!(held(&section).function, None);
+}
+
 #[test]
 fn fewer_entries_can_hold_the_change() {
     let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
