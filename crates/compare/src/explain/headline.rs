@@ -35,8 +35,6 @@ pub struct Headline {
     pub only_cause: Option<String>,
     /// Whether both sides are boots of one variant, so that luck alone makes them differ.
     pub of_one_variant: bool,
-    /// Whether both sides booted the same kernel, whose code is inlined alike.
-    pub one_kernel: bool,
 }
 
 impl Headline {
@@ -88,7 +86,6 @@ pub fn headlines(
             listed,
             only_cause: section.only_cause().map(|it| it.subject.to_string()),
             of_one_variant: explanation.of_one_variant,
-            one_kernel: explanation.one_kernel,
         }
     };
     measured.map(headline).collect()

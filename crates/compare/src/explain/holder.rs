@@ -357,6 +357,7 @@ fn of_calls(
         name: name.to_owned(),
         with: None,
         own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
+        code: function(section, name).and_then(|it| it.code),
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;

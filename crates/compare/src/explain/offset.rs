@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Path;
 use super::rename::are_names_alike;
+use super::{Code, Path};
 
 /// Two functions without similar names are taken as one if their changes offset each other but for this share of the
 /// larger one.
@@ -24,6 +24,8 @@ pub struct OwnCost {
     pub with: Option<String>,
     /// Its own cost on both sides.
     pub own: [f64; 2],
+    /// How its code differs; `None` if that is not known.
+    pub code: Option<Code>,
 }
 
 /// Of each function that only one side executed: the innermost functions that called it, directly or not, and that both
@@ -99,7 +101,7 @@ fn pairs(
             Some(place) => {
                 let other = parts.remove(place);
                 let own = [0, 1].map(|side| one.own[side] + other.own[side]);
-                joined.push(OwnCost { name: one.name, with: Some(other.name), own });
+                joined.push(OwnCost { with: Some(other.name), own, ..one });
             }
         }
     }
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     fn part(name: &str, own: [f64; 2]) -> OwnCost {
-        OwnCost { name: name.into(), with: None, own }
+        OwnCost { name: name.into(), with: None, own, code: None }
     }
 
     fn joined(parts: &[(&str, [f64; 2])], callers: &Callers<'_>) -> Vec<(String, f64)> {

@@ -1,8 +1,8 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Difference, Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel, Headline,
-    Holder, OwnCost, Reason, Section, Subject,
+    Code, Difference, Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel,
+    Headline, Holder, OwnCost, Reason, Section, Subject,
 };
 use model::{INSTRUCTIONS, OUTSIDE_PHASES};
 
@@ -195,7 +195,7 @@ fn in_full(it: &Headline) -> Vec<String> {
     match &it.divided {
         Some(Divided { parts, .. }) => {
             let part = |of: &Holder| {
-                let own = own(of, PARTS_OF_PART, it.one_kernel);
+                let own = own(of, PARTS_OF_PART);
                 format!("{}: {}.{own}", called(of), figures(of, false))
             };
             [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
@@ -207,7 +207,7 @@ fn in_full(it: &Headline) -> Vec<String> {
 /// Returns the headline with the functions in the one that holds the change.
 fn with_functions(it: &Headline) -> String {
     let holder = it.function.as_ref().filter(|_| it.divided.is_none());
-    headline(it) + &holder.map(|holder| own(holder, PARTS, it.one_kernel)).unwrap_or_default()
+    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
 }
 
 /// Returns the headline with the functions in the one that holds the change. Where the change divides, returns a sentence
@@ -216,7 +216,7 @@ pub fn in_short(it: &Headline) -> Vec<String> {
     let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
     let parts = parts.iter().enumerate().map(|(place, of)| {
         let is_listed = place == 0 && of.parts.len() > 1;
-        let list = || format!(" Change{}", listed(of, number_in_short(&of.parts), it.one_kernel));
+        let list = || format!(" Change{}", listed(of, number_in_short(&of.parts)));
         let list = is_listed.then(list).unwrap_or_default();
         format!("{}: {}.{list}", called(of), figures(of, false))
     });
@@ -225,25 +225,25 @@ pub fn in_short(it: &Headline) -> Vec<String> {
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
-fn own(holder: &Holder, fewest: usize, one_kernel: bool) -> String {
+fn own(holder: &Holder, fewest: usize) -> String {
     if holder.parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    format!(" Change{}", listed(holder, number(&holder.parts, fewest), one_kernel))
+    format!(" Change{}", listed(holder, number(&holder.parts, fewest)))
 }
 
 /// Divides the change of a holder between the functions in it, this number by name. Follows the word `change`. Of a function
-/// that one side alone called, it says why that may be: two kernels may have it inlined differently.
-fn listed(holder: &Holder, number: usize, one_kernel: bool) -> String {
+/// that one side alone called, it says whether the other side's kernel has it: it may be inlined there.
+fn listed(holder: &Holder, number: usize) -> String {
     let (named, others) = holder.parts.split_at(number);
     let of = |it: &OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
         let only = match (&it.with, it.own) {
             (Some(with), _) => return format!("{name} with {} {change}", excerpt(with)),
-            (None, [0.0, _]) if one_kernel => "called only now",
-            (None, [_, 0.0]) if one_kernel => "called only before",
-            (None, [0.0, _]) => "new, or inlined before",
-            (None, [_, 0.0]) => "gone, or inlined now",
+            (None, [0.0, _]) if it.code == Some(Code::New) => "new, or inlined before",
+            (None, [_, 0.0]) if it.code == Some(Code::Gone) => "gone, or inlined now",
+            (None, [0.0, _]) => "called only now",
+            (None, [_, 0.0]) => "called only before",
             (None, _) => return format!("{name} {change}"),
         };
         format!("{name} {change} ({only})")
@@ -291,9 +291,7 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let said_of = |of: &Holder, most| {
-            [figures(of, it.at_equal_entries) + ".", own(of, most, it.one_kernel)]
-        };
+        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, most)];
         let parts = it.divided.iter().flat_map(|it| &it.parts);
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {

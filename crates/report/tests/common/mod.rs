@@ -30,7 +30,6 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         listed: true,
         only_cause: None,
         of_one_variant: false,
-        one_kernel: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The first sentences: which functions hold the change of a phase.
 
-use compare::{Callee, Difference, Divided, Headline, Holder, OwnCost};
+use compare::{Callee, Code, Difference, Divided, Headline, Holder, OwnCost};
 
 use super::{common, explained, kernels};
 
@@ -28,12 +28,13 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
 #[test]
 fn the_headline_comes_first() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let part = |name: &str, own| OwnCost { name: name.into(), with: None, own };
+    let part = |name: &str, own| OwnCost { name: name.into(), with: None, own, code: None };
+    let of = |code, part: OwnCost| OwnCost { code: Some(code), ..part };
     let parts = vec![
         part("change_pte", [2_149_280.0, 1622.0]),
-        part("modify_pte", [0.0, 2_000_000.4]),
+        of(Code::New, part("modify_pte", [0.0, 2_000_000.4])),
         part("flush", [0.0, 1_500_000.0]),
-        part("old_pte", [90_000.0, 0.0]),
+        of(Code::Gone, part("old_pte", [90_000.0, 0.0])),
         part("a", [0.0, 7.0]),
         part("b", [5.0, 2.0]),
     ];
@@ -54,7 +55,7 @@ fn the_headline_comes_first() {
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, 99.0 % of the change in change_pte and what it calls: 12,031,505 \
          before, 28,822,160 now (139.56 % more); 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
-         modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (new, or inlined before), old_pte -90,000 (gone, or inlined now), 2 \
+         modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (called only now), old_pte -90,000 (gone, or inlined now), 2 \
          more +4. Phase steady: 0.97 % more kernel instructions, 60.0 % of the change in change_pte: 97,334,700 before, \
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
@@ -88,8 +89,18 @@ fn a_kernel_threads_function_has_totals() {
         entries: None,
         share: 1.0,
         parts: vec![
-            OwnCost { name: "folio_walk_start".into(), with: None, own: [160_987_600.0, 73_872.0] },
-            OwnCost { name: "ksm_scan_thread".into(), with: None, own: [90_000_000.0, 0.0] },
+            OwnCost {
+                name: "folio_walk_start".into(),
+                with: None,
+                own: [160_987_600.0, 73_872.0],
+                code: None,
+            },
+            OwnCost {
+                name: "ksm_scan_thread".into(),
+                with: None,
+                own: [90_000_000.0, 0.0],
+                code: None,
+            },
         ],
         parts_per_entry: false,
         callee: Some(callee.clone()),
@@ -107,7 +118,6 @@ fn a_kernel_threads_function_has_totals() {
             listed: true,
             only_cause: None,
             of_one_variant: false,
-            one_kernel: true,
         };
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
     };
@@ -132,7 +142,12 @@ fn a_kernel_threads_function_has_totals() {
 fn many_small_changes_are_told() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     let said = |small: usize, each: f64| {
-        let part = |change: f64| OwnCost { name: "f".into(), with: None, own: [1.0, 1.0 + change] };
+        let part = |change: f64| OwnCost {
+            name: "f".into(),
+            with: None,
+            own: [1.0, 1.0 + change],
+            code: None,
+        };
         let large = [100.0, 50.0, 40.0, 30.0].map(part);
         let parts = large.into_iter().chain(vec![part(each); small]).collect();
         let holder = Holder { parts, ..holder(true, [1000.0, 2000.0], [5.0, 5.0]) };
@@ -163,6 +178,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
             name: name.into(),
             with: None,
             own: [1.0, 2.0],
+            code: None,
         })]
         .concat(),
         parts_per_entry: entries.is_some(),
@@ -185,7 +201,6 @@ fn a_change_that_divides_is_told_by_its_parts() {
         listed: true,
         only_cause: None,
         of_one_variant: false,
-        one_kernel: false,
     };
     let said = |headline: &Headline| {
         let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);

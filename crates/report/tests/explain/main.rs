@@ -173,6 +173,7 @@ fn functions_that_offset_each_other_name_each_other() {
         name: kernels::PLANTED.into(),
         with: Some("mm_helper_029".into()),
         own: [0.0, 1.0],
+        code: None,
     };
     let holder = Holder {
         name: "f".into(),

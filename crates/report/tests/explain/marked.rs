@@ -109,7 +109,6 @@ fn a_single_cause_is_the_first_answer() {
         listed: false,
         only_cause: only_cause.map(str::to_owned),
         of_one_variant: false,
-        one_kernel: false,
     };
     let said = |headline: Headline| {
         let text = report::explain(&explanation, &[headline], None, 10);
