@@ -27,6 +27,8 @@ pub struct ChangedLine {
     /// Whether it is a line of the baseline, because most of the instructions are only there. Otherwise it is a line of
     /// the other kernel.
     pub of_base: bool,
+    /// Whether at least half of the differing instructions are of this line. Otherwise the change may be elsewhere.
+    pub mostly: bool,
 }
 
 /// Whether the code of a function differs.
@@ -56,9 +58,13 @@ pub fn changed_place(base: &Image<'_>, new: &Image<'_>, name: &str) -> Option<Ch
         Some(inlined) => (inlined.cloned(), &alone),
         None => (by_key, &differing),
     };
-    let line = most(counted, inlined.as_ref())?;
+    let ((place, of_base), share) = most(counted, inlined.as_ref())?;
+    let line = ChangedLine { place, of_base, mostly: share >= MOSTLY };
     Some(ChangedPlace { inlined, line })
 }
+
+/// A line has most of the differing instructions from this share on.
+const MOSTLY: f64 = 0.5;
 
 /// The inlined function, or the function itself, whose number of instructions changed most; `None` if none changed.
 fn grown<'a>(alone: &[&'a Line]) -> Option<Option<&'a String>> {
@@ -75,19 +81,25 @@ fn grown<'a>(alone: &[&'a Line]) -> Option<Option<&'a String>> {
     most.map(|(function, _)| function)
 }
 
-/// The line that most of the instructions come from, among those of an inlined function or of the function itself. Of
-/// two such lines it is that of the other kernel, and then the first.
-fn most(differing: &[&Line], inlined: Option<&String>) -> Option<ChangedLine> {
+/// The line that most of the instructions come from, among those of an inlined function or of the function itself, and
+/// whether it is a line of the baseline; and its share of all instructions whose line is known. Of two such lines it is
+/// that of the other kernel, and then the first.
+fn most(differing: &[&Line], inlined: Option<&String>) -> Option<((String, bool), f64)> {
     let mut counts = HashMap::<(bool, &str), (u64, u64)>::new();
     let sides = differing.iter().flat_map(|line| line.at.iter().zip([true, false]));
     let places = sides.filter_map(|(at, of_base)| Some((at.as_ref()?.origin.as_ref()?, of_base)));
+    let mut all = 0;
     for ((origin, of_base), number) in places.zip(0..) {
-        if let Some(line) = origin.line.as_deref().filter(|_| origin.inlined.as_ref() == inlined) {
+        let Some(line) = origin.line.as_deref() else { continue };
+        all += 1;
+        if origin.inlined.as_ref() == inlined {
             counts.entry((of_base, line)).or_insert((0, number)).0 += 1;
         }
     }
     let most = counts
         .into_iter()
         .min_by_key(|&((of_base, _), (count, first))| (Reverse(count), of_base, first));
-    most.map(|((of_base, place), _)| ChangedLine { place: place.to_owned(), of_base })
+    most.map(|((of_base, place), (count, _))| {
+        ((place.to_owned(), of_base), count as f64 / f64::from(all))
+    })
 }

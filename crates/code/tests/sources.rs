@@ -99,7 +99,7 @@ fn a_change_has_a_line() {
         let kernels = sides.map(|(header, main)| kernel(header, main, &["-g"]));
         let [base, new] = images(&kernels);
         let found = changed_place(&base, &new, "twice").unwrap();
-        let line = ChangedLine { place: place.into(), of_base };
+        let line = ChangedLine { place: place.into(), of_base, mostly: true };
         assert_eq!((found.inlined.as_deref(), found.line), (inlined, line));
         assert_eq!(changed_place(&base, &new, "start_kernel"), None);
     }

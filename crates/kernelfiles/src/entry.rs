@@ -10,7 +10,8 @@ const ENTRIES: [&str; 12] = [
 const FIRST: [&str; 5] =
     ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "asm_exc_", "asm_sysvec_"];
 /// Beginnings of the names of the functions of system calls (`arch/x86/include/asm/syscall_wrapper.h`).
-const SYSTEM_CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_"];
+/// One without arguments has its other name at the same address.
+const SYSTEM_CALLS: [&str; 4] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_"];
 
 /// Returns whether a function only leads to what is asked of the kernel: every system call, every exception, or
 /// every kernel thread passes it.
@@ -42,6 +43,17 @@ pub fn reason(path: &[&str]) -> Option<String> {
         .or_else(|| call().map(|it| named("system call", it)))
         .or_else(|| exception().map(|it| named("exception", it)))
         .or_else(|| thread().map(|it| named("kernel thread", it)))
+        .or_else(|| path.iter().any(|it| is_of_call(it)).then(|| CALLS.to_owned()))
+}
+
+/// The reason for what every system call executes.
+const CALLS: &str = "entry and exit of system calls";
+
+/// Whether every system call passes a function.
+fn is_of_call(function: &str) -> bool {
+    let entries = ["do_syscall_64", "do_int80_emulation", "do_fast_syscall_32"];
+    let first = ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "syscall_return_"];
+    entries.contains(&function) || first.iter().any(|first| function.starts_with(first))
 }
 
 /// Returns the interrupt by which a function is entered.
@@ -109,6 +121,11 @@ mod tests {
             ),
             (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
             (thread[..3].to_vec(), None),
+            (call[..2].to_vec(), Some("entry and exit of system calls")),
+            (
+                vec!["entry_SYSCALL_64", "do_syscall_64", "__do_sys_getppid"],
+                Some("system call getppid"),
+            ),
             (vec!["do_idle"], None),
             (vec![], None),
         ] {

@@ -23,7 +23,7 @@ use crate::document::{Block, MAIL, sections, sentence, text};
 use crate::explain::headline;
 use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, failing, notes, oddities, steps, sweep, table};
-use fit::Piece::{Kept, Rows, Shrinks, Spare};
+use fit::Piece::{Kept, Rows, Sentences, Shrinks, Spare};
 use fit::{Piece, cut, whole};
 
 pub use reproduce::{Recipe, source_name};
@@ -34,12 +34,14 @@ const COMPARED: &str = "What was compared:";
 const LIMITS: &str = "What this does not show:";
 /// Most lines of a sweep's table, and of that of a series of patches.
 const MAX_DESIGN: usize = 24;
-/// Most lines about the cause.
-const MAX_CAUSE: usize = 14;
+/// Most and least lines about the cause.
+const MAX_CAUSE: usize = 16;
+const MIN_CAUSE: usize = 4;
 /// Most lines about boots that failed so that there is nothing to compare.
 const MAX_FAILING: usize = 12;
-/// Most lines about how the kernels were built and what code differs.
+/// Most and least lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
+const MIN_BUILT: usize = 4;
 /// Most lines about what of a change comes from the source.
 const MAX_SPLIT: usize = 14;
 /// Most lines about what made the kernel execute.
@@ -97,9 +99,18 @@ pub fn mail(
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
         pieces.push(Kept(whole(&apart, MAX_SPLIT)));
-        let cause = Kept(whole(&cause.iter().map(sentence).collect::<Vec<_>>(), MAX_CAUSE));
-        let built = cause::built(comparison, explained, !split.is_empty());
-        let built = Kept(whole(&built, MAX_BUILT));
+        let cause = Sentences {
+            name: "functions",
+            blocks: cause.iter().map(sentence).collect(),
+            most: MAX_CAUSE,
+            least: MIN_CAUSE,
+        };
+        let built = Sentences {
+            name: "how the code differs",
+            blocks: cause::built(comparison, explained, !split.is_empty()),
+            most: MAX_BUILT,
+            least: MIN_BUILT,
+        };
         // Which functions a patch changes is known for sure.
         let ordered =
             if comparison.notes.builds.is_empty() { [built, cause] } else { [cause, built] };

@@ -1,7 +1,6 @@
 //! Compares stored variants. Text, mail, page and JSON are made from the result ([`Analysis`]).
 
 use std::collections::HashMap;
-use std::mem;
 
 use benchmarks::names::Month;
 use boot::code_difference;
@@ -120,9 +119,10 @@ impl Analysis {
         Results::of(&self.counted, &self.reading, &self.kept)
     }
 
-    /// Finds the functions that cause the changes. Empty in measured mode.
+    /// Finds the functions that cause the changes, with the difference of the functions' code if the cache has both
+    /// kernels. Empty in measured mode.
     pub fn explained(&self) -> Vec<Explained> {
-        explained(&self.comparison, &self.results(), false)
+        self.with_code(explained(&self.comparison, &self.results(), false))
     }
 
     /// Finds the functions that cause the changes, with the call paths that graphs draw.
@@ -132,22 +132,19 @@ impl Analysis {
         explained
     }
 
-    /// Finds the functions that cause the changes, with the change by system call, also where nothing changed.
+    /// Finds the same, with the change by system call, also where nothing changed.
     pub fn explained_with_reasons(&self) -> Vec<Explained> {
         let mut explained = explained(&self.comparison, &self.results(), true);
         add_reasons(&mut explained, &self.comparison, &self.results());
-        explained
+        self.with_code(explained)
     }
 
-    /// Finds the same, also where nothing changed, with the difference of the functions' code if the cache has both
-    /// kernels.
-    pub fn explained_with_code(&self) -> Vec<Explained> {
-        let mut explained = explained(&self.comparison, &self.results(), true);
-        add_reasons(&mut explained, &self.comparison, &self.results());
+    /// Adds the difference of the functions' code.
+    fn with_code(&self, mut explained: Vec<Explained>) -> Vec<Explained> {
         let mut known = HashMap::<String, Result<CodeDifference, String>>::new();
         for it in &mut explained {
             let code = known.entry(it.variant.clone()).or_insert_with(|| self.code(&it.variant));
-            it.explanation = mem::take(&mut it.explanation).with_code(code.clone());
+            it.add_code(code.clone());
         }
         explained
     }

@@ -125,6 +125,7 @@ fn metric(unit: &str) -> &'static str {
         "s", "ms", "us", "ns", "ps", "sec", "secs", "second", "seconds", "msec", "usec", "nsec",
         "min", "mins", "minutes", "h", "hours",
     ];
+    const RATES: [&str; 9] = ["ops", "iops", "tps", "qps", "rps", "fps", "bps", "kiops", "flops"];
     const UNWANTED: [&str; 5] = ["err", "miss", "fault", "stall", "fail"];
     let unit = unit.to_ascii_lowercase();
     let (measured, each) = unit.split_once('/').unwrap_or((&unit, ""));
@@ -133,8 +134,7 @@ fn metric(unit: &str) -> &'static str {
         () if UNWANTED.iter().any(|it| measured.contains(it)) => "figure",
         () if TIMES.contains(&each) => "rate",
         () if TIMES.contains(&measured) => "time",
-        // Units such as ops, iops, tps, qps and bps.
-        () if unit.ends_with("ps") => "rate",
+        () if RATES.contains(&&*unit) => "rate",
         () => "figure",
     }
 }

@@ -191,8 +191,9 @@ fn find(root: &Path, identity: &Identity) -> Option<String> {
     let (sys, dev) = (root.join("sys"), root.join("dev"));
     let disks = fs::read_dir(sys.join("block")).ok()?.flatten();
     let mut names = disks.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // A disk appears in sysfs shortly before its device. A path to an NVMe drive never gets a device.
-    names.find(|name| dev.join(name).exists() && is_it(&sys, name, identity))
+    // A disk appears in sysfs shortly before its device, and the device shortly before it can be opened. A path to an NVMe
+    // drive never gets a device.
+    names.find(|name| is_it(&sys, name, identity) && File::open(dev.join(name)).is_ok())
 }
 
 fn is_it(sys: &Path, name: &str, identity: &Identity) -> bool {

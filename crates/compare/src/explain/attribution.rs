@@ -1,5 +1,8 @@
 //! The functions that hold the changes of a comparison, in exact mode.
 
+use std::mem;
+
+use code::CodeDifference;
 use model::{INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
@@ -29,6 +32,18 @@ pub struct Explained {
     /// The call paths of the measured phases; empty until [`add_paths`] adds them.
     #[serde(skip)]
     pub paths: Paths,
+}
+
+impl Explained {
+    /// Marks functions by the difference between the code of the two kernels, like [`Explanation::with_code`].
+    pub fn add_code(&mut self, difference: Result<CodeDifference, String>) {
+        self.explanation = mem::take(&mut self.explanation).with_code(difference);
+        for it in &mut self.headlines {
+            if let Some(section) = self.explanation.section(Some(&it.phase)) {
+                it.add_code(section);
+            }
+        }
+    }
 }
 
 /// What a function that a headline names costs in each kernel of a split.

@@ -95,7 +95,7 @@ pub(super) fn added([base, new]: [f64; 2], more: [f64; 2]) -> [f64; 2] {
 }
 
 /// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
-/// kernel is entered, only those whose own cost it is are kept.
+/// kernel is entered, only those are kept whose own cost it is, or that of functions that only one side executes.
 pub(super) fn walked(paths: &Paths) -> Vec<Walked<'_>> {
     let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
     let mut executed = HashMap::<&str, [bool; 2]>::new();
@@ -110,12 +110,12 @@ pub(super) fn walked(paths: &Paths) -> Vec<Walked<'_>> {
         .iter()
         .filter(kernel)
         .map(|path| {
-            let last = path.frames.len() - 1;
-            let counts = |place: usize, frame: &str| {
-                executed[frame] == [true; 2] && (place == last || !is_entry(frame))
-            };
-            let frames = path.frames.iter().map(String::as_str).enumerate();
-            let frames = frames.filter(|(place, frame)| counts(*place, frame));
+            let both =
+                path.frames.iter().map(String::as_str).filter(|it| executed[it] == [true; 2]);
+            let frames: Vec<&str> = both.collect();
+            let last = frames.len().saturating_sub(1);
+            let counts = |(place, frame): &(usize, &str)| *place == last || !is_entry(frame);
+            let frames = frames.into_iter().enumerate().filter(counts);
             (frames.map(|(_, frame)| frame).collect(), path)
         })
         .collect();

@@ -42,6 +42,14 @@ impl Headline {
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
         self.function.iter().chain(self.divided.iter().flat_map(|it| &it.parts))
     }
+
+    /// Marks the functions in its holders by their code. `section` is that of its phase.
+    pub(super) fn add_code(&mut self, section: &Section) {
+        let divided = self.divided.iter_mut().flat_map(|it| &mut it.parts);
+        for holder in self.function.iter_mut().chain(divided) {
+            holder.add_code(section);
+        }
+    }
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.

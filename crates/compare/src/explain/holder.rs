@@ -1,6 +1,6 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::calls::{Call, REST, Walked, added, called_in, calls_it, sums, walked};
 use super::offset::{OwnCost, callers, offset};
 use super::paths::KERNEL;
-use super::{Contribution, Path, Paths, Section, Subject};
+use super::{Code, Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
@@ -98,6 +98,20 @@ impl Holder {
                 && !self.outside.iter().any(|it| calls_it(&frames, None, it))
         };
         sums(paths.paths.iter().filter(is_its))
+    }
+}
+
+impl Holder {
+    /// Marks the functions in it by their code, as far as that is known in `section`.
+    pub(super) fn add_code(&mut self, section: &Section) {
+        let code = |it: &Contribution| match &it.subject {
+            Subject::Function { name, module } if module.is_empty() => {
+                it.code.map(|code| (name.clone(), code))
+            }
+            _ => None,
+        };
+        let known: HashMap<String, Code> = section.contributions.iter().filter_map(code).collect();
+        self.parts.iter_mut().for_each(|it| it.code = known.get(&it.name).copied());
     }
 }
 
@@ -357,7 +371,7 @@ fn of_calls(
         name: name.to_owned(),
         with: None,
         own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
-        code: function(section, name).and_then(|it| it.code),
+        code: None,
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
@@ -367,7 +381,7 @@ fn of_calls(
         None => callee(section, name, change, &parts),
         Some(_) => None,
     };
-    Holder {
+    let mut holder = Holder {
         inclusive: !is_entry(name),
         name: name.to_owned(),
         within: within.map(str::to_owned),
@@ -378,7 +392,9 @@ fn of_calls(
         parts,
         parts_per_entry,
         callee,
-    }
+    };
+    holder.add_code(section);
+    holder
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of

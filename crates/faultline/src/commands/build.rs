@@ -1,5 +1,6 @@
 //! The kernels of `faultline run` without a file, some of them built from source.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kernels::{STANDARD_INPUT, Source};
@@ -35,6 +36,12 @@ pub fn variants(
             "{kernel} is named twice: seeds of one kernel are compared by `faultline explain {kernel} {kernel} --seeds 0,1`"
         );
         return Err(Failure::Usage(message));
+    }
+    for patch in build.patches.iter().filter(|it| **it != Path::new(STANDARD_INPUT)) {
+        if let Err(error) = fs::metadata(patch) {
+            let path = escape(&patch.display().to_string());
+            return Err(Failure::Usage(format!("--patch {path} cannot be read: {error}")));
+        }
     }
     if build.is_given() && !kernels.iter().any(|kernel| Source::is(kernel)) {
         return Err(Failure::Usage(NO_SOURCE.into()));

@@ -191,7 +191,7 @@ fn mail(
         new_directory::write(directory, &beside)?;
     }
     let names: Vec<&str> = beside.iter().map(|(name, _)| &**name).collect();
-    let (results, explained) = (analysis.results(), analysis.explained_with_code());
+    let (results, explained) = (analysis.results(), analysis.explained_with_reasons());
     Ok(report::mail(comparison, &results, &explained, &recipe(analysis, &files), &names))
 }
 

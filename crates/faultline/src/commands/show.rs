@@ -102,6 +102,9 @@ fn show_experiment(store: &dyn Archive, named: Option<&str>) -> Result<String, F
         };
         let _ =
             writeln!(text, "workload {}{sweep}: {iterations}{warmup}", escape(&used.manifest.name));
+        if used.manifest.plain {
+            let _ = writeln!(text, "  command: {}", escape(&used.manifest.command.join(" ")));
+        }
         for (name, parameter) in &used.manifest.parameters {
             let _ = writeln!(text, "  {} = {}", escape(name), escape(&parameter.value));
         }

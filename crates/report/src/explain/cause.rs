@@ -182,10 +182,22 @@ fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
 
 /// Names the line at which the code of a function differs, with the change of the function.
 fn found(it: &Contribution, line: &ChangedLine, unit: &str) -> String {
-    let named = named(&it.subject.to_string(), it.inlined.as_deref(), &place(line));
+    let function = it.subject.to_string();
     let cost = it.per_entry().map(|it| more_per_entry(it.change()) + "; ").unwrap_or_default();
     let change = words::signed(it.instructions.change(), 0);
-    format!("{named}: {cost}own {unit} {change}")
+    let place = place(line);
+    match line.mostly {
+        true => {
+            let named = named(&function, it.inlined.as_deref(), &place);
+            format!("{named}: {cost}own {unit} {change}")
+        }
+        // The instructions that differ most need not be those that were executed more.
+        false => format!(
+            "{}: {cost}own {unit} {change}; its code differs in several places, most at {}, which need not be the cause",
+            excerpt(&function),
+            excerpt(&place)
+        ),
+    }
 }
 
 /// Names a place in the source: the function, where it is inlined, and the line.
@@ -209,10 +221,13 @@ fn place(line: &ChangedLine) -> String {
     format!("{}{}", line.place, if line.of_base { " before" } else { "" })
 }
 
-/// Says from where the differing code of a function is: the inlined function and the line, as far as they are known.
+/// Says from where the differing code of a function is: the inlined function and the line, as far as they are known, and
+/// most of it is from there.
 fn origin(it: &Contribution) -> impl Iterator<Item = String> {
-    let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
-    let line = it.line.as_ref().map(|line| excerpt(&place(line)));
+    let is_sure = it.line.as_ref().is_none_or(|line| line.mostly);
+    let inlined = it.inlined.as_ref().filter(|_| is_sure);
+    let inlined = inlined.map(|name| format!("inlined from {}", excerpt(name)));
+    let line = it.line.as_ref().filter(|_| is_sure).map(|line| excerpt(&place(line)));
     inlined.into_iter().chain(line)
 }
 

@@ -210,17 +210,25 @@ fn with_functions(it: &Headline) -> String {
     headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
 }
 
-/// Returns the headline with the functions in the one that holds the change. Where the change divides, returns a sentence
-/// with figures for each function between which it does, the first one with the largest functions in it.
+/// Returns the headline, and a sentence on the largest functions in the one that holds the change. Where the change
+/// divides, returns a sentence with figures for each function between which it does, the first one with such a list.
 pub fn in_short(it: &Headline) -> Vec<String> {
-    let Some(Divided { parts, .. }) = &it.divided else { return vec![with_functions(it)] };
-    let parts = parts.iter().enumerate().map(|(place, of)| {
-        let is_listed = place == 0 && of.parts.len() > 1;
-        let list = || format!(" Change{}", listed(of, number_in_short(&of.parts)));
-        let list = is_listed.then(list).unwrap_or_default();
-        format!("{}: {}.{list}", called(of), figures(of, false))
-    });
-    [headline(it)].into_iter().chain(parts).collect()
+    let list = |of: &Holder| {
+        let is_listed = of.parts.len() > 1;
+        is_listed.then(|| format!("Change{}", listed(of, number_in_short(&of.parts))))
+    };
+    let rest: Vec<String> = match &it.divided {
+        None => it.function.iter().filter_map(list).collect(),
+        Some(Divided { parts, .. }) => {
+            let figures = parts.iter().map(|of| format!("{}: {}.", called(of), figures(of, false)));
+            let mut said: Vec<String> = figures.collect();
+            if let (Some(first), Some(list)) = (said.first_mut(), parts.first().and_then(list)) {
+                first.push_str(&format!(" {list}"));
+            }
+            said
+        }
+    };
+    [headline(it)].into_iter().chain(rest).collect()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
@@ -269,7 +277,7 @@ fn number_in_short(parts: &[OwnCost]) -> usize {
     let all: f64 = parts.iter().map(change_of).sum();
     let is_large = |it: &&OwnCost| change_of(it).abs() >= NOTABLE_PART * all.abs();
     let large = parts.iter().take_while(is_large).count();
-    large.clamp(PARTS, MAX_IN_SHORT).min(parts.len())
+    large.clamp(PARTS_OF_PART, MAX_IN_SHORT).min(parts.len())
 }
 
 /// Returns whether the changes after the first `number` add up to no more than the last of these.

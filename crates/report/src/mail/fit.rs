@@ -28,6 +28,17 @@ pub enum Piece {
         /// The lines that they keep.
         least: usize,
     },
+    /// Sentences, the last ones only where there is room.
+    Sentences {
+        /// What they are about, in the words that say that some are left out.
+        name: &'static str,
+        /// The sentences.
+        blocks: Vec<Block>,
+        /// The lines that they have at most.
+        most: usize,
+        /// The lines that they keep.
+        least: usize,
+    },
     /// A paragraph that is left out where there is no room.
     Spare {
         /// What it has, in the words that say that it is left out.
@@ -61,13 +72,16 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
             Piece::Shrinks { title, notes, most, least } => {
                 first_notes(title, notes, most.saturating_sub(lost).max(*least))
             }
+            Piece::Sentences { blocks, most, least, .. } => {
+                whole(blocks, most.saturating_sub(lost).max(*least))
+            }
             Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
                 text.clone()
             }
             Piece::Spare { .. } | Piece::File { .. } => String::new(),
             Piece::Rows => table(rows),
         });
-        let texts = texts.chain(left_out(pieces, included));
+        let texts = texts.chain(left_out(pieces, included, lost));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let lines = |room, included: &[bool]| joined(room, included).lines().count();
@@ -97,10 +111,15 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
 
 /// Returns a paragraph that names what is left out: paragraphs, and files that are neither included nor beside the mail.
 /// `None` if nothing is.
-fn left_out(pieces: &[Piece], included: &[bool]) -> Option<String> {
+fn left_out(pieces: &[Piece], included: &[bool], lost: usize) -> Option<String> {
     let left = || pieces.iter().zip(included).filter(|(_, included)| !**included);
     let spare = left().filter_map(|(piece, _)| match piece {
         Piece::Spare { name, text, .. } if !text.is_empty() => Some(*name),
+        Piece::Sentences { name, blocks, most, least } => {
+            let room = most.saturating_sub(lost).max(*least);
+            let number = number_of_whole(blocks, room);
+            (number < blocks.len()).then_some(*name)
+        }
         _ => None,
     });
     let files = left().filter_map(|(piece, _)| match piece {
@@ -125,7 +144,11 @@ fn by_rank(pieces: &[Piece]) -> Vec<usize> {
         match piece {
             Piece::Spare { rank, .. } => places.push((*rank, place)),
             Piece::File { text: Some(_), .. } => places.push((WANTED, place)),
-            Piece::File { .. } | Piece::Kept(_) | Piece::Shrinks { .. } | Piece::Rows => {}
+            Piece::File { .. }
+            | Piece::Kept(_)
+            | Piece::Shrinks { .. }
+            | Piece::Sentences { .. }
+            | Piece::Rows => {}
         }
     }
     places.sort_unstable();
@@ -134,10 +157,14 @@ fn by_rank(pieces: &[Piece]) -> Vec<usize> {
 
 /// Lays out as many of the first blocks as `most` lines have room for. The first one is cut if it has more.
 pub fn whole(blocks: &[Block], most: usize) -> String {
-    let laid_out = (1..=blocks.len()).rev().map(|number| document::text(&blocks[..number], &MAIL));
-    let fits = |text: &String| text.lines().count() <= most;
-    let first = || cut(document::text(&blocks[..blocks.len().min(1)], &MAIL), most);
-    laid_out.into_iter().find(fits).unwrap_or_else(first)
+    let number = number_of_whole(blocks, most);
+    cut(document::text(&blocks[..number], &MAIL), most)
+}
+
+/// Returns the number of the first blocks that `most` lines have room for; at least 1 if there are any.
+fn number_of_whole(blocks: &[Block], most: usize) -> usize {
+    let fits = |number: &usize| document::text(&blocks[..*number], &MAIL).lines().count() <= most;
+    (1..=blocks.len()).rev().find(fits).unwrap_or(blocks.len().min(1))
 }
 
 /// Lays out as many of the first notes as `most` lines have room for, and names the topics of the others. The first note

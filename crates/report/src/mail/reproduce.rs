@@ -176,7 +176,8 @@ impl OneCommand {
             && experiment.sequential.is_none();
         let packages = results.variants.iter().map(package).collect::<Option<Vec<String>>>();
         let packages = packages.map(|it| [String::new(), it.join(",")]);
-        let [before, kernels] = packages.or_else(|| patched(results)).filter(|_| is_usual)?;
+        let [before, kernels] =
+            packages.or_else(|| patched(results, recipe)).filter(|_| is_usual)?;
         let Profiling { stacks, .. } = experiment.profile;
         let is_known = experiment.profile == Profiling { stacks, ..Profiling::default() };
         if kernels.is_empty() || !is_known {
@@ -234,12 +235,21 @@ fn plain_facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     facts(column).filter(|_| is_plain)
 }
 
-/// Returns what stands before and after a command's name to build two kernels, if they are a source and the same source
-/// with patches that the reader can have.
-fn patched(results: &Results<'_>) -> Option<[String; 2]> {
-    let [base, new] = &results.variants[..] else { return None };
-    plain_facts(base).and(patches(base, new))?;
-    kernel::source(plain_facts(new)?)
+/// Returns what stands before and after a command's name to build the kernels, if they are a source and the same source
+/// with patches that the reader can have; of a built-in workload also with each of the patches after the other.
+fn patched(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<[String; 2]> {
+    let (base, patched) = results.variants.split_first()?;
+    let (last, before) = patched.split_last()?;
+    plain_facts(base).and(patches(base, last))?;
+    let [first, mut source] = kernel::source(plain_facts(last)?)?;
+    if !before.is_empty() {
+        let numbers = patched.iter().map(|it| Some(patches(base, it)?.patches));
+        let is_series = numbers.eq((1..=patched.len() as u32).map(Some));
+        let is_plain = before.iter().all(|it| plain_facts(it).is_some());
+        recipe.parameters.as_ref().filter(|_| is_series && is_plain)?;
+        source.push_str(" --each");
+    }
+    Some([first, source])
 }
 
 /// Returns the patches by which alone the kernel of one variant differs from that of another, which has none. `None` if

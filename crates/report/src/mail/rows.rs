@@ -164,7 +164,10 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
 
 /// Returns the words above a table.
 fn title(comparison: &Comparison, which: &str) -> Block {
-    let seeds = count(comparison.boots as usize, "seed");
+    let pairs = comparison.variants.iter().filter_map(|it| it.pairs);
+    let [least, most] = [pairs.clone().min(), pairs.max()].map(|it| it.unwrap_or_default());
+    let seeds =
+        if least == most { count(most, "seed") } else { format!("{least} to {most} seeds") };
     sentence(format!("Kernel instructions of each phase, mean of {seeds}, and luck floor{which}:"))
 }
 

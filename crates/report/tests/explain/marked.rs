@@ -77,7 +77,7 @@ fn functions_of_one_kernel_are_counted_apart() {
 
 #[test]
 fn the_line_of_a_cause_is_named() {
-    let line = |of_base| ChangedLine { place: "mm/memory.c:3312".into(), of_base };
+    let line = |of_base| ChangedLine { place: "mm/memory.c:3312".into(), of_base, mostly: true };
     let placed = |causes: &[&str], inlined: Option<&str>, of_base| {
         let place = ChangedPlace { inlined: inlined.map(str::to_owned), line: line(of_base) };
         let places = [(kernels::PLANTED.to_owned(), place)].into();
