@@ -1,5 +1,7 @@
 //! One boot, and its times.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use boot::Guest;
 use flight::job::{self, Job};
 use flight::{Event, profile};
 use guest::sys::children_time;
+use kernelfiles::kallsyms::Symbols;
 use kernels::initramfs::Archive;
 use machine::{Emulator, Engine, Exact, How, PROFILE_FILE, Plugin, Vm};
 use model::{Bytes, Kernel, Limits, Privilege, Topology};
@@ -18,6 +21,8 @@ use tempfile::TempDir;
 pub struct Bench {
     /// The kernel.
     pub kernel: Kernel,
+    /// Its symbols; empty if its image does not list them.
+    pub symbols: Symbols,
     emulator: Emulator,
     topology: Topology,
     /// The directory of the initramfs and the machine's files.
@@ -63,7 +68,8 @@ impl Bench {
     ) -> Result<Self, Box<dyn Error>> {
         let directory = tempfile::tempdir()?;
         fs::write(directory.path().join("initramfs.cpio"), initramfs(&Guest::find()?, job)?)?;
-        Ok(Self { kernel, emulator, topology, directory })
+        let symbols = Symbols::parse(&kernels::symbols(&kernel)?.unwrap_or_default());
+        Ok(Self { kernel, symbols, emulator, topology, directory })
     }
 
     /// A library beside this program, where `make` puts them.
@@ -81,6 +87,22 @@ impl Bench {
     /// Boots under emulation with a thread for each CPU.
     pub fn tcg(&self) -> Result<BootTimes, Box<dyn Error>> {
         self.boot(Engine::Tcg)
+    }
+
+    /// The functions in which the last boot with the plugin executed most kernel instructions before the workload, with
+    /// their own instructions, the largest number first.
+    pub fn functions_of_boot(&self) -> Result<Vec<(String, u64)>, Box<dyn Error>> {
+        let profile = profile::read(&fs::read(self.directory.path().join(PROFILE_FILE))?)?;
+        let mut by_name = BTreeMap::<&str, u64>::new();
+        let cpus = profile.slices.first().into_iter().flat_map(|boot| &boot.cpus);
+        for executed in cpus.flat_map(|cpu| &cpu.kernel) {
+            let name = self.symbols.find(executed.address).map_or("unknown", |it| &it.name);
+            *by_name.entry(name).or_default() += executed.count;
+        }
+        let mut all: Vec<(String, u64)> =
+            by_name.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        all.sort_by_key(|(_, count)| Reverse(*count));
+        Ok(all)
     }
 
     fn boot(&self, engine: Engine<'_>) -> Result<BootTimes, Box<dyn Error>> {

@@ -5,7 +5,7 @@
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
 //! The contestants take turns, so that a host that gets slower does so for all. Prints medians of wall time and
-//! QEMU's CPU time, and ratios. `bench/README.md` has figures.
+//! QEMU's CPU time, ratios, and the functions in which the boot executes most instructions. `bench/README.md` has figures.
 //!
 //! `bench-exact [KERNEL]`: the default is debian:6.1.
 
@@ -28,6 +28,8 @@ const ROUNDS: usize = 3;
 const CPUS: u32 = 4;
 const NODES: u32 = 4;
 const MEMORY: Bytes = Bytes::mib(1024);
+/// The functions of the boot that are printed.
+const FUNCTIONS: usize = 10;
 /// The largest number of seconds from the start to the workload.
 const TARGET: f64 = 20.0;
 
@@ -83,6 +85,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             boots.push(boot(&bench, contestant)?);
         }
     }
+    bench.exact(Some(plugin(&bench)))?;
+    let functions = bench.functions_of_boot()?;
     let instructions = boots[1][0].instructions.ok_or("the plugin's profile is not there")?;
     let taken = boots.each_ref().map(|boots| median(boots));
     print_times(&taken, instructions);
@@ -91,21 +95,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("instructions to the workload: {:.0} million", instructions.to_workload as f64 / 1e6);
     let wall = taken[0].to_workload.wall;
     println!("exact, to the workload: {wall:.1} s, to be within {TARGET} s");
+    println!("functions with most instructions to the workload:");
+    for (name, count) in functions.iter().take(FUNCTIONS) {
+        let share = 100.0 * *count as f64 / instructions.to_workload as f64;
+        println!("{share:6.1} %  {name}");
+    }
     Ok(())
 }
 
 fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Error>> {
-    let plugin = |stacks, accesses| {
-        let path = bench.library("libtcg.so");
-        Plugin { path, accesses, stacks, each: false, functions: Vec::new(), switch: None }
+    let plugin = plugin(bench);
+    let plugin = match contestant {
+        Contestant::Exact => return bench.exact(None),
+        Contestant::Tcg => return bench.tcg(),
+        Contestant::Plugin => plugin,
+        Contestant::Each => Plugin { each: true, ..plugin },
+        Contestant::Stacks => Plugin { stacks: true, ..plugin },
+        Contestant::Accesses => Plugin { accesses: true, ..plugin },
     };
-    match contestant {
-        Contestant::Exact => bench.exact(None),
-        Contestant::Plugin => bench.exact(Some(plugin(false, false))),
-        Contestant::Each => bench.exact(Some(Plugin { each: true, ..plugin(false, false) })),
-        Contestant::Stacks => bench.exact(Some(plugin(true, false))),
-        Contestant::Accesses => bench.exact(Some(plugin(false, true))),
-        Contestant::Tcg => bench.tcg(),
+    bench.exact(Some(plugin))
+}
+
+/// The plugin as it counts instructions alone.
+fn plugin(bench: &Bench) -> Plugin {
+    Plugin {
+        path: bench.library("libtcg.so"),
+        accesses: false,
+        stacks: false,
+        each: false,
+        functions: bench.symbols.beginnings().collect(),
+        switch: None,
     }
 }
 
