@@ -152,10 +152,19 @@ pub fn explain(
     let mut all = section(Span::All);
     let names = phase_names(&sides, used).into_iter();
     let mut phases: Vec<Section> = names.filter_map(|phase| section(Span::Phase(phase))).collect();
+    let is_judged = |section: &Section| {
+        let phase = section.phase.as_ref().filter(|phase| !phase.is_empty());
+        phase.is_some_and(|phase| !used.manifest.prepares(phase))
+    };
+    section::set_joint_floors(phases.iter_mut().filter(|it| is_judged(it)));
     let mut measured = match Span::measured(sides.iter().copied(), used) {
         Span::Measured => section(Span::Measured),
         _ => None,
     };
+    let mut judged = phases.iter().filter(|it| is_judged(it));
+    if let (Some(measured), Some(only), None) = (&mut measured, judged.next(), judged.next()) {
+        measured.totals = only.totals;
+    }
     if let Some(all) = &mut all {
         rename::mark(all, measured.iter_mut().chain(&mut phases));
     }

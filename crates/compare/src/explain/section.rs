@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use stats::Estimate;
 
 use super::contribution::{SeedContribution, of_function, plain};
 use super::counters;
@@ -11,7 +12,7 @@ use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::figures::growth::Growth;
-use crate::verdicts::luck::{Entry, listed};
+use crate::verdicts::luck::{Entry, LEVEL, estimate, listed, reaches};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The difference in one phase, or in all phases together.
@@ -42,6 +43,24 @@ pub struct Section {
     pub counters: Vec<Counter>,
     /// How many figures were compared with luck.
     pub compared: Compared,
+    /// Estimates of the changes on which verdicts rest: of the kernel's total, and at equal entries. `None` where luck is
+    /// unknown.
+    pub judged: [Option<Estimate>; 2],
+}
+
+/// Gives the changes on which verdicts rest joint luck floors, as in a comparison of two variants: luck alone lifts any of
+/// them above its floor in at most the share [`LEVEL`] of cases.
+pub fn set_joint_floors<'a>(sections: impl Iterator<Item = &'a mut Section>) {
+    let changes = sections.flat_map(|section| {
+        let Totals { kernel, equal, .. } = &mut section.totals;
+        let known = [Some(kernel), equal.as_mut()].into_iter().zip(section.judged);
+        known.filter_map(|(difference, estimate)| difference.zip(estimate)).collect::<Vec<_>>()
+    });
+    let (differences, estimates): (Vec<&mut Difference>, Vec<Estimate>) = changes.unzip();
+    for (difference, reach) in differences.into_iter().zip(reaches(&estimates, LEVEL)) {
+        difference.floor = Some(reach);
+        *difference = difference.of_total();
+    }
 }
 
 /// Numbers of figures that have a luck floor. The more there are, the more of them exceed it by luck alone.
@@ -99,13 +118,23 @@ pub fn section(
 ) -> Option<Section> {
     let total = sides.map(Tally::total);
     let of_total = |figures: &Sides<i128>| Some(figures.difference()?.of_total());
+    let equal = at_equal_entries(sides);
     let totals = Totals {
         all: of_total(&total)?,
         user: of_total(&sides.map(|tally| tally.user))?,
         kernel: of_total(&sides.map(|tally| tally.kernel))?,
         firmware: of_total(&sides.map(|tally| tally.firmware))?,
-        equal: at_equal_entries(sides),
+        equal: equal.as_ref().and_then(|it| Some(it.difference()?.of_total())),
     };
+    let kernel = sides.map(|tally| Some(tally.kernel as f64));
+    let judged = [
+        (totals.kernel.floor, Some(&kernel)),
+        (totals.equal.and_then(|it| it.floor), equal.as_ref()),
+    ];
+    let judged = judged.map(|(floor, sides)| {
+        let [base, new] = sides.filter(|_| floor.is_some())?.known();
+        estimate(&base, &new)
+    });
     let mut contributions = among_others(contributions(sides));
     contributions.sort_by(|one, other| {
         let size = |it: &Contribution| std::cmp::Reverse(it.change.unsigned_abs());
@@ -124,14 +153,15 @@ pub fn section(
         contributions,
         counters,
         compared,
+        judged,
     })
 }
 
-fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<Difference> {
+fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<Sides<Option<f64>>> {
     let seeds = equal::instructions(sides.seeds.each_ref().map(|side| side.iter()))?;
     let enough = seeds.iter().all(|side| side.len() >= FEWEST_FOR_LISTS as usize);
     let seeds = seeds.map(|side| side.into_iter().map(Some).collect());
-    Some(Sides { seeds, complete: sides.complete && enough }.difference()?.of_total())
+    Some(Sides { seeds, complete: sides.complete && enough })
 }
 
 fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {

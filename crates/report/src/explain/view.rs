@@ -101,8 +101,8 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     } else if explanation.knows_luck() {
         format!(
             "A change within its floor may be luck (`within`). Luck alone exceeds the floor of a \
-             total in {:.0} % of comparisons; no such floor is below {} %. `compare` has wider ones \
-             where it judges several rows together. At equal entries: \
+             total in {:.0} % of comparisons; no such floor is below {} %. The kernel's in \
+             measured phases are judged together; `compare` of more than two variants has wider ones. At equal entries: \
              what the kernel would have executed had each function been entered as often on both \
              sides. It is shown where luck hides a change of the kernel's instructions. Of the \
              functions, contributions and counters beyond luck, at most {:.0} % are expected to \
