@@ -16,7 +16,7 @@ PURE := benchmarks code compare culprit export flight import kernelfiles mmtests
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-.PHONY: all deps guest plugin python build install demo quick test check-long lint deny bench clean
+.PHONY: all deps guest plugin python build install deb dist check-packages demo quick test check-long lint deny bench clean
 
 all: build
 
@@ -74,6 +74,25 @@ install: build
 	    target/generated/faultline.fish
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions target/generated/_faultline
 
+# A Debian package, and an archive whose program needs no library of the host. Both need no compiler where they are
+# installed, but QEMU.
+deb: build
+	rm -rf target/package/deb
+	$(MAKE) --no-print-directory install DESTDIR=target/package/deb PREFIX=/usr
+	scripts/package deb target/package/deb
+
+dist: build
+	CARGO_ENCODED_RUSTFLAGS="-Ctarget-feature=+crt-static" \
+	    $(CARGO) build --locked --release -p faultline --target $(TARGET) --target-dir target/static
+	rm -rf target/package/tar
+	$(MAKE) --no-print-directory install DESTDIR=target/package/tar PREFIX= \
+	    FAULTLINE=target/static/$(TARGET)/release/faultline
+	scripts/package tar target/package/tar
+
+# Installs both in new systems, Debian 12 and 13, and asks them something.
+check-packages: deb dist
+	scripts/check-packages
+
 # Two kernels, one table.
 demo: build
 	scripts/demo $(FAULTLINE)
@@ -88,7 +107,7 @@ test: guest plugin python
 	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast
 
 # The ignored tests too, and a minute of damaged inputs for each parser.
-check-long: guest plugin python lint
+check-long: guest plugin python lint check-packages
 	$(FOR_TESTS) FUZZ_SECONDS=60 $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 
 lint: deny
