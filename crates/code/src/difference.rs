@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use iced_x86::Mnemonic;
 use serde::Serialize;
 
 use crate::image::{Image, Piece};
 use crate::instruction::{Key, Normal, decode, normal};
-use crate::instrumentation::{Instrumentation, known};
+use crate::instrumentation::{ENDBR, Instrumentation, known};
 
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub(crate) struct Body<'a> {
     pub instructions: Vec<Normal<'a>>,
     pub addresses: Vec<u64>,
     bytes: usize,
+    /// Whether it has an `endbr64`.
+    is_target: bool,
 }
 
 impl<'a> Body<'a> {
@@ -89,12 +92,15 @@ impl<'a> Body<'a> {
         let decoded = decode(&piece, image);
         let instructions = normal(&decoded, &piece, image);
         let addresses = decoded.iter().map(|it| it.ip()).collect();
-        Self { piece, instructions, addresses, bytes: decoded.iter().map(|it| it.len()).sum() }
+        let bytes = decoded.iter().map(|it| it.len()).sum();
+        let is_target = decoded.iter().any(|it| it.mnemonic() == Mnemonic::Endbr64);
+        Self { piece, instructions, addresses, bytes, is_target }
     }
 
-    /// The functions that it calls.
+    /// The functions that it calls, and [`ENDBR`] if it has that instruction.
     fn called(&self) -> impl Iterator<Item = &str> {
-        self.instructions.iter().filter_map(Normal::target)
+        let target = self.is_target.then_some(ENDBR);
+        self.instructions.iter().filter_map(Normal::target).chain(target)
     }
 
     fn is_same(&self, other: &Body<'_>) -> bool {

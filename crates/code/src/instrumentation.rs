@@ -1,14 +1,18 @@
 //! What options of the configuration and the compiler add to functions everywhere: calls that the source of the
-//! function does not have.
+//! function does not have, and targets of indirect calls.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+/// The instruction at which indirect calls may arrive (`CONFIG_X86_KERNEL_IBT`, `-fcf-protection=branch`).
+pub(crate) const ENDBR: &str = "endbr64";
+
 /// Beginnings of the names of called functions, and what their calls come from. Sources: the symbols that GCC and
 /// Clang document for `-fstack-protector`, `-mindirect-branch`, `-mfunction-return`, `-fsanitize` and
 /// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
-const CALLS: [(&str, &str); 18] = [
+const CALLS: [(&str, &str); 19] = [
+    (ENDBR, "IBT"),
     ("__stack_chk_fail", "the stack protector"),
     ("__asan_", "KASAN"),
     ("__kasan_check_", "KASAN"),

@@ -184,6 +184,23 @@ fn instrumentation_of_one_side_is_named() {
     assert!(found.gained.is_empty() && found.lost.is_empty(), "both sides have it: {found:?}");
 }
 
+/// Targets of indirect calls have an instruction more.
+#[test]
+fn targets_of_indirect_calls_are_instrumentation() {
+    let of = |options: [&[&str]; 2]| {
+        let kernels = options.map(|it| kernel(HEADER, MAIN, it));
+        let [base, new] = images(&kernels);
+        let found = difference(&base, &new).functions;
+        found.into_iter().find(|it| it.name == "twice").map(|it| it.instrumentation)
+    };
+    let marked: &[&str] = &["-fcf-protection=branch", "-fno-inline"];
+    let plain: &[&str] = &["-fcf-protection=none", "-fno-inline"];
+    let found = of([plain, marked]).expect("its code differs");
+    assert_eq!((Vec::from_iter(found.gained), found.lost.len()), (vec!["IBT"], 0));
+    assert_eq!(Vec::from_iter(of([marked, plain]).unwrap().lost), ["IBT"]);
+    assert_eq!(of([marked, marked]), None);
+}
+
 #[test]
 fn calls_that_a_source_can_gain_are_instrumentation_only_of_a_kernel_that_has_them() {
     let thunk = "__attribute__((noinline)) void __x86_indirect_thunk_rax(void) { limit = 2; }\n";

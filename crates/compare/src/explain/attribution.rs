@@ -84,12 +84,9 @@ pub fn explained(
                 continue;
             }
             let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);
-            let mut headlines = match is_changed {
-                true => headlines(&explanation, used, |phase| {
-                    paths(base, new, used, (Some(phase), INSTRUCTIONS))
-                }),
-                false => Vec::new(),
-            };
+            let mut headlines = headlines(&explanation, used, |phase| {
+                paths(base, new, used, (Some(phase), INSTRUCTIONS))
+            });
             headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
             let built = split_columns(comparison).filter(|_| column == 1);
             let built = built.into_iter().flatten().filter_map(boots).collect::<Vec<_>>();

@@ -7,9 +7,6 @@ use serde::Serialize;
 use super::rename::are_names_alike;
 use super::{Code, Path};
 
-/// Two functions without similar names are taken as one if their changes offset each other but for this share of the
-/// larger one.
-const OFFSET: f64 = 0.02;
 /// A function and a callee that only one side executed are taken as one if their changes offset each other but for this
 /// share of the larger one.
 const INLINED: f64 = 0.5;
@@ -52,7 +49,7 @@ pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Cal
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
 /// executed each, or two whose names differ in underscores at their ends. Then calls do: a function that both sides
 /// executed, with one that it alone calls on one side and that is about as large, as if it were inlined on the other
-/// side. Then sizes do: two that only one side executed each and that are nearly as large. The largest change is first.
+/// side. Equal sizes alone are no evidence. The largest change is first.
 pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
@@ -68,12 +65,9 @@ pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
         let largest = change(one).abs().max(change(other).abs());
         (calls(one, other) || calls(other, one)) && left(one, other) <= INLINED * largest
     };
-    let is_as_large = |one: &OwnCost, other: &OwnCost| {
-        is_moved(one, other) && left(one, other) <= OFFSET * change(one).abs()
-    };
     let mut alone = parts;
     let mut all = Vec::new();
-    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_inlined, &is_as_large] {
+    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_inlined] {
         let (joined, rest) = pairs(alone, is_one);
         all.extend(joined);
         alone = rest;
@@ -159,6 +153,8 @@ mod tests {
             ("mod_node_page_state", [0.0, 100.0]),
         ];
         let expected = [
+            ("clear_old", -710.0),
+            ("clear_new", 709.0),
             ("mod_node_page_state+__mod_node_page_state", 58.0),
             ("__alloc_frozen_pages_noprof+__alloc_pages_noprof", 43.0),
             ("both", -30.0),
@@ -166,7 +162,6 @@ mod tests {
             ("count+__count", 20.0),
             ("gone", -7.0),
             ("new", 2.0),
-            ("clear_old+clear_new", -1.0),
         ];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
         assert_eq!(joined(&parts, &Callers::new()), expected);

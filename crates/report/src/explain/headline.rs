@@ -414,7 +414,13 @@ const MAX_OUTSIDE: usize = 3;
 
 /// Returns the name of a function that holds a change, and whether what it calls is included.
 fn called(holder: &Holder) -> String {
-    let calls = if holder.inclusive { " and what it calls" } else { "" };
+    // Functions that one kernel alone executes count as a part of their caller.
+    let has_others = holder.parts.iter().any(|it| it.name != holder.name || it.with.is_some());
+    let calls = match (holder.inclusive, has_others) {
+        (true, _) => " and what it calls",
+        (false, true) => " and what one kernel alone calls there",
+        (false, false) => "",
+    };
     let within = holder.within.as_ref().map(|it| format!("within {}", excerpt(it)));
     let outside = few(MAX_OUTSIDE, holder.outside.iter().map(|it| excerpt(it)));
     let outside = (!outside.is_empty()).then(|| format!("outside {}", outside.join(", ")));

@@ -122,8 +122,8 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     };
     let words = "New, gone: only one side executed the function; it may be new, renamed or inlined. \
                  Maybe: a function of the other side with a similar name that was entered as often, at \
-                 a similar cost. Offset by: work moved between the two functions, or one was inlined into \
-                 the other. In parts: entered at its beginning, and by others at a `.part`, so \
+                 a similar cost. Offset by: work may have moved between the two functions, or one may be inlined \
+                 in the other. In parts: entered at its beginning, and by others at a `.part`, so \
                  not compared per entry.";
     let code = match &explanation.unmarked {
         None if explanation.all.iter().flat_map(|all| &all.contributions).any(|it| it.code.is_some()) => {

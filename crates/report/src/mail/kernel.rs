@@ -179,10 +179,22 @@ fn patches(facts: &BootFacts) -> [String; 2] {
         let id = shell_word(id.trim_matches(['<', '>']).as_bytes());
         return [format!("b4 am -o - {id} |\n  "), " --patch -".to_owned()];
     }
+    let file = patch_file(facts).unwrap_or_default();
+    let is_file = *patches == 1 && file == *subject;
+    let file = if is_file { shell_word(file.as_bytes()) } else { file };
+    [String::new(), format!(" --patch {file}")]
+}
+
+/// Returns the name of the file with a kernel's patches, if they did not come in a mail of a list; `PATCHES` if that is not
+/// known. `None` without patches.
+pub fn patch_file(facts: &BootFacts) -> Option<String> {
+    let Patched { subject, patches, mail, .. } = facts.patched.as_ref()?;
+    if mail.as_ref().is_some_and(|it| is_message_id(&it.message_id)) {
+        return None;
+    }
     // The origin has the subject of a mail in quotes, and the name of another file without.
     let is_file = *patches == 1 && facts.kernel_origin.contains(&format!(", {subject};"));
-    let file = if is_file { shell_word(subject.as_bytes()) } else { "PATCHES".to_owned() };
-    [String::new(), format!(" --patch {file}")]
+    Some(if is_file { subject.clone() } else { "PATCHES".to_owned() })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use model::{
 
 use super::fit::Piece;
 use super::{clipped, kernel};
-use crate::ascii::{escape, shell_word};
+use crate::ascii::{escape, excerpt, shell_word};
 use crate::document::{self, Block, MAIL, part, sentence};
 use crate::note::{self, Note};
 
@@ -156,8 +156,10 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
 /// A run that one command repeats, without files of the experiment.
 pub struct OneCommand {
     command: String,
-    /// The name of the program's file and its text, if a program of the user's ran.
-    program: Option<(String, String)>,
+    /// The name of the program's file, its text, and the directory in which it ran, if a program of the user's did.
+    program: Option<(String, String, String)>,
+    /// The name of the file with patches, if they did not come in a mail of a list.
+    patches: Option<String>,
 }
 
 impl OneCommand {
@@ -183,6 +185,7 @@ impl OneCommand {
         if kernels.is_empty() || !is_known {
             return None;
         }
+        let patches = results.variants.last().and_then(facts).and_then(kernel::patch_file);
         let usual = format!("--seeds {} {machine}", experiment.boots);
         let is_long = used.timeout != USUAL_TIMEOUT;
         if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_long) {
@@ -195,26 +198,36 @@ impl OneCommand {
             let command = format!(
                 "{before}faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} {usual}"
             );
-            return Some(Self { command, program: None });
+            return Some(Self { command, program: None, patches });
         }
         let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
         let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
         let command =
             format!("{before}faultline try {kernels} --exact {usual}{timeout} -- {words}");
-        Some(Self { command, program: Some((name, text)) })
+        let program = Some((name, text, used.manifest.directory.clone()));
+        Some(Self { command, program, patches })
     }
 
     /// Lays out the command and the text of the program. `attached` names the files that go beside the mail.
     pub fn pieces(&self, version: &str, attached: &[&str]) -> Vec<Piece> {
-        let how = format!("How to repeat it, by faultline {version}:");
+        // Paths are in the memory of a program, so they change its counts.
+        let place = self.program.as_ref().map_or(String::new(), |(.., directory)| {
+            format!(", to the last instruction in {}", excerpt(directory))
+        });
+        let how = format!("How to repeat it, by faultline {version}{place}:");
         let how = part(how, [Block::Code(self.command.clone())]);
         let laid_out = |it| document::text(&[it], &MAIL);
-        let text = self.program.as_ref().map(|(name, text)| Piece::File {
+        let text = self.program.as_ref().map(|(name, text, _)| Piece::File {
             name: escape(name),
             text: Some(laid_out(file(&escape(name), text))),
             is_beside: attached.contains(&&**name),
         });
-        [Piece::Kept(laid_out(how))].into_iter().chain(text).collect()
+        let patches = self.patches.as_ref().map(|name| Piece::File {
+            name: escape(name),
+            text: None,
+            is_beside: attached.contains(&&**name),
+        });
+        [Piece::Kept(laid_out(how))].into_iter().chain(text).chain(patches).collect()
     }
 }
 

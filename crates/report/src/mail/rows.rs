@@ -246,7 +246,9 @@ fn judged(row: &Row, column: usize) -> Option<[String; 3]> {
     let sign = if change.is_some_and(|it| it > 0.0) { "+" } else { "" };
     let change = percent(change).map_or("-".to_owned(), |said| format!("{sign}{said}"));
     let floor = percent(exact::floor_percent(row, column));
-    Some([change, floor.unwrap_or_else(|| "unknown".to_owned()), verdict.name().to_owned()])
+    let is_beyond = verdict == Verdict::Same && row.beyond_luck(column) == Some(true);
+    let said = if is_beyond { "same, beyond luck" } else { verdict.name() };
+    Some([change, floor.unwrap_or_else(|| "unknown".to_owned()), said.to_owned()])
 }
 
 fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {

@@ -208,11 +208,11 @@ fn a_change_that_divides_is_told_by_its_parts() {
         said.join(" ")
     };
     let shares = "47.5 % of the change in copy_process and what it calls, 45.6 % in exit_mmap and what it calls \
-                  (within mmput), -2.0 % in do_syscall_64, 8.9 % elsewhere.";
+                  (within mmput), -2.0 % in do_syscall_64 and what one kernel alone calls there, 8.9 % elsewhere.";
     let figures = "copy_process and what it calls: 1,000 before, 1,142 now (14.24 % more); 2 entries; 500.00 per entry before, \
                    571.19 now. Change per entry, by function: f +1, g +1, 1 more +1. exit_mmap and what it \
                    calls (within mmput): 1,000 before, 1,137 now (13.67 % more). Change, by function: f +1, g +1, 1 more +1. \
-                   do_syscall_64: 1,000 before, 994 now (0.60 % fewer).";
+                   do_syscall_64 and what one kernel alone calls there: 1,000 before, 994 now (0.60 % fewer).";
     let begins = "Phase run: 30.00 % more kernel instructions";
     let all = headline(true, None);
     assert!(said(&all).starts_with(&format!("{begins}: {shares} {figures}")), "{}", said(&all));
