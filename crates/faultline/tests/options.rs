@@ -376,7 +376,7 @@ fn a_program_that_cannot_be_tried_is_refused_with_a_remedy() {
         (&["6.1", "--", plain], "is not executable: `chmod +x` makes it so"),
         (&["6.1", "--with", "/nowhere", "--", "true"], "/nowhere: No such file or directory"),
         (&["6.1,", "--", "true"], "a kernel has an empty name"),
-        (&["6.1,6.1", "--", "true"], "two variants have the name `6.1`"),
+        (&["6.1,6.1", "--", "true"], "6.1 is named twice"),
         (&["6.1", "--exact", "--measured", "--", "true"], "cannot be used with"),
         (&["6.1", "--exact", "--at-most", "9", "--", "true"], "exact mode has --seeds"),
         (
@@ -385,6 +385,10 @@ fn a_program_that_cannot_be_tried_is_refused_with_a_remedy() {
         ),
         (&["6.1", "--measured", "--seeds", "9", "--", "true"], "--seeds is for exact mode"),
         (&["6.1", "--exact", "--patch", "x", "--", "true"], "built from source"),
+        (
+            &["debian-source:6.1", "--patch", "/nowhere", "--", "true"],
+            "--patch /nowhere cannot be read: No such file",
+        ),
         (&["worktree", "--tree", home, "--save", home, "--", "true"], "name packaged ones"),
     ] {
         let error = setup.refused(&[&["try"], arguments].concat());

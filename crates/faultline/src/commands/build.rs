@@ -37,14 +37,14 @@ pub fn variants(
         );
         return Err(Failure::Usage(message));
     }
+    if build.is_given() && !kernels.iter().any(|kernel| Source::is(kernel)) {
+        return Err(Failure::Usage(NO_SOURCE.into()));
+    }
     for patch in build.patches.iter().filter(|it| **it != Path::new(STANDARD_INPUT)) {
         if let Err(error) = fs::metadata(patch) {
             let path = escape(&patch.display().to_string());
             return Err(Failure::Usage(format!("--patch {path} cannot be read: {error}")));
         }
-    }
-    if build.is_given() && !kernels.iter().any(|kernel| Source::is(kernel)) {
-        return Err(Failure::Usage(NO_SOURCE.into()));
     }
     let mut variants = Vec::new();
     let names = default_names(&kernels.iter().map(String::as_str).collect::<Vec<_>>());
