@@ -24,24 +24,27 @@ impl Repeats {
                 self.invalid += 1;
                 Some(how.clone())
             }
-            Outcome::TimedOut(how)
-                if self.hung == 0 && mode.is_measured() && lost_interrupt(boot) =>
-            {
+            Outcome::TimedOut(how) if self.hung == 0 && mode.is_measured() => {
+                let why = emulator(boot)?;
                 self.hung += 1;
-                let why = "the kernel's RCU thread was not woken, as if the emulator had lost an interrupt";
-                Some(format!("{how}; {why}"))
+                Some(format!("{how}; {why}, as if the emulator had lost an interrupt"))
             }
             _ => None,
         }
     }
 }
 
-/// Whether QEMU may have lost an interrupt, which happens now and then if each emulated CPU has its own thread. With QEMU
-/// 10.0, about 1 of 100 boots of Linux 5.10 on 4 CPUs hung so: one CPU was halted while its local APIC had the timer's
-/// interrupt in service, so no interrupt reached it any more.
-fn lost_interrupt(boot: &Boot) -> bool {
-    boot.facts.provenance.execution == Some(Execution::Tcg)
-        && boot.problems.iter().any(is_rcu_not_woken)
+/// Returns the sign that QEMU may have lost an interrupt, which happens now and then if each emulated CPU has its own
+/// thread. With QEMU 10.0, about 1 of 100 boots of Linux 5.10 on 4 CPUs hung so: one CPU was halted while its local APIC
+/// had the timer's interrupt in service, so no interrupt reached it any more. Early in a boot nothing complains.
+fn emulator(boot: &Boot) -> Option<&'static str> {
+    let is_emulated = boot.facts.provenance.execution == Some(Execution::Tcg);
+    let is_silent = boot.console.trim().is_empty();
+    match boot.problems.iter().any(is_rcu_not_woken) {
+        _ if !is_emulated => None,
+        true => Some("the kernel's RCU thread was not woken"),
+        false => is_silent.then_some("the kernel printed nothing"),
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod tests {
             outcome: Outcome::TimedOut("the agent did not start within 3m".into()),
             facts: BootFacts { provenance, ..BootFacts::default() },
             problems: vec![Problem { kind: ProblemKind::Stall, text: text.into() }],
+            console: text.into(),
             ..Boot::default()
         }
     }
@@ -98,6 +102,9 @@ mod tests {
         }
         let lockup = "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [cat:71]";
         assert_eq!(reason(Mode::Measured, &timed_out(Execution::Tcg, lockup)), None);
+        let silent = Boot { console: "\n".into(), ..timed_out(Execution::Tcg, lockup) };
+        let why = reason(Mode::Measured, &silent).unwrap();
+        assert!(why.contains("; the kernel printed nothing, as if"), "{why}");
         let hung = timed_out(Execution::Tcg, STARVED);
         let failed = Boot { outcome: Outcome::Failed("no".into()), ..hung };
         assert_eq!(reason(Mode::Measured, &failed), None);
