@@ -72,8 +72,10 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
             Piece::Shrinks { title, notes, most, least } => {
                 first_notes(title, notes, most.saturating_sub(lost).max(*least))
             }
+            // The first sentence is never cut.
             Piece::Sentences { blocks, most, least, .. } => {
-                whole(blocks, most.saturating_sub(lost).max(*least))
+                let number = number_of_whole(blocks, most.saturating_sub(lost).max(*least));
+                document::text(&blocks[..number], &MAIL)
             }
             Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
                 text.clone()
