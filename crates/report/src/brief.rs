@@ -177,7 +177,9 @@ pub fn moved_most(
                          seeds or more that are complete on both sides."
                 )
             }
-            Mode::Exact => format!("no counter changed beyond luck{}.", left_out(whole)),
+            Mode::Exact => {
+                format!("no row of the counters changed beyond luck{}.", left_out(whole))
+            }
             Mode::Measured => "no counter differs significantly.".to_owned(),
         }));
     }
