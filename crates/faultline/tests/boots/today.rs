@@ -123,9 +123,9 @@ fn huge_pages_are_touched_and_split(boot: &Boot) {
     let huge = counted(boot, "thp", "touch-2M", &["thp_fault_alloc"]);
     assert_eq!(huge, touched() / HUGE);
     // The kernel counts also pages that it cannot split because something else holds them
-    // (`split_huge_page_to_list`).
+    // (`split_huge_page_to_list`), but not one that something else has locked (`split_huge_pages_pid`).
     let tried = counted(boot, "thp", "split", &["thp_split_page", "thp_split_page_failed"]);
-    assert_eq!(tried, huge);
+    assert!((huge - 1.0..=huge).contains(&tried), "{tried} of {huge}");
     assert_eq!(values(boot, "split", "").len(), 1);
 }
 
