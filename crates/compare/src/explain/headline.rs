@@ -1,11 +1,13 @@
 //! One sentence per phase: by how much the kernel's instructions changed, and the function that holds the
 //! change.
 
+use std::collections::HashMap;
+
 use model::{ENTRIES, WorkloadUse};
 use serde::Serialize;
 
 use super::holder::{self, Divided, Held, Holder};
-use super::{Explanation, Paths, Section};
+use super::{Code, Contribution, Explanation, Paths, Section, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The change of the kernel's cost in one phase, and the function that holds it.
@@ -43,12 +45,18 @@ impl Headline {
         self.function.iter().chain(self.divided.iter().flat_map(|it| &it.parts))
     }
 
-    /// Marks the functions in its holders by their code. `section` is that of its phase.
+    /// Marks the functions in its holders by their code, as far as that is known in `section`, which is that of its phase.
     pub(super) fn add_code(&mut self, section: &Section) {
+        let code = |it: &Contribution| match &it.subject {
+            Subject::Function { name, module } if module.is_empty() => {
+                it.code.map(|code| (name.clone(), code))
+            }
+            _ => None,
+        };
+        let known: HashMap<String, Code> = section.contributions.iter().filter_map(code).collect();
         let divided = self.divided.iter_mut().flat_map(|it| &mut it.parts);
-        for holder in self.function.iter_mut().chain(divided) {
-            holder.add_code(section);
-        }
+        let holders = self.function.iter_mut().chain(divided);
+        holders.flat_map(|it| &mut it.parts).for_each(|it| it.code = known.get(&it.name).copied());
     }
 }
 
@@ -82,7 +90,7 @@ pub fn headlines(
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
         let by_path = explanation.cost.name != ENTRIES;
-        Headline {
+        let mut headline = Headline {
             phase,
             kernel,
             unit,
@@ -94,7 +102,9 @@ pub fn headlines(
             listed,
             only_cause: section.only_cause().map(|it| it.subject.to_string()),
             of_one_variant: explanation.of_one_variant,
-        }
+        };
+        headline.add_code(section);
+        headline
     };
     measured.map(headline).collect()
 }

@@ -1,6 +1,6 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::calls::{Call, REST, Walked, added, called_in, calls_it, sums, walked};
 use super::offset::{OwnCost, callers, offset};
 use super::paths::KERNEL;
-use super::{Code, Contribution, Path, Paths, Section, Subject};
+use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
@@ -98,20 +98,6 @@ impl Holder {
                 && !self.outside.iter().any(|it| calls_it(&frames, None, it))
         };
         sums(paths.paths.iter().filter(is_its))
-    }
-}
-
-impl Holder {
-    /// Marks the functions in it by their code, as far as that is known in `section`.
-    pub(super) fn add_code(&mut self, section: &Section) {
-        let code = |it: &Contribution| match &it.subject {
-            Subject::Function { name, module } if module.is_empty() => {
-                it.code.map(|code| (name.clone(), code))
-            }
-            _ => None,
-        };
-        let known: HashMap<String, Code> = section.contributions.iter().filter_map(code).collect();
-        self.parts.iter_mut().for_each(|it| it.code = known.get(&it.name).copied());
     }
 }
 
@@ -381,7 +367,7 @@ fn of_calls(
         None => callee(section, name, change, &parts),
         Some(_) => None,
     };
-    let mut holder = Holder {
+    Holder {
         inclusive: !is_entry(name),
         name: name.to_owned(),
         within: within.map(str::to_owned),
@@ -392,9 +378,7 @@ fn of_calls(
         parts,
         parts_per_entry,
         callee,
-    };
-    holder.add_code(section);
-    holder
+    }
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of

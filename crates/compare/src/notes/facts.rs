@@ -73,7 +73,7 @@ pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
     notes.iter().filter_map(StatesFound::of_note).collect()
 }
 
-/// The state of what a kernel lacks.
+/// What is said of a state that a kernel does not have.
 const LACKING: &str = "not in this kernel";
 /// States in which nothing happens.
 pub const OFF: [&str; 3] = [LACKING, "N", "off"];

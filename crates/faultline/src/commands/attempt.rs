@@ -266,9 +266,8 @@ fn answer(
     let analysis = Analysis::of(&*lab.store, &[id], &Question::default())?;
     let comparison = &analysis.comparison;
     let variants = &analysis.experiment.variants;
-    let is_compared = report::failing(comparison).is_empty();
-    if !is_compared {
-        text += "There is nothing to compare.\n";
+    if let Some(nothing) = report::failing(comparison).last() {
+        text += &format!("{nothing}\n");
     } else if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
         text += &report::headlines(&analysis.explained_with_reasons());

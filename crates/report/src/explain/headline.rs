@@ -156,8 +156,7 @@ pub fn functions(it: &Headline) -> impl Iterator<Item = &str> {
     it.holders().map(|it| &*it.name)
 }
 
-/// Returns what an entry is, why a function may be called on one side only, and what timers are in exact mode, if
-/// sentences have them.
+/// Returns what an entry is, and what timers are in exact mode, if sentences have them.
 pub fn legend(said: &[String]) -> Option<String> {
     let is_used = said.iter().any(|it| it.contains(" entry") || it.contains(" entries"));
     let entry = is_used.then_some("An entry is one call or other start of a function.");

@@ -70,11 +70,11 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
         let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
             Piece::Kept(text) => text.clone(),
             Piece::Shrinks { title, notes, most, least } => {
-                first_notes(title, notes, most.saturating_sub(lost).max(*least))
+                first_notes(title, notes, room(*most, *least, lost))
             }
             // The first sentence is never cut.
             Piece::Sentences { blocks, most, least, .. } => {
-                let number = number_of_whole(blocks, most.saturating_sub(lost).max(*least));
+                let number = number_of_whole(blocks, room(*most, *least, lost));
                 document::text(&blocks[..number], &MAIL)
             }
             Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
@@ -111,6 +111,11 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
     cut(joined((kept, lost), &included), MOST)
 }
 
+/// Returns the lines of a paragraph that shrinks and has lost some.
+fn room(most: usize, least: usize, lost: usize) -> usize {
+    most.saturating_sub(lost).max(least)
+}
+
 /// Returns a paragraph that names what is left out: paragraphs, and files that are neither included nor beside the mail.
 /// `None` if nothing is.
 fn left_out(pieces: &[Piece], included: &[bool], lost: usize) -> Option<String> {
@@ -118,8 +123,7 @@ fn left_out(pieces: &[Piece], included: &[bool], lost: usize) -> Option<String> 
     let spare = left().filter_map(|(piece, _)| match piece {
         Piece::Spare { name, text, .. } if !text.is_empty() => Some(*name),
         Piece::Sentences { name, blocks, most, least } => {
-            let room = most.saturating_sub(lost).max(*least);
-            let number = number_of_whole(blocks, room);
+            let number = number_of_whole(blocks, room(*most, *least, lost));
             (number < blocks.len()).then_some(*name)
         }
         _ => None,

@@ -171,7 +171,7 @@ fn are_options(words: &str) -> bool {
 /// Returns what stands before and after `faultline kernel add` to apply a kernel's patches: a patch of a list by its
 /// identifier, a file by its name.
 fn patches(facts: &BootFacts) -> [String; 2] {
-    let Some(Patched { subject, patches, mail, .. }) = &facts.patched else {
+    let Some(Patched { mail, .. }) = &facts.patched else {
         return Default::default();
     };
     let id = mail.as_ref().map(|it| &*it.message_id).filter(|id| is_message_id(id));
@@ -179,9 +179,7 @@ fn patches(facts: &BootFacts) -> [String; 2] {
         let id = shell_word(id.trim_matches(['<', '>']).as_bytes());
         return [format!("b4 am -o - {id} |\n  "), " --patch -".to_owned()];
     }
-    let file = patch_file(facts).unwrap_or_default();
-    let is_file = *patches == 1 && file == *subject;
-    let file = if is_file { shell_word(file.as_bytes()) } else { file };
+    let file = shell_word(patch_file(facts).unwrap_or_default().as_bytes());
     [String::new(), format!(" --patch {file}")]
 }
 
