@@ -243,6 +243,11 @@ impl Vmlinux {
         is_built || has_debug_information(&self.bytes) && has_lines()
     }
 
+    /// Returns the release that the kernel prints; empty if it is not known.
+    pub fn release(&self) -> &str {
+        self.kernel.as_ref().map_or("", |it| &it.release)
+    }
+
     /// Returns the text of a file of the source that the kernel was built from here. `None` if it is not
     /// known.
     pub fn source_file(&self, cache: &Cache, path: &str) -> Option<String> {

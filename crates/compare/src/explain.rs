@@ -16,6 +16,7 @@ pub mod equal;
 mod headline;
 mod holder;
 pub mod lines;
+pub mod loops;
 mod offset;
 mod paths;
 mod reasons;

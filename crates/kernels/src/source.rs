@@ -11,7 +11,8 @@ pub(crate) mod make;
 pub(crate) mod patches;
 pub(crate) mod repository;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -105,6 +106,12 @@ pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
 /// or has no patch.
 pub fn name_of_patches(paths: &[PathBuf]) -> Result<String, Error> {
     Ok(patches::name(&patches::read(paths)?.answered.subject))
+}
+
+/// The version of the kernel whose source is in this directory, such as `6.12.3-rc1`. `None` if it has no Makefile with
+/// one.
+pub fn version_of(directory: &Path) -> Option<String> {
+    version(&fs::read_to_string(directory.join("Makefile")).ok()?)
 }
 
 /// The version in a kernel's Makefile, such as `6.12.3-rc1`.

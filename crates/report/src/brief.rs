@@ -2,7 +2,7 @@
 //! moved most. The full tables have the rest. It is plain text like that of [`crate::text`].
 
 use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
-use model::{INSTRUCTIONS, Mode};
+use model::{INSTRUCTIONS, Mode, count};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
@@ -178,7 +178,8 @@ pub fn moved_most(
                 )
             }
             Mode::Exact => {
-                format!("no row of the counters changed beyond luck{}.", left_out(whole))
+                let compared = count(whole.rows.len(), "counter");
+                format!("none of the {compared} compared changed beyond luck{}.", left_out(whole))
             }
             Mode::Measured => "no counter differs significantly.".to_owned(),
         }));

@@ -2,7 +2,7 @@
 //! code of a function side by side.
 
 use code::{Change, CodeDifference, Function, Listing};
-use model::count;
+use model::{count, grouped};
 use serde::Serialize;
 
 use crate::ascii::{WIDTH, cut, excerpt};
@@ -112,6 +112,7 @@ pub fn code(names: [&str; 2], difference: &CodeDifference, full: bool) -> String
     let number = |change| difference.of(change).count();
     let [changed, added, gone] = [Change::Changed, Change::New, Change::Gone].map(number);
     let changed = count(changed, "function");
+    let [added, gone, same] = [added, gone, same].map(|number| grouped(&number.to_string()));
     let head = format!(
         "From {base} to {new}: {changed} changed, {added} new, {gone} gone, {same} the same."
     );

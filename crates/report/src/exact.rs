@@ -202,7 +202,16 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         }
         _ => {}
     }
+    if let Some(change) = change_without_loops(row, column, 2) {
+        said.push_str(&format!("; {change} without loops that copy and clear memory"));
+    }
     said
+}
+
+/// Formats the change of a row without loops that copy and clear memory. `None` unless the verdict would be another one.
+pub fn change_without_loops(row: &Row, column: usize, decimals: usize) -> Option<String> {
+    let share = row.without_loops(column)?;
+    Of::unit(&row.unit).change([1.0, 1.0 + share], decimals)
 }
 
 /// Formats the change of an undecided row at equal entries. `None` unless it is the same at equal entries.

@@ -11,7 +11,7 @@ use code::{Image, whole_listings};
 use compare::{
     CountedFunction, Explanation, FunctionLines, VariantBoots, counted_function, function_lines,
 };
-use kernels::{Cache, Search};
+use kernels::{Cache, Search, version_of};
 use model::WorkloadUse;
 use store::{Archive, ExperimentId};
 
@@ -199,13 +199,21 @@ impl Counted<'_> {
             .each_ref()
             .map(|it| it.image_with_lines(cache, &names, (debug, *search), say).map_err(no_code));
         let ((base, no_base), (new, no_new)) = (base?, new?);
-        let texts = Texts { kernels: &kernels, cache, sources, read: RefCell::default() };
+        let others = [0, 1].map(|side| {
+            other_version(sources[side].as_deref()?, &kernels[side].name, kernels[side].release())
+        });
+        let texts = Texts {
+            kernels: &kernels,
+            cache,
+            sources: [0, 1].map(|side| sources[side].as_deref().filter(|_| others[side].is_none())),
+            read: RefCell::default(),
+        };
         let text = |side: usize, place: &str| texts.line(side, place);
         let lines = executed.into_iter().map(|Executed { name, counted }| {
             let listings = whole_listings(&base, &new, &name);
             let mut lines = function_lines(&name, self.phase, counted, &listings, &text);
             let notes = [&no_base, &no_new].into_iter().filter_map(|it| it.get(&name).cloned());
-            lines.notes = notes.collect();
+            lines.notes = notes.chain(others.iter().flatten().cloned()).collect();
             lines.notes.dedup();
             lines
         });
@@ -240,7 +248,7 @@ fn check(
 struct Texts<'a> {
     kernels: &'a [Vmlinux; 2],
     cache: &'a Cache,
-    sources: &'a [Option<PathBuf>; 2],
+    sources: [Option<&'a Path>; 2],
     /// The files that were read, by side and path.
     read: RefCell<HashMap<(usize, String), Option<String>>>,
 }
@@ -252,12 +260,22 @@ impl Texts<'_> {
         let number = number.parse::<usize>().ok()?.checked_sub(1)?;
         let mut read = self.read.borrow_mut();
         let text =
-            read.entry((side, file.to_owned())).or_insert_with(|| match &self.sources[side] {
+            read.entry((side, file.to_owned())).or_insert_with(|| match self.sources[side] {
                 Some(source) => file_of(source, file),
                 None => self.kernels[side].source_file(self.cache, file),
             });
         Some(text.as_ref()?.lines().nth(number)?.trim().to_owned())
     }
+}
+
+/// Returns that a source is of another version than a kernel. Packages do not tell the last number of a version in the
+/// release.
+fn other_version(source: &Path, kernel: &str, release: &str) -> Option<String> {
+    let version = version_of(source)?;
+    let numbers = |text: &str| text.split(['.', '-', '+']).take(2).collect::<Vec<_>>().join(".");
+    (!release.is_empty() && numbers(&version) != numbers(release)).then(|| {
+        format!("{} has the source of {version}, so it has no text for {kernel}", source.display())
+    })
 }
 
 /// The text of a file below the directory of a source. Its path comes from a kernel's debug information; files elsewhere
@@ -273,6 +291,19 @@ fn file_of(source: &Path, file: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_of_another_version_is_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let makefile = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\nEXTRAVERSION =\n";
+        let other = |release| other_version(place.path(), "mine", release);
+        assert_eq!(other("6.1.0-56-cloud-amd64"), None, "without a Makefile nothing is known");
+        fs::write(place.path().join("Makefile"), makefile).unwrap();
+        assert_eq!(other("6.12.117+deb12-cloud-amd64"), None);
+        assert_eq!(other(""), None);
+        let said = other("6.1.0-56-cloud-amd64").unwrap();
+        assert!(said.ends_with("has the source of 6.12.117, so it has no text for mine"), "{said}");
+    }
 
     #[test]
     fn only_files_below_the_source_are_read() {

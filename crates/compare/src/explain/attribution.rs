@@ -58,8 +58,8 @@ pub struct FunctionByKernel {
     pub kernels: Vec<(String, f64)>,
 }
 
-/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an improvement
-/// in `comparison`. With `unchanged`, also what others executed, without headlines. `comparison` must be of these
+/// The functions that hold the changes beyond luck, for each workload and variant with such a change in `comparison`,
+/// also within the margin. With `unchanged`, also what others executed, without headlines. `comparison` must be of these
 /// results. Empty in measured mode.
 pub fn explained(
     comparison: &Comparison,
@@ -75,12 +75,13 @@ pub fn explained(
         let (Some(base), Some(new)) = (boots(0), boots(column)) else { continue };
         for used in &results.experiment.workloads {
             let workload = &used.manifest.name;
-            let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
-            let own = |it: &RowVerdict<'_>| it.table.workload == *workload;
-            let verdicts: Vec<Verdict> =
-                comparison.verdicts(column).filter(own).map(|it| it.verdict).collect();
-            let is_changed = verdicts.iter().any(|verdict| is_change(*verdict));
-            if !is_changed && (!unchanged || verdicts.is_empty()) {
+            let is_change = |it: &RowVerdict<'_>| match it.verdict {
+                Verdict::Regression | Verdict::Improvement => true,
+                Verdict::Same | Verdict::Undecided => it.row.beyond_luck(column) == Some(true),
+            };
+            let verdicts = comparison.verdicts(column);
+            let own: Vec<_> = verdicts.filter(|it| it.table.workload == *workload).collect();
+            if own.is_empty() || !(unchanged || own.iter().any(is_change)) {
                 continue;
             }
             let explanation = explain(base, new, used, results.experiment.boots, INSTRUCTIONS);

@@ -32,16 +32,19 @@ use crate::explain::{Executed, Identity, Tally};
 use crate::pairs;
 use crate::verdicts::luck::{FEWEST_FOR_LISTS, Seeds, ascending, estimate, mean};
 
+/// Returns the functions that the complete boots of both sides executed in a phase, of seeds that both sides have.
+pub fn counted<'a>(
+    used: &WorkloadUse,
+    sides: [&VariantBoots<'a>; 2],
+    phase: &str,
+) -> [Vec<Counted<'a>>; 2] {
+    pairs::sides(sides, &used.manifest.name)
+        .map(|side| side.complete().map(|boot| Counted::of(used, boot, phase)).collect())
+}
+
 /// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` if a boot has no
 /// functions counted. There is no floor with fewer than [`FEWEST_FOR_LISTS`] seeds that are complete on both sides.
-pub fn at_equal_entries(
-    used: &WorkloadUse,
-    sides: [&VariantBoots<'_>; 2],
-    phase: &str,
-) -> Option<[Seeds; 2]> {
-    let counted = pairs::sides(sides, &used.manifest.name).map(|side| {
-        side.complete().map(|boot| Counted::of(used, boot, phase)).collect::<Vec<Counted<'_>>>()
-    });
+pub fn at_equal_entries(counted: &[Vec<Counted<'_>>; 2]) -> Option<[Seeds; 2]> {
     let sums = instructions(counted.each_ref().map(|side| side.iter().map(|it| &it.tally)))?;
     Some([0, 1].map(|side| {
         let figures = counted[side]
@@ -82,10 +85,12 @@ const FAR_APART: f64 = 1e-4;
 const FAR: f64 = 2.0;
 
 /// The functions that a boot executed in a phase.
-struct Counted<'a> {
+pub struct Counted<'a> {
     seed: u32,
-    tally: Tally<'a>,
-    iterations: u32,
+    /// The sums of all iterations that count.
+    pub tally: Tally<'a>,
+    /// The number of these iterations.
+    pub iterations: u32,
 }
 
 impl<'a> Counted<'a> {
@@ -180,7 +185,8 @@ mod tests {
         let variants = ["base", "new"].map(variant);
         let columns = columns(&variants, &[base, new]);
         let used = used(manifest());
-        let [base, new] = at_equal_entries(&used, [&columns[0], &columns[1]], "run").unwrap();
+        let counted = counted(&used, [&columns[0], &columns[1]], "run");
+        let [base, new] = at_equal_entries(&counted).unwrap();
         new.against(&base).unwrap()
     }
 
@@ -330,6 +336,6 @@ mod tests {
         let variants = ["base", "new"].map(variant);
         let columns = columns(&variants, &[&boots, &boots]);
         let sides = [&columns[0], &columns[1]];
-        assert!(at_equal_entries(&used(manifest()), sides, "run").is_none());
+        assert!(at_equal_entries(&counted(&used(manifest()), sides, "run")).is_none());
     }
 }

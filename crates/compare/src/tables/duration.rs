@@ -65,7 +65,7 @@ pub fn table(
         workload: used.manifest.name.clone(),
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
-        with_preparation: !used.manifest.preparation.is_empty(),
+        with_preparation: used.manifest.preparation.iter().any(|it| !it.is_empty()),
         part: steady.within.then_some(Part::Whole),
         rows: rows.into_iter().filter(|row| row.values().any(|value| value.is_some())).collect(),
         ..Table::default()

@@ -11,14 +11,15 @@ use model::{
 use super::oddities::oddities;
 use super::rows::{Figures, statistics};
 use crate::designs::effects::{Cross, Sides};
-use crate::explain::equal::at_equal_entries;
+use crate::explain::equal::{at_equal_entries, counted};
+use crate::explain::loops::{in_loops, without_loops};
 use crate::figures::operations::{BootSamples, Operation, operations};
 use crate::figures::warmup::{WarmUp, asked, leave_out};
 use crate::verdicts::exact::{Role, SeedRow};
 use crate::verdicts::judge::judge;
 use crate::verdicts::luck::{Seeds, mean};
 use crate::{
-    Basis, HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation,
+    Basis, HostBlock, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation, Verdict,
 };
 
 /// The operations of a workload without their warm-up, and that warm-up.
@@ -111,14 +112,17 @@ fn judge_by_luck(
         lines.iter().position(|(other, it)| other.key() == source.key() && it.is_mean())
     };
     let mut held = Vec::new();
+    let mut loops = Vec::new();
     for (number, (source, statistic)) in lines.iter().enumerate() {
         match (statistic, mean_of(source)) {
             (Statistic::Equal, Some(total)) => {
-                let sides = |column| [&columns[0], column];
                 let phase = source.operation.phase;
-                let seeds = columns.iter().skip(1);
-                let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase));
-                let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
+                let others = columns.iter().skip(1);
+                let pairs: Vec<_> =
+                    others.map(|column| counted(used, [&columns[0], column], phase)).collect();
+                loops.extend((1..).zip(&pairs).map(|(column, it)| (total, column, in_loops(it))));
+                let seeds = pairs.iter().map(at_equal_entries).collect::<Option<Vec<_>>>();
+                let Some(seeds) = seeds else { continue };
                 held.push(SeedRow { row: number, seeds, role: Role::Equal(total) });
             }
             (statistic, _) if statistic.is_mean() => {
@@ -137,6 +141,13 @@ fn judge_by_luck(
     for held in &held {
         if let Role::Equal(_) = held.role {
             fill_equal(&mut rows[held.row], &held.seeds);
+        }
+    }
+    for (total, column, loops) in loops {
+        let without = without_loops(&rows[total], column, loops, judging.margin);
+        let is_decided = rows[total].verdict(column).is_some_and(|it| it != Verdict::Undecided);
+        if let Basis::Exact { without_loops, .. } = &mut rows[total].cells[column].basis {
+            *without_loops = without.filter(|_| is_decided);
         }
     }
     for (number, (source, statistic)) in lines.iter().enumerate() {

@@ -195,6 +195,9 @@ pub enum Basis {
         /// If the row is undecided, and the change at equal entries is within the margin for certain: that change, as
         /// a share of the baseline's figure.
         same_at_equal_entries: Option<f64>,
+        /// The change without loops that copy and clear memory, as a share of the baseline's figure without them, if
+        /// that is on another side of the margin than the whole change.
+        without_loops: Option<f64>,
     },
 }
 
@@ -297,6 +300,14 @@ impl Row {
         }
     }
 
+    /// The change of a row without loops that copy and clear memory, as a share, if the verdict would be another one.
+    pub fn without_loops(&self, column: usize) -> Option<f64> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { without_loops, .. } => without_loops,
+            _ => None,
+        }
+    }
+
     /// The results of `of`, one entry per column.
     fn each<T>(&self, of: impl Fn(&Self, usize) -> Option<T>) -> Vec<Option<T>> {
         (0..self.cells.len()).map(|column| of(self, column)).collect()
@@ -388,6 +399,10 @@ impl Serialize for Row {
         if same.iter().any(Option::is_some) {
             row.serialize_entry("same_at_equal_entries", &same)?;
         }
+        let without = self.each(Self::without_loops);
+        if without.iter().any(Option::is_some) {
+            row.serialize_entry("without_loops", &without)?;
+        }
         row.serialize_entry("evidence", &self.each(Self::evidence))?;
         row.serialize_entry("lacking", &self.each(Self::no_evidence))?;
         row.serialize_entry("variation", &self.each(Self::variation))?;
@@ -413,7 +428,7 @@ pub struct Table {
     /// for the time outside all phases.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Whether it includes preparation. Tables of durations do, because they cover whole iterations.
+    /// Whether it includes phases that only prepare. Tables of durations do, because they cover whole iterations.
     #[serde(skip)]
     pub with_preparation: bool,
     /// The part of phases that it covers, if samples of metrics are left out. A table of metrics has this only if

@@ -69,6 +69,7 @@ pub fn judge(rows: &mut [Row], held: &[SeedRow], judging: &Judging) {
                 floor: difference.and_then(|it| it.floor),
                 beyond_luck: difference.and_then(|it| it.beyond_luck()),
                 same_at_equal_entries: None,
+                without_loops: None,
             };
         }
     }

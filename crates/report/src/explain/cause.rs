@@ -144,7 +144,7 @@ pub fn differing(section: &Section) -> Option<String> {
 /// Names a function, with what its difference in code comes from, as far as that is known.
 fn with_origin(it: &Contribution) -> String {
     let name = excerpt(&it.subject.to_string());
-    let parts: Vec<_> = origin(it).chain(instrumented(&it.instrumentation)).collect();
+    let parts: Vec<_> = origin(it).into_iter().chain(instrumented(&it.instrumentation)).collect();
     if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) }
 }
 
@@ -221,14 +221,16 @@ fn place(line: &ChangedLine) -> String {
     format!("{}{}", line.place, if line.of_base { " before" } else { "" })
 }
 
-/// Says from where the differing code of a function is: the inlined function and the line, as far as they are known, and
-/// most of it is from there.
-fn origin(it: &Contribution) -> impl Iterator<Item = String> {
+/// Says from where the differing code of a function is: the inlined function and the line, as far as they are known. A
+/// line with less than half of it need not be the cause, and is not named.
+fn origin(it: &Contribution) -> Vec<String> {
     let is_sure = it.line.as_ref().is_none_or(|line| line.mostly);
-    let inlined = it.inlined.as_ref().filter(|_| is_sure);
-    let inlined = inlined.map(|name| format!("inlined from {}", excerpt(name)));
-    let line = it.line.as_ref().filter(|_| is_sure).map(|line| excerpt(&place(line)));
-    inlined.into_iter().chain(line)
+    if !is_sure {
+        return vec!["in several places".to_owned()];
+    }
+    let inlined = it.inlined.as_ref().map(|name| format!("inlined from {}", excerpt(name)));
+    let line = it.line.as_ref().map(|line| excerpt(&place(line)));
+    inlined.into_iter().chain(line).collect()
 }
 
 /// Formats a function whose code differs: its name, its change, and the change per entry.

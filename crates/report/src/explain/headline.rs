@@ -2,7 +2,7 @@
 
 use compare::{
     Code, Difference, Divided, Explained, Explanation, FEWEST_FOR_LISTS, FunctionByKernel,
-    Headline, Holder, OwnCost, Reason, Section, Subject,
+    Headline, Holder, OwnCost, Reason, Section, Subject, is_copy_loop,
 };
 use model::{INSTRUCTIONS, OUTSIDE_PHASES};
 
@@ -71,14 +71,7 @@ pub fn by_kernel(it: &Explained) -> impl Iterator<Item = String> {
     })
 }
 
-/// Loops that copy and clear memory on a processor without fast string instructions (arch/x86/lib/copy_user_64.S,
-/// clear_page_64.S, copy_page_64.S, memset_64.S, memcpy_64.S), by their names since 5.10.
-const LOOPS: [&str; 11] = [
-    "__clear_pages_unrolled", "__clear_user", "clear_page_orig", "clear_user_original",
-    "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled", "memcpy_orig",
-    "memset_orig", "rep_movs_alternative", "rep_stos_alternative",
-];
-/// Most of them that are named.
+/// Most loops that copy and clear memory that are named.
 const MAX_LOOPS: usize = 2;
 /// Least share of a change, in either direction, at which such loops are mentioned.
 const OF_LOOPS: f64 = 0.05;
@@ -101,9 +94,7 @@ fn without_loops(explanation: &Explanation, phase: &str) -> Option<String> {
         return None;
     }
     let own = section.contributions.iter().filter_map(|it| match &it.subject {
-        Subject::Function { name, .. } if LOOPS.contains(&&**name) => {
-            Some((&**name, it.instructions))
-        }
+        Subject::Function { name, .. } if is_copy_loop(name) => Some((&**name, it.instructions)),
         _ => None,
     });
     let mut changed: Vec<(&str, Difference)> = own.filter(|(_, it)| it.change() != 0.0).collect();

@@ -291,7 +291,7 @@ fn what_undecided_needs(comparison: &Comparison, open: &[(Shown<'_>, usize)]) ->
     match widest {
         _ if open.is_empty() => None,
         None => {
-            Some("Undecided: the luck floor needs all seeds of both variants, at least 2.".into())
+            Some("Undecided: the luck floor needs 2 seeds that are complete on both sides.".into())
         }
         Some((row, column)) => {
             let more = exact::more(row, comparison, *column)?;

@@ -224,7 +224,9 @@ fn counted(
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
-    format!("mm: {kind}{workload}{phase} {by} kernel instructions with {with}")
+    let without = exact::change_without_loops(row, column, 1);
+    let without = without.map(|it| format!(" ({it} without copy loops)")).unwrap_or_default();
+    format!("mm: {kind}{workload}{phase} {by} kernel instructions{without} with {with}")
 }
 
 /// Returns all rows with verdicts.

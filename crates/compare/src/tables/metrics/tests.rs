@@ -374,6 +374,36 @@ fn equal_entries_are_those_of_the_explanation() {
     assert!(more.floor(1) > Some(0.0) && share(&more) < 0.01);
 }
 
+/// The loops have 800 of 1000 instructions, later 400 of 800, and the kernel is compared without them if that changes
+/// the verdict.
+#[test]
+fn a_verdict_that_rests_on_copy_loops_is_said() {
+    let boots = |loops: u64, others: u64| -> Vec<Boot> {
+        let of = |seed| Boot {
+            samples: vec![model::Sample {
+                phase: "run".into(),
+                ..sample(INSTRUCTIONS, KERNEL, 0, (loops + others) as f64)
+            }],
+            profiles: vec![executing(
+                0,
+                "run",
+                &[("clear_page_orig", "", 1, loops), ("f", "", 1, others)],
+            )],
+            ..boot(seed)
+        };
+        (0..5).map(of).collect()
+    };
+    let base = boots(800, 200);
+    let share = |loops, others| {
+        let table = judged(&base, &boots(loops, others));
+        row(&table, Statistic::Amean, "instructions-kernel-run").without_loops(1)
+    };
+    assert_eq!(share(400, 400), Some(1.0), "fewer with, more without");
+    assert_eq!(share(400, 200), Some(0.0), "fewer with, the same without");
+    assert_eq!(share(800, 201), None, "the same with and without");
+    assert_eq!(share(700, 100), None, "fewer with and without");
+}
+
 #[test]
 fn without_two_seeds_on_both_sides_nothing_is_decided() {
     let count = |values| seeds(&[("instructions", "kernel", values)]);

@@ -1,0 +1,42 @@
+//! Loops that copy and clear memory. A real machine usually has fast string instructions for them, which the processor
+//! of exact mode lacks. So their share of a change is said apart.
+
+use super::equal::Counted;
+use crate::Row;
+use crate::verdicts::luck::mean;
+
+/// Functions that are such loops (arch/x86/lib/copy_user_64.S, clear_page_64.S, copy_page_64.S, memset_64.S,
+/// memcpy_64.S), by their names since 5.10.
+const LOOPS: [&str; 11] = [
+    "__clear_pages_unrolled", "__clear_user", "clear_page_orig", "clear_user_original",
+    "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled", "memcpy_orig",
+    "memset_orig", "rep_movs_alternative", "rep_stos_alternative",
+];
+
+/// Returns whether the function with this name is a loop that copies or clears memory.
+pub fn is_copy_loop(name: &str) -> bool {
+    LOOPS.contains(&name)
+}
+
+/// Returns the mean instructions of such loops in an iteration, on each side.
+pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
+    let of = |it: &Counted<'_>| {
+        let loops = it.tally.functions.iter().filter(|(function, _)| is_copy_loop(function.name));
+        loops.map(|(_, executed)| executed.cost as f64).sum::<f64>() / f64::from(it.iterations)
+    };
+    counted.each_ref().map(|side| mean(&side.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0))
+}
+
+/// Returns the change of a row without such loops, as a share. `None` unless it lies on another side of the margin than
+/// the whole change does.
+pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> Option<f64> {
+    let all = [row.base(column)?, row.value(column)?];
+    let share = |[base, new]: [f64; 2]| (new - base) / base;
+    let side = |share: f64| match share {
+        _ if share > margin => 1,
+        _ if share < -margin => -1,
+        _ => 0,
+    };
+    let without = share([all[0] - loops[0], all[1] - loops[1]]);
+    (without.is_finite() && side(without) != side(share(all))).then_some(without)
+}
