@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use model::Topology;
 
-use crate::arch::{
-    self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, EXACT_WORDS, MACHINE, TIMER_CPU, TIMER_WORD,
-};
+use crate::arch::{self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, MACHINE, TIMER_CPU};
 use crate::exact::SHIFT;
 use crate::option::with_path;
 use crate::{CONSOLE_FILE, Emulator, Engine, Exact, RECORDER_FILE, Vm, disks};
@@ -41,18 +39,16 @@ const MOST_LETTERS: usize = 24;
 /// - `faultline.seed` (exact): an option of a module that does not exist. Kernels ignore it, except that
 ///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
 ///
-/// The words of the architecture are described in [`arch`].
-fn boot_parameters(engine: Engine<'_>, cpus: u32) -> String {
+/// The words of the architecture are described in [`arch`]. Some of them depend on the `own` words of the variant.
+fn boot_parameters(engine: Engine<'_>, cpus: u32, own: &str) -> String {
     let all = format!("console={CONSOLE} panic=-1 quiet cryptomgr.notests");
     match engine {
         Engine::Kvm => all,
         Engine::Tcg => format!("{all} {EMULATED_WORDS}"),
         Engine::Exact(exact) => {
             let drawn = drawn_words(exact.seed);
-            let timers = arch::hpet(cpus).map(|_| format!("{TIMER_WORD} ")).unwrap_or_default();
-            format!(
-                "{all} {EMULATED_WORDS} nokaslr {EXACT_WORDS} {timers}page_alloc.shuffle=1 {drawn}"
-            )
+            let exact = arch::exact_words(cpus, own);
+            format!("{all} {EMULATED_WORDS} nokaslr {exact} page_alloc.shuffle=1 {drawn}")
         }
     }
 }
@@ -64,9 +60,9 @@ const EXACT_FLAGS: &str = "-accel tcg,thread=single -rtc base=2020-01-01,clock=v
 /// one seed and one CPU. Boots of machines of which this differs have other counts.
 pub fn exact_machine(emulator: &Emulator) -> String {
     let exact = Exact { seed: 0, clock: PathBuf::new(), plugin: None };
-    let words = boot_parameters(Engine::Exact(&exact), 1);
+    let words = boot_parameters(Engine::Exact(&exact), 1, "");
     let cpu = arch::emulated_cpu(emulator.major());
-    let timers = arch::hpet(1).unwrap_or_default().join(" ");
+    let timers = arch::hpet(1, "").unwrap_or_default().join(" ");
     let options = format!("{MACHINE},{EXACT_MACHINE} {EXACT_FLAGS} {SHIFT}");
     format!("{options} {cpu}{TIMER_CPU} {timers} {words}")
 }
@@ -95,7 +91,7 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.0.extend(disks::arguments(vm));
     arguments.option("-kernel", vm.image);
     arguments.option("-initrd", vm.initramfs);
-    let parameters = boot_parameters(vm.engine, vm.topology.cpus());
+    let parameters = boot_parameters(vm.engine, vm.topology.cpus(), vm.cmdline);
     let of_disks = disks::boot_parameters(vm);
     let words = [&*parameters, &of_disks, vm.cmdline];
     let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
@@ -143,7 +139,7 @@ impl Arguments {
                 self.option("-machine", format!("{MACHINE},{EXACT_MACHINE}"));
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
                 self.flags(EXACT_FLAGS);
-                match arch::hpet(vm.topology.cpus()) {
+                match arch::hpet(vm.topology.cpus(), vm.cmdline) {
                     None => self.option("-cpu", cpu),
                     Some(timers) => {
                         self.option("-cpu", format!("{cpu}{TIMER_CPU}"));
@@ -442,7 +438,7 @@ mod tests {
         const VARIANT: usize = 1536;
         const LINE: usize = 2048;
         let exact = |seed| Exact { seed, clock: "/x".into(), plugin: None };
-        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed)), 1).len());
+        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed)), 1, "").len());
         assert!(lines.max().unwrap() + VARIANT + 16 < LINE);
         assert_ne!(drawn_words(1).len(), drawn_words(2).len());
     }

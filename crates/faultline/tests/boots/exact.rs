@@ -7,7 +7,8 @@ use std::path::Path;
 use kernels::Cache;
 use machine::{CONSOLE_FILE, Emulator, Engine, Exact, Vm};
 use model::{
-    Boot, Bytes, CpuSet, ENTRIES, Execution, INSTRUCTIONS, Limits, Node, Place, Profile, Topology,
+    Boot, Bytes, CpuSet, ENTRIES, Execution, INSTRUCTIONS, Limits, Node, Place, Profile, Reading,
+    Topology,
 };
 use serde_json::Value;
 
@@ -48,6 +49,21 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     assert_eq!(said.out, each.concat());
     let both_kept = ["replay", "b1", "b2", "--keep", "kept"];
     assert!(bench.faultline(&both_kept).expect(2).err.contains("--keep works with one boot"));
+    a_boot_of_another_machine_is_not_replayed(&bench);
+}
+
+/// Keeps a boot in another store, as one of an exact machine that is no longer made.
+fn a_boot_of_another_machine_is_not_replayed(bench: &Bench) {
+    let stored = store::open(&bench.store_path()).unwrap();
+    let id = stored.experiments().unwrap()[0].id;
+    let mut experiment = stored.experiment(id).unwrap();
+    experiment.counted_by.machine = "another machine".into();
+    let path = bench.path("older.db");
+    let mut older = store::open(&path).unwrap();
+    let own = older.keep_experiment(&experiment, Reading::USUAL).unwrap();
+    older.keep_boot(own, &bench.boots()[0]).unwrap();
+    let said = bench.faultline(&["--store", path.to_str().unwrap(), "replay", "b1"]).expect(2);
+    assert!(said.err.contains("replay it with the faultline that made it"), "{}", said.err);
 }
 
 /// A function that a workload enters often.

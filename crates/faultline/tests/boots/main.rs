@@ -24,6 +24,7 @@ mod planted;
 #[path = "../said/mod.rs"]
 mod said;
 mod sampled;
+mod segments;
 mod sequential;
 mod skeletons;
 mod source;

@@ -23,20 +23,21 @@ pub const CONSOLE: &str = "ttyS0";
 /// - `no_timer_check`: on a busy host the check of the timer interrupt can fail, and then the kernel panics.
 ///   Under KVM kernels skip it themselves.
 pub const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
-/// Words for the kernel's command line in exact mode.
-///
-/// - `cpu_init_udelay=0`: an emulated CPU is up at once, but the kernel would wait 10 ms for each with `pause`, and
-///   at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s, and 26.6 s on 16
-///   instead of 16.4 s.
-/// - `initcall_blacklist`: functions of the start that no workload needs. They register random numbers by jitter,
-///   signatures and key agreement by elliptic curves, and write the values of enums into the formats of trace events.
-///   Kernels ignore names that they lack.
-pub const EXACT_WORDS: &str = "cpu_init_udelay=0 \
-                               initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
+/// A word for the kernel's command line in exact mode. An emulated CPU is up at once, but the kernel would wait 10 ms for
+/// each with `pause`, and at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s,
+/// and 26.6 s on 16 instead of 16.4 s.
+const NO_DELAY: &str = "cpu_init_udelay=0";
+/// The parameter that names functions of the start which the kernel leaves out.
+const LEFT_OUT: &str = "initcall_blacklist";
+/// Functions of the start that no workload needs. They register random numbers by jitter, signatures and key agreement by
+/// elliptic curves, and write the values of enums into the formats of trace events. Kernels ignore names that they lack.
+const NEEDLESS: &str = "jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
 /// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`hpet`]). The kernel
 /// would calibrate the timers of the local APICs for 0.1 s of guest time: five million `pause`, at each of which QEMU
 /// gives all CPUs a turn. No word skips the calibration alone.
-pub const TIMER_WORD: &str = "nolapic_timer";
+const TIMER_WORD: &str = "nolapic_timer";
+/// The kernel's parameter about the local APIC. A variant with it has the timers of local APICs.
+const LOCAL_TIMERS: &str = "lapic";
 /// The addition to the CPU for such machines: kernels give CPUs timers of the HPET only if those of the local APIC may
 /// stop (`hpet_late_init` in `arch/x86/kernel/hpet.c`).
 pub const TIMER_CPU: &str = ",-arat";
@@ -45,11 +46,31 @@ const OTHER_TIMERS: u32 = 3;
 /// Most timers of QEMU's HPET (`HPET_MAX_TIMERS` in `include/hw/timer/hpet.h`).
 const MAX_TIMERS: u32 = 32;
 
+/// Words for the kernel's command line in exact mode, on a machine with `cpus` CPUs. A variant whose `own` command line
+/// has [`LEFT_OUT`] decides itself what the kernel leaves out.
+pub fn exact_words(cpus: u32, own: &str) -> String {
+    let left_out = (!has_parameter(own, LEFT_OUT)).then(|| format!("{LEFT_OUT}={NEEDLESS}"));
+    let timers = hpet(cpus, own).map(|_| TIMER_WORD.to_owned());
+    [Some(NO_DELAY.to_owned()), left_out, timers]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// The values of QEMU's option `-global` by which each CPU has a timer of its own in the HPET, with interrupts by
-/// message. `None` if there are more CPUs than such timers.
-pub fn hpet(cpus: u32) -> Option<[String; 2]> {
+/// message. `None` if there are more CPUs than such timers, or the `own` command line of the variant asks for the timers of
+/// local APICs ([`LOCAL_TIMERS`]).
+pub fn hpet(cpus: u32, own: &str) -> Option<[String; 2]> {
     let timers = cpus + OTHER_TIMERS;
-    (timers <= MAX_TIMERS).then(|| ["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")])
+    (timers <= MAX_TIMERS && !has_parameter(own, LOCAL_TIMERS))
+        .then(|| ["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")])
+}
+
+/// Whether a kernel's command line has a parameter, with or without a value.
+fn has_parameter(cmdline: &str, name: &str) -> bool {
+    let mut words = cmdline.split_whitespace();
+    words.any(|word| word.split_once('=').map_or(word, |(name, _)| name) == name)
 }
 
 /// The largest size of the memory below 4 GiB, if all memory fits there.
@@ -75,4 +96,18 @@ pub fn emulated_cpu(major: u32) -> &'static str {
 pub fn memory(bytes: u64) -> [Range<u64>; 2] {
     let low = if bytes < LOW_AT_MOST { bytes } else { LOW_IF_SPLIT };
     [0..low, HIGH..HIGH + bytes - low]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_gets_back_what_exact_boots_leave_out() {
+        let usual = exact_words(1, "lapicx initcall_blacklists=x");
+        assert_eq!(usual, format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS} {TIMER_WORD}"));
+        assert_eq!(exact_words(1, "quiet lapic"), format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS}"));
+        assert_eq!(hpet(1, "lapic=notscdeadline"), None);
+        assert_eq!(exact_words(30, "initcall_blacklist="), NO_DELAY);
+    }
 }
