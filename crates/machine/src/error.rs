@@ -62,12 +62,12 @@ pub enum Error {
         /// Its message.
         words: String,
     },
-    /// QEMU is too old for exact mode.
+    /// QEMU is too old or too new for exact mode.
     #[error(
-        "{path} is {version}: exact mode needs version 10 or newer, except with one CPU and no \
-         profile (Debian 12: apt-get install -t bookworm-backports {PACKAGE})"
+        "{path} is {version}: exact mode needs version 10, except with one CPU and no profile (Debian 12: apt-get \
+         install -t bookworm-backports {PACKAGE}; Debian 13 has it without backports)"
     )]
-    OldForExact {
+    UnfitForExact {
         /// The program.
         path: PathBuf,
         /// Its version.

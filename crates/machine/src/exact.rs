@@ -9,12 +9,9 @@ use crate::memory::ranges;
 use crate::option::append_path;
 use crate::{Error, Vm};
 
-/// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is
-/// sufficient.
-const OLDEST_MAJOR: u32 = 10;
-/// The newest QEMU of which we know where inline operations of a plugin store (`tcg::qemu::emulator`). With newer ones
-/// the plugin is called at each instruction.
-const NEWEST_KNOWN_MAJOR: u32 = 10;
+/// The version of QEMU that exact mode needs. Older ones cannot start a second CPU while they count instructions, or have
+/// no sufficient plugin interface. QEMU 11 refuses plugins that were built for the interface of QEMU 10.
+const MAJOR: u32 = 10;
 /// An instruction takes 2 to the power of this number of nanoseconds of guest time (`qemu(1)`, `-icount`). With a
 /// larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions and disturb
 /// more. Until the workload starts, 4 CPUs take 10.2 s of CPU time with 0, 6.4 s with 1, 4.8 s with 2, 3.9 s with 4.
@@ -62,13 +59,13 @@ pub struct Switch {
 }
 
 impl Exact {
-    /// Checks that this host can run `vm` exactly. Fails when QEMU is too old, the host's threads serve a disk, or
+    /// Checks that this host can run `vm` exactly. Fails when QEMU has another version, the host's threads serve a disk, or
     /// one of our libraries is missing.
     pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
-        if vm.emulator.major() < OLDEST_MAJOR && !modest {
+        if vm.emulator.major() != MAJOR && !modest {
             let version = vm.emulator.version().to_owned();
-            return Err(Error::OldForExact { path: vm.emulator.path().to_owned(), version });
+            return Err(Error::UnfitForExact { path: vm.emulator.path().to_owned(), version });
         }
         let kinds = vm.disks.iter().map(|disk| disk.kind);
         if let Some((number, kind)) = kinds.enumerate().find(|(_, kind)| kind.is_asynchronous()) {
@@ -102,7 +99,7 @@ impl Plugin {
         if self.stacks {
             option.push(",stacks=on");
         }
-        if self.each || vm.emulator.major() > NEWEST_KNOWN_MAJOR {
+        if self.each {
             option.push(",each=on");
         }
         if let Some(Switch { address, tgid, comm }) = self.switch {

@@ -165,7 +165,7 @@ fn is_not_exact(error: &RunError) -> bool {
     let (RunError::Machine(error) | RunError::Boot(BootError::Machine(error))) = error else {
         return false;
     };
-    matches!(error, machine::Error::HostDisk { .. } | machine::Error::OldForExact { .. })
+    matches!(error, machine::Error::HostDisk { .. } | machine::Error::UnfitForExact { .. })
 }
 
 /// Returns the number of boots of each kernel that the proof of a step of this size needs. In
