@@ -187,7 +187,8 @@ impl SymbolResolver for Names {
         let is_memory = operand.is_some_and(|it| instruction.op_kind(it) == OpKind::Memory);
         let is_per_cpu = match is_memory {
             true => instruction.segment_prefix() == Register::GS,
-            false => instruction.code() == Code::Mov_rm64_imm32,
+            // The number 0 is the address of the first per-CPU variable, too, but hardly ever means it.
+            false => instruction.code() == Code::Mov_rm64_imm32 && address != 0,
         };
         let names = if is_per_cpu { &self.per_cpu } else { &self.places };
         let names = names.get(&address).or_else(|| self.places.get(&address));

@@ -15,21 +15,26 @@ use crate::words::{self, Of, decimal, phase_of};
 /// sentence.
 pub fn builds(comparison: &Comparison) -> String {
     let is_split = split_columns(comparison).is_some();
-    let said = differences(comparison, is_split).into_iter().map(note);
+    let said = differences(comparison, is_split, None).into_iter().map(note);
     let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
     let offer = can_split.then(|| note("`--split` tells that part from what the source changed."));
     let said = said.chain(offer).chain(split(comparison));
     document::text(&said.collect::<Vec<_>>(), &TEXT)
 }
 
-/// Returns a sentence for each kernel that was built differently from the baseline's. If the change `is_split`, kernels
-/// that were built for that have none.
-pub(crate) fn differences(comparison: &Comparison, is_split: bool) -> Vec<String> {
+/// Returns a sentence for each kernel that was built differently from the baseline's, that of the variant `leading` first.
+/// If the change `is_split`, kernels that were built for that have none.
+pub(crate) fn differences(
+    comparison: &Comparison,
+    is_split: bool,
+    leading: Option<&str>,
+) -> Vec<String> {
     let Comparison { variants, notes, .. } = comparison;
     let mut builds: Vec<BuildDifference> = notes.builds.clone();
     if is_split {
         builds.retain(|it| it.variant == variants[1].name);
     }
+    builds.sort_by_key(|it| leading.is_some_and(|leading| leading != it.variant));
     let differs = |it: &BuildDifference| if is_split { built(it) } else { differs(it) };
     // The variants of one kernel have one sentence.
     let mut kernels: Vec<(&BuildDifference, Vec<&str>)> = Vec::new();

@@ -7,10 +7,11 @@ use model::csv_text;
 use crate::exact;
 
 const HEAD: &str = "point,workload,metric,unit,better,baseline,variant,base,new,change,low,high,\
-    luck_floor,p,verdict";
+    luck_floor,p,verdict,without_loops";
 
 /// Returns the verdicts as CSV, with the names of the columns in the first line. Changes, their intervals
-/// and luck floors are in percent of the baseline's figure; above 0 means more. What is not known is blank.
+/// and luck floors are in percent of the baseline's figure; above 0 means more. What is not known is blank, and so is the
+/// change without loops that copy and clear memory, unless the verdict would be another one without them.
 ///
 /// # Errors
 /// No comparison causes an error.
@@ -57,6 +58,7 @@ fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> 
                 &number(exact::floor_percent(row, column)),
                 &number(evidence.map(|it| it.p)),
                 verdict.name(),
+                &number(row.without_loops(column).map(|share| 100.0 * share)),
             ])?;
         }
     }

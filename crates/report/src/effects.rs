@@ -172,17 +172,16 @@ fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> Strin
     if let Some(floor) = effect.floor {
         said.push_str(&format!(", luck floor {} %", decimal(Some(100.0 * floor), 2)));
     }
-    if let ([one, other], Some(apart)) = (&effect.of[..], effect.apart)
-        && effect.verdict != Verdict::Same
-    {
-        let base = Term { value: 0, ..*other };
-        let [at_base, at_other] = apart.map(change);
-        said.push_str(&format!(
-            ": {} is {at_base} with {}, {at_other} with {}",
-            term(*one, effects),
-            term(base, effects),
-            term(*other, effects)
-        ));
+    let ([one, other], Some(apart)) = (&effect.of[..], effect.apart) else { return said };
+    if effect.verdict == Verdict::Same {
+        return said;
     }
-    said
+    let base = Term { value: 0, ..*other };
+    let [at_base, at_other] = apart.map(change);
+    format!(
+        "{} is {at_base} with {}, {at_other} with {}: from one to the other {said}",
+        term(*one, effects),
+        term(base, effects),
+        term(*other, effects)
+    )
 }

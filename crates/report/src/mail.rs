@@ -94,7 +94,7 @@ pub fn mail(
     let has_rows = comparison.points.is_empty() && is_compared;
     let shown = if has_rows { rows::rows(comparison) } else { Vec::new() };
     let leading = subject::leading(comparison, of_first);
-    let cause = cause::functions(explained, leading.as_ref());
+    let cause = cause::functions(comparison, explained, leading.as_ref());
     if has_rows {
         let by_kernel = explained.iter().flat_map(headline::by_kernel).map(sentence);
         let apart: Vec<Block> = split.iter().cloned().chain(by_kernel).collect();
@@ -107,7 +107,7 @@ pub fn mail(
         };
         let built = Sentences {
             name: "how the code differs",
-            blocks: cause::built(comparison, explained, !split.is_empty()),
+            blocks: cause::built(comparison, explained, leading.as_ref(), !split.is_empty()),
             most: MAX_BUILT,
             least: MIN_BUILT,
         };

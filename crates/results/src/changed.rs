@@ -44,7 +44,8 @@ pub fn changed_functions(
             };
             for it in explanation.section(None).iter().flat_map(|section| section.causes()) {
                 let Some(name) = function_of(it) else { continue };
-                let size = (it.is_beyond_luck(), it.instructions.change().abs() as u64);
+                let size =
+                    (it.is_beyond_luck() == Some(true), it.instructions.change().abs() as u64);
                 let largest = found.entry(name).or_insert(size);
                 *largest = size.max(*largest);
             }

@@ -28,10 +28,10 @@ impl Contribution {
         self.code.is_some_and(|code| code != Code::Same)
     }
 
-    /// Whether its instructions, or its instructions per entry, differ beyond luck.
-    pub fn is_beyond_luck(&self) -> bool {
-        let mut changes = [Some(self.instructions), self.per_entry()].into_iter().flatten();
-        changes.any(|it| it.beyond_luck() == Some(true))
+    /// Whether its instructions, or its instructions per entry, differ beyond luck. `None` if neither is known.
+    pub fn is_beyond_luck(&self) -> Option<bool> {
+        let changes = [Some(self.instructions), self.per_entry()].into_iter().flatten();
+        changes.filter_map(|it| it.beyond_luck()).reduce(|one, other| one || other)
     }
 }
 
@@ -41,7 +41,8 @@ impl Section {
     pub fn causes(&self) -> Vec<&Contribution> {
         // Contributions are sorted by size.
         let causes = self.contributions.iter().filter(|it| it.is_cause());
-        let (sure, others): (Vec<_>, Vec<_>) = causes.partition(|it| it.is_beyond_luck());
+        let (sure, others): (Vec<_>, Vec<_>) =
+            causes.partition(|it| it.is_beyond_luck() == Some(true));
         sure.into_iter().chain(others).collect()
     }
 

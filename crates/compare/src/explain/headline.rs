@@ -7,7 +7,7 @@ use model::{ENTRIES, WorkloadUse};
 use serde::Serialize;
 
 use super::holder::{self, Divided, Held, Holder};
-use super::{Code, Contribution, Explanation, Paths, Section, Subject};
+use super::{Contribution, Explanation, Paths, Section, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The change of the kernel's cost in one phase, and the function that holds it.
@@ -45,18 +45,23 @@ impl Headline {
         self.function.iter().chain(self.divided.iter().flat_map(|it| &it.parts))
     }
 
-    /// Marks the functions in its holders by their code, as far as that is known in `section`, which is that of its phase.
+    /// Marks the functions in its holders by their code and by luck, as far as these are known in `section`, which is that of
+    /// its phase.
     pub(super) fn add_code(&mut self, section: &Section) {
-        let code = |it: &Contribution| match &it.subject {
-            Subject::Function { name, module } if module.is_empty() => {
-                it.code.map(|code| (name.clone(), code))
-            }
+        let known = section.contributions.iter().filter_map(|it| match &it.subject {
+            Subject::Function { name, module } if module.is_empty() => Some((&**name, it)),
             _ => None,
-        };
-        let known: HashMap<String, Code> = section.contributions.iter().filter_map(code).collect();
+        });
+        let known: HashMap<&str, &Contribution> = known.collect();
         let divided = self.divided.iter_mut().flat_map(|it| &mut it.parts);
         let holders = self.function.iter_mut().chain(divided);
-        holders.flat_map(|it| &mut it.parts).for_each(|it| it.code = known.get(&it.name).copied());
+        for part in holders.flat_map(|it| &mut it.parts) {
+            let known = known.get(&*part.name);
+            part.code = known.and_then(|it| it.code);
+            // What two functions have together has another floor than each.
+            part.beyond_luck =
+                known.filter(|_| part.with.is_none()).and_then(|it| it.is_beyond_luck());
+        }
     }
 }
 

@@ -358,6 +358,7 @@ fn of_calls(
         with: None,
         own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
         code: None,
+        beyond_luck: None,
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;

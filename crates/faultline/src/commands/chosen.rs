@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use model::{Experiment, Outcome};
+use model::{Experiment, Kept, Outcome};
 use report::escape;
-use store::{Archive, ExperimentId, ExperimentRow};
+use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
 use crate::failure::Failure;
 use crate::list::moment;
@@ -90,15 +90,26 @@ fn say_is_used(last: ExperimentId, taken: &ExperimentRow) {
     eprintln!("experiment {last} has no complete boot: experiment {id} ({name}) is used");
 }
 
-/// The last of these experiments with a complete boot, or the last one if none has any. If another than the last is
-/// chosen, prints on standard error which one.
-pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
-    let last = rows.last()?;
-    let taken = rows.iter().rfind(|row| has_results(row)).unwrap_or(last);
-    if taken.id != last.id {
-        say_is_used(last.id, taken);
+/// The last of these experiments with a complete boot of both variants, or the last one if none has them. If another than
+/// the last is chosen, prints on standard error which one. Fails when the store cannot be read.
+pub fn with_results_of(
+    store: &dyn Archive,
+    rows: &[ExperimentRow],
+    variants: [&str; 2],
+) -> Result<Option<ExperimentId>, Failure> {
+    let Some(last) = rows.last() else { return Ok(None) };
+    for row in rows.iter().rev().filter(|row| has_results(row)) {
+        let kept = store.boots(row.id, Detail::Summary)?;
+        let counts = |it: &&Kept| !it.superseded && it.boot.outcome.counts();
+        let complete = || kept.iter().filter(counts);
+        if variants.iter().all(|variant| complete().any(|it| it.boot.variant == *variant)) {
+            if row.id != last.id {
+                say_is_used(last.id, row);
+            }
+            return Ok(Some(row.id));
+        }
     }
-    Some(taken.id)
+    Ok(Some(last.id))
 }
 
 /// The experiments that have both variants.

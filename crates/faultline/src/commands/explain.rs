@@ -215,7 +215,7 @@ fn with_lines(
         known.retain(|(_, it)| keeps(it));
     }
     let rows: Vec<_> = known.into_iter().map(|(row, _)| row).collect();
-    chosen::with_results(&rows).ok_or_else(|| none(variants, "of exact mode"))
+    chosen::with_results_of(store, &rows, variants)?.ok_or_else(|| none(variants, "of exact mode"))
 }
 
 /// The experiments whose profiles are explained. There is at least one.
@@ -240,9 +240,10 @@ fn choose(
     let known = chosen::with_both(store, variants)?;
     let latest = |is_wanted: fn(&Experiment) -> bool| {
         let wanted = known.iter().filter(|(_, experiment)| is_wanted(experiment));
-        chosen::with_results(&wanted.map(|(row, _)| row.clone()).collect::<Vec<_>>())
+        let rows: Vec<_> = wanted.map(|(row, _)| row.clone()).collect();
+        chosen::with_results_of(store, &rows, variants)
     };
-    match (latest(|it| it.mode == Mode::Exact), latest(|it| it.profile.sampled)) {
+    match (latest(|it| it.mode == Mode::Exact)?, latest(|it| it.profile.sampled)?) {
         (None, None) => Err(none(variants, "of exact mode or with samples")),
         (exact, sampled) => Ok(Chosen { exact, sampled }),
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use code::{ChangedLine, Instrumentation};
-use compare::{Calls, Code, Contribution, Difference, Headline, Only, Section, Subject};
+use compare::{Calls, Code, Contribution, Difference, Headline, Only, Section, Split, Subject};
 use model::{count, grouped};
 
 use super::headline::{self, within};
@@ -74,7 +74,7 @@ fn joined<'a>(
     }
     let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();
     let is_beyond = |it: &(&Contribution, Option<&Contribution>)| match it.1 {
-        None => it.0.is_beyond_luck(),
+        None => it.0.is_beyond_luck() == Some(true),
         Some(other) => {
             let floors = [it.0, other].map(|it| it.instructions.floor.unwrap_or(f64::INFINITY));
             size(it) > floors.iter().sum()
@@ -233,11 +233,18 @@ fn origin(it: &Contribution) -> Vec<String> {
     inlined.into_iter().chain(line).collect()
 }
 
-/// Formats a function whose code differs: its name, its change, and the change per entry.
+/// Formats a function whose code differs: its name, its change, and the change per entry, or the entries if most of the
+/// change comes from their number.
 fn part(it: &Contribution) -> String {
-    let cost = it.per_entry().map(|it| format!(" ({} per entry)", words::signed(it.change(), 2)));
-    let change = words::signed(it.instructions.change(), 0);
-    format!("{} {change}{}", with_origin(it), cost.unwrap_or_default())
+    let is_by_number = |it: &Split| it.by_number.unsigned_abs() > it.by_cost.unsigned_abs();
+    let of = it.calls.as_ref().and_then(|calls| match (calls.split.as_ref(), calls.per_entry) {
+        (Some(split), _) if is_by_number(split) => {
+            Some(headline::entered([calls.entries.base, calls.entries.new]))
+        }
+        (_, cost) => cost.map(|it| format!("{} per entry", words::signed(it.change(), 2))),
+    });
+    let of = of.map(|of| format!(" ({of})")).unwrap_or_default();
+    format!("{} {}{of}", with_origin(it), words::signed(it.instructions.change(), 0))
 }
 
 /// Returns what the code of only one side is instrumented with; `None` if both have the same.
@@ -264,10 +271,13 @@ pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
 /// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in
 /// parts, or which other function's change offsets its own.
 pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
+    let is_in_both = matches!(it.code, Some(Code::Same | Code::Differs));
     let executed = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => {
             let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
             Some(match (only, other) {
+                (Only::Base, None) if is_in_both => "called only before".to_owned(),
+                (Only::New, None) if is_in_both => "called only now".to_owned(),
                 (Only::Base, None) => "gone".to_owned(),
                 (Only::New, None) => "new".to_owned(),
                 (Only::Base, Some(other)) => format!("gone, maybe now {other}"),

@@ -204,8 +204,9 @@ fn with_functions(it: &Headline) -> String {
 /// divides, returns a sentence with figures for each function between which it does, the first one with such a list.
 pub fn in_short(it: &Headline) -> Vec<String> {
     let list = |of: &Holder| {
-        let is_listed = of.parts.len() > 1;
-        is_listed.then(|| format!("Change{}", listed(of, number_in_short(&of.parts))))
+        let parts = parts(of);
+        let is_listed = parts.len() > 1;
+        is_listed.then(|| format!("Change{}", listed(of, &parts, number_in_short(&parts))))
     };
     let rest: Vec<String> = match &it.divided {
         None => it.function.iter().filter_map(list).collect(),
@@ -224,30 +225,42 @@ pub fn in_short(it: &Headline) -> Vec<String> {
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
 fn own(holder: &Holder, fewest: usize) -> String {
-    if holder.parts.len() < 2 || fewest == 0 {
+    let parts = parts(holder);
+    if parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    format!(" Change{}", listed(holder, number(&holder.parts, fewest)))
+    format!(" Change{}", listed(holder, &parts, number(&parts, fewest)))
 }
 
-/// Divides the change of a holder between the functions in it, this number by name. Follows the word `change`. Of a function
-/// that one side alone called, it says whether the other side's kernel has it: it may be inlined there.
-fn listed(holder: &Holder, number: usize) -> String {
-    let (named, others) = holder.parts.split_at(number);
-    let of = |it: &OwnCost| {
+/// Returns the functions in a holder whose change is not printed as 0.
+fn parts(holder: &Holder) -> Vec<&OwnCost> {
+    let is_shown = |it: &&OwnCost| words::figure(change_of(it).abs(), 0) != "0";
+    holder.parts.iter().filter(is_shown).collect()
+}
+
+/// Divides the change of a holder between these functions in it, this number by name. Follows the word `change`. Of a
+/// function that one side alone called, it says whether the other side's kernel has it: it may be inlined there.
+fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
+    let (named, others) = parts.split_at(number);
+    let of = |it: &&OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
         let only = match (&it.with, it.own) {
             (Some(with), _) => return format!("{name} with {} {change}", excerpt(with)),
-            (None, [0.0, _]) if it.code == Some(Code::New) => "new, or inlined before",
-            (None, [_, 0.0]) if it.code == Some(Code::Gone) => "gone, or inlined now",
-            (None, [0.0, _]) => "called only now",
-            (None, [_, 0.0]) => "called only before",
-            (None, _) => return format!("{name} {change}"),
+            (None, [0.0, _]) if it.code == Some(Code::New) => Some("new, or inlined before"),
+            (None, [_, 0.0]) if it.code == Some(Code::Gone) => Some("gone, or inlined now"),
+            (None, [0.0, _]) => Some("called only now"),
+            (None, [_, 0.0]) => Some("called only before"),
+            (None, _) => None,
         };
-        format!("{name} {change} ({only})")
+        let luck = (it.beyond_luck == Some(false)).then_some("may be luck");
+        let remarks: Vec<&str> = [only, luck].into_iter().flatten().collect();
+        match remarks.is_empty() {
+            true => format!("{name} {change}"),
+            false => format!("{name} {change} ({})", remarks.join("; ")),
+        }
     };
     let left = (!others.is_empty()).then(|| {
-        let sum: f64 = others.iter().map(change_of).sum();
+        let sum: f64 = others.iter().copied().map(change_of).sum();
         format!("{} more {}", others.len(), words::signed(sum, 0))
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
@@ -257,21 +270,21 @@ fn listed(holder: &Holder, number: usize) -> String {
 
 /// Returns how many functions are named: `fewest`, or more until the changes left out, whatever their signs, add up to
 /// less than the last one named. At most [`MAX_NAMED`].
-fn number(parts: &[OwnCost], fewest: usize) -> usize {
+fn number(parts: &[&OwnCost], fewest: usize) -> usize {
     let most = parts.len().min(MAX_NAMED);
     (fewest.min(most)..most).find(|number| is_enough(parts, *number)).unwrap_or(most)
 }
 
 /// Returns how many functions a short list names: those with a notable part of the change.
-fn number_in_short(parts: &[OwnCost]) -> usize {
-    let all: f64 = parts.iter().map(change_of).sum();
-    let is_large = |it: &&OwnCost| change_of(it).abs() >= NOTABLE_PART * all.abs();
+fn number_in_short(parts: &[&OwnCost]) -> usize {
+    let all: f64 = parts.iter().copied().map(change_of).sum();
+    let is_large = |it: &&&OwnCost| change_of(it).abs() >= NOTABLE_PART * all.abs();
     let large = parts.iter().take_while(is_large).count();
     large.clamp(PARTS_OF_PART, MAX_IN_SHORT).min(parts.len())
 }
 
 /// Returns whether the changes after the first `number` add up to no more than the last of these.
-fn is_enough(parts: &[OwnCost], number: usize) -> bool {
+fn is_enough(parts: &[&OwnCost], number: usize) -> bool {
     let (named, others) = parts.split_at(number);
     let left: f64 = others.iter().map(|it| change_of(it).abs()).sum();
     named.last().is_some_and(|last| left <= change_of(last).abs())

@@ -1,14 +1,14 @@
 //! What a mail says of the cause: the functions that hold the change, how the kernels were built, and what made the
 //! kernel execute.
 
-use compare::{Comparison, Explained, Headline, RATE, Reason};
+use compare::{Comparison, Explained, Headline, RATE, Reason, RowVerdict};
 
 use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
 use crate::explain::{cause, headline};
 use crate::notes;
-use crate::words::{Of, figure};
+use crate::words::{Of, figure, phase_alone};
 
 /// Most functions that are named, one for each phase.
 const MAX_FUNCTIONS: usize = 2;
@@ -16,7 +16,11 @@ const MAX_FUNCTIONS: usize = 2;
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
 /// the largest change has the functions in it. The change of the variant, workload and phase `leading` is among them. Where
 /// the total did not change, a sentence has what did.
-pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<String> {
+pub fn functions(
+    comparison: &Comparison,
+    explained: &[Explained],
+    leading: Option<&[String; 3]>,
+) -> Vec<String> {
     let named = explained.iter().flat_map(|of| {
         let headlines = of.headlines.iter().filter(|it| headline::names(it));
         headlines.map(move |it| (of, it))
@@ -54,6 +58,7 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     let others = explained.iter().filter(is_asked).flat_map(|it| {
         let own = it.headlines.iter();
         let own = own.filter(|it| leading.is_none_or(|leading| leading[2] == it.phase));
+        let own = own.filter(move |headline| !is_said_of(comparison, it, &headline.phase));
         let said = headline::loops(&it.explanation, own).chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
@@ -62,10 +67,29 @@ pub fn functions(explained: &[Explained], leading: Option<&[String; 3]>) -> Vec<
     first.iter().cloned().chain(others).chain(rest.iter().cloned()).collect()
 }
 
-/// Returns sentences on how the kernels were built differently, and on how many of the functions executed have other
-/// code. `is_split` says whether what the source changed alone was measured.
-pub fn built(comparison: &Comparison, explained: &[Explained], is_split: bool) -> Vec<Block> {
-    let builds = build::differences(comparison, is_split).into_iter();
+/// Whether the table says what the change of a phase is without loops that copy and clear memory.
+fn is_said_of(comparison: &Comparison, explained: &Explained, phase: &str) -> bool {
+    let Some(column) = comparison.variants.iter().position(|it| it.name == explained.variant)
+    else {
+        return false;
+    };
+    let is_own = |it: &RowVerdict<'_>| {
+        it.table.workload == explained.workload && phase_alone(it.row) == phase
+    };
+    let mut rows = comparison.verdicts(column).filter(is_own);
+    rows.any(|it| it.row.without_loops(column).is_some())
+}
+
+/// Returns sentences on how the kernels were built differently, that of the variant `leading` first, and on how many of the
+/// functions executed have other code. `is_split` says whether what the source changed alone was measured.
+pub fn built(
+    comparison: &Comparison,
+    explained: &[Explained],
+    leading: Option<&[String; 3]>,
+    is_split: bool,
+) -> Vec<Block> {
+    let leading = leading.map(|[variant, ..]| &**variant);
+    let builds = build::differences(comparison, is_split, leading).into_iter();
     // The variants of one kernel have the same code.
     let mut told: Vec<(&str, [Option<&str>; 2])> = Vec::new();
     let code = explained.iter().filter_map(|it| {

@@ -6,7 +6,7 @@ use compare::{Comparison, Kind, Row, Statistic, Table, VariantOutcomes, Verdict}
 use model::{Mode, count, grouped};
 
 use super::tables;
-use crate::ascii::escape;
+use crate::ascii::{escape, few};
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
 use crate::words::{decimal, name, phase_alone, phase_of};
@@ -16,7 +16,7 @@ use crate::{exact, verdicts};
 const MAX_NAME: usize = 16;
 /// Most characters of a phase's name and a variant's beside the columns of figures.
 const MAX_NAMES: usize = 28;
-/// Most rows that are named as the same at equal entries.
+/// Most rows that are named as the same at equal entries, or as different without loops that copy and clear memory.
 const MOST_SAME: usize = 4;
 
 /// A row of the mail's table.
@@ -159,7 +159,31 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let equal = has_equal.then(|| {
         note("At equal entries: as if functions had been entered equally often on both sides.")
     });
-    table.into_iter().chain(same).chain(more).chain(equal).collect()
+    let without = without_loops(comparison, shown).map(sentence);
+    table.into_iter().chain(without).chain(same).chain(more).chain(equal).collect()
+}
+
+/// Returns a sentence on the rows whose verdict would be another one without loops that copy and clear memory. `None` if
+/// there are none.
+fn without_loops(comparison: &Comparison, shown: &[Shown<'_>]) -> Option<String> {
+    let of = |it: &Shown<'_>, column: usize| {
+        let change = exact::change_without_loops(it.row, column, 2)?;
+        Some(format!(
+            "{} {change} with {}",
+            phase(comparison, it),
+            escape(&comparison.variants[column].name)
+        ))
+    };
+    let columns = 1..comparison.variants.len();
+    let rows = shown.iter().flat_map(|it| columns.clone().filter_map(move |column| of(it, column)));
+    let rows: Vec<String> = few(MOST_SAME, rows);
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Without loops that copy and clear memory, for which a real machine usually has fast string \
+             instructions: {}.",
+            rows.join("; ")
+        )
+    })
 }
 
 /// Returns the words above a table.

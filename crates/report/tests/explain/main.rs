@@ -174,6 +174,7 @@ fn functions_that_offset_each_other_name_each_other() {
         with: Some("mm_helper_029".into()),
         own: [0.0, 1.0],
         code: None,
+        beyond_luck: None,
     };
     let holder = Holder {
         name: "f".into(),

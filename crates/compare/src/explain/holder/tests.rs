@@ -13,7 +13,7 @@ fn paths(paths: &[(&str, f64, f64)]) -> Paths {
 }
 
 fn part(name: &str, own: [f64; 2]) -> OwnCost {
-    OwnCost { name: name.into(), with: None, own, code: None }
+    OwnCost { name: name.into(), with: None, own, code: None, beyond_luck: None }
 }
 
 /// The loop of a function moved into a new function and became more expensive.
