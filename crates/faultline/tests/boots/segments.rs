@@ -25,8 +25,8 @@ const WORKLOADS: [(&str, &str); 18] = [
 ];
 /// It runs on CPUs of two nodes.
 const ON_NODES: &str = "memcg";
-/// The memory of the nodes together, in MiB.
-const MEMORY: u32 = 768;
+/// The memory of a node.
+const MEMORY: &str = "384M";
 
 #[test]
 #[ignore = "takes minutes: `make check-long` runs it"]
@@ -43,14 +43,13 @@ fn segments_and_instructions_give_the_same_counts() {
 
 /// An experiment with all workloads, on a node for each CPU. `--verify` counts each boot in both ways.
 fn experiment(cpus: u32) -> String {
-    let node =
-        |cpu| format!("[[machine.node]]\ncpus = \"{cpu}\"\nmemory = \"{}M\"\n", MEMORY / cpus);
+    let node = |cpu| format!("[[machine.node]]\ncpus = \"{cpu}\"\nmemory = \"{MEMORY}\"\n");
     let mut text = format!("name = \"counts-{cpus}\"\nmode = \"exact\"\nseeds = 1\n");
     text.extend((0..cpus).map(node));
     if cpus == 1 {
-        text += "[[machine.node]]\nmemory = \"256M\"\n";
+        text += &format!("[[machine.node]]\nmemory = \"{MEMORY}\"\n");
     }
-    text += "[[machine.disk]]\nkind = \"pmem\"\nsize = \"512M\"\nfilesystem = \"ext4\"\n\
+    text += "[[machine.disk]]\nkind = \"pmem\"\nsize = \"2G\"\nfilesystem = \"ext4\"\n\
              [machine.swap]\nkind = \"zram\"\nsize = \"256M\"\n[[variant]]\nkernel = \"6.12\"\n";
     let used = WORKLOADS.iter().filter(|(name, _)| cpus > 1 || *name != ON_NODES);
     text.extend(used.map(|(name, parameters)| {

@@ -265,7 +265,15 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
     });
     let all: Vec<String> = named.iter().map(of).chain(left).collect();
     let per_entry = if holder.parts_per_entry { " per entry" } else { "" };
-    format!("{per_entry}, by function: {}.", all.join(", "))
+    let luck = if is_mostly_luck(parts) { " Most of this may be luck." } else { "" };
+    format!("{per_entry}, by function: {}.{luck}", all.join(", "))
+}
+
+/// Returns whether half of the change of these functions or more may be luck.
+fn is_mostly_luck(parts: &[&OwnCost]) -> bool {
+    let all: f64 = parts.iter().copied().map(change_of).sum();
+    let lucky = parts.iter().copied().filter(|it| it.beyond_luck == Some(false));
+    lucky.map(change_of).sum::<f64>() / all >= 0.5
 }
 
 /// Returns how many functions are named: `fewest`, or more until the changes left out, whatever their signs, add up to
