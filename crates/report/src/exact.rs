@@ -196,7 +196,7 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         }
         Verdict::Undecided => {
             said.extend(change_at_equal_entries(row, column).map(|change| {
-                format!("; same at equal entries, {change}: how often functions ran is luck")
+                format!("; same at equal entries, {change}: how often functions ran may be luck")
             }));
             said.extend(more(row, comparison, column).map(|more| format!("; {more}")));
         }
