@@ -98,7 +98,10 @@ impl Judgement<'_> {
 
     fn more(&self) -> Vec<String> {
         let Some(evidence) = self.evidence() else {
-            return self.lack().into_iter().collect();
+            let without = exact::change_without_loops(self.row, self.column, 2);
+            let without =
+                without.map(|it| format!("{it} without loops that copy and clear memory"));
+            return self.lack().into_iter().chain(without).collect();
         };
         let p = format!("p {}", probability(evidence.p));
         let visible = evidence.visible.filter(|visible| visible.is_finite());
