@@ -6,7 +6,7 @@ use common::{
     boot, brief, by_patch, columns, count, document, experiment, judged, measure, measure_phase,
     series, spend, variant, words,
 };
-use compare::{Comparison, Judging, Results, Sources, compare, cross_check};
+use compare::{Basis, Comparison, Judging, Results, Sources, Verdict, compare, cross_check};
 use model::{
     Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
     Profile, Reading, STORES, Target,
@@ -148,6 +148,31 @@ fn changes_beyond_luck_and_within_the_margin_are_named() {
     let said = "against 6.1: 1 same: beyond luck, within the margin (instructions-kernel-NUMA01 \
                 0.50 % more), 1 same";
     assert!(words.contains(said), "{words}");
+}
+
+/// With loops that copy and clear memory the change is a regression, and without them it is none.
+#[test]
+fn a_change_without_copy_loops_stands_beside_its_verdict() {
+    let mut comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.3, 5))]);
+    let rows = comparison.tables.iter_mut().flat_map(|table| &mut table.rows);
+    let mut row = rows.filter(|row| row.verdict(1) == Some(Verdict::Regression));
+    let Basis::Exact { without_loops, .. } = &mut row.next().unwrap().cells[1].basis else {
+        panic!("it is of exact mode")
+    };
+    *without_loops = Some(-0.125);
+    let change = "12.50 % fewer";
+    let said = words(&report::brief(&comparison, ""));
+    assert!(
+        said.contains(&format!("; {change} without loops that copy and clear memory")),
+        "{said}"
+    );
+    let mail = words(&table_of_mail(&comparison));
+    assert!(
+        mail.contains(&format!("fast string instructions: NUMA01 {change} with 6.12.")),
+        "{mail}"
+    );
+    let csv = report::csv(&comparison).unwrap();
+    assert!(csv.lines().any(|line| line.ends_with("regression,-12.5")), "{csv}");
 }
 
 #[test]
