@@ -37,6 +37,8 @@ const SHARE: u64 = 128;
 /// The number of pages that are mapped at once.
 const CHUNK: usize = 64;
 static ZEROES: [u8; CHUNK * PAGE] = [0; CHUNK * PAGE];
+/// The largest number of names that are looked up in vain.
+const NAMES: usize = 64;
 /// The largest number of page faults on each CPU that are made only to move counters.
 const FAULTS: usize = 4096;
 
@@ -107,6 +109,7 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
         run_on(cpu);
     }
     thread::sleep(WAIT.mul_f64(rng.f64()));
+    look_up_names(&mut rng);
     let _ = sched_setaffinity(None, &allowed);
     kept
 }
@@ -194,6 +197,16 @@ fn open_settings(rng: &mut Rng) {
     rng.shuffle(&mut paths);
     for path in paths.iter().take(rng.usize(..=paths.len())) {
         let _ = File::open(path);
+    }
+}
+
+/// Looks up names that sysfs does not have, in half of the iterations. The kernel keeps each as a dentry that was used
+/// once. How many such dentries there are decides how often `drop_slab` (`mm/vmscan.c`) goes over all caches when a
+/// workload drops them, and so whether it frees those that were used twice.
+fn look_up_names(rng: &mut Rng) {
+    let most = if rng.bool() { NAMES } else { 0 };
+    for _ in 0..any_size(rng, most) {
+        let _ = File::open(format!("/sys/kernel/{:016x}", rng.u64(..)));
     }
 }
 
