@@ -53,6 +53,11 @@ fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, Stri
         keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
     }
     for used in &experiment.workloads {
+        // The file has the archive of such a program, and not its command.
+        if used.manifest.plain {
+            let command = used.manifest.command.join(" ");
+            keys.insert(format!("command of {}", used.manifest.name), command);
+        }
         for program in used.files() {
             let name = program.path().file_name().unwrap_or_default().to_string_lossy();
             let digest = program.digest.iter().flat_map(|digest| digest.chars().take(12));
@@ -134,6 +139,22 @@ mod tests {
             });
         insta::assert_snapshot!(told.collect::<String>());
         assert_eq!(differences((&first, Reading::USUAL), (&first, Reading::USUAL)), []);
+    }
+
+    #[test]
+    fn arguments_of_a_program_are_a_difference() {
+        let mut first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        first.workloads[0].manifest.plain = true;
+        first.workloads[0].manifest.command = vec!["./x.sh".into(), "64".into()];
+        let mut second = first.clone();
+        second.workloads[0].manifest.command[1] = "640".into();
+        let told = differences((&first, Reading::USUAL), (&second, Reading::USUAL));
+        let [KeyDifference { key, first, second }] = &told[..] else { panic!("{told:?}") };
+        assert_eq!(key, "command of mprotect");
+        assert_eq!(
+            [first, second].map(|it| it.as_deref()),
+            [Some("./x.sh 64"), Some("./x.sh 640")]
+        );
     }
 
     #[test]

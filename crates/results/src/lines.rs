@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -207,13 +207,15 @@ impl Counted<'_> {
             cache,
             sources: [0, 1].map(|side| sources[side].as_deref().filter(|_| others[side].is_none())),
             read: RefCell::default(),
+            missing: RefCell::default(),
         };
         let text = |side: usize, place: &str| texts.line(side, place);
         let lines = executed.into_iter().map(|Executed { name, counted }| {
             let listings = whole_listings(&base, &new, &name);
             let mut lines = function_lines(&name, self.phase, counted, &listings, &text);
             let notes = [&no_base, &no_new].into_iter().filter_map(|it| it.get(&name).cloned());
-            lines.notes = notes.chain(others.iter().flatten().cloned()).collect();
+            let notes = notes.chain(others.iter().flatten().cloned());
+            lines.notes = notes.chain(texts.missing.borrow().iter().cloned()).collect();
             lines.notes.dedup();
             lines
         });
@@ -251,6 +253,8 @@ struct Texts<'a> {
     sources: [Option<&'a Path>; 2],
     /// The files that were read, by side and path.
     read: RefCell<HashMap<(usize, String), Option<String>>>,
+    /// Sentences on the files that a source does not have.
+    missing: RefCell<BTreeSet<String>>,
 }
 
 impl Texts<'_> {
@@ -261,7 +265,11 @@ impl Texts<'_> {
         let mut read = self.read.borrow_mut();
         let text =
             read.entry((side, file.to_owned())).or_insert_with(|| match self.sources[side] {
-                Some(source) => file_of(source, file),
+                Some(source) => file_of(source, file).or_else(|| {
+                    let missing = format!("{} has no {file}", source.display());
+                    self.missing.borrow_mut().insert(missing);
+                    None
+                }),
                 None => self.kernels[side].source_file(self.cache, file),
             });
         Some(text.as_ref()?.lines().nth(number)?.trim().to_owned())

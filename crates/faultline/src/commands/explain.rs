@@ -45,8 +45,13 @@ fn only_two(
         variants.retain(|it| !built.contains(it));
     }
     let variants = variants.try_into().map_err(|variants: Vec<String>| {
-        let variants = escape(&variants.join(", "));
-        Failure::Usage(format!("name two variants of experiment {id}, which has {variants}"))
+        let has = escape(&variants.join(", "));
+        Failure::Usage(match variants.len() {
+            0 | 1 => {
+                format!("experiment {id} has only {has}: name an experiment with two variants")
+            }
+            _ => format!("name two variants of experiment {id}, which has {has}"),
+        })
     })?;
     Ok((id, variants))
 }

@@ -67,10 +67,21 @@ pub fn hpet(cpus: u32, own: &str) -> Option<[String; 2]> {
         .then(|| ["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")])
 }
 
-/// Whether a kernel's command line has a parameter, with or without a value.
+/// Whether a kernel's command line has a parameter, with or without a value. As in `next_arg` (`lib/cmdline.c`) and
+/// `parse_args` (`kernel/params.c`), quotes keep words together, `-` and `_` are the same, and what follows `--` is for
+/// the first program.
 fn has_parameter(cmdline: &str, name: &str) -> bool {
-    let mut words = cmdline.split_whitespace();
-    words.any(|word| word.split_once('=').map_or(word, |(name, _)| name) == name)
+    let mut quoted = false;
+    let words = cmdline.split(|letter: char| {
+        quoted ^= letter == '"';
+        letter.is_whitespace() && !quoted
+    });
+    let mut own = words.take_while(|word| *word != "--");
+    own.any(|word| {
+        let word = word.strip_prefix('"').unwrap_or(word);
+        let word = word.split_once('=').map_or(word, |(name, _)| name);
+        word.trim_end_matches('"').replace('-', "_") == name
+    })
 }
 
 /// The largest size of the memory below 4 GiB, if all memory fits there.
@@ -108,6 +119,12 @@ mod tests {
         assert_eq!(usual, format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS} {TIMER_WORD}"));
         assert_eq!(exact_words(1, "quiet lapic"), format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS}"));
         assert_eq!(hpet(1, "lapic=notscdeadline"), None);
-        assert_eq!(exact_words(30, "initcall_blacklist="), NO_DELAY);
+        assert_eq!(exact_words(30, "initcall-blacklist="), NO_DELAY);
+        for own in ["\"lapic\"", "a \"b c\" lapic=x", "x=\"a\" lapic"] {
+            assert_eq!(hpet(1, own), None, "{own}");
+        }
+        for own in ["x=\"a lapic b\"", "-- lapic", "foo=lapic"] {
+            assert!(hpet(1, own).is_some(), "{own}");
+        }
     }
 }
