@@ -233,10 +233,20 @@ fn reproduction(results: &Results<'_>, recipe: &Recipe<'_>, attached: &[&str]) -
     }
     pieces.push(Kept(cut(text(&reproduce::how(results, recipe), &MAIL), MAX_RECIPE)));
     if results.experiment.imported.is_none() {
+        let programs = reproduce::programs(results, attached);
         let files = recipe.files.iter();
         let file = |(name, text): &(String, String)| reproduce::short_file(name, text, attached);
-        pieces.extend(files.map(file));
-        pieces.extend(reproduce::programs(results, attached));
+        let mut needed: Vec<Piece> = files.map(file).chain(programs).collect();
+        // Without one of them the others repeat nothing.
+        let is_lost = |it: &Piece| matches!(it, Piece::File { text: None, is_beside: false, .. });
+        if needed.iter().any(is_lost) {
+            for it in &mut needed {
+                if let Piece::File { text, .. } = it {
+                    *text = None;
+                }
+            }
+        }
+        pieces.extend(needed);
     }
     pieces
 }

@@ -65,13 +65,16 @@ impl<'w, 'a> Call<'w, 'a> {
         self.paths[0].0[..self.depth].iter().rev().copied().filter(|it| *it != KERNEL)
     }
 
-    /// The innermost call that has the change of its caller, of that caller's, and so on up to this one. A callee with
-    /// more than that took work over from others.
+    /// The innermost call that has the change of this one, by way of callees that have it too. A callee with more than that
+    /// took work over from others.
     pub(super) fn innermost(self) -> Self {
-        let first = self.callees().first().copied();
         let share = |it: &Self| it.change() / self.change();
         let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && !it.sums().contains(&0.0);
-        first.filter(holds).map_or(self, Self::innermost)
+        let mut inner = self;
+        while let Some(callee) = inner.callees().first().copied().filter(holds) {
+            inner = callee;
+        }
+        inner
     }
 }
 

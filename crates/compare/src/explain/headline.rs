@@ -56,11 +56,17 @@ impl Headline {
         let divided = self.divided.iter_mut().flat_map(|it| &mut it.parts);
         let holders = self.function.iter_mut().chain(divided);
         for part in holders.flat_map(|it| &mut it.parts) {
-            let known = known.get(&*part.name);
-            part.code = known.and_then(|it| it.code);
+            let own = known.get(&*part.name);
+            part.code = own.and_then(|it| it.code);
+            let own = own.and_then(|it| it.is_beyond_luck());
+            let other = part.with.as_ref().map(|it| known.get(&**it)?.is_beyond_luck());
             // What two functions have together has another floor than each.
-            part.beyond_luck =
-                known.filter(|_| part.with.is_none()).and_then(|it| it.is_beyond_luck());
+            part.beyond_luck = match (own, other) {
+                _ if !self.listed => None,
+                (own, None) => own,
+                (Some(false), Some(Some(false))) => Some(false),
+                _ => None,
+            };
         }
     }
 }

@@ -133,9 +133,9 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         return Held::default();
     }
     let holder = |call: Call<'_, '_>| holder(section, call, kernel);
-    let divided = |calls: &[Call<'_, '_>]| {
+    let between = |calls: &mut dyn Iterator<Item = Call<'_, '_>>| {
         let mut parts = Vec::<Holder>::new();
-        for part in calls.iter().map(|call| holder(call.innermost())) {
+        for part in calls.map(holder) {
             // Calls in several places may be of one function. Figures of all its calls contain those within a caller.
             if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
                 continue;
@@ -152,6 +152,14 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         let others = walked.iter().filter(|path| !is_in(path));
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
         Divided { parts, complete: true, elsewhere }
+    };
+    // A callee has its caller's change within a tenth. Too much of these tenths together is left to the callers.
+    let divided = |calls: &[Call<'_, '_>]| {
+        let inside = between(&mut calls.iter().map(|it| it.innermost()));
+        match inside.elsewhere.abs() <= REST {
+            true => inside,
+            false => between(&mut calls.iter().copied()),
+        }
     };
     let luck = section.totals.kernel.floor.unwrap_or(0.0);
     let number = if is_alone(&calls, all, luck) { Some(1) } else { enough(&calls, all) };

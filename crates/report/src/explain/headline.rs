@@ -244,13 +244,16 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
     let (named, others) = parts.split_at(number);
     let of = |it: &&OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
+        let name = match &it.with {
+            Some(with) => format!("{name} with {}", excerpt(with)),
+            None => name,
+        };
         let only = match (&it.with, it.own) {
-            (Some(with), _) => return format!("{name} with {} {change}", excerpt(with)),
             (None, [0.0, _]) if it.code == Some(Code::New) => Some("new, or inlined before"),
             (None, [_, 0.0]) if it.code == Some(Code::Gone) => Some("gone, or inlined now"),
             (None, [0.0, _]) => Some("called only now"),
             (None, [_, 0.0]) => Some("called only before"),
-            (None, _) => None,
+            _ => None,
         };
         let luck = (it.beyond_luck == Some(false)).then_some("may be luck");
         let remarks: Vec<&str> = [only, luck].into_iter().flatten().collect();

@@ -110,7 +110,11 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
         count(topology.nodes.len(), "node"),
         topology.memory().to_string(),
     ];
-    Some(Note::on_all("machine", format!("{}; {executed}", size.join(", "))))
+    let machine = &results.experiment.machine;
+    let disks = machine.disks.iter().map(|it| format!("disk {it}"));
+    let swap = machine.swap.iter().map(|it| format!("swap {it}"));
+    let parts = [size.join(", ")].into_iter().chain(disks).chain(swap).chain([executed]);
+    Some(Note::on_all("machine", escape(&parts.collect::<Vec<_>>().join("; "))))
 }
 
 /// Returns what each workload of the experiment does, as a note: its description and parameters, or the command of a
