@@ -132,6 +132,7 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-culprit
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
+	$(CARGO) run --locked --release -p bench-answer -- target/release/faultline
 	$(CARGO) run --locked --release -p bench-store
 	$(CARGO) run --locked --release -p bench-profile
 	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
