@@ -274,6 +274,12 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let notes = notes::all(comparison).into_iter().chain(notes::states(comparison)).filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     let notes = notes.filter(|note| *note != notes::no_complaint());
+    // A variant of a matrix has its settings in its name.
+    let is_in_name = |note: &Note| {
+        let mut name = note.variant.iter();
+        note.topic == notes::CHANGED[0] && name.any(|it| it.ends_with(&note.text))
+    };
+    let notes = notes.filter(|note| !is_in_name(note));
     // The subject and the command name the patches of a kernel that has no other source than the baseline.
     let base = comparison.variants.first().and_then(|it| results.column(&it.name));
     let is_patched = |note: &Note| {

@@ -16,6 +16,8 @@ use crate::{exact, failing};
 const NEWEST: &str = "newest";
 /// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
+/// Most characters of a name in a subject that has settings of both sides with one of them.
+const MAX_NAME_AND_SETTINGS: usize = 48;
 /// Most characters of a patch's subject in a subject.
 const MAX_PATCH: usize = 70;
 /// Most variants that are named as failing, or as not failing.
@@ -55,9 +57,14 @@ fn patch(comparison: &Comparison, results: &Results<'_>, column: usize) -> Optio
     Some(format!("\"{}\"{more}", clipped(&patched.subject, MAX_PATCH)))
 }
 
+/// Returns the short name of a variant ([`full_name`]).
+fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
+    clipped(&full_name(comparison, results, column), MAX_NAME)
+}
+
 /// Returns the name of a variant. A kernel that is named by its series or as the newest one has the version that booted,
 /// because those names move. A package of Debian has the package's version, because its release may end in `.0`.
-fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
+fn full_name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
     let Some(variant) = comparison.variants.get(column) else { return "nothing".to_owned() };
     let booted = results.variants.iter().find(|it| it.variant.name == variant.name);
     let facts = booted.and_then(reproduce::facts);
@@ -73,12 +80,11 @@ fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String
         series.contains('.') && version.strip_prefix(series).is_some_and(|it| it.starts_with('.'))
     };
     let moves = !version.is_empty() && (series == NEWEST || (package.is_some() && is_series()));
-    let name = match (moves, package) {
+    match (moves, package) {
         (true, Some(_)) => format!("Debian {version}{rest}"),
         (true, None) => format!("{version}{rest}"),
         (false, _) => variant.name.clone(),
-    };
-    clipped(&name, MAX_NAME)
+    }
 }
 
 /// Returns the upstream version of a release or a package's version: `7.3.4` of `7.3.4+deb13-cloud-amd64`.
@@ -129,8 +135,8 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
     };
     if comparison.mode == Mode::Exact {
         let patch = patch(comparison, results, change.column);
-        let names = [0, change.column].map(|column| name(comparison, results, column));
-        let names = with_settings_once(names);
+        let names = [0, change.column].map(|column| full_name(comparison, results, column));
+        let names = with_settings_once(names).map(|it| clipped(&it, MAX_NAME_AND_SETTINGS));
         let mut workloads = results.experiment.workloads.iter().map(|it| &it.manifest);
         let own = workloads.find(|it| it.name == change.table.workload);
         let kind = if own.is_some_and(|it| it.plain) { "program " } else { "" };
