@@ -46,7 +46,7 @@ pub use source::config::EVENTS;
 pub use source::history::{ChangedFile, Commit, History};
 pub use source::inputs::Inputs;
 pub use source::patches::STANDARD_INPUT;
-pub use source::{Source, Unbuilt, name_of_patches, subjects, version_of};
+pub use source::{Source, Unbuilt, name_of_patches, subjects, version};
 pub use tracepoints::tracepoints;
 pub use userspace::lock::settle as settle_lock;
 pub use userspace::{Mkfs, Userspace};

@@ -11,8 +11,7 @@ pub(crate) mod make;
 pub(crate) mod patches;
 pub(crate) mod repository;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -108,19 +107,8 @@ pub fn name_of_patches(paths: &[PathBuf]) -> Result<String, Error> {
     Ok(patches::name(&patches::read(paths)?.answered.subject))
 }
 
-/// The largest Makefile that is read. That of 6.12 has 70 KB.
-const MAX_MAKEFILE: u64 = 1 << 20;
-
-/// The version of the kernel whose source is in this directory, such as `6.12.3-rc1`. `None` if it has no Makefile with
-/// one.
-pub fn version_of(directory: &Path) -> Option<String> {
-    let path = directory.join("Makefile");
-    let is_small = fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= MAX_MAKEFILE);
-    version(&is_small.then(|| fs::read_to_string(&path).ok()).flatten()?)
-}
-
-/// The version in a kernel's Makefile, such as `6.12.3-rc1`.
-pub(crate) fn version(makefile: &str) -> Option<String> {
+/// The version in a kernel's Makefile, such as `6.12.3-rc1`. `None` if it has none.
+pub fn version(makefile: &str) -> Option<String> {
     let value = |name: &str| {
         let line = makefile
             .lines()

@@ -6,7 +6,7 @@ use model::{INSTRUCTIONS, Mode, count};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
-use crate::explain::headline;
+use crate::explain::{headline, loops};
 use crate::heading::{is_time, left_out};
 use crate::note::{self, Note};
 use crate::verdicts::{self};
@@ -66,7 +66,7 @@ pub fn headlines(explained: &[Explained]) -> String {
         let said = headline::headlines(&it.headlines, None).into_iter();
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
         let said = said
-            .chain(headline::loops(&it.explanation, it.headlines.iter()))
+            .chain(loops::sentences(&it.explanation, it.headlines.iter()))
             .chain(headline::offset_reasons(it));
         said.map(move |line| format!("{first}{line}"))
     });

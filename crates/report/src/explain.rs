@@ -8,6 +8,7 @@ mod flame;
 pub mod headline;
 mod json;
 pub mod lines;
+pub mod loops;
 mod sampled;
 mod view;
 mod waterfall;

@@ -11,7 +11,7 @@ use code::{Image, whole_listings};
 use compare::{
     CountedFunction, Explanation, FunctionLines, VariantBoots, counted_function, function_lines,
 };
-use kernels::{Cache, Search, version_of};
+use kernels::{Cache, Search, version};
 use model::WorkloadUse;
 use store::{Archive, ExperimentId};
 
@@ -279,7 +279,7 @@ impl Texts<'_> {
 /// Returns that a source is of another version than a kernel. Packages do not tell the last number of a version in the
 /// release.
 fn other_version(source: &Path, kernel: &str, release: &str) -> Option<String> {
-    let version = version_of(source)?;
+    let version = version(&file_of(source, "Makefile")?)?;
     let numbers = |text: &str| text.split(['.', '-', '+']).take(2).collect::<Vec<_>>().join(".");
     (!release.is_empty() && numbers(&version) != numbers(release)).then(|| {
         format!("{} has the source of {version}, so it has no text for {kernel}", source.display())

@@ -153,7 +153,7 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
         Divided { parts, complete: true, elsewhere }
     };
-    // Innermost callees may have a tenth less than their callers. Where that leaves too much elsewhere, the callers are named.
+    // Innermost callees may have a tenth less than their callers. If too much is then elsewhere, the callers are named.
     let divided = |calls: &[Call<'_, '_>]| {
         let inside = between(&mut calls.iter().map(|it| it.innermost()));
         match inside.elsewhere.abs() <= REST {

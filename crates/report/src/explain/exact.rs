@@ -4,9 +4,9 @@ use compare::{Explanation, Headline, Paths, SampledDifference, Section};
 
 use super::cause;
 use super::flame::{self, Graphs};
-use super::headline;
 use super::lines;
 use super::waterfall::waterfall;
+use super::{headline, loops};
 use super::{page, sampled, view};
 use crate::ascii::excerpt;
 use crate::build;
@@ -81,7 +81,7 @@ fn blocks(
     let is_unasked = explanation.reasons.is_none();
     found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    found.extend(headline::loops(explanation, asked));
+    found.extend(loops::sentences(explanation, asked));
     let moved = cause::moved(of_section(headlines, section));
     let causes = cause::causes(section, &explanation.cost.unit, &moved);
     // A single cause is the answer.
