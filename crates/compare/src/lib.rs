@@ -48,8 +48,8 @@ pub use explain::sampled::{
 pub use explain::signal::Signal;
 pub use explain::{
     Callee, Calls, Code, Compared, Contribution, Counter, Divided, Explanation, Headline, Holder,
-    NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split, Subject, Totals, check_cost,
-    explain, headlines, paths, reasons,
+    Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split, Subject, Totals,
+    check_cost, explain, headlines, paths, reasons,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;

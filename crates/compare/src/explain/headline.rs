@@ -58,6 +58,8 @@ impl Headline {
         for part in holders.flat_map(|it| &mut it.parts) {
             let own = known.get(&*part.name);
             part.code = own.and_then(|it| it.code);
+            part.is_on_both =
+                own.is_some_and(|it| it.instructions.base.min(it.instructions.new) > 0.0);
             let own = own.and_then(|it| it.is_beyond_luck());
             let other = part.with.as_ref().map(|it| known.get(&**it)?.is_beyond_luck());
             // What two functions have together has another floor than each.

@@ -6,6 +6,7 @@ use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
 use super::calls::{Call, REST, Walked, added, called_in, calls_it, sums, walked};
+use super::moved::{self, Moved, is_on_both};
 use super::offset::{OwnCost, callers, offset};
 use super::paths::KERNEL;
 use super::{Contribution, Path, Paths, Section, Subject};
@@ -68,6 +69,9 @@ pub struct Holder {
     pub parts_per_entry: bool,
     /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
+    /// The callee with most of the change, if one side calls it elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
 }
 
 /// A function that the holder of a change calls, directly or not, and that both sides entered. Its own instructions
@@ -182,10 +186,12 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     }
 }
 
-/// Whether two of these are the same function, called in different places, or hardly one side executed one of them.
+/// Whether two of these are the same function, called in different places, or hardly one side executed one of them, or
+/// what one of them calls.
 fn may_have_moved(parts: &[Holder]) -> bool {
     let names: BTreeSet<&str> = parts.iter().map(|it| &*it.name).collect();
-    names.len() < parts.len() || parts.iter().any(|it| !is_on_both(&it.instructions))
+    let has_moved = |it: &Holder| it.moved.is_some() || !is_on_both(&it.instructions);
+    names.len() < parts.len() || parts.iter().any(has_moved)
 }
 
 /// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do
@@ -231,7 +237,11 @@ fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
     let Some((name, most)) = found.filter(|it| it.1.abs() > (1.0 + REST) * first.change().abs())
     else {
         let innermost = first.innermost();
-        let name = moved_from(innermost, all).unwrap_or(innermost.name());
+        let moved = || {
+            let paths: Vec<&Path> = innermost.paths.iter().map(|(_, path)| *path).collect();
+            moved::callee(innermost.name(), &paths, all).map(|it| it.0)
+        };
+        let name = moved_from(innermost, all).or_else(moved).unwrap_or(innermost.name());
         return Some((name, first.change()));
     };
     // Of the function and its callees that have nearly the same change in it, the innermost.
@@ -277,11 +287,6 @@ fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + 
         let change = sum[1] - sum[0];
         (is_on_both(&sum) && largest < (1.0 - REST) * change.abs()).then_some((name, change))
     })
-}
-
-/// Whether both sides executed a function that much that it is no other one by its name.
-fn is_on_both(sums: &[f64; 2]) -> bool {
-    sums[0].min(sums[1]) >= REST * sums[0].max(sums[1])
 }
 
 /// The instructions of each function with what it calls on both sides, wherever it is called; only where `within` calls
@@ -366,6 +371,7 @@ fn of_calls(
         with: None,
         own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
         code: None,
+        is_on_both: false,
         beyond_luck: None,
     };
     let callers = callers(&paths, &own);
@@ -387,6 +393,7 @@ fn of_calls(
         parts,
         parts_per_entry,
         callee,
+        moved: moved::moved(name, &paths, kernel, |it| self::entries(section, it)),
     }
 }
 
@@ -445,6 +452,7 @@ pub fn own(section: &Section) -> Option<Holder> {
         parts: Vec::new(),
         parts_per_entry: false,
         callee: None,
+        moved: None,
     })
 }
 

@@ -23,6 +23,8 @@ pub struct OwnCost {
     pub own: [f64; 2],
     /// How its code differs; `None` if that is not known.
     pub code: Option<Code>,
+    /// Whether both sides executed it, in the holder or elsewhere.
+    pub is_on_both: bool,
     /// Whether its own cost, or that per entry, differs beyond luck; `None` if that is not known.
     pub beyond_luck: Option<bool>,
 }
@@ -126,7 +128,14 @@ mod tests {
     use super::*;
 
     fn part(name: &str, own: [f64; 2]) -> OwnCost {
-        OwnCost { name: name.into(), with: None, own, code: None, beyond_luck: None }
+        OwnCost {
+            name: name.into(),
+            with: None,
+            own,
+            code: None,
+            is_on_both: false,
+            beyond_luck: None,
+        }
     }
 
     fn joined(parts: &[(&str, [f64; 2])], callers: &Callers<'_>) -> Vec<(String, f64)> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use benchmarks::names::Month;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use model::{OUTSIDE_PHASES, Share};
 
@@ -28,7 +29,7 @@ pub struct CompareArgs {
     pub margin: Option<Share>,
     /// Show counters of this phase only, or of all phases (all); may be repeated [default: the measured
     /// phases]
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub phase: Vec<String>,
     /// Include or exclude warm-up at the beginning of boots [default: exclude; include for imported
     /// results]

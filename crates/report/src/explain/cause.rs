@@ -276,8 +276,8 @@ pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
         Some(Calls { only: Some(only), maybe, .. }) => {
             let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
             Some(match (only, other) {
-                (Only::Base, None) if is_in_both => "called only before".to_owned(),
-                (Only::New, None) if is_in_both => "called only now".to_owned(),
+                (Only::Base, None) if is_in_both => "called only before, or inlined now".to_owned(),
+                (Only::New, None) if is_in_both => "called only now, or inlined before".to_owned(),
                 (Only::Base, None) => "gone".to_owned(),
                 (Only::New, None) => "new".to_owned(),
                 (Only::Base, Some(other)) => format!("gone, maybe now {other}"),

@@ -1,7 +1,7 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Code, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, OwnCost,
+    Code, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, Moved, OwnCost,
     Reason, Section,
 };
 use model::OUTSIDE_PHASES;
@@ -147,7 +147,7 @@ fn in_full(it: &Headline) -> Vec<String> {
         Some(Divided { parts, .. }) => {
             let part = |of: &Holder| {
                 let own = own(of, PARTS_OF_PART);
-                format!("{}: {}.{own}", called(of), figures(of, false))
+                format!("{}: {}{own}", called(of), figures(of, false))
             };
             [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
         }
@@ -172,7 +172,7 @@ pub fn in_short(it: &Headline) -> Vec<String> {
     let rest: Vec<String> = match &it.divided {
         None => it.function.iter().filter_map(list).collect(),
         Some(Divided { parts, .. }) => {
-            let figures = parts.iter().map(|of| format!("{}: {}.", called(of), figures(of, false)));
+            let figures = parts.iter().map(|of| format!("{}: {}", called(of), figures(of, false)));
             let mut said: Vec<String> = figures.collect();
             if let (Some(first), Some(list)) = (said.first_mut(), parts.first().and_then(list)) {
                 first.push_str(&format!(" {list}"));
@@ -212,8 +212,10 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
         let only = match (&it.with, it.own) {
             (None, [0.0, _]) if it.code == Some(Code::New) => Some("new, or inlined before"),
             (None, [_, 0.0]) if it.code == Some(Code::Gone) => Some("gone, or inlined now"),
-            (None, [0.0, _]) => Some("called only now"),
-            (None, [_, 0.0]) => Some("called only before"),
+            (None, [0.0, _]) if it.is_on_both => Some("called there only now"),
+            (None, [_, 0.0]) if it.is_on_both => Some("called there only before"),
+            (None, [0.0, _]) => Some("called only now, or inlined before"),
+            (None, [_, 0.0]) => Some("called only before, or inlined now"),
             _ => None,
         };
         let luck = (it.beyond_luck == Some(false)).then_some("may be luck");
@@ -274,7 +276,7 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries) + ".", own(of, most)];
+        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries), own(of, most)];
         let parts = it.divided.iter().flat_map(|it| &it.parts);
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {
@@ -321,7 +323,7 @@ pub fn headline(it: &Headline) -> String {
             let figures = figures(holder, it.at_equal_entries);
             let rest = if has_lucky_rest(it, holder) { " The rest is within luck." } else { "" };
             let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
-            format!("{change}, {share}in {}: {figures}.{rest}{divided}", called(holder))
+            format!("{change}, {share}in {}: {figures}{rest}{divided}", called(holder))
         }
         (None, Some(divided)) => format!("{change}: {divided}."),
         (None, None) => format!("{change}: {}.", unnamed(it)),
@@ -405,11 +407,11 @@ fn called(holder: &Holder) -> String {
 
 /// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.
 /// At equal entries only the cost per entry is comparable and printed. A holder without entries has the
-/// figures of a callee.
+/// figures of a callee. A sentence says what it calls on one side only.
 fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
     if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
-        return costs;
+        return costs + ".";
     }
     let printed = holder.instructions.map(|it| words::figure(it, 0));
     let change = Of::Number.change(holder.instructions, 2);
@@ -431,7 +433,27 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
         format!("{}{scope}: {figures}", excerpt(&callee.name))
     });
     let said = [Some(total), entries, costs, callee];
-    said.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let figures = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let moved = holder.moved.as_ref().map(|it| format!(" {}", moved(it)));
+    format!("{figures}.{}", moved.unwrap_or_default())
+}
+
+/// Returns a sentence on a callee that moved from or to other callers.
+fn moved(Moved { name, inside, instructions, entries }: &Moved) -> String {
+    let [base, new] = *inside;
+    let side = match (base < new, base.min(new) == 0.0) {
+        (true, true) => "only now",
+        (true, false) => "mostly now",
+        (false, true) => "only before",
+        (false, false) => "mostly before",
+    };
+    let all = sides(instructions.map(|it| words::figure(it, 0)), "");
+    let entries = entries.map(|it| format!("; {}", entered(it))).unwrap_or_default();
+    format!(
+        "{} is called there {side}: {}. Wherever it is called: {all}{entries}.",
+        excerpt(name),
+        words::signed(new - base, 0)
+    )
 }
 
 /// Formats a cost per entry on both sides. Small costs have decimals.

@@ -22,6 +22,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
         parts: Vec::new(),
         parts_per_entry: true,
         callee: None,
+        moved: None,
     }
 }
 
@@ -33,13 +34,14 @@ fn the_headline_comes_first() {
         with: None,
         own,
         code: None,
+        is_on_both: false,
         beyond_luck: None,
     };
     let of = |code, part: OwnCost| OwnCost { code: Some(code), ..part };
     let parts = vec![
         part("change_pte", [2_149_280.0, 1622.0]),
         of(Code::New, part("modify_pte", [0.0, 2_000_000.4])),
-        OwnCost { beyond_luck: Some(false), ..part("flush", [0.0, 1_500_000.0]) },
+        OwnCost { is_on_both: true, beyond_luck: Some(false), ..part("flush", [0.0, 1_500_000.0]) },
         of(Code::Gone, part("old_pte", [90_000.0, 0.0])),
         part("a", [0.0, 7.0]),
         part("b", [5.0, 2.0]),
@@ -62,7 +64,7 @@ fn the_headline_comes_first() {
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, 99.0 % of the change in change_pte and what it calls: 12,031,505 \
          before, 28,822,160 now (139.56 % more); 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
-         modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (called only now; may be luck), old_pte -90,000 (gone, or inlined now), 2 \
+         modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (called there only now; may be luck), old_pte -90,000 (gone, or inlined now), 2 \
          more +4. Most of this may be luck. Phase steady: 0.97 % more kernel instructions, 60.0 % of the change in change_pte: 97,334,700 before, \
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
@@ -101,6 +103,7 @@ fn a_kernel_threads_function_has_totals() {
                 with: None,
                 own: [160_987_600.0, 73_872.0],
                 code: None,
+                is_on_both: false,
                 beyond_luck: None,
             },
             OwnCost {
@@ -108,11 +111,13 @@ fn a_kernel_threads_function_has_totals() {
                 with: None,
                 own: [90_000_000.0, 0.0],
                 code: None,
+                is_on_both: false,
                 beyond_luck: None,
             },
         ],
         parts_per_entry: false,
         callee: Some(callee.clone()),
+        moved: None,
     };
     let said = |callee| {
         let headline = Headline {
@@ -132,7 +137,7 @@ fn a_kernel_threads_function_has_totals() {
     };
     let beginning = "Phase merge: 99.18 % fewer kernel instructions, 100.0 % of the change in ksm_scan_thread and what it calls: \
                      345,123,456 before, 2,812,345 now (99.19 % fewer)";
-    let parts = "Change, by function: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (called only before).";
+    let parts = "Change, by function: folio_walk_start -160,913,728, ksm_scan_thread -90,000,000 (called only before, or inlined now).";
     for (callee, words) in [
         (None, ""),
         (Some(callee.clone()), "; folio_walk_start: 2,012,345 entries before, 912 now"),
@@ -156,6 +161,7 @@ fn many_small_changes_are_told() {
             with: None,
             own: [1.0, 1.0 + change],
             code: None,
+            is_on_both: false,
             beyond_luck: None,
         };
         let large = [100.0, 50.0, 40.0, 30.0].map(part);
@@ -189,11 +195,13 @@ fn a_change_that_divides_is_told_by_its_parts() {
             with: None,
             own: [1.0, 2.0],
             code: None,
+            is_on_both: false,
             beyond_luck: None,
         })]
         .concat(),
         parts_per_entry: entries.is_some(),
         callee: None,
+        moved: None,
     };
     let parts = vec![
         part("copy_process", 0.4746, Some([2.0, 2.0])),

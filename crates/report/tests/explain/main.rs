@@ -174,6 +174,7 @@ fn functions_that_offset_each_other_name_each_other() {
         with: Some("mm_helper_029".into()),
         own: [0.0, 1.0],
         code: None,
+        is_on_both: false,
         beyond_luck: None,
     };
     let holder = Holder {
@@ -187,6 +188,7 @@ fn functions_that_offset_each_other_name_each_other() {
         parts: vec![moved],
         parts_per_entry: false,
         callee: None,
+        moved: None,
     };
     let kernel = Difference { base: 1.0, new: 2.0, floor: Some(0.1) };
     let headline = common::headline("NUMA01", kernel, Some(holder));

@@ -24,6 +24,7 @@ fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
         parts: Vec::new(),
         parts_per_entry: true,
         callee: None,
+        moved: None,
     };
     let kernel = Difference { base: 1000.0, new, floor: Some(10.0) };
     common::headline(phase, kernel, name.map(holder))

@@ -13,7 +13,7 @@ fn paths(paths: &[(&str, f64, f64)]) -> Paths {
 }
 
 fn part(name: &str, own: [f64; 2]) -> OwnCost {
-    OwnCost { name: name.into(), with: None, own, code: None, beyond_luck: None }
+    OwnCost { name: name.into(), with: None, own, code: None, is_on_both: false, beyond_luck: None }
 }
 
 /// The loop of a function moved into a new function and became more expensive.
@@ -40,6 +40,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
         parts: vec![part("pte", [0.0, 480.0]), part("change", [200.0, 2.0])],
         parts_per_entry: true,
         callee: None,
+        moved: None,
     };
     assert_eq!(holder.per_entry(), Some([200.0, 482.0]));
     assert_eq!(holder, expected);
@@ -122,9 +123,43 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         parts: vec![part("walk", [4000.0, 100.0]), part("scan", [5000.0, 2000.0])],
         parts_per_entry: false,
         callee: Some(callee),
+        moved: None,
     };
     assert_eq!(holder, expected);
     assert_eq!(holder.per_entry(), None);
+}
+
+/// The task switches in `read` now, at the end of an interrupt before. A switch costs more.
+#[test]
+fn a_context_switch_with_another_caller_is_named() {
+    let base = [executed(&[("read", "", 20, 300), ("exit", "", 10, 50), ("switch", "", 10, 400)])];
+    let new = [executed(&[("read", "", 20, 300), ("exit", "", 10, 40), ("switch", "", 10, 900)])];
+    let section = all(&base, &new);
+    let calls = paths(&[
+        ("kernel exit", 50.0, 40.0),
+        ("kernel exit switch", 400.0, 0.0),
+        ("kernel read", 300.0, 300.0),
+        ("kernel read switch", 0.0, 900.0),
+    ]);
+    let divided = by_calls(&section, &calls).divided.unwrap();
+    let [part] = &divided.parts[..] else { panic!("{divided:?}") };
+    assert_eq!(
+        (&*part.name, part.within.as_deref(), part.entries),
+        ("switch", None, Some([10.0; 2]))
+    );
+    assert_eq!(part.per_entry(), Some([40.0, 90.0]));
+
+    let moved = |before: f64| {
+        let read = [("kernel read", 100.0, 300.0), ("kernel read switch", 0.0, 900.0)];
+        let calls = paths(&[read[0], read[1], ("kernel exit switch", before, 10.0)]);
+        let walked = walked(&calls);
+        let kernel = Call { depth: 0, paths: &walked };
+        moved::moved("read", &kernel.paths_of("read", None), kernel, |_| None)
+    };
+    let found = moved(400.0).unwrap();
+    assert_eq!((&*found.name, found.inside), ("switch", [0.0, 900.0]));
+    assert_eq!(found.instructions, [400.0, 910.0]);
+    assert_eq!(moved(1.0), None, "the other side hardly calls it elsewhere");
 }
 
 /// Some of the change is in one thread, and the rest in another.
