@@ -36,7 +36,7 @@ const LIMITS: &str = "What this does not show:";
 const MAX_DESIGN: usize = 24;
 /// Most and least lines about the cause.
 const MAX_CAUSE: usize = 16;
-const MIN_CAUSE: usize = 4;
+const MIN_CAUSE: usize = 8;
 /// Most lines about boots that failed so that there is nothing to compare.
 const MAX_FAILING: usize = 12;
 /// Most and least lines about how the kernels were built and what code differs.

@@ -162,22 +162,20 @@ fn with_functions(it: &Headline) -> String {
 }
 
 /// Returns the headline, and a sentence on the largest functions in the one that holds the change. Where the change
-/// divides, returns a sentence with figures for each function between which it does, the first one with such a list.
+/// divides, returns a sentence with figures for each function between which it does, and such a list of the first one.
 pub fn in_short(it: &Headline) -> Vec<String> {
-    let list = |of: &Holder| {
+    let list = |of: &Holder, within: String| {
         let parts = parts(of);
         let is_listed = parts.len() > 1;
-        is_listed.then(|| format!("Change{}", listed(of, &parts, number_in_short(&parts))))
+        is_listed.then(|| format!("Change{within}{}", listed(of, &parts, number_in_short(&parts))))
     };
     let rest: Vec<String> = match &it.divided {
-        None => it.function.iter().filter_map(list).collect(),
+        None => it.function.iter().filter_map(|of| list(of, String::new())).collect(),
         Some(Divided { parts, .. }) => {
             let figures = parts.iter().map(|of| format!("{}: {}", called(of), figures(of, false)));
-            let mut said: Vec<String> = figures.collect();
-            if let (Some(first), Some(list)) = (said.first_mut(), parts.first().and_then(list)) {
-                first.push_str(&format!(" {list}"));
-            }
-            said
+            let first = parts.first();
+            let list = first.and_then(|of| list(of, format!(" in {}", called(of))));
+            figures.chain(list).collect()
         }
     };
     [headline(it)].into_iter().chain(rest).collect()

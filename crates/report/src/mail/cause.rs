@@ -45,12 +45,11 @@ pub fn functions(
     });
     named.truncate(MAX_FUNCTIONS);
     let said = named.into_iter().enumerate().flat_map(|(place, (_, (of, it)))| {
-        let mut said = match place {
+        let said = match place {
             0 => headline::in_short(it),
             _ => vec![headline::headline(it)],
         };
-        said[0].insert_str(0, &first_words(of, explained));
-        said
+        said.into_iter().map(|said| first_words(of, explained) + &said)
     });
     let named: Vec<String> = said.collect();
     // Of several changes, those that matter are those of the one that is explained first.
@@ -166,10 +165,13 @@ fn row(Reason { name, cost }: &Reason) -> Vec<String> {
     ]
 }
 
-/// Returns the words before a sentence on one of several changes; empty if there is one.
+/// Returns the words before a sentence on one of several changes; empty if there is one. Changes of one workload are named
+/// by their variants.
 fn first_words(it: &Explained, all: &[Explained]) -> String {
+    let variant = excerpt(&it.variant);
     match all {
         [_] => String::new(),
-        _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
+        _ if all.iter().all(|other| other.workload == it.workload) => format!("{variant}: "),
+        _ => format!("{}, {variant}: ", excerpt(&it.workload)),
     }
 }

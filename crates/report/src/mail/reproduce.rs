@@ -160,15 +160,17 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
 /// A run that one command repeats, without files of the experiment.
 pub struct OneCommand {
     command: String,
-    /// The name of the program's file, its text, and the directory in which it ran, if a program of the user's did.
-    program: Option<(String, String, String)>,
+    /// The name of the program's file, its text if a mail can have it, and the directory in which it ran, if a program of
+    /// the user's did.
+    program: Option<(String, Option<String>, String)>,
     /// The name of the file with patches, if they did not come in a mail of a list.
     patches: Option<String>,
 }
 
 impl OneCommand {
     /// Of an experiment that ran one workload on packages of Debian, or on a source without and with patches, in exact mode
-    /// and otherwise as `run` and `try` do by default: a short program, or a built-in workload. `None` for others.
+    /// and otherwise as `run` and `try` do by default: a program whose text is known, or a built-in workload. `None` for
+    /// others.
     pub fn of(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<Self> {
         let experiment = results.experiment;
         let [used] = &experiment.workloads[..] else { return None };
@@ -204,7 +206,7 @@ impl OneCommand {
             );
             return Some(Self { command, program: None, patches });
         }
-        let (name, words, text) = short_program(&used.manifest).filter(|_| stacks)?;
+        let (name, words, text) = program(&used.manifest).filter(|_| stacks)?;
         let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
         let command =
             format!("{before}faultline try {kernels} --exact {usual}{timeout} -- {words}");
@@ -223,7 +225,7 @@ impl OneCommand {
         let laid_out = |it| document::text(&[it], &MAIL);
         let text = self.program.as_ref().map(|(name, text, _)| Piece::File {
             name: escape(name),
-            text: Some(laid_out(file(&escape(name), text))),
+            text: text.as_ref().map(|text| laid_out(file(&escape(name), text))),
             is_beside: attached.contains(&&**name),
         });
         let patches = self.patches.as_ref().map(|name| Piece::File {
@@ -289,24 +291,25 @@ pub fn source_name(manifest: &Manifest) -> Option<String> {
     (!manifest.source.is_empty()).then(|| format!("{program}{end}"))
 }
 
-/// Returns the file name of a short program of the user's, the words of its command, and its text.
-fn short_program(manifest: &Manifest) -> Option<(String, String, String)> {
+/// Returns the file name of a program of the user's, the words of its command, and its text if a mail can have it.
+/// `None` if the text is not known.
+fn program(manifest: &Manifest) -> Option<(String, String, Option<String>)> {
     let Manifest { source, plain, parameters, command, .. } = manifest;
+    if !plain || !parameters.is_empty() {
+        return None;
+    }
     let lines = source.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<String> = lines.map(|line| line.replace('\t', "    ")).collect();
-    let is_long = lines.len() > MOST_LINES || lines.iter().any(|it| it.len() > LONGEST_LINE);
+    let is_short = lines.len() <= MOST_LINES && lines.iter().all(|it| it.len() <= LONGEST_LINE);
     // Blanks and empty lines are laid out otherwise, which would change a here-document.
     let is_shown = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
     let is_safe =
         source.bytes().all(is_shown) && !(source.starts_with("#!") && source.contains("<<"));
-    if !plain || !parameters.is_empty() || lines.is_empty() || is_long || !is_safe {
-        return None;
-    }
     let (_, arguments) = command.split_first()?;
     let name = source_name(manifest)?;
     let words = [format!("./{name}")].into_iter().chain(arguments.iter().cloned());
     let words = words.map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ");
-    Some((name, words, lines.join("\n")))
+    Some((name, words, (is_short && is_safe).then(|| lines.join("\n"))))
 }
 
 /// Returns the programs and archives that the run needs. `attached` names the files that go beside the mail.

@@ -50,10 +50,10 @@ fn the_function_behind_a_verdict_is_named() {
     assert!(parts.any(|part| part == said) && !mail.contains("Phase end"), "{mail}");
     case.explained.push(explained("7.3"));
     let (mail, _) = case.mail(|_| {});
-    assert!(mail.contains("\nmprotect, 6.12: Phase") && !mail.contains("7.3: Phase"), "{mail}");
+    assert!(mail.contains("\n6.12: Phase") && !mail.contains("7.3: Phase"), "{mail}");
     case.explained[1].headlines[0].function.as_mut().unwrap().name = "other".into();
     let (mail, _) = case.mail(|_| {});
-    assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
+    assert!(mail.contains("\n7.3: Phase protect: 140.04 % more"), "{mail}");
     let headlines = report::headlines(&case.explained);
     assert!(headlines.contains("\n7.3: Phase protect: 140.04 % more"), "{headlines}");
     assert!(report::headlines(&case.explained[..1]).starts_with("Phase protect: 140.04 % more"));
