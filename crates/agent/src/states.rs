@@ -63,14 +63,19 @@ fn sizes(root: &Path) -> Option<String> {
     (!groups.is_empty()).then(|| groups.join(", "))
 }
 
-/// The total size of all swap spaces (proc_swaps(5)).
+/// The total size of all swap spaces (proc_swaps(5)), and the compression algorithm of zram if one is there
+/// (`Documentation/admin-guide/blockdev/zram.rst`): `127 MiB, zram lz4`.
 fn swap(root: &Path) -> Option<String> {
     let text = fs::read_to_string(root.join("proc/swaps")).ok()?;
+    let spaces = || text.lines().skip(1);
     let size = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
-    match text.lines().skip(1).filter_map(size).sum::<u64>() {
-        0 => Some("none".to_owned()),
-        kib => Some(format!("{} MiB", kib >> 10)),
-    }
+    let size = match spaces().filter_map(size).sum::<u64>() {
+        0 => return Some("none".to_owned()),
+        kib => format!("{} MiB", kib >> 10),
+    };
+    let algorithm = value(&root.join("sys/block/zram0/comp_algorithm"));
+    let algorithm = algorithm.filter(|_| spaces().any(|line| line.starts_with("/dev/zram0 ")));
+    Some(size + &algorithm.map(|it| format!(", zram {it}")).unwrap_or_default())
 }
 
 /// The modules of DAMON that monitor memory on their own (`Documentation/admin-guide/mm/damon/`).
@@ -136,6 +141,9 @@ mod tests {
         write(root, "proc/swaps", &format!("{head}{spaces}"));
         write(root, "sys/module/damon_stat/parameters/enabled", "Y\n");
         (expected[3], expected[4]) = ("swap 511 MiB", "DAMON damon_stat");
+        assert_eq!(found(root), expected);
+        write(root, "sys/block/zram0/comp_algorithm", "lzo lzo-rle [lz4] zstd\n");
+        expected[3] = "swap 511 MiB, zram lz4";
         assert_eq!(found(root), expected);
     }
 }

@@ -33,7 +33,7 @@ mod tests;
 use model::{Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
-use crate::notes::{self, BuildDifference};
+use crate::notes::{self, BuildDifference, Fact};
 use crate::{VariantBoots, pairs};
 pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
@@ -88,6 +88,8 @@ pub struct Explanation {
     pub lines: Vec<FunctionLines>,
     /// How the kernels were built differently; `None` if no difference is known.
     pub build: Option<BuildDifference>,
+    /// States of memory management in which the kernels differ, as the workload found them.
+    pub states: Vec<Fact>,
     /// The kernel's cost by what made it execute, if that was asked for.
     pub reasons: Option<Vec<Reason>>,
 }
@@ -137,7 +139,8 @@ pub fn explain(
 ) -> Explanation {
     let kernels = [base, new].map(|side| &side.variant.kernel);
     let one_kernel = kernels[0].digest.is_some() && kernels[0] == kernels[1];
-    let build = notes::builds(&[base.clone(), new.clone()]).pop();
+    let both = [base.clone(), new.clone()];
+    let (build, states) = (notes::builds(&both).pop(), notes::states_of(&both));
     let seeds = seeds([base, new], used);
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
@@ -196,6 +199,7 @@ pub fn explain(
         unlined: Vec::new(),
         lines: Vec::new(),
         build,
+        states,
         reasons: None,
     }
 }

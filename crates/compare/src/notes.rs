@@ -169,6 +169,11 @@ fn any_boot<'a>(column: &VariantBoots<'a>) -> Option<&'a Boot> {
     column.complete().next().or(any)
 }
 
+/// The states in which the kernels of `columns` differ, as the workloads found them.
+pub fn states_of(columns: &[VariantBoots<'_>]) -> Vec<Fact> {
+    states(&columns.iter().map(any_boot).collect::<Vec<_>>())
+}
+
 /// How the kernels of `columns` were built differently from that of the first one, where that is known.
 pub fn builds(columns: &[VariantBoots<'_>]) -> Vec<BuildDifference> {
     let of_columns: Vec<_> = columns.iter().map(|it| Some(&any_boot(it)?.facts)).collect();
@@ -208,7 +213,7 @@ fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
     let found: Vec<_> = notes.map(facts::found).collect();
     let fact =
         |name| Fact { name, values: found.iter().map(|it| facts::state(it, name)).collect() };
-    let is_off = |fact: &Fact| fact.values.iter().flatten().all(|it| facts::OFF.contains(&&**it));
+    let is_off = |fact: &Fact| fact.values.iter().flatten().all(|it| facts::is_off(it));
     STATES.into_iter().map(fact).filter(|it| varies(it) && !is_off(it)).collect()
 }
 

@@ -28,6 +28,8 @@ pub fn system_call(function: &str) -> Option<&str> {
 /// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt or
 /// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for
 /// other paths, such as those of the idle task. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
+/// Work that a task left for the end of its system call (`task_work_add`), such as the last `fput` of a file, is one of
+/// its own.
 pub fn reason(path: &[&str]) -> Option<String> {
     let mut places = (0..path.len()).rev();
     let interrupt =
@@ -43,9 +45,12 @@ pub fn reason(path: &[&str]) -> Option<String> {
         .or_else(|| call().map(|it| named("system call", it)))
         .or_else(|| exception().map(|it| named("exception", it)))
         .or_else(|| thread().map(|it| named("kernel thread", it)))
+        .or_else(|| path.contains(&"task_work_run").then(|| TASK_WORK.to_owned()))
         .or_else(|| path.iter().any(|it| is_of_call(it)).then(|| CALLS.to_owned()))
 }
 
+/// The reason for work that system calls leave for their end.
+const TASK_WORK: &str = "task work at the end of system calls";
 /// The reason for what every system call executes.
 const CALLS: &str = "entry and exit of system calls";
 
@@ -122,6 +127,10 @@ mod tests {
             (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
             (thread[..3].to_vec(), None),
             (call[..2].to_vec(), Some("entry and exit of system calls")),
+            (
+                both(&call[..2], &["syscall_exit_to_user_mode", "task_work_run", "____fput"]),
+                Some("task work at the end of system calls"),
+            ),
             (
                 vec!["entry_SYSCALL_64", "do_syscall_64", "__do_sys_getppid"],
                 Some("system call getppid"),

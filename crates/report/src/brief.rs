@@ -10,6 +10,7 @@ use crate::explain::{headline, loops};
 use crate::heading::{is_time, left_out};
 use crate::note::{self, Note};
 use crate::verdicts::{self};
+use crate::words::short;
 use crate::{build, cross_check, exact, failing, notes, oddities, steps, sweep, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters that are shown of any table.
@@ -48,13 +49,14 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     sections(&all, &TEXT)
 }
 
-/// Returns the rows with verdicts, and the verdicts; empty if there are none.
+/// Returns the states that differ, the rows with verdicts, and the verdicts; empty if there are none.
 pub fn verdicts(comparison: &Comparison) -> String {
     let is_judged =
         |table: &&Table| table.kind == Kind::Metrics && table.rows.iter().any(Row::is_judged);
     let tables = comparison.tables.iter().filter(is_judged);
-    let blocks: Vec<Block> = tables.flat_map(|table| metrics(table, comparison)).collect();
-    document::text(&blocks, &TEXT)
+    let states = notes::states_block(comparison).into_iter().collect();
+    let tables = tables.flat_map(|table| metrics(table, comparison)).collect();
+    sections(&[states, tables], &TEXT)
 }
 
 /// Returns a sentence for each measured phase on the functions in which its change is, and what an entry is; empty if
@@ -186,9 +188,26 @@ pub fn moved_most(
     }
     rows.sort_by(|one, other| other.0.total_cmp(&one.0));
     let found = rows.len();
+    let margin = comparison.judging.margin;
+    rows.retain(|(factor, _)| *factor > 1.0 + margin);
     rows.truncate(MOST);
+    let least = short(100.0 * margin);
+    if rows.is_empty() {
+        let counters = count(found, "counter");
+        return Some(Err(match comparison.mode {
+            Mode::Exact => format!("{counters} changed beyond luck, none by more than {least} %."),
+            Mode::Measured => {
+                format!("{counters} differ significantly, none by more than {least} %.")
+            }
+        }));
+    }
+    let left = found - rows.len();
+    let more = match left {
+        0 => None,
+        1 => Some("1 more counter differs.".to_owned()),
+        _ => Some(format!("{left} more counters differ.")),
+    };
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
-    let more = (found > MOST).then(|| format!("{} more counters differ.", found - MOST));
     Some(Ok((Table { rows, ..whole.clone() }, more)))
 }
 

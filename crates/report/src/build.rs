@@ -1,7 +1,7 @@
 //! Sentences on how kernels were built differently. They stand beside the verdicts, because a change between
 //! such kernels need not come from their sources.
 
-use compare::{BuildDifference, Comparison, Kind, Row, split_columns};
+use compare::{BuildDifference, Comparison, Explanation, Fact, Kind, Row, split_columns};
 use model::{Mode, count, grouped};
 
 use crate::ascii::excerpt;
@@ -55,6 +55,23 @@ pub(crate) fn differences(
         }
     });
     said.collect()
+}
+
+/// Returns a sentence on the states in which the kernels of an explanation differ. `None` if they do not.
+pub(crate) fn states(explanation: &Explanation) -> Option<String> {
+    let value = |fact: &Fact, place: usize| {
+        let value = fact.values.get(place).cloned().flatten();
+        excerpt(value.as_deref().unwrap_or("not known"))
+    };
+    let differ = |it: &Fact| format!("{} is {} instead of {}", it.name, value(it, 1), value(it, 0));
+    let differ: Vec<String> = explanation.states.iter().map(differ).collect();
+    (!differ.is_empty()).then(|| {
+        format!(
+            "{} ran in another state: {}. A part of the change can come from that.",
+            excerpt(&explanation.new.name),
+            differ.join("; ")
+        )
+    })
 }
 
 /// Returns the sentence on one variant, and what that means for its changes.

@@ -5,6 +5,7 @@ use model::{Mode, count};
 
 use crate::ascii::{escape, few};
 use crate::document::{Block, Cell, Column, Holds, bare, part, sentence};
+use crate::exact;
 use crate::forest::{Gain, forest, gain_word, reach, ruler};
 use crate::words::{Of, decimal, probability, short};
 
@@ -171,6 +172,11 @@ fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> Strin
     }
     if let Some(floor) = effect.floor {
         said.push_str(&format!(", luck floor {} %", decimal(Some(100.0 * floor), 2)));
+        let seeds = comparison.variants.iter().filter_map(|it| it.pairs).min();
+        if let (Verdict::Undecided, Some(seeds)) = (effect.verdict, seeds) {
+            let more = exact::more_seeds(floor, comparison.judging.margin, seeds);
+            said.push_str(&format!("; {more}"));
+        }
     }
     let ([one, other], Some(apart)) = (&effect.of[..], effect.apart) else { return said };
     if effect.verdict == Verdict::Same {

@@ -224,20 +224,24 @@ pub fn change_at_equal_entries(row: &Row, column: usize) -> Option<String> {
 /// Student's t at 1 to 4 degrees of freedom, and the next seed can lower it tenfold.
 const FEWEST_FOR_ESTIMATE: usize = 4;
 
-/// Returns how many more seeds would lower the luck floor to the margin. The floor falls with the square
-/// root of the number of seeds. `None` if the floor is not known.
+/// Returns how many more seeds would lower the luck floor of a row to the margin. `None` if the floor is not known.
 pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
-    let margin = comparison.judging.margin.max(RESOLUTION);
-    let times = floor_percent(row, column)? / (100.0 * margin);
     let seeds = comparison.variants.get(column)?.pairs?;
-    let margin = short(100.0 * margin);
+    Some(more_seeds(floor_percent(row, column)? / 100.0, comparison.judging.margin, seeds))
+}
+
+/// Returns how many more seeds than these would lower a luck floor, as a share, to the margin. The floor falls with the
+/// square root of the number of seeds.
+pub fn more_seeds(floor: f64, margin: f64, seeds: usize) -> String {
+    let margin = margin.max(RESOLUTION);
+    let (times, margin) = (floor / margin, short(100.0 * margin));
     if seeds < FEWEST_FOR_ESTIMATE {
-        let more =
-            format!("at least {FEWEST_FOR_ESTIMATE} seeds are needed to say how many resolve");
-        return Some(format!("{more} {margin} %"));
+        return format!(
+            "at least {FEWEST_FOR_ESTIMATE} seeds are needed to say how many resolve {margin} %"
+        );
     }
     let more = (seeds as f64 * (times * times - 1.0)).ceil() as usize;
-    Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
+    format!("{} to resolve {margin} %", more_of(more.max(1), "seed"))
 }
 
 /// Formats the change of a column's figure against the baseline's: `139.97 % more`. `None` without both

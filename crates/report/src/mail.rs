@@ -271,7 +271,8 @@ pub fn compared(comparison: &Comparison) -> Block {
 
 /// Returns what differs between the kernels. Notes on which all of them agree are left out.
 fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note> {
-    let notes = notes::all(comparison).into_iter().chain(notes::states(comparison)).filter(tells);
+    let states = notes::states(comparison);
+    let notes = notes::all(comparison).into_iter().filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     let notes = notes.filter(|note| *note != notes::no_complaint());
     // A variant of a matrix has its settings in its name.
@@ -301,7 +302,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let (kernels, others): (Vec<Note>, Vec<Note>) =
         others.into_iter().partition(|note| note.topic == "kernel");
     let first = changed.into_iter().chain(reproduce::workloads(results)).chain(machine);
-    first.chain(kernels).chain(others).collect()
+    first.chain(kernels).chain(states).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

@@ -18,6 +18,16 @@ pub fn is_copy_loop(name: &str) -> bool {
     LOOPS.contains(&name)
 }
 
+/// Whether these are two such loops that do the same, so that one may replace the other.
+pub fn are_one_loop(one: &str, other: &str) -> bool {
+    let clears = |name: &str| ["clear", "memset", "stos"].iter().any(|it| name.contains(it));
+    let is_user = |name: &str| name.contains("user") || name.contains("rep_");
+    is_copy_loop(one)
+        && is_copy_loop(other)
+        && clears(one) == clears(other)
+        && is_user(one) == is_user(other)
+}
+
 /// Returns the mean instructions of such loops in an iteration, on each side.
 pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
     let of = |it: &Counted<'_>| {
@@ -39,4 +49,19 @@ pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> 
     };
     let without = share([all[0] - loops[0], all[1] - loops[1]]);
     (without.is_finite() && side(without) != side(share(all))).then_some(without)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_replaces_one_that_does_the_same() {
+        assert!(are_one_loop("clear_page_orig", "__clear_pages_unrolled"));
+        assert!(are_one_loop("copy_user_generic_unrolled", "rep_movs_alternative"));
+        assert!(are_one_loop("__clear_user", "rep_stos_alternative"));
+        assert!(!are_one_loop("clear_page_orig", "rep_stos_alternative"));
+        assert!(!are_one_loop("clear_page_orig", "copy_page_regs"));
+        assert!(!are_one_loop("clear_page_orig", "clear_huge_page"));
+    }
 }

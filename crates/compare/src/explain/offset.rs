@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::loops::are_one_loop;
 use super::rename::are_names_alike;
 use super::{Code, Path};
 
-/// A function and a callee that only one side executed are taken as one if their changes offset each other but for this
-/// share of the larger one.
+/// Two functions with similar names, and a function and a callee that only one side executed, are taken as one if their
+/// changes offset each other but for this share of the larger one.
 const INLINED: f64 = 0.5;
 
 /// A function in the holder of a change.
@@ -51,23 +52,26 @@ pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Cal
 }
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, or two whose names differ in underscores at their ends. Then calls do: a function that both sides
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: a function that both sides
 /// executed, with one that it alone calls on one side and that is about as large, as if it were inlined on the other
 /// side. Equal sizes alone are no evidence. The largest change is first.
 pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
+    let is_near = |one: &OwnCost, other: &OwnCost| {
+        left(one, other) <= INLINED * change(one).abs().max(change(other).abs())
+    };
     let is_renamed = |one: &OwnCost, other: &OwnCost| {
+        let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
         one.name.trim_matches('_') == other.name.trim_matches('_')
-            || (is_moved(one, other) && are_names_alike(&one.name, &other.name))
+            || (is_moved(one, other) && (are_one_loop(&one.name, &other.name) || is_by_name()))
     };
     let calls = |one: &OwnCost, other: &OwnCost| {
         let callers = callers.get(&*other.name);
         callers.is_some_and(|it| it.len() == 1 && it.contains(&*one.name))
     };
     let is_inlined = |one: &OwnCost, other: &OwnCost| {
-        let largest = change(one).abs().max(change(other).abs());
-        (calls(one, other) || calls(other, one)) && left(one, other) <= INLINED * largest
+        (calls(one, other) || calls(other, one)) && is_near(one, other)
     };
     let mut alone = parts;
     let mut all = Vec::new();

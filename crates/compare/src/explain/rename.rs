@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::loops::are_one_loop;
 use super::{Contribution, Only, Section, Subject};
 use crate::Difference;
 
@@ -86,15 +87,19 @@ fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&
     near.min_by(|left, right| order(one, left, right))
 }
 
-/// Whether two names are the same (in two modules), have the same words, or share most of their words.
+/// Whether two names are the same (in two modules), have the same words, share most of their words, or are of loops that
+/// do the same.
 fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     are_enough(shared_words(one, other), one.words.len().max(other.words.len()))
+        || are_one_loop(one.name, other.name)
 }
 
-/// Whether two names have the same words, or share most of their words.
+/// Whether two names share all words but one of the longer name.
 pub fn are_names_alike(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(words);
-    are_enough(shared(&one, &other), one.len().max(other.len()))
+    let longer = one.len().max(other.len());
+    let shared = shared(&one, &other);
+    are_enough(shared, longer) && shared + 1 >= longer
 }
 
 fn are_enough(shared: usize, longer: usize) -> bool {

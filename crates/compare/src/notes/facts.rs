@@ -76,7 +76,13 @@ pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
 /// What is said of a state that a kernel does not have.
 const LACKING: &str = "not in this kernel";
 /// States in which nothing happens.
-pub const OFF: [&str; 3] = [LACKING, "N", "off"];
+const OFF: [&str; 4] = [LACKING, "N", "off", "0x0000"];
+
+/// Whether nothing happens in a state. Huge pages of the usual size alone are what kernels without mTHP have.
+pub fn is_off(state: &str) -> bool {
+    let is_usual = |size: &str| size.ends_with(" kB never") || size == "2048 kB inherit";
+    OFF.contains(&state) || state.split(", ").all(is_usual)
+}
 
 /// One state as the workloads of a boot found it; `None` if it is not known.
 pub fn state(found: &[StatesFound<'_>], name: &str) -> Option<String> {

@@ -84,6 +84,15 @@ fn states_in_which_columns_differ_are_reported() {
         states(&["found by w: THP = always"], &["found by w: THP = always; zswap = N"]),
         [""; 0]
     );
+    // Kernels without mTHP, and with it switched off, have huge pages of the usual size.
+    let usual =
+        "found by w: THP = always; mTHP = 16 to 1024 kB never, 2048 kB inherit; MGLRU = 0x0000";
+    assert_eq!(states(&["found by w: THP = always"], &[usual]), [""; 0]);
+    let small = usual.replace("2048 kB inherit", "2048 kB always");
+    assert_eq!(
+        states(&["found by w: THP = always"], &[&small]),
+        ["mTHP: not in this kernel | 16 to 1024 kB never, 2048 kB always"]
+    );
     let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
     assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
 }

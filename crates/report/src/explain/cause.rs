@@ -68,8 +68,12 @@ fn joined<'a>(
     while !alone.is_empty() {
         let one = alone.remove(0);
         let other = other_of(one);
-        let other =
-            other.and_then(|other| alone.iter().position(|it| it.subject.to_string() == other));
+        // They may offset each other in another phase alone.
+        let offsets = |it: &&Contribution| {
+            it.instructions.change().signum() != one.instructions.change().signum()
+        };
+        let is_it = |it: &&Contribution, name: &str| it.subject.to_string() == name && offsets(it);
+        let other = other.and_then(|other| alone.iter().position(|it| is_it(it, &other)));
         joined.push((one, other.map(|place| alone.remove(place))));
     }
     let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();

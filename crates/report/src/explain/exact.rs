@@ -87,6 +87,7 @@ fn blocks(
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
+    found.extend(build::states(explanation));
     found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found);
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);

@@ -378,9 +378,11 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     let named = shares.join(", ");
     match complete {
         true => named,
-        false => {
-            format!("the change does not divide between three functions; among others: {named}")
+        // What is elsewhere is small, its parts are not.
+        false if elsewhere.abs() <= ALL => {
+            format!("the largest parts, which others offset: {named}")
         }
+        false => format!("the largest parts: {named}"),
     }
 }
 

@@ -13,7 +13,7 @@ use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
-use crate::words::{decimal, listed};
+use crate::words::{self, decimal, listed};
 
 /// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
 /// figures. `foot` is printed below, such as the number of rows left out, or a sum.
@@ -422,6 +422,9 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> B
     ranking(&title, &["base", "new", "change", "floor", "luck", "counter"], rows, foot)
 }
 
+/// Changes are factors from this one on.
+const TENFOLD: f64 = 10.0;
+
 /// Formats a figure without decimals.
 pub fn figure(value: f64) -> String {
     decimal(Some(value), 0)
@@ -433,8 +436,12 @@ pub fn signed(value: f64, decimals: usize) -> String {
     format!("{sign}{}", decimal(Some(value.abs()), decimals))
 }
 
+/// Formats a change in percent; from tenfold on as a factor.
 fn percent(it: &Difference) -> String {
     let percent = 100.0 * it.change() / it.base;
+    if percent.is_finite() && it.new / it.base >= TENFOLD {
+        return format!("x{}", words::figure(it.new / it.base, 1));
+    }
     if percent.is_finite() { format!("{}%", signed(percent, 2)) } else { "-".into() }
 }
 

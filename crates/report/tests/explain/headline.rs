@@ -236,7 +236,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let all = headline(true, None);
     assert!(said(&all).starts_with(&format!("{begins}: {shares} {figures}")), "{}", said(&all));
     let some = said(&headline(false, None));
-    let largest = "the change does not divide between three functions; among others:";
+    let largest = "the largest parts, which others offset:";
     assert!(some.starts_with(&format!("{begins}: {largest} {shares} {figures}")), "{some}");
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller =

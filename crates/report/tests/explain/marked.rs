@@ -1,7 +1,7 @@
 //! Explanations with functions marked by their code.
 
 use code::{ChangedLine, ChangedPlace, CodeDifference, Function};
-use compare::{Code, Difference, Explanation, Headline, Subject};
+use compare::{Code, Difference, Explanation, Fact, Headline, Subject};
 use model::{Boot, Place};
 
 use super::{common, explained, kernels, text};
@@ -165,7 +165,12 @@ fn many_causes_are_not_all_named() {
 fn a_reason_is_given_where_the_code_is_not_known() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     let unmarked = Some("the cache no longer has mine".into());
-    let said = text(&Explanation { unmarked, ..explanation }, None);
+    let values = ["0x0000", "0x0007"].map(|it| Some(it.to_owned())).to_vec();
+    let states = vec![Fact { name: "MGLRU", values }];
+    let said = text(&Explanation { unmarked, states, ..explanation }, None);
+    let state =
+        "6.12 ran in another state: MGLRU is 0x0007 instead of 0x0000. A part of the change";
+    assert!(said.contains(state), "{said}");
     let told = "Functions are not marked by their code: the cache no longer has mine.";
     assert!(said.contains(told), "{said}");
     assert!(!said.contains("code differs"), "{said}");
