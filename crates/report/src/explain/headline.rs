@@ -210,8 +210,8 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
         let only = match (&it.with, it.own) {
             (None, [0.0, _]) if it.code == Some(Code::New) => Some("new, or inlined before"),
             (None, [_, 0.0]) if it.code == Some(Code::Gone) => Some("gone, or inlined now"),
-            (None, [0.0, _]) if it.is_on_both => Some("called there only now"),
-            (None, [_, 0.0]) if it.is_on_both => Some("called there only before"),
+            (None, [0.0, _]) if it.is_on_both => Some("called there only now, or inlined before"),
+            (None, [_, 0.0]) if it.is_on_both => Some("called there only before, or inlined now"),
             (None, [0.0, _]) => Some("called only now, or inlined before"),
             (None, [_, 0.0]) => Some("called only before, or inlined now"),
             _ => None,
