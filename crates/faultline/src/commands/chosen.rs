@@ -72,7 +72,7 @@ pub fn find_with_results(
     let last = find(store, None)?;
     match latest(store, &has_results)? {
         Some(taken) if taken.id != last => {
-            say_is_used(last, &taken);
+            say_is_used(last, "no complete boot", &taken);
             Ok(taken.id)
         }
         _ => Ok(last),
@@ -84,10 +84,10 @@ fn has_results(row: &ExperimentRow) -> bool {
     counts.iter().any(|&it| row.outcomes.contains_key(it))
 }
 
-/// Prints on standard error which experiment is used, because the last one has no complete boot.
-fn say_is_used(last: ExperimentId, taken: &ExperimentRow) {
+/// Prints on standard error which experiment is used, and what the last one `has`.
+fn say_is_used(last: ExperimentId, has: &str, taken: &ExperimentRow) {
     let (id, name) = (taken.id, escape(&taken.name));
-    eprintln!("experiment {last} has no complete boot: experiment {id} ({name}) is used");
+    eprintln!("experiment {last} has {has}: experiment {id} ({name}) is used");
 }
 
 /// The last of these experiments with a complete boot of both variants, or the last one if none has them. If another than
@@ -104,7 +104,7 @@ pub fn with_results_of(
         let complete = || kept.iter().filter(counts);
         if variants.iter().all(|variant| complete().any(|it| it.boot.variant == *variant)) {
             if row.id != last.id {
-                say_is_used(last.id, row);
+                say_is_used(last.id, "no complete boots of both", row);
             }
             return Ok(Some(row.id));
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use compare::{
-    BuildDifference, Contribution, Counter, Explanation, Headline, Reason, SampledDifference,
+    BuildDifference, Contribution, Counter, Explanation, Fact, Headline, Reason, SampledDifference,
     Section, Side, Totals,
 };
 use model::{Cost, ENTRIES};
@@ -29,6 +29,8 @@ struct Document<'a> {
     code_unknown: Option<&'a str>,
     lines_unknown: &'a [String],
     build: Option<&'a BuildDifference>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    states: &'a [Fact],
     headlines: &'a [Headline],
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<&'a [Reason]>,
@@ -92,6 +94,7 @@ pub fn explain_json(
         code_unknown: explanation.unmarked.as_deref(),
         lines_unknown: &explanation.unlined,
         build: explanation.build.as_ref(),
+        states: &explanation.states,
         headlines,
         reasons: explanation.reasons.as_deref(),
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
