@@ -30,6 +30,8 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use model::{Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
@@ -238,19 +240,19 @@ impl<'a> Span<'a> {
         phase.map_or_else(measured, Self::Phase)
     }
 
-    /// The measured phases of these boots; all phases where none only prepares, or every one does.
-    pub(crate) fn measured(mut boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
-        let is_measured = |boot| profiles(boot, used, Self::Measured).next().is_some();
-        match !used.manifest.preparation.is_empty() && boots.any(is_measured) {
-            true => Self::Measured,
-            false => Self::All,
-        }
+    /// The measured phases of these boots: those that a program announces, without those that only prepare. All phases
+    /// where none is measured, or every one is.
+    pub(crate) fn measured(boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
+        let all = boots.flat_map(|boot| profiles(boot, used, Self::All));
+        let is_measured =
+            all.map(|it| Self::Measured.has(&it.phase, used)).collect::<BTreeSet<_>>();
+        if is_measured.len() > 1 { Self::Measured } else { Self::All }
     }
 
     fn has(self, phase: &str, used: &WorkloadUse) -> bool {
         match self {
             Self::All => true,
-            Self::Measured => !used.manifest.prepares(phase),
+            Self::Measured => !phase.is_empty() && !used.manifest.prepares(phase),
             Self::Phase(only) => phase == only,
         }
     }

@@ -41,7 +41,7 @@ pub use explain::lines::{
     CountedFunction, CountedLine, FunctionLines, LineSide, NO_LINE, counted_function,
     function_lines,
 };
-pub use explain::loops::is_copy_loop;
+pub use explain::loops::{are_one_loop, is_copy_loop};
 pub use explain::sampled::{
     SampledDifference, SampledFigure, SampledRow, SampledSide, sampled, steady_profiles,
 };

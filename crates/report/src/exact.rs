@@ -181,7 +181,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 /// Formats the change that a verdict is about, and its luck floor.
 pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     if let Some(lacking) = [0, column].into_iter().find(|side| row.value(*side).is_none()) {
-        return format!("no value of {}", escape(&comparison.variants[lacking].name));
+        return no_value(comparison, lacking);
     }
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
@@ -206,6 +206,11 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         said.push_str(&format!("; {change} without loops that copy and clear memory"));
     }
     said
+}
+
+/// Returns that a column has no value in a row.
+pub fn no_value(comparison: &Comparison, column: usize) -> String {
+    format!("no value of {}", escape(&comparison.variants[column].name))
 }
 
 /// Formats the change of a row without loops that copy and clear memory. `None` unless the verdict would be another one.

@@ -106,7 +106,7 @@ pub fn mail(
             least: MIN_CAUSE,
         };
         let built = Sentences {
-            name: "how the code differs",
+            name: "how builds and code differ",
             blocks: cause::built(comparison, explained, leading.as_ref(), !split.is_empty()),
             most: MAX_BUILT,
             least: MIN_BUILT,

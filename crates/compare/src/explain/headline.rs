@@ -81,7 +81,8 @@ pub fn headlines(
 ) -> Vec<Headline> {
     let measured = explanation.phases.iter().filter_map(|section| {
         let phase = section.phase.as_deref().filter(|phase| !phase.is_empty())?;
-        (!used.manifest.prepares(phase)).then_some((phase, section))
+        let is_judged = !used.manifest.prepares(phase) && !section.is_of_one_side();
+        is_judged.then_some((phase, section))
     });
     let seeds = explanation.base.seeds.min(explanation.new.seeds);
     let listed = seeds >= FEWEST_FOR_LISTS as usize;

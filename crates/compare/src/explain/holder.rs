@@ -379,7 +379,10 @@ fn of_calls(
     let parts = offset(own.into_iter().filter(differs).map(part).collect(), &callers);
     let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => callee(section, name, change, &parts),
+        None => {
+            let everywhere = |it: &str| sums(kernel.paths_of(it, None));
+            callee(section, name, change, &parts, everywhere)
+        }
         Some(_) => None,
     };
     Holder {
@@ -398,11 +401,23 @@ fn of_calls(
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of
-/// `holder`; `None` if that part is below [`NOTABLE`].
-fn callee(section: &Section, holder: &str, change: f64, parts: &[OwnCost]) -> Option<Callee> {
+/// `holder`; `None` if that part is below [`NOTABLE`]. A function that absorbed others is none: `everywhere` gives its
+/// instructions with what it calls, which changed otherwise than its own.
+fn callee(
+    section: &Section,
+    holder: &str,
+    change: f64,
+    parts: &[OwnCost],
+    everywhere: impl Fn(&str) -> [f64; 2],
+) -> Option<Callee> {
     let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
     let alone = parts.iter().filter(|it| it.with.is_none());
-    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own));
+    let grew = |it: &OwnCost| {
+        let [base, new] = everywhere(&it.name);
+        let own = function(section, &it.name).map_or(0.0, |it| it.instructions.change());
+        (new - base) / own >= HALF
+    };
+    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own) && grew(it));
     parts.find_map(|OwnCost { name, .. }| {
         let calls = function(section, name)?.calls.as_ref()?;
         let entries = entries(section, name)?;

@@ -48,6 +48,14 @@ pub struct Section {
     pub judged: [Option<Estimate>; 2],
 }
 
+impl Section {
+    /// Whether only one side has the phase.
+    pub fn is_of_one_side(&self) -> bool {
+        let Difference { base, new, .. } = self.totals.all;
+        (base == 0.0) != (new == 0.0)
+    }
+}
+
 /// Gives the changes on which verdicts rest joint luck floors, as in a comparison of two variants: luck alone lifts any of
 /// them above its floor in at most the share [`LEVEL`] of cases.
 pub fn set_joint_floors<'a>(sections: impl Iterator<Item = &'a mut Section>) {

@@ -63,7 +63,8 @@ impl Signal {
     pub fn of_boot(&self, experiment: &Experiment, kept: &Kept) -> Option<f64> {
         let used = experiment.workloads.first()?;
         let tally = |cost: &str, phase: &Option<String>| {
-            let span = phase.as_deref().map_or(Span::Measured, Span::Phase);
+            let measured = || Span::measured([&kept.boot].into_iter(), used);
+            let span = phase.as_deref().map_or_else(measured, Span::Phase);
             Tally::of(profiles(&kept.boot, used, span), cost)
         };
         match self {

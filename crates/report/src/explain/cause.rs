@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use code::{ChangedLine, Instrumentation};
-use compare::{Calls, Code, Contribution, Difference, Headline, Only, Section, Split, Subject};
+use compare::{
+    Calls, Code, Contribution, Difference, Headline, Only, Section, Split, Subject, are_one_loop,
+};
 use model::{count, grouped};
 
 use super::headline::{self, within};
@@ -72,8 +74,11 @@ fn joined<'a>(
         let offsets = |it: &&Contribution| {
             it.instructions.change().signum() != one.instructions.change().signum()
         };
-        let is_it = |it: &&Contribution, name: &str| it.subject.to_string() == name && offsets(it);
-        let other = other.and_then(|other| alone.iter().position(|it| is_it(it, &other)));
+        let is_it = |it: &&Contribution| match &other {
+            Some(other) => it.subject.to_string() == *other,
+            None => replaces(one, it),
+        };
+        let other = alone.iter().position(|it| is_it(it) && offsets(it));
         joined.push((one, other.map(|place| alone.remove(place))));
     }
     let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();
@@ -88,6 +93,15 @@ fn joined<'a>(
         is_beyond(other).cmp(&is_beyond(one)).then(size(other).total_cmp(&size(one)))
     });
     joined
+}
+
+/// Whether one of these loops that copy or clear memory is in one kernel only, and the other one in the other.
+fn replaces(one: &Contribution, other: &Contribution) -> bool {
+    let sides = [one.code, other.code];
+    let names = [one, other].map(|it| it.subject.to_string());
+    sides.contains(&Some(Code::New))
+        && sides.contains(&Some(Code::Gone))
+        && are_one_loop(&names[0], &names[1])
 }
 
 /// Returns the change of a function's own instructions, or of those of both functions.

@@ -87,6 +87,7 @@ fn blocks(
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
+    found.extend(view::of_one_side(explanation));
     found.extend(build::states(explanation));
     found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found);
@@ -109,7 +110,7 @@ fn blocks(
     let tables = rankings(explanation, headlines, section, rows).map(|table| vec![table]);
     let reasons =
         explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
-    let totals = [view::totals(explanation, phases)].into_iter().chain(reasons).collect();
+    let totals = [view::totals(explanation, phase, phases)].into_iter().chain(reasons).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }
 

@@ -319,7 +319,11 @@ pub fn headline(it: &Headline) -> String {
         (Some(holder), divided) => {
             let share = format!("{:.1} % of the change ", 100.0 * holder.share);
             let figures = figures(holder, it.at_equal_entries);
-            let rest = if has_lucky_rest(it, holder) { " The rest is within luck." } else { "" };
+            let rest = if has_lucky_rest(it, holder) {
+                " The rest is smaller than the luck floor."
+            } else {
+                ""
+            };
             let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
             format!("{change}, {share}in {}: {figures}{rest}{divided}", called(holder))
         }
@@ -442,15 +446,15 @@ fn figures(holder: &Holder, at_equal_entries: bool) -> String {
 fn moved(Moved { name, inside, instructions, entries }: &Moved) -> String {
     let [base, new] = *inside;
     let side = match (base < new, base.min(new) == 0.0) {
-        (true, true) => "only now",
-        (true, false) => "mostly now",
-        (false, true) => "only before",
-        (false, false) => "mostly before",
+        (true, true) => "called there only now",
+        (true, false) => "called more there",
+        (false, true) => "called there only before",
+        (false, false) => "called less there",
     };
     let all = sides(instructions.map(|it| words::figure(it, 0)), "");
     let entries = entries.map(|it| format!("; {}", entered(it))).unwrap_or_default();
     format!(
-        "{} is called there {side}: {}. Wherever it is called: {all}{entries}.",
+        "{} is {side}: {}. Wherever it is called: {all}{entries}.",
         excerpt(name),
         words::signed(new - base, 0)
     )

@@ -10,7 +10,7 @@ use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
 use super::cause::{Moved, remark};
 use super::headline::{phase_name, within};
-use crate::ascii::excerpt;
+use crate::ascii::{excerpt, few};
 use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
 use crate::words::{self, decimal, listed};
@@ -222,7 +222,7 @@ fn row(name: String, it: &Difference) -> Vec<String> {
 
 /// Lays out the totals: those of the measured phases, by who executed, then those of at most `limit`
 /// phases.
-pub fn totals(explanation: &Explanation, limit: usize) -> Block {
+pub fn totals(explanation: &Explanation, phase: Option<&str>, limit: usize) -> Block {
     let equal = |of: &str, totals: &Totals| {
         totals.hidden().map(|it| row(format!("  kernel of {of}, at equal entries"), it))
     };
@@ -235,13 +235,17 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Block {
         rows.extend(equal(name, totals));
         rows.push(row("  firmware".into(), &totals.firmware));
     }
-    for section in explanation.phases.iter().take(limit) {
+    let (first, others) = explanation.phases.split_at(explanation.phases.len().min(limit));
+    let is_asked = |it: &Section| phase.is_some() && it.phase.as_deref() == phase;
+    let others = others.iter().filter(|it| it.is_of_one_side() || is_asked(it));
+    let shown: Vec<&Section> = first.iter().chain(others).collect();
+    for section in &shown {
         let name = phase_name(section.phase.as_deref().unwrap_or_default());
         let name = format!("phase {name}");
         rows.push(row(name.clone(), &section.totals.all));
         rows.extend(equal(&name, &section.totals));
     }
-    let left = explanation.phases.len().saturating_sub(limit);
+    let left = explanation.phases.len() - shown.len();
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
     let foot = more.into_iter().chain(outside(explanation)).collect();
     ranking("Totals", &HEADS, rows, foot)
@@ -263,6 +267,33 @@ pub fn reasons(
     let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
     let foot = more.map(|more| format!("{more} more")).into_iter().collect();
     ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
+}
+
+/// Most phases that are named because only one side has them.
+const MAX_LACKING: usize = 6;
+
+/// Returns a sentence on the phases that only one side has, for each side that has some.
+pub fn of_one_side(explanation: &Explanation) -> Vec<String> {
+    let Explanation { base, new, phases, .. } = explanation;
+    let name = |it: &Section| phase_name(it.phase.as_deref().unwrap_or_default());
+    let is_named = |it: &&Section| it.is_of_one_side() && it.phase.as_deref() != Some("");
+    let said = [(new, base, true), (base, new, false)].map(|(has, lacks, is_new)| {
+        let own = phases.iter().filter(is_named);
+        let own: Vec<&Section> =
+            own.filter(|it| (it.totals.all.base == 0.0) == is_new).collect();
+        let change: f64 = own.iter().map(|it| it.totals.kernel.change()).sum();
+        (!own.is_empty()).then(|| {
+            format!(
+                "Only {} has {}, not {}: {} kernel {} of the change of the measured phases together.",
+                excerpt(&has.name),
+                few(MAX_LACKING, own.iter().map(|it| format!("phase {}", name(it)))).join(", "),
+                excerpt(&lacks.name),
+                words::signed(change, 0),
+                explanation.cost.unit
+            )
+        })
+    });
+    said.into_iter().flatten().collect()
 }
 
 /// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.

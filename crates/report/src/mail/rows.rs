@@ -315,11 +315,18 @@ fn what_undecided_needs(comparison: &Comparison, open: &[(Shown<'_>, usize)]) ->
     match widest {
         _ if open.is_empty() => None,
         None => {
-            Some("Undecided: the luck floor needs 2 seeds that are complete on both sides.".into())
+            let has_both = |(row, column): &(&Row, usize)| {
+                row.value(0).is_some() && row.value(*column).is_some()
+            };
+            Some(match open.iter().any(has_both) {
+                true => "Undecided: the luck floor needs 2 seeds that are complete on both sides."
+                    .into(),
+                false => "Undecided: only one side has these phases.".into(),
+            })
         }
         Some((row, column)) => {
             let more = exact::more(row, comparison, *column)?;
-            Some(format!("Undecided: luck may hide a change. For every row: {more}."))
+            Some(format!("Undecided: luck may hide a change. For the row that needs most: {more}."))
         }
     }
 }

@@ -117,6 +117,10 @@ impl Judgement<'_> {
         let &Self { comparison, row, column, .. } = self;
         if comparison.mode == Mode::Exact {
             let undecided = self.verdict() == Some(Verdict::Undecided);
+            let lacking = [0, column].into_iter().find(|side| row.value(*side).is_none());
+            if let Some(lacking) = lacking {
+                return Some(exact::no_value(comparison, lacking));
+            }
             let more = || exact::more(row, comparison, column);
             return undecided
                 .then(|| more().unwrap_or_else(|| "2 seeds of both sides are needed".to_owned()));

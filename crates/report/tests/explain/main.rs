@@ -74,6 +74,21 @@ fn one_phase() {
 }
 
 #[test]
+fn phases_of_one_side_are_named_with_their_part() {
+    let mut old = kernels::old();
+    old.iter_mut().for_each(|boot| boot.profiles.retain(|it| it.phase != "steady"));
+    let (explanation, _) = explained(&old, &kernels::new());
+    let said = words(&text(&explanation, None));
+    let part = explanation.section(Some("steady")).unwrap().totals.kernel.change();
+    let told = format!(
+        "Only 6.12 has phase steady, not 6.1: +{} kernel",
+        model::grouped(&format!("{part:.0}"))
+    );
+    assert!(said.contains(&told), "{told}\n{said}");
+    assert!(!text(&explained(&kernels::old(), &kernels::new()).0, None).contains("Only 6.12"));
+}
+
+#[test]
 fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
     let variants = ["6.1", "6.12"].map(variant);
     let (old, new) = (kernels::old(), kernels::new());
@@ -121,7 +136,7 @@ fn a_missing_seed_counts_on_neither_side_and_is_reported() {
         format!("autonuma, instructions: 6.12 ({of}) against 6.1 ({of});")
     };
     let four = text(&explained(4), None);
-    assert!(four.starts_with(&head(4)) && four.contains(" beyond  total"), "{four}");
+    assert!(four.starts_with(&head(4)) && four.contains(" beyond  measured phases"), "{four}");
     let two = words(&text(&explained(2), None));
     assert!(two.starts_with(&head(2)), "{two}");
     assert!(
