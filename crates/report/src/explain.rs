@@ -4,6 +4,7 @@
 
 pub mod cause;
 pub mod exact;
+mod figures;
 mod flame;
 pub mod headline;
 mod json;

@@ -32,15 +32,26 @@ pub fn built_in() -> Vec<Manifest> {
 }
 
 /// The workload with this name: a built-in one, or NAME.toml in `workloads` below `directory` or in
-/// `$XDG_CONFIG_HOME/faultline/workloads`. Fails when there is none, or its manifest cannot be used.
+/// `$XDG_CONFIG_HOME/faultline/workloads`. Fails when there is none, its manifest cannot be used, or another manifest of
+/// the user's has the name of a built-in one.
 pub fn find(name: &str, directory: &Path) -> Result<Manifest, WorkloadError> {
+    let mut files = directories(directory).into_iter().map(|it| it.join(format!("{name}.toml")));
     if let Some(manifest) = built_in().into_iter().find(|manifest| manifest.name == name) {
-        return Ok(manifest);
+        let is_other = |file: &PathBuf| {
+            let text = file.is_file().then(|| fs::read_to_string(file).unwrap_or_default());
+            text.is_some_and(|text| !BUILT_IN.contains(&&*text))
+        };
+        return match files.find(is_other) {
+            Some(file) => Err(WorkloadError::Manifest {
+                problem: format!("{name} is built in, and {} has this name too", file.display()),
+                hint: format!("name the file as the workload ({}), or rename it", file.display()),
+            }),
+            None => Ok(manifest),
+        };
     }
     if name.contains('/') {
         return Err(WorkloadError::NoManifest { path: name.to_owned() });
     }
-    let mut files = directories(directory).into_iter().map(|it| it.join(format!("{name}.toml")));
     match files.find(|file| file.is_file()) {
         Some(file) => called(name, &file),
         None => Err(WorkloadError::Unknown {
@@ -161,8 +172,10 @@ mod tests {
         fs::write(place("reader.toml"), manifest("reader")).unwrap();
         fs::write(place("other.toml"), manifest("reader")).unwrap();
         fs::write(place("broken.toml"), "nam = 1").unwrap();
-        // A built-in workload comes first.
+        // A manifest with a built-in name is refused, unless it is the built-in one.
         fs::write(place("truncate.toml"), "").unwrap();
+        let own = BUILT_IN.iter().find(|it| it.starts_with("name = \"mprotect\"")).unwrap();
+        fs::write(place("mprotect.toml"), own).unwrap();
 
         let mut found = find("reader", here).unwrap();
         assert_eq!(found.program, Some(place("bin/x")));
@@ -177,7 +190,12 @@ mod tests {
         assert!(refused("other").contains(other), "{}", refused("other"));
         assert!(refused("broken").contains("did you mean `name`?"), "{}", refused("broken"));
         assert!(refused("readr").ends_with("did you mean `reader`?"), "{}", refused("readr"));
-        assert!(!find("truncate", here).unwrap().metrics.is_empty());
+        assert!(
+            refused("truncate").contains("truncate is built in, and "),
+            "{}",
+            refused("truncate")
+        );
+        assert!(!find("mprotect", here).unwrap().metrics.is_empty());
         fs::create_dir(place("bin/x")).unwrap();
         assert!(take_program(&mut find("reader", here).unwrap()).is_err());
 

@@ -9,7 +9,8 @@ use compare::{
 };
 use model::{count, grouped};
 
-use super::headline::{self, within};
+use super::figures;
+use super::headline::within;
 use crate::ascii::excerpt;
 use crate::words;
 
@@ -170,10 +171,9 @@ fn with_origin(it: &Contribution) -> String {
 fn executed(it: &Contribution, kernel: &Difference) -> String {
     let name = with_origin(it);
     let Some(calls) = &it.calls else { return name };
-    let entries = headline::entered([calls.entries.base, calls.entries.new]);
-    let cost = it
-        .per_entry()
-        .map(|it| headline::cost_of([it.base, it.new], " own instructions per entry"));
+    let entries = figures::entered([calls.entries.base, calls.entries.new]);
+    let cost =
+        it.per_entry().map(|it| figures::cost_of([it.base, it.new], " own instructions per entry"));
     let cost = cost.map(|it| format!(", {it}")).unwrap_or_default();
     let change = it.instructions.change();
     let share = 100.0 * change.abs() / kernel.base;
@@ -257,7 +257,7 @@ fn part(it: &Contribution) -> String {
     let is_by_number = |it: &Split| it.by_number.unsigned_abs() > it.by_cost.unsigned_abs();
     let of = it.calls.as_ref().and_then(|calls| match (calls.split.as_ref(), calls.per_entry) {
         (Some(split), _) if is_by_number(split) => {
-            Some(headline::entered([calls.entries.base, calls.entries.new]))
+            Some(figures::entered([calls.entries.base, calls.entries.new]))
         }
         (_, cost) => cost.map(|it| format!("{} per entry", words::signed(it.change(), 2))),
     });

@@ -1,12 +1,13 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Code, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder, Moved, OwnCost,
-    Reason, Section,
+    Code, Difference, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder,
+    OwnCost, Reason, Section,
 };
 use model::OUTSIDE_PHASES;
 
-use crate::ascii::{excerpt, few};
+use super::figures::figures;
+use crate::ascii::{excerpt, few, shell_word};
 use crate::document::{self, Block, Cell, Column, note};
 use crate::words::{self, Of};
 
@@ -24,12 +25,32 @@ pub fn is_open(it: &Headline) -> bool {
     it.followed && is_beyond && !is_held
 }
 
-/// Returns how to see which system calls have a change that no functions make up.
-pub fn by_reason<'a>(mut headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
-    headlines.any(is_open).then(|| {
-        "`explain --by-syscall` divides the change between system calls, interrupts, softirqs and threads."
-            .to_owned()
-    })
+/// Returns how to see which system calls have a change that no functions make up, or that luck may hide.
+pub fn by_reason<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Option<String> {
+    let all: Vec<&Headline> = headlines.collect();
+    if all.iter().any(|it| is_open(it)) {
+        return Some(
+            "`explain --by-syscall` divides the change between system calls, interrupts, softirqs and threads."
+                .to_owned(),
+        );
+    }
+    let hidden = all.iter().find(|it| is_hidden(it))?;
+    Some(format!(
+        "`explain --by-syscall --phase {}` shows which system calls, interrupts, softirqs and threads changed beyond \
+         luck where the total of the phase did not.",
+        shell_word(hidden.phase.as_bytes())
+    ))
+}
+
+/// Whether luck may hide a change of a phase that is not small.
+fn is_hidden(it: &Headline) -> bool {
+    let Difference { base, new, .. } = it.kernel;
+    let is_luck = it.kernel.beyond_luck() == Some(false) && !it.at_equal_entries;
+    is_luck
+        && !it.of_one_variant
+        && it.listed
+        && it.by_path
+        && ((new - base) / base).abs() >= NOTABLE
 }
 
 /// Returns how to record call paths, if they would help to name a function.
@@ -407,83 +428,6 @@ fn called(holder: &Holder) -> String {
     let outside = (!outside.is_empty()).then(|| format!("outside {}", outside.join(", ")));
     let calls_of = within.or(outside).map(|it| format!(" ({it})"));
     format!("{}{calls}{}", excerpt(&holder.name), calls_of.unwrap_or_default())
-}
-
-/// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.
-/// At equal entries only the cost per entry is comparable and printed. A holder without entries has the
-/// figures of a callee. A sentence says what it calls on one side only.
-fn figures(holder: &Holder, at_equal_entries: bool) -> String {
-    let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
-    if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
-        return costs + ".";
-    }
-    let printed = holder.instructions.map(|it| words::figure(it, 0));
-    let change = Of::Number.change(holder.instructions, 2);
-    let change = change.filter(|it| printed[0] != printed[1] && it != "0.00 %");
-    let change = change.map(|it| format!(" ({it})"));
-    let total = sides(printed, "");
-    let total = total + &change.unwrap_or_default();
-    let entries = holder.entries.map(entered);
-    // The cost of a single entry is the total.
-    let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
-    let callee = holder.callee.as_ref().map(|callee| {
-        let figures = match callee.is_by_number() {
-            true => entered(callee.entries),
-            false => cost_of(callee.per_entry, " of its own per entry"),
-        };
-        // Entries are not known by call path.
-        let is_part = holder.within.is_some() || !holder.outside.is_empty();
-        let scope = if is_part { ", wherever it is called" } else { "" };
-        format!("{}{scope}: {figures}", excerpt(&callee.name))
-    });
-    let said = [Some(total), entries, costs, callee];
-    let figures = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let moved = holder.moved.as_ref().map(|it| format!(" {}", moved(it)));
-    format!("{figures}.{}", moved.unwrap_or_default())
-}
-
-/// Returns a sentence on a callee that moved from or to other callers.
-fn moved(Moved { name, inside, instructions, entries }: &Moved) -> String {
-    let [base, new] = *inside;
-    let side = match (base < new, base.min(new) == 0.0) {
-        (true, true) => "called there only now",
-        (true, false) => "called more there",
-        (false, true) => "called there only before",
-        (false, false) => "called less there",
-    };
-    let all = sides(instructions.map(|it| words::figure(it, 0)), "");
-    let entries = entries.map(|it| format!("; {}", entered(it))).unwrap_or_default();
-    format!(
-        "{} is {side}: {}. Wherever it is called: {all}{entries}.",
-        excerpt(name),
-        words::signed(new - base, 0)
-    )
-}
-
-/// Formats a cost per entry on both sides. Small costs have decimals.
-pub(super) fn cost_of(costs: [f64; 2], of: &str) -> String {
-    let decimals = if costs[0].max(costs[1]) < 100_000.0 { 2 } else { 0 };
-    sides(costs.map(|it| words::figure(it, decimals)), of)
-}
-
-/// Numbers of entries below this have decimals if a mean over seeds is not whole.
-const FEW_ENTRIES: f64 = 1000.0;
-
-/// Formats the number of entries on both sides.
-pub(super) fn entered(entries: [f64; 2]) -> String {
-    let is_exact = entries.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
-    let decimals = |it: f64| if is_exact || it >= FEW_ENTRIES { 0 } else { 2 };
-    let entries = entries.map(|it| words::figure(it, decimals(it)));
-    let noun = if entries[0] == "1" { " entry" } else { " entries" };
-    sides(entries, noun)
-}
-
-/// Formats a figure on both sides; once if both sides are the same. `of` follows the figure.
-fn sides([base, new]: [String; 2], of: &str) -> String {
-    match base == new {
-        true => format!("{base}{of}"),
-        false => format!("{base}{of} before, {new} now"),
-    }
 }
 
 /// Returns the printed name of a phase.

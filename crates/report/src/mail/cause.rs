@@ -14,21 +14,19 @@ use crate::words::{Of, figure, phase_alone};
 const MAX_FUNCTIONS: usize = 2;
 
 /// Returns a sentence for each of the phases with the largest changes in which a function holds the change. That with
-/// the largest change has the functions in it. The change of the variant, workload and phase `leading` is among them. Where
-/// the total did not change, a sentence has what did.
+/// the largest change has the functions in it. The change of the variant, workload and phase `leading` is among them, also
+/// if no function holds it. Where the total did not change, a sentence has what did.
 pub fn functions(
     comparison: &Comparison,
     explained: &[Explained],
     leading: Option<&[String; 3]>,
 ) -> Vec<String> {
-    let named = explained.iter().flat_map(|of| {
-        let headlines = of.headlines.iter().filter(|it| headline::names(it));
-        headlines.map(move |it| (of, it))
-    });
-    let mut named: Vec<(usize, (&Explained, &Headline))> = named.enumerate().collect();
     let is_other = |of: &Explained, it: &Headline| {
         leading.is_none_or(|leading| *leading != [&*of.variant, &*of.workload, &*it.phase])
     };
+    let all = explained.iter().flat_map(|of| of.headlines.iter().map(move |it| (of, it)));
+    let named = all.filter(|(of, it)| headline::names(it) || !is_other(of, it));
+    let mut named: Vec<(usize, (&Explained, &Headline))> = named.enumerate().collect();
     let size = |it: &Headline| ((it.kernel.new - it.kernel.base) / it.kernel.base).abs();
     named.sort_by(|(_, (of, it)), (_, (other_of, other))| {
         let is_other = is_other(of, it).cmp(&is_other(other_of, other));

@@ -80,6 +80,20 @@ fn the_headline_comes_first() {
     );
 }
 
+/// Luck hides a change of the total, and may not hide those of system calls.
+#[test]
+fn a_large_change_within_luck_says_how_to_look_closer() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let said = |new: f64| {
+        let kernel = Difference { base: 1000.0, new, floor: Some(900.0) };
+        let headline = Headline { kernel, listed: true, ..headline("a b", new, None) };
+        common::words(&report::explain(&explanation, &[headline], None, 10))
+    };
+    let hint = "`explain --by-syscall --phase 'a b'` shows which system calls";
+    assert!(said(1300.0).contains(hint), "{}", said(1300.0));
+    assert!(!said(1005.0).contains("--by-syscall"), "{}", said(1005.0));
+}
+
 /// The thread runs since before the phase, so its function has no entries in the phase.
 #[test]
 fn a_kernel_threads_function_has_totals() {
