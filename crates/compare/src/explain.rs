@@ -161,8 +161,7 @@ pub fn explain(
     let names = phase_names(&sides, used).into_iter();
     let mut phases: Vec<Section> = names.filter_map(|phase| section(Span::Phase(phase))).collect();
     let is_judged = |section: &Section| {
-        let phase = section.phase.as_ref().filter(|phase| !phase.is_empty());
-        phase.is_some_and(|phase| !used.manifest.prepares(phase))
+        section.phase.as_ref().is_some_and(|phase| Span::Measured.has(phase, used))
     };
     section::set_joint_floors(phases.iter_mut().filter(|it| is_judged(it)));
     let mut measured = match Span::measured(sides.iter().copied(), used) {

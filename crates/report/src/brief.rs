@@ -191,22 +191,17 @@ pub fn moved_most(
     let margin = comparison.judging.margin;
     rows.retain(|(factor, _)| *factor > 1.0 + margin);
     rows.truncate(MOST);
-    let least = short(100.0 * margin);
     if rows.is_empty() {
-        let counters = count(found, "counter");
-        return Some(Err(match comparison.mode {
-            Mode::Exact => format!("{counters} changed beyond luck, none by more than {least} %."),
-            Mode::Measured => {
-                format!("{counters} differ significantly, none by more than {least} %.")
-            }
-        }));
+        let changed = match comparison.mode {
+            Mode::Exact => "changed beyond luck",
+            Mode::Measured => "differ significantly",
+        };
+        let (counters, least) = (count(found, "counter"), short(100.0 * margin));
+        return Some(Err(format!("{counters} {changed}, none by more than {least} %.")));
     }
     let left = found - rows.len();
-    let more = match left {
-        0 => None,
-        1 => Some("1 more counter differs.".to_owned()),
-        _ => Some(format!("{left} more counters differ.")),
-    };
+    let differ = if left == 1 { "differs" } else { "differ" };
+    let more = (left > 0).then(|| format!("{} {differ}.", count(left, "more counter")));
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
     Some(Ok((Table { rows, ..whole.clone() }, more)))
 }

@@ -1,6 +1,6 @@
 //! Call paths as a tree of calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelfiles::entry::is_entry;
 
@@ -79,7 +79,7 @@ impl<'w, 'a> Call<'w, 'a> {
 }
 
 /// The frames of a path from `within` on, or all of them; empty if the path does not call `within`.
-pub(super) fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> &'f [&'a str] {
+fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> &'f [&'a str] {
     let begin = within.map_or(Some(0), |within| frames.iter().position(|it| *it == within));
     &frames[begin.unwrap_or(frames.len())..]
 }
@@ -87,6 +87,29 @@ pub(super) fn called_in<'f, 'a>(frames: &'f [&'a str], within: Option<&str>) -> 
 /// Whether a path calls the function, in `within` if that is given.
 pub(super) fn calls_it(frames: &[&str], within: Option<&str>, function: &str) -> bool {
     called_in(frames, within).contains(&function)
+}
+
+/// The instructions of each function with what it calls on both sides, wherever it is called; only where `within` calls
+/// it if that is given.
+pub(super) fn together<'w, 'a: 'w>(
+    paths: impl IntoIterator<Item = &'w Walked<'a>>,
+    within: Option<&str>,
+) -> BTreeMap<&'a str, [f64; 2]> {
+    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
+    for (frames, Path { base, new, .. }) in paths {
+        let called = called_in(frames, within).iter().filter(|it| **it != KERNEL);
+        for frame in called.collect::<BTreeSet<_>>() {
+            let sum = sums.entry(frame).or_default();
+            *sum = added(*sum, [*base, *new]);
+        }
+    }
+    sums
+}
+
+/// Whether both sides executed a function that much that it is no other one by its name.
+pub(super) fn is_on_both(&[base, new]: &[f64; 2]) -> bool {
+    let least = base.min(new);
+    least > 0.0 && least >= REST * base.max(new)
 }
 
 pub(super) fn sums<'a>(paths: impl IntoIterator<Item = &'a Path>) -> [f64; 2] {

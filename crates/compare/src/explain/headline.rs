@@ -7,7 +7,7 @@ use model::{ENTRIES, WorkloadUse};
 use serde::Serialize;
 
 use super::holder::{self, Divided, Held, Holder};
-use super::{Contribution, Explanation, Paths, Section, Subject};
+use super::{Contribution, Explanation, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The change of the kernel's cost in one phase, and the function that holds it.
@@ -80,8 +80,8 @@ pub fn headlines(
     paths: impl Fn(&str) -> Paths,
 ) -> Vec<Headline> {
     let measured = explanation.phases.iter().filter_map(|section| {
-        let phase = section.phase.as_deref().filter(|phase| !phase.is_empty())?;
-        let is_judged = !used.manifest.prepares(phase) && !section.is_of_one_side();
+        let phase = section.phase.as_deref()?;
+        let is_judged = Span::Measured.has(phase, used) && !section.is_of_one_side();
         is_judged.then_some((phase, section))
     });
     let seeds = explanation.base.seeds.min(explanation.new.seeds);

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
-use super::calls::{Call, REST, Walked, added, called_in, calls_it, sums, walked};
-use super::moved::{self, Moved, is_on_both};
+use super::calls::{Call, REST, Walked, added, calls_it, is_on_both, sums, together, walked};
+use super::moved::{self, Moved};
 use super::offset::{OwnCost, callers, offset};
-use super::paths::KERNEL;
 use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
@@ -237,17 +236,14 @@ fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
     let Some((name, most)) = found.filter(|it| it.1.abs() > (1.0 + REST) * first.change().abs())
     else {
         let innermost = first.innermost();
-        let moved = || {
-            let paths: Vec<&Path> = innermost.paths.iter().map(|(_, path)| *path).collect();
-            moved::callee(innermost.name(), &paths, all).map(|it| it.0)
-        };
+        let moved = || moved::callee(innermost.name(), innermost.paths, all).map(|it| it.0);
         let name = moved_from(innermost, all).or_else(moved).unwrap_or(innermost.name());
         return Some((name, first.change()));
     };
     // Of the function and its callees that have nearly the same change in it, the innermost.
     let mut chain = vec![name];
     loop {
-        let inside = together(paths, chain.last().copied());
+        let inside = together(paths.iter(), chain.last().copied());
         let mut callees = inside.iter().filter(|(callee, [base, new])| {
             !chain.contains(*callee) && ((new - base) / most - 1.0).abs() <= REST
         });
@@ -277,7 +273,7 @@ fn moved_from<'a>(call: Call<'_, 'a>, all: Call<'_, 'a>) -> Option<&'a str> {
 fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
     let mut sums = BTreeMap::<&str, ([f64; 2], f64)>::new();
     for call in calls {
-        for (name, more) in together(call.paths, None) {
+        for (name, more) in together(call.paths.iter(), None) {
             let (sum, largest) = sums.entry(name).or_default();
             *sum = added(*sum, more);
             *largest = largest.max((more[1] - more[0]).abs());
@@ -287,20 +283,6 @@ fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + 
         let change = sum[1] - sum[0];
         (is_on_both(&sum) && largest < (1.0 - REST) * change.abs()).then_some((name, change))
     })
-}
-
-/// The instructions of each function with what it calls on both sides, wherever it is called; only where `within` calls
-/// it if that is given.
-fn together<'a>(paths: &[Walked<'a>], within: Option<&str>) -> BTreeMap<&'a str, [f64; 2]> {
-    let mut sums = BTreeMap::<&str, [f64; 2]>::new();
-    for (frames, Path { base, new, .. }) in paths {
-        let called = called_in(frames, within).iter().filter(|it| **it != KERNEL);
-        for frame in called.collect::<BTreeSet<_>>() {
-            let sum = sums.entry(frame).or_default();
-            *sum = added(*sum, [*base, *new]);
-        }
-    }
-    sums
 }
 
 /// Whether the first of these calls has the change `all` or more of it, and what all others have together, and each of
@@ -356,7 +338,9 @@ fn of_calls(
     within: Option<&str>,
     (left, kernel): (Call<'_, '_>, Call<'_, '_>),
 ) -> Holder {
-    let paths = left.paths_of(name, within);
+    let walked: Vec<&Walked<'_>> =
+        left.paths.iter().filter(|(frames, _)| calls_it(frames, within, name)).collect();
+    let paths: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
     let instructions = sums(paths.iter().copied());
     let are_all = || within.is_none() && paths.len() == kernel.paths_of(name, None).len();
     let entries = entries(section, name).filter(|_| are_all());
@@ -368,21 +352,15 @@ fn of_calls(
     }
     let part = |(name, sums): (&str, _)| OwnCost {
         name: name.to_owned(),
-        with: None,
         own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
-        code: None,
-        is_on_both: false,
-        beyond_luck: None,
+        ..OwnCost::default()
     };
     let callers = callers(&paths, &own);
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
     let parts = offset(own.into_iter().filter(differs).map(part).collect(), &callers);
     let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => {
-            let everywhere = |it: &str| sums(kernel.paths_of(it, None));
-            callee(section, name, change, &parts, everywhere)
-        }
+        None => callee(section, name, change, &parts, kernel),
         Some(_) => None,
     };
     Holder {
@@ -396,31 +374,29 @@ fn of_calls(
         parts,
         parts_per_entry,
         callee,
-        moved: moved::moved(name, &paths, kernel, |it| self::entries(section, it)),
+        moved: moved::moved(name, walked, kernel, |it| self::entries(section, it)),
     }
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of
-/// `holder`; `None` if that part is below [`NOTABLE`]. A function that absorbed others is none: `everywhere` gives its
-/// instructions with what it calls, which changed otherwise than its own.
+/// `holder`; `None` if that part is below [`NOTABLE`]. A function that absorbed others is none: with what it calls, wherever
+/// that is in the `kernel`, it changed otherwise than its own instructions.
 fn callee(
     section: &Section,
     holder: &str,
     change: f64,
     parts: &[OwnCost],
-    everywhere: impl Fn(&str) -> [f64; 2],
+    kernel: Call<'_, '_>,
 ) -> Option<Callee> {
     let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
     let alone = parts.iter().filter(|it| it.with.is_none());
-    let grew = |it: &OwnCost| {
-        let [base, new] = everywhere(&it.name);
-        let own = function(section, &it.name).map_or(0.0, |it| it.instructions.change());
-        (new - base) / own >= HALF
-    };
-    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own) && grew(it));
+    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own));
     parts.find_map(|OwnCost { name, .. }| {
-        let calls = function(section, name)?.calls.as_ref()?;
-        let entries = entries(section, name)?;
+        let function = function(section, name)?;
+        let calls = function.calls.as_ref()?;
+        let [before, now] = sums(kernel.paths_of(name, None));
+        let is_its = (now - before) / function.instructions.change() >= HALF;
+        let entries = entries(section, name).filter(|_| is_its)?;
         let Difference { base, new, .. } = calls.per_entry?;
         Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
     })

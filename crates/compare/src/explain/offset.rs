@@ -13,7 +13,7 @@ use super::{Code, Path};
 const INLINED: f64 = 0.5;
 
 /// A function in the holder of a change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OwnCost {
     /// The function's name.
     pub name: String,
@@ -52,9 +52,9 @@ pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Cal
 }
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: a function that both sides
-/// executed, with one that it alone calls on one side and that is about as large, as if it were inlined on the other
-/// side. Equal sizes alone are no evidence. The largest change is first.
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: a
+/// function that both sides executed, with one that it alone calls on one side and that is about as large, as if it were
+/// inlined on the other side. Equal sizes alone are no evidence. The largest change is first.
 pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
@@ -132,14 +132,7 @@ mod tests {
     use super::*;
 
     fn part(name: &str, own: [f64; 2]) -> OwnCost {
-        OwnCost {
-            name: name.into(),
-            with: None,
-            own,
-            code: None,
-            is_on_both: false,
-            beyond_luck: None,
-        }
+        OwnCost { name: name.into(), own, ..OwnCost::default() }
     }
 
     fn joined(parts: &[(&str, [f64; 2])], callers: &Callers<'_>) -> Vec<(String, f64)> {

@@ -119,7 +119,7 @@ impl Signal {
         explanation: &Explanation,
         used: &WorkloadUse,
     ) -> Vec<(Self, Option<f64>)> {
-        let is_measured = |name: &str| !name.is_empty() && !used.manifest.prepares(name);
+        let is_measured = |name: &str| Span::Measured.has(name, used);
         let sections: Vec<&Section> = explanation
             .phases
             .iter()

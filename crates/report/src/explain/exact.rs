@@ -8,9 +8,10 @@ use super::lines;
 use super::waterfall::waterfall;
 use super::{headline, loops};
 use super::{page, sampled, view};
-use crate::ascii::excerpt;
+use crate::ascii::{excerpt, few};
 use crate::build;
 use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
+use crate::words;
 
 /// Most rows of each ranking on a page.
 const MAX_ROWS: usize = 30;
@@ -87,7 +88,7 @@ fn blocks(
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
-    found.extend(view::of_one_side(explanation));
+    found.extend(of_one_side(explanation));
     found.extend(build::states(explanation));
     found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found);
@@ -112,6 +113,33 @@ fn blocks(
         explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
     let totals = [view::totals(explanation, phase, phases)].into_iter().chain(reasons).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
+}
+
+/// Most phases that are named because only one side has them.
+const MAX_LACKING: usize = 6;
+
+/// Returns a sentence on the phases that only one side has, for each side that has some.
+fn of_one_side(explanation: &Explanation) -> Vec<String> {
+    let Explanation { base, new, phases, .. } = explanation;
+    let name = |it: &Section| headline::phase_name(it.phase.as_deref().unwrap_or_default());
+    let is_named = |it: &&Section| it.is_of_one_side() && it.phase.as_deref() != Some("");
+    let said = [(new, base, true), (base, new, false)].map(|(has, lacks, is_new)| {
+        let own = phases.iter().filter(is_named);
+        let own: Vec<&Section> =
+            own.filter(|it| (it.totals.all.base == 0.0) == is_new).collect();
+        let change: f64 = own.iter().map(|it| it.totals.kernel.change()).sum();
+        (!own.is_empty()).then(|| {
+            format!(
+                "Only {} has {}, not {}: {} kernel {} of the change of the measured phases together.",
+                excerpt(&has.name),
+                few(MAX_LACKING, own.iter().map(|it| format!("phase {}", name(it)))).join(", "),
+                excerpt(&lacks.name),
+                words::signed(change, 0),
+                explanation.cost.unit
+            )
+        })
+    });
+    said.into_iter().flatten().collect()
 }
 
 /// Draws a section: the contributions, and who calls whom.

@@ -10,7 +10,7 @@ use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
 use super::cause::{Moved, remark};
 use super::headline::{phase_name, within};
-use crate::ascii::{excerpt, few};
+use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
 use crate::exact::NOT_MODELLED;
 use crate::words::{self, decimal, listed};
@@ -269,33 +269,6 @@ pub fn reasons(
     ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
 }
 
-/// Most phases that are named because only one side has them.
-const MAX_LACKING: usize = 6;
-
-/// Returns a sentence on the phases that only one side has, for each side that has some.
-pub fn of_one_side(explanation: &Explanation) -> Vec<String> {
-    let Explanation { base, new, phases, .. } = explanation;
-    let name = |it: &Section| phase_name(it.phase.as_deref().unwrap_or_default());
-    let is_named = |it: &&Section| it.is_of_one_side() && it.phase.as_deref() != Some("");
-    let said = [(new, base, true), (base, new, false)].map(|(has, lacks, is_new)| {
-        let own = phases.iter().filter(is_named);
-        let own: Vec<&Section> =
-            own.filter(|it| (it.totals.all.base == 0.0) == is_new).collect();
-        let change: f64 = own.iter().map(|it| it.totals.kernel.change()).sum();
-        (!own.is_empty()).then(|| {
-            format!(
-                "Only {} has {}, not {}: {} kernel {} of the change of the measured phases together.",
-                excerpt(&has.name),
-                few(MAX_LACKING, own.iter().map(|it| format!("phase {}", name(it)))).join(", "),
-                excerpt(&lacks.name),
-                words::signed(change, 0),
-                explanation.cost.unit
-            )
-        })
-    });
-    said.into_iter().flatten().collect()
-}
-
 /// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.
 fn outside(explanation: &Explanation) -> Option<String> {
     let phases = &explanation.phases;
@@ -469,11 +442,12 @@ pub fn signed(value: f64, decimals: usize) -> String {
 
 /// Formats a change in percent; from tenfold on as a factor.
 fn percent(it: &Difference) -> String {
-    let percent = 100.0 * it.change() / it.base;
-    if percent.is_finite() && it.new / it.base >= TENFOLD {
-        return format!("x{}", words::figure(it.new / it.base, 1));
+    let times = it.new / it.base;
+    match times.is_finite() {
+        false => "-".to_owned(),
+        true if times >= TENFOLD => format!("x{}", words::figure(times, 1)),
+        true => format!("{}%", signed(100.0 * it.change() / it.base, 2)),
     }
-    if percent.is_finite() { format!("{}%", signed(percent, 2)) } else { "-".into() }
 }
 
 fn floor(it: &Difference, decimals: usize) -> String {

@@ -29,14 +29,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
 #[test]
 fn the_headline_comes_first() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let part = |name: &str, own| OwnCost {
-        name: name.into(),
-        with: None,
-        own,
-        code: None,
-        is_on_both: false,
-        beyond_luck: None,
-    };
+    let part = |name: &str, own| OwnCost { name: name.into(), own, ..OwnCost::default() };
     let of = |code, part: OwnCost| OwnCost { code: Some(code), ..part };
     let parts = vec![
         part("change_pte", [2_149_280.0, 1622.0]),
@@ -114,19 +107,13 @@ fn a_kernel_threads_function_has_totals() {
         parts: vec![
             OwnCost {
                 name: "folio_walk_start".into(),
-                with: None,
                 own: [160_987_600.0, 73_872.0],
-                code: None,
-                is_on_both: false,
-                beyond_luck: None,
+                ..OwnCost::default()
             },
             OwnCost {
                 name: "ksm_scan_thread".into(),
-                with: None,
                 own: [90_000_000.0, 0.0],
-                code: None,
-                is_on_both: false,
-                beyond_luck: None,
+                ..OwnCost::default()
             },
         ],
         parts_per_entry: false,
@@ -172,11 +159,8 @@ fn many_small_changes_are_told() {
     let said = |small: usize, each: f64| {
         let part = |change: f64| OwnCost {
             name: "f".into(),
-            with: None,
             own: [1.0, 1.0 + change],
-            code: None,
-            is_on_both: false,
-            beyond_luck: None,
+            ..OwnCost::default()
         };
         let large = [100.0, 50.0, 40.0, 30.0].map(part);
         let parts = large.into_iter().chain(vec![part(each); small]).collect();
@@ -206,11 +190,8 @@ fn a_change_that_divides_is_told_by_its_parts() {
         share,
         parts: [["f", "g", "h"].map(|name| OwnCost {
             name: name.into(),
-            with: None,
             own: [1.0, 2.0],
-            code: None,
-            is_on_both: false,
-            beyond_luck: None,
+            ..OwnCost::default()
         })]
         .concat(),
         parts_per_entry: entries.is_some(),

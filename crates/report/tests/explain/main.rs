@@ -188,9 +188,7 @@ fn functions_that_offset_each_other_name_each_other() {
         name: kernels::PLANTED.into(),
         with: Some("mm_helper_029".into()),
         own: [0.0, 1.0],
-        code: None,
-        is_on_both: false,
-        beyond_luck: None,
+        ..OwnCost::default()
     };
     let holder = Holder {
         name: "f".into(),
