@@ -13,10 +13,12 @@ const FIRST: [&str; 5] =
 /// One without arguments has its other name at the same address.
 const SYSTEM_CALLS: [&str; 4] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_"];
 
-/// Returns whether a function only leads to what is asked of the kernel: every system call, every exception, or
-/// every kernel thread passes it.
+/// Returns whether a function only leads to what is asked of the kernel: every system call, every exception, every
+/// softirq, or every kernel thread passes it.
 pub fn is_entry(function: &str) -> bool {
-    ENTRIES.contains(&function) || FIRST.iter().any(|first| function.starts_with(first))
+    let entries = ENTRIES.iter().chain(&SOFTIRQ_ENTRIES);
+    entries.into_iter().any(|it| *it == function)
+        || FIRST.iter().any(|first| function.starts_with(first))
 }
 
 /// Returns the name of the system call that a function carries out, such as `openat` for `__x64_sys_openat`. `None`
@@ -25,50 +27,80 @@ pub fn system_call(function: &str) -> Option<&str> {
     SYSTEM_CALLS.iter().find_map(|first| function.strip_prefix(first)).filter(|it| !it.is_empty())
 }
 
+/// What made a processor execute a path of the kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// Its kind and name, such as `system call clone`.
+    pub name: String,
+    /// The place in the path of the function with which it begins.
+    pub begin: usize,
+}
+
 /// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt or
 /// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for
 /// other paths, such as those of the idle task. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
 /// Work that a task left for the end of its system call (`task_work_add`), such as the last `fput` of a file, is one of
 /// its own.
-pub fn reason(path: &[&str]) -> Option<String> {
-    let mut places = (0..path.len()).rev();
-    let interrupt =
-        places.find_map(|place| interrupt(path[place]).or_else(|| softirq(&path[place..])));
-    let call = || path.iter().find_map(|it| system_call(it));
-    let exception = || path.iter().find_map(|it| it.strip_prefix("asm_exc_"));
-    let thread = || {
-        let begin = path.iter().position(|it| *it == "kthread")?;
-        path.get(begin + 1).copied().filter(|it| !is_entry(it))
+pub fn reason(path: &[&str]) -> Option<Reason> {
+    let at = |name: fn(&[&str]) -> Option<String>, begin: usize| {
+        Some(Reason { name: name(&path[begin..])?, begin })
     };
-    let named = |kind: &str, name: &str| format!("{kind} {name}");
-    interrupt
-        .or_else(|| call().map(|it| named("system call", it)))
-        .or_else(|| exception().map(|it| named("exception", it)))
-        .or_else(|| thread().map(|it| named("kernel thread", it)))
-        .or_else(|| path.contains(&"task_work_run").then(|| TASK_WORK.to_owned()))
-        .or_else(|| path.iter().any(|it| is_of_call(it)).then(|| CALLS.to_owned()))
+    let first = |name| (0..path.len()).find_map(|begin| at(name, begin));
+    let interrupt = (0..path.len()).rev().find_map(|begin| at(interrupt, begin));
+    interrupt.or_else(|| [call, exception, thread, task_work, calls].into_iter().find_map(first))
 }
 
-/// The reason for work that system calls leave for their end.
-const TASK_WORK: &str = "task work at the end of system calls";
-/// The reason for what every system call executes.
-const CALLS: &str = "entry and exit of system calls";
-
-/// Whether every system call passes a function.
-fn is_of_call(function: &str) -> bool {
-    let entries = ["do_syscall_64", "do_int80_emulation", "do_fast_syscall_32"];
-    let first = ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "syscall_return_"];
-    entries.contains(&function) || first.iter().any(|first| function.starts_with(first))
+/// Returns the system call whose function a path begins with.
+fn call(path: &[&str]) -> Option<String> {
+    system_call(path.first()?).map(|it| format!("system call {it}"))
 }
 
-/// Returns the interrupt by which a function is entered.
-fn interrupt(function: &str) -> Option<String> {
-    match function {
-        "asm_common_interrupt" => Some("interrupt of a device or the HPET".to_owned()),
-        _ => function.strip_prefix("asm_sysvec_").map(|it| format!("interrupt {it}")),
+/// Returns the exception by which a path is entered.
+fn exception(path: &[&str]) -> Option<String> {
+    path.first()?.strip_prefix("asm_exc_").map(|it| format!("exception {it}"))
+}
+
+/// Returns the kernel thread that a path begins.
+fn thread(path: &[&str]) -> Option<String> {
+    match path {
+        ["kthread", function, ..] if !is_entry(function) => {
+            Some(format!("kernel thread {function}"))
+        }
+        _ => None,
     }
 }
 
+/// Returns the reason of a path that begins work which system calls leave for their end.
+fn task_work(path: &[&str]) -> Option<String> {
+    let is_one = path.first() == Some(&"task_work_run");
+    is_one.then(|| "task work at the end of system calls".to_owned())
+}
+
+/// Returns the reason of a path that begins with a function that every system call passes.
+fn calls(path: &[&str]) -> Option<String> {
+    let entries = ["do_syscall_64", "do_int80_emulation", "do_fast_syscall_32"];
+    let beginnings = ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "syscall_return_"];
+    let function = path.first()?;
+    let is_one = entries.contains(function) || beginnings.iter().any(|it| function.starts_with(it));
+    is_one.then(|| "entry and exit of system calls".to_owned())
+}
+
+/// Returns the interrupt by which a path is entered, or the softirq that it begins to handle.
+fn interrupt(path: &[&str]) -> Option<String> {
+    match path {
+        ["asm_common_interrupt", ..] => Some("interrupt of a device or the HPET".to_owned()),
+        [function, rest @ ..] if SOFTIRQ_ENTRIES.contains(function) => {
+            let known = SOFTIRQS.iter().find(|(handler, _)| rest.first() == Some(handler));
+            let name = known.map_or("in general", |(_, name)| name);
+            Some(format!("softirq {name}"))
+        }
+        [function, ..] => function.strip_prefix("asm_sysvec_").map(|it| format!("interrupt {it}")),
+        [] => None,
+    }
+}
+
+/// The functions that every softirq passes (`kernel/softirq.c`), by kernel.
+const SOFTIRQ_ENTRIES: [&str; 2] = ["handle_softirqs", "__do_softirq"];
 /// The functions that handle softirqs, each with the softirq's name in `/proc/softirqs` (`kernel/softirq.c`).
 const SOFTIRQS: [(&str, &str); 13] = [
     ("tasklet_hi_action", "HI"),
@@ -85,15 +117,6 @@ const SOFTIRQS: [(&str, &str); 13] = [
     ("rcu_core", "RCU"),
     ("rcu_core_si", "RCU"),
 ];
-
-/// Returns the softirq that a path begins to handle. `None` if its first function does not handle softirqs.
-fn softirq(path: &[&str]) -> Option<String> {
-    let (&first, rest) = path.split_first()?;
-    let handler = rest.first().copied().unwrap_or_default();
-    let known = SOFTIRQS.iter().find(|(function, _)| *function == handler);
-    let name = known.map_or("in general", |(_, name)| name);
-    ["handle_softirqs", "__do_softirq"].contains(&first).then(|| format!("softirq {name}"))
-}
 
 #[cfg(test)]
 mod tests {
@@ -138,7 +161,8 @@ mod tests {
             (vec!["do_idle"], None),
             (vec![], None),
         ] {
-            assert_eq!(reason(&path).as_deref(), expected, "{path:?}");
+            let found = reason(&path).map(|it| it.name);
+            assert_eq!(found.as_deref(), expected, "{path:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kernelfiles::entry::is_entry;
+use kernelfiles::entry::{self, Reason, is_entry};
 
 use super::paths::KERNEL;
 use super::{Path, Paths};
@@ -66,13 +66,14 @@ impl<'w, 'a> Call<'w, 'a> {
     }
 
     /// The innermost call that has the change of this one, by way of callees that have it too. A callee with more than that
-    /// took work over from others.
-    pub(super) fn innermost(self) -> Self {
+    /// took work over from others. `leads` says whether the way leads from a call to its callee.
+    pub(super) fn innermost(self, leads: impl Fn(&Self, &Self) -> bool) -> Self {
         let share = |it: &Self| it.change() / self.change();
-        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && !it.sums().contains(&0.0);
+        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && is_on_both(&it.sums());
         let mut inner = self;
-        while let Some(callee) = inner.callees().first().copied().filter(holds) {
-            inner = callee;
+        while let Some(callee) = inner.callees().first().filter(|it| holds(it) && leads(&inner, it))
+        {
+            inner = *callee;
         }
         inner
     }
@@ -120,25 +121,39 @@ pub(super) fn added([base, new]: [f64; 2], more: [f64; 2]) -> [f64; 2] {
     [base + more[0], new + more[1]]
 }
 
-/// The kernel's paths in order, without the functions that only one side executes. Of the functions by which the
-/// kernel is entered, only those are kept whose own cost it is, or that of functions that only one side executes.
-pub(super) fn walked(paths: &Paths) -> Vec<Walked<'_>> {
-    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
+/// What made a processor execute a path of the kernel.
+pub(super) fn reason(path: &Path) -> Option<Reason> {
+    let functions = path.frames.iter().skip(1).map(String::as_str);
+    entry::reason(&functions.collect::<Vec<_>>())
+}
+
+/// A path of the kernel: its reason, then the functions from that with which the reason begins. An interrupt is no call of
+/// the function that it interrupts.
+pub(super) fn asked<'a>(path: &'a Path, reason: &'a Option<Reason>) -> Vec<&'a str> {
+    let (kernel, called) = path.frames.split_at(path.frames.len().min(1));
+    let begin = reason.as_ref().map_or(0, |it| it.begin);
+    let name = reason.iter().map(|it| &*it.name);
+    let kernel = kernel.iter().map(String::as_str);
+    kernel.chain(name).chain(called[begin..].iter().map(String::as_str)).collect()
+}
+
+/// The kernel's paths in order, each as [`asked`], without the functions that only one side executes. Of the functions by
+/// which the kernel is entered, only those are kept whose own cost it is, or that of functions that only one side executes.
+/// `reasons` are those of all paths.
+pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec<Walked<'a>> {
+    let all = paths.paths.iter().zip(reasons);
+    let kernel = all.filter(|(path, _)| path.frames.first().is_some_and(|frame| frame == KERNEL));
     let mut executed = HashMap::<&str, [bool; 2]>::new();
-    for Path { frames, base, new } in paths.paths.iter().filter(kernel) {
+    for (Path { frames, base, new }, _) in kernel.clone() {
         for frame in frames {
             let sides = executed.entry(frame).or_default();
             *sides = [sides[0] || *base > 0.0, sides[1] || *new > 0.0];
         }
     }
-    let mut walked: Vec<Walked<'_>> = paths
-        .paths
-        .iter()
-        .filter(kernel)
-        .map(|path| {
-            let both =
-                path.frames.iter().map(String::as_str).filter(|it| executed[it] == [true; 2]);
-            let frames: Vec<&str> = both.collect();
+    let is_on_both = |frame: &&str| executed.get(frame).is_none_or(|it| *it == [true; 2]);
+    let mut walked: Vec<Walked<'_>> = kernel
+        .map(|(path, reason)| {
+            let frames: Vec<&str> = asked(path, reason).into_iter().filter(is_on_both).collect();
             let last = frames.len().saturating_sub(1);
             let counts = |(place, frame): &(usize, &str)| *place == last || !is_entry(frame);
             let frames = frames.into_iter().enumerate().filter(counts);

@@ -1,11 +1,11 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
-use super::calls::{Call, REST, Walked, added, calls_it, is_on_both, sums, together, walked};
+use super::calls::{Call, REST, Walked, added, asked, calls_it, reason, sums, walked};
 use super::moved::{self, Moved};
 use super::offset::{OwnCost, callers, offset};
 use super::{Contribution, Path, Paths, Section, Subject};
@@ -19,6 +19,8 @@ const SMALL: f64 = 0.05;
 const NOTABLE: f64 = 0.1;
 /// A change is divided between at most this many functions.
 const PARTS: usize = 3;
+/// The largest parts are looked for in at most this many calls.
+const MAX_LARGE: usize = 12;
 
 /// The functions that hold the change of a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,16 +45,13 @@ pub struct Divided {
 /// The function that holds a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Holder {
-    /// The function's name.
+    /// The function's name, or that of a reason, such as `exception page_fault`: what made the kernel execute.
     pub name: String,
     /// Whether the figures include those of its callees.
     pub inclusive: bool,
-    /// The function in which it is called, directly or not, if the figures are those of these calls alone. `None` if
-    /// they are those of all calls.
+    /// The function or reason in which it is called, directly or not, if the figures are those of these calls alone. `None`
+    /// if they are those of all calls.
     pub within: Option<String>,
-    /// Functions that call it, directly or not, in calls that the figures leave out, because these functions have them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outside: Vec<String>,
     /// Instructions on both sides.
     pub instructions: [f64; 2],
     /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
@@ -86,6 +85,11 @@ pub struct Callee {
 }
 
 impl Holder {
+    /// Whether it is what made the kernel execute instead of a function.
+    pub fn is_reason(&self) -> bool {
+        self.name.contains(' ')
+    }
+
     /// Instructions per entry on both sides; `None` if a side has no entries.
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
@@ -94,11 +98,12 @@ impl Holder {
     /// The function's instructions on both sides of other paths, of the same calls.
     pub fn instructions_in(&self, paths: &Paths) -> [f64; 2] {
         let is_its = |path: &&Path| {
-            let frames: Vec<&str> = path.frames.iter().map(String::as_str).collect();
-            let is_called = calls_it(&frames, self.within.as_deref(), &self.name);
-            let is_own = frames.last() == Some(&&*self.name);
-            (if self.inclusive { is_called } else { is_own })
-                && !self.outside.iter().any(|it| calls_it(&frames, None, it))
+            let reason = reason(path);
+            let frames = asked(path, &reason);
+            match self.inclusive {
+                true => calls_it(&frames, self.within.as_deref(), &self.name),
+                false => frames.last() == Some(&&*self.name),
+            }
         };
         sums(paths.paths.iter().filter(is_its))
     }
@@ -108,10 +113,14 @@ impl Callee {
     /// Whether more of its change is due to the number of entries than to the instructions per entry
     /// ([`super::Split`]).
     pub fn is_by_number(&self) -> bool {
-        let [cost, number] = [self.per_entry, self.entries];
-        let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
-        part(number, cost) > part(cost, number)
+        is_by_number(self.entries, self.per_entry)
     }
+}
+
+/// Whether more of the change of `entries`, each with the cost `per_entry`, is due to their number than to that cost.
+fn is_by_number(entries: [f64; 2], per_entry: [f64; 2]) -> bool {
+    let part = |[base, new]: [f64; 2], of: [f64; 2]| ((new - base) * (of[0] + of[1])).abs();
+    part(entries, per_entry) > part(per_entry, entries)
 }
 
 /// Entries on both sides are alike if they differ by at most this share of the larger number.
@@ -129,160 +138,111 @@ fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
 /// ([`is_entry`]). Functions that only one side executes were renamed, moved or inlined: what they call counts as
 /// called by their caller.
 pub fn by_calls(section: &Section, paths: &Paths) -> Held {
-    let walked = walked(paths);
+    let reasons: Vec<_> = paths.paths.iter().map(reason).collect();
+    let walked = walked(paths, &reasons);
     let kernel = Call { depth: 0, paths: &walked };
     let (all, calls) = (kernel.change(), kernel.callees());
     if all == 0.0 || calls.is_empty() {
         return Held::default();
     }
-    let holder = |call: Call<'_, '_>| holder(section, call, kernel);
     let between = |calls: &mut dyn Iterator<Item = Call<'_, '_>>| {
-        let mut parts = Vec::<Holder>::new();
-        for part in calls.map(holder) {
-            // Calls in several places may be of one function. Figures of all its calls contain those within a caller.
-            if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
-                continue;
-            }
-            if part.within.is_none() {
-                parts.retain(|it| it.name != part.name);
-            }
-            parts.push(part);
-        }
-        parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
-        let is_in = |(frames, _): &Walked<'_>| {
-            parts.iter().any(|it| calls_it(frames, it.within.as_deref(), &it.name))
-        };
-        let others = walked.iter().filter(|path| !is_in(path));
-        let elsewhere = others.map(|(_, path)| path.new - path.base).sum::<f64>() / all;
-        Divided { parts, complete: true, elsewhere }
+        let parts = calls.map(|call| holder(section, call, kernel)).collect();
+        divided(each_once(joined(section, kernel, parts)), kernel)
     };
     // Innermost callees may have a tenth less than their callers. If too much is then elsewhere, the callers are named.
-    let divided = |calls: &[Call<'_, '_>]| {
-        let inside = between(&mut calls.iter().map(|it| it.innermost()));
-        match inside.elsewhere.abs() <= REST {
+    let complete = |calls: &[Call<'_, '_>]| {
+        let inside = between(&mut calls.iter().map(|it| innermost(section, kernel, *it)));
+        match inside.complete {
             true => inside,
-            false => between(&mut calls.iter().copied()),
+            false => Divided { complete: true, ..between(&mut calls.iter().copied()) },
         }
     };
     let luck = section.totals.kernel.floor.unwrap_or(0.0);
     let number = if is_alone(&calls, all, luck) { Some(1) } else { enough(&calls, all) };
     match number {
         Some(1) => {
-            let call = calls[0].innermost();
-            let divided = within(call, all).map(|calls| divided(&calls));
-            Held { function: Some(holder(call)), divided }
+            let call = innermost(section, kernel, calls[0]);
+            let divided = within(call, all).map(|calls| complete(&calls));
+            Held { function: Some(holder(section, call, kernel)), divided }
         }
-        Some(number) => {
-            let found = Some(divided(&calls[..number]));
-            // Work that moved between callers of one function is one part, such as that of RCU between its thread and
-            // interrupts.
-            let moved = found.as_ref().filter(|it| may_have_moved(&it.parts));
-            let whole = moved.and_then(|_| across(section, kernel)).filter(|it| it.complete);
-            let divided = whole.or(found);
-            Held { function: None, divided }
+        Some(number) => Held { function: None, divided: Some(complete(&calls[..number])) },
+        None => {
+            let is_large = |it: &&Call<'_, '_>| (it.change() / all).abs() >= SMALL;
+            let large = calls.iter().take(MAX_LARGE).filter(is_large);
+            let Divided { mut parts, .. } =
+                between(&mut large.map(|it| innermost(section, kernel, *it)));
+            let left = parts.split_off(parts.len().min(PARTS));
+            let Divided { parts, complete, elsewhere } = divided(parts, kernel);
+            let complete = complete && left.iter().all(|it| it.share.abs() <= REST);
+            let divided = Divided { parts, complete, elsewhere };
+            Held { function: None, divided: (!divided.parts.is_empty()).then_some(divided) }
         }
-        None => Held { function: None, divided: across(section, kernel) },
     }
 }
 
-/// Whether two of these are the same function, called in different places, or hardly one side executed one of them, or
-/// what one of them calls.
-fn may_have_moved(parts: &[Holder]) -> bool {
-    let names: BTreeSet<&str> = parts.iter().map(|it| &*it.name).collect();
-    let has_moved = |it: &Holder| it.moved.is_some() || !is_on_both(&it.instructions);
-    names.len() < parts.len() || parts.iter().any(has_moved)
-}
-
-/// Divides the change of the kernel between functions, each with what it calls, whatever calls them: a function may do
-/// in one place what it did in another, or have small parts of the change in many places. What is called in a function
-/// named before counts as its. `None` if no function has a part of the change.
-fn across(section: &Section, kernel: Call<'_, '_>) -> Option<Divided> {
-    let all = kernel.change();
-    let mut left: Vec<Walked<'_>> = kernel.paths.to_vec();
-    let mut parts = Vec::new();
-    let mut taken: Vec<&str> = Vec::new();
-    let mut next = largest_in(&left);
-    let is_large = |(_, change): &(&str, f64)| (change / all).abs() >= SMALL;
-    while let Some((name, _)) = next.filter(is_large).filter(|_| parts.len() < PARTS) {
-        let of_all = of_calls(section, name, None, (Call { depth: 0, paths: &left }, kernel));
-        let calls_both = |other: &str| {
-            let mut paths = kernel.paths.iter();
-            paths.any(|(frames, _)| calls_it(frames, None, other) && calls_it(frames, None, name))
-        };
-        let outside = taken.iter().filter(|it| calls_both(it)).map(|it| (*it).to_owned());
-        let part = Holder { outside: outside.collect(), ..of_all };
-        left.retain(|(frames, _)| !calls_it(frames, None, name));
-        taken.push(name);
-        // What it does less in one place it does more in another.
-        if part.share.abs() >= SMALL {
-            parts.push(part);
-        }
-        next = largest_in(&left);
-    }
-    parts.sort_by(|one: &Holder, other| other.share.abs().total_cmp(&one.share.abs()));
-    let elsewhere = 1.0 - parts.iter().map(|it| it.share).sum::<f64>();
-    let is_small = |share: f64| share.abs() <= REST;
-    let complete = is_small(elsewhere) && next.is_none_or(|(_, change)| is_small(change / all));
-    (!parts.is_empty()).then_some(Divided { parts, complete, elsewhere })
-}
-
-/// The function in these paths that is named next, and the change for which it is named: the innermost function in the
-/// call with the largest change, or one that several calls have in common and that has a larger change in them together.
-fn largest_in<'a>(paths: &[Walked<'a>]) -> Option<(&'a str, f64)> {
-    let all = Call { depth: 0, paths };
-    let calls = if paths.is_empty() { Vec::new() } else { all.callees() };
-    let first = calls.first().filter(|it| it.change() != 0.0)?;
-    let found = common(&calls).max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
-    let Some((name, most)) = found.filter(|it| it.1.abs() > (1.0 + REST) * first.change().abs())
-    else {
-        let innermost = first.innermost();
-        let moved = || moved::callee(innermost.name(), innermost.paths, all).map(|it| it.0);
-        let name = moved_from(innermost, all).or_else(moved).unwrap_or(innermost.name());
-        return Some((name, first.change()));
+/// The parts of a change, that with the largest share first. They are complete if little of the change is elsewhere.
+fn divided(mut parts: Vec<Holder>, kernel: Call<'_, '_>) -> Divided {
+    parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
+    let is_in = |(frames, _): &Walked<'_>| {
+        parts.iter().any(|it| calls_it(frames, it.within.as_deref(), &it.name))
     };
-    // Of the function and its callees that have nearly the same change in it, the innermost.
-    let mut chain = vec![name];
-    loop {
-        let inside = together(paths.iter(), chain.last().copied());
-        let mut callees = inside.iter().filter(|(callee, [base, new])| {
-            !chain.contains(*callee) && ((new - base) / most - 1.0).abs() <= REST
-        });
-        match callees.find(|(_, sums)| is_on_both(sums)) {
-            Some((callee, _)) => chain.push(callee),
-            None => return chain.last().map(|innermost| (*innermost, most)),
-        }
-    }
+    let others = kernel.paths.iter().filter(|path| !is_in(path)).map(|(_, path)| *path);
+    let [base, new] = sums(others);
+    let elsewhere = (new - base) / kernel.change();
+    Divided { parts, complete: elsewhere.abs() <= REST, elsewhere }
 }
 
-/// The innermost function in a call that has the call's change, if hardly one side makes the call, and both sides execute
-/// the function in `all`: its work moved to or from other places.
-fn moved_from<'a>(call: Call<'_, 'a>, all: Call<'_, 'a>) -> Option<&'a str> {
-    let mut found = None;
-    let mut inside = (!is_on_both(&call.sums())).then_some(call);
-    while let Some(it) = inside {
-        let first = it.callees().first().copied();
-        inside = first.filter(|it| (it.change() / call.change() - 1.0).abs() <= REST);
-        let name = inside.map(|it| it.name());
-        found = name.filter(|it| is_on_both(&sums(all.paths_of(it, None)))).or(found);
+/// Names each function once. Calls in several places may be of one function. Figures of all its calls contain those within
+/// a caller.
+fn each_once(all: Vec<Holder>) -> Vec<Holder> {
+    let mut parts = Vec::<Holder>::new();
+    for part in all {
+        if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
+            continue;
+        }
+        if part.within.is_none() {
+            parts.retain(|it| it.name != part.name);
+        }
+        parts.push(part);
     }
-    found
+    parts
 }
 
-/// The functions that several of these calls have in common, each with its change in all of them. One that has its
-/// change in a single call is none: others in that call may offset it.
-fn common<'a>(calls: &[Call<'_, 'a>]) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
-    let mut sums = BTreeMap::<&str, ([f64; 2], f64)>::new();
-    for call in calls {
-        for (name, more) in together(call.paths.iter(), None) {
-            let (sum, largest) = sums.entry(name).or_default();
-            *sum = added(*sum, more);
-            *largest = largest.max((more[1] - more[0]).abs());
+/// Replaces two parts by the function that moved from one to the other, with all its calls, if it did not change elsewhere.
+fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Vec<Holder> {
+    let change = |[base, new]: [f64; 2]| new - base;
+    let moved = |one: &Holder, other: &Holder| {
+        let (one, other) = (one.moved.as_ref()?, other.moved.as_ref()?);
+        let [first, second] = [one, other].map(|it| change(it.inside));
+        let others = change(one.instructions) - first - second;
+        let is_one = one.name == other.name
+            && first * second < 0.0
+            && (others / kernel.change()).abs() <= SMALL;
+        is_one.then(|| of_calls(section, &one.name, None, kernel))
+    };
+    let mut place = 0;
+    while place < parts.len() {
+        let mut others = (place + 1)..parts.len();
+        let found = others.find_map(|other| Some((other, moved(&parts[place], &parts[other])?)));
+        if let Some((other, part)) = found {
+            parts.remove(other);
+            parts[place] = part;
         }
+        place += 1;
     }
-    sums.into_iter().filter_map(|(name, (sum, largest))| {
-        let change = sum[1] - sum[0];
-        (is_on_both(&sum) && largest < (1.0 - REST) * change.abs()).then_some((name, change))
-    })
+    parts
+}
+
+/// The innermost call that has the change of `call` and to which the cause may lead. It does not lead to a callee that is
+/// entered more or less often than before if the caller is not.
+fn innermost<'w, 'a>(section: &Section, kernel: Call<'_, 'a>, call: Call<'w, 'a>) -> Call<'w, 'a> {
+    let is_by_number = |it: &Call<'_, '_>| {
+        let instructions = sums(kernel.paths_of(it.name(), None));
+        let is_its = (instructions[1] - instructions[0]) / it.change() >= 1.0 - REST;
+        let entries = entries(section, it.name()).filter(|_| is_its);
+        entries.is_some_and(|entries| is_by_number(entries, per_entry(instructions, entries)))
+    };
+    call.innermost(|it, callee| !is_by_number(callee) || is_by_number(it))
 }
 
 /// Whether the first of these calls has the change `all` or more of it, and what all others have together, and each of
@@ -327,23 +287,16 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     let agrees = |within: &&Option<&str>| off(within) <= REST * kernel.change().abs();
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
-    of_calls(section, call.name(), within, (kernel, kernel))
+    of_calls(section, call.name(), within, kernel)
 }
 
-/// The figures of a function with what it calls: of its calls in `within`, or of all of them, in the paths `left` of all
-/// those of the `kernel`.
-fn of_calls(
-    section: &Section,
-    name: &str,
-    within: Option<&str>,
-    (left, kernel): (Call<'_, '_>, Call<'_, '_>),
-) -> Holder {
+/// The figures of a function with what it calls: of its calls in `within`, or of all of them.
+fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_, '_>) -> Holder {
     let walked: Vec<&Walked<'_>> =
-        left.paths.iter().filter(|(frames, _)| calls_it(frames, within, name)).collect();
+        kernel.paths.iter().filter(|(frames, _)| calls_it(frames, within, name)).collect();
     let paths: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
     let instructions = sums(paths.iter().copied());
-    let are_all = || within.is_none() && paths.len() == kernel.paths_of(name, None).len();
-    let entries = entries(section, name).filter(|_| are_all());
+    let entries = entries(section, name).filter(|_| within.is_none());
     let parts_per_entry = entries.is_some_and(are_alike);
     let mut own = BTreeMap::<&str, [f64; 2]>::new();
     for Path { frames, base, new } in &paths {
@@ -367,7 +320,6 @@ fn of_calls(
         inclusive: !is_entry(name),
         name: name.to_owned(),
         within: within.map(str::to_owned),
-        outside: Vec::new(),
         instructions,
         entries,
         share: change / kernel.change(),
@@ -436,7 +388,6 @@ pub fn own(section: &Section) -> Option<Holder> {
         name: first.subject.to_string(),
         inclusive: false,
         within: None,
-        outside: Vec::new(),
         instructions,
         entries: Some(entries),
         share,

@@ -21,35 +21,24 @@ pub struct Moved {
     pub entries: Option<[f64; 2]>,
 }
 
-/// A callee with its instructions in the holder on both sides, and wherever it is called.
-type Found<'a> = (&'a str, [f64; 2], [f64; 2]);
-
-/// Finds it in `paths`, which are those of the holder `name`. `entries` gives those of a function. `None` if there is
-/// none.
+/// Finds the callee with the largest change in the direction of the change of `paths`, which are those of the holder `name`.
+/// `entries` gives those of a function. `None` if there is none, or it has less than half of their change.
 pub(super) fn moved<'w, 'a: 'w>(
     name: &str,
     paths: impl IntoIterator<Item = &'w Walked<'a>>,
     kernel: Call<'_, 'a>,
     entries: impl Fn(&str) -> Option<[f64; 2]>,
 ) -> Option<Moved> {
-    let (name, inside, instructions) = callee(name, paths, kernel)?;
-    Some(Moved { name: name.to_owned(), inside, instructions, entries: entries(name) })
-}
-
-/// Finds the callee with the largest change in the direction of the change of `paths`. `None` if it has less than half of
-/// their change.
-pub(super) fn callee<'w, 'a: 'w>(
-    name: &str,
-    paths: impl IntoIterator<Item = &'w Walked<'a>>,
-    kernel: Call<'_, 'a>,
-) -> Option<Found<'a>> {
     let mut inside = together(paths, Some(name));
     let [base, new] = inside.remove(name)?;
     let share = |[before, now]: [f64; 2]| (now - before) / (new - base);
     let is_large = |it: &[f64; 2]| share(*it) >= HALF && !is_on_both(it);
     let mut found: Vec<_> = inside.into_iter().filter(|(_, it)| is_large(it)).collect();
     found.sort_by(|(_, one), (_, other)| share(*other).total_cmp(&share(*one)));
-    let mut found =
-        found.into_iter().map(|(name, inside)| (name, inside, sums(kernel.paths_of(name, None))));
-    found.find(|(_, _, instructions)| is_on_both(instructions))
+    found.into_iter().find_map(|(name, inside)| {
+        let instructions = sums(kernel.paths_of(name, None));
+        let found =
+            || Moved { name: name.to_owned(), inside, instructions, entries: entries(name) };
+        is_on_both(&instructions).then(found)
+    })
 }

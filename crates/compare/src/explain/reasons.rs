@@ -39,7 +39,7 @@ pub fn reasons(
         let mut totals = BTreeMap::<String, i128>::new();
         for (frames, sum) in sums(&[*boot], used, (span, cost), true) {
             if let [KERNEL, path @ ..] = &*frames {
-                let name = entry::reason(path).unwrap_or_else(|| OTHER.to_owned());
+                let name = entry::reason(path).map_or_else(|| OTHER.to_owned(), |it| it.name);
                 *totals.entry(name).or_default() += sum;
             }
         }

@@ -28,8 +28,7 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
             false => cost_of(callee.per_entry, " of its own per entry"),
         };
         // Entries are not known by call path.
-        let is_part = holder.within.is_some() || !holder.outside.is_empty();
-        let scope = if is_part { ", wherever it is called" } else { "" };
+        let scope = if holder.within.is_some() { ", wherever it is called" } else { "" };
         format!("{}{scope}: {figures}", excerpt(&callee.name))
     });
     let said = [Some(total), entries, costs, callee];

@@ -411,23 +411,18 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     }
 }
 
-/// Most functions that are named because their calls of another one are left out.
-const MAX_OUTSIDE: usize = 3;
-
-/// Returns the name of a function that holds a change, and whether what it calls is included.
+/// Returns the name of a function or reason that holds a change, and whether what it calls is included.
 fn called(holder: &Holder) -> String {
     // Functions that one kernel alone executes count as a part of their caller.
     let has_others = holder.parts.iter().any(|it| it.name != holder.name || it.with.is_some());
     let calls = match (holder.inclusive, has_others) {
+        (true, _) if holder.is_reason() => "",
         (true, _) => " and what it calls",
         (false, true) => " and what one kernel alone calls there",
         (false, false) => "",
     };
-    let within = holder.within.as_ref().map(|it| format!("within {}", excerpt(it)));
-    let outside = few(MAX_OUTSIDE, holder.outside.iter().map(|it| excerpt(it)));
-    let outside = (!outside.is_empty()).then(|| format!("outside {}", outside.join(", ")));
-    let calls_of = within.or(outside).map(|it| format!(" ({it})"));
-    format!("{}{calls}{}", excerpt(&holder.name), calls_of.unwrap_or_default())
+    let within = holder.within.as_ref().map(|it| format!(" (within {})", excerpt(it)));
+    format!("{}{calls}{}", excerpt(&holder.name), within.unwrap_or_default())
 }
 
 /// Returns the printed name of a phase.

@@ -194,7 +194,6 @@ fn functions_that_offset_each_other_name_each_other() {
         name: "f".into(),
         inclusive: true,
         within: None,
-        outside: Vec::new(),
         instructions: [1.0, 2.0],
         entries: None,
         share: 1.0,

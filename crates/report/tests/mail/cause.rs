@@ -17,7 +17,6 @@ fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
         name: name.into(),
         inclusive: true,
         within: None,
-        outside: Vec::new(),
         instructions: [2_369_514.0, 5_716_350.0],
         entries: Some([1.0, 1.0]),
         share: 1.0,

@@ -214,7 +214,6 @@ fn functions_that_changed_stand_below_the_verdicts() {
             name: format!("<b>{name}"),
             inclusive: true,
             within: None,
-            outside: Vec::new(),
             instructions: [100.0, 250.0],
             entries: Some([10.0, 10.0]),
             share: 1.0,

@@ -33,7 +33,6 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
         name: "change".into(),
         inclusive: true,
         within: None,
-        outside: Vec::new(),
         instructions: [1000.0, 2410.0],
         entries: Some([5.0, 5.0]),
         share: 1410.0 / 1411.0,
@@ -85,8 +84,6 @@ fn a_function_is_found_in_other_paths() {
     assert_eq!(holder.instructions_in(&others), [100.0, 130.0]);
     let within = Holder { within: Some("exit".into()), ..holder.clone() };
     assert_eq!(within.instructions_in(&others), [0.0, 10.0]);
-    let outside = Holder { outside: vec!["exit".into()], ..holder.clone() };
-    assert_eq!(outside.instructions_in(&others), [100.0, 120.0]);
     let own = Holder { inclusive: false, name: "exit".into(), ..holder };
     assert_eq!(own.instructions_in(&others), [100.0, 105.0]);
 }
@@ -116,7 +113,6 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         name: "scan".into(),
         inclusive: true,
         within: None,
-        outside: Vec::new(),
         instructions: [9000.0, 2100.0],
         entries: None,
         share: 1.0,
@@ -129,30 +125,13 @@ fn the_function_of_a_kernel_thread_has_a_total() {
     assert_eq!(holder.per_entry(), None);
 }
 
-/// The task switches in `read` now, at the end of an interrupt before. A switch costs more.
+/// The task switches in `read` now, in `exit` before. A switch costs more.
 #[test]
-fn a_context_switch_with_another_caller_is_named() {
-    let base = [executed(&[("read", "", 20, 300), ("exit", "", 10, 50), ("switch", "", 10, 400)])];
-    let new = [executed(&[("read", "", 20, 300), ("exit", "", 10, 40), ("switch", "", 10, 900)])];
-    let section = all(&base, &new);
-    let calls = paths(&[
-        ("kernel exit", 50.0, 40.0),
-        ("kernel exit switch", 400.0, 0.0),
-        ("kernel read", 300.0, 300.0),
-        ("kernel read switch", 0.0, 900.0),
-    ]);
-    let divided = by_calls(&section, &calls).divided.unwrap();
-    let [part] = &divided.parts[..] else { panic!("{divided:?}") };
-    assert_eq!(
-        (&*part.name, part.within.as_deref(), part.entries),
-        ("switch", None, Some([10.0; 2]))
-    );
-    assert_eq!(part.per_entry(), Some([40.0, 90.0]));
-
+fn a_callee_that_moved_is_named_with_all_its_calls() {
     let moved = |before: f64| {
         let read = [("kernel read", 100.0, 300.0), ("kernel read switch", 0.0, 900.0)];
         let calls = paths(&[read[0], read[1], ("kernel exit switch", before, 10.0)]);
-        let walked = walked(&calls);
+        let walked = walked(&calls, &[None, None, None]);
         let kernel = Call { depth: 0, paths: &walked };
         let read = walked.iter().filter(|(frames, _)| frames.contains(&"read"));
         moved::moved("read", read, kernel, |_| None)
@@ -370,43 +349,83 @@ fn the_figures_of_a_function_are_those_of_all_its_calls() {
     assert_eq!(holder.share, 500.0 / 490.0);
 }
 
-/// A function is called in another context now, and became cheaper.
+/// Parts that others offset are the largest system calls and other reasons, each with the figures of its calls.
 #[test]
-fn work_that_moved_to_another_context_is_one_part() {
+fn a_change_that_does_not_divide_has_the_largest_calls() {
     let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fork", "", 10, 2 * cost)])];
     let section = all(&boot(1000), &boot(500));
-    let parts = |left: f64| {
-        let calls = paths(&[
-            ("kernel thread", 5.0, 5.0),
-            ("kernel thread free", 1000.0, left),
-            ("kernel interrupt free", 10.0, 510.0 - left),
-            ("kernel fork", 100.0, 220.0),
-            ("kernel exit", 100.0, 20.0),
-            ("kernel wait", 100.0, 190.0),
-        ]);
-        by_calls(&section, &calls)
-    };
-    let expected = vec!["free 1.35".into(), "fork -0.32".into(), "wait -0.24".into()];
-    assert_eq!(shares(&parts(10.0)), (None, expected.clone(), false));
-    assert_eq!(shares(&parts(0.0)), (None, expected, false));
-}
-
-/// Three system calls free memory by the same function. None of them has as much of the change as the fault.
-#[test]
-fn a_function_that_many_call_is_one_part() {
-    let boot = |cost: u64| [executed(&[("free", "", 3, cost), ("fault", "", 10, cost)])];
-    let section = all(&boot(1000), &boot(1500));
     let calls = paths(&[
-        ("kernel fault", 1000.0, 1050.0),
-        ("kernel exit", 10.0, 10.0),
-        ("kernel exit free", 100.0, 118.0),
-        ("kernel madvise", 10.0, 10.0),
-        ("kernel madvise free", 100.0, 115.0),
-        ("kernel munmap", 10.0, 10.0),
-        ("kernel munmap free", 100.0, 117.0),
+        ("kernel kthread thread free", 1000.0, 300.0),
+        ("kernel exit free", 30.0, 230.0),
+        ("kernel fork", 100.0, 400.0),
+        ("kernel wait", 100.0, 150.0),
     ]);
     let held = by_calls(&section, &calls);
-    assert_eq!(shares(&held), (None, vec!["fault 0.50".into(), "free 0.50".into()], true));
+    let expected = vec!["free 4.67".into(), "fork -2.00".into(), "free -1.33".into()];
+    assert_eq!(shares(&held), (None, expected, false));
+    let parts = held.divided.unwrap().parts;
+    let within: Vec<_> = parts.iter().map(|it| it.within.as_deref()).collect();
+    assert_eq!(within, [Some("thread"), None, Some("exit")]);
+}
+
+/// RCU frees in an interrupt what its thread freed before. An interrupt is no part of the call that it interrupts.
+#[test]
+fn a_softirq_is_one_part_wherever_it_runs() {
+    let boot = [executed(&[("free", "", 10, 1000), ("fault", "", 10, 900)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[
+        ("kernel kthread run_ksoftirqd handle_softirqs rcu_core free", 2000.0, 500.0),
+        ("kernel fault", 1000.0, 990.0),
+        ("kernel fault asm_sysvec_x handle_softirqs rcu_core free", 100.0, 600.0),
+        ("kernel fault asm_sysvec_x handle_softirqs run_timer_softirq", 1000.0, 1000.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.instructions), ("free", [2100.0, 1100.0]));
+    let fault = Holder { name: "fault".into(), ..holder };
+    assert_eq!(fault.instructions_in(&calls), [1000.0, 990.0]);
+}
+
+/// Task work did what the system call does itself now.
+#[test]
+fn work_that_moved_between_two_parts_is_one_part() {
+    let boot = |cost: u64| [executed(&[("put", "", 3, cost), ("fault", "", 10, 900)])];
+    let section = all(&boot(1000), &boot(1500));
+    let calls = paths(&[
+        ("kernel close", 10.0, 20.0),
+        ("kernel close put", 100.0, 1500.0),
+        ("kernel fault", 1000.0, 1400.0),
+        ("kernel fork", 1000.0, 1300.0),
+        ("kernel task_work_run", 1.0, 1.0),
+        ("kernel task_work_run put", 900.0, 0.0),
+        ("kernel wait", 1000.0, 800.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    let expected = ["put 0.50", "fault 0.40", "fork 0.30"].map(str::to_owned).to_vec();
+    assert_eq!(shares(&held), (None, expected, false));
+    let parts = held.divided.unwrap().parts;
+    assert_eq!((parts[0].instructions, parts[0].entries), ([1000.0, 1500.0], Some([3.0; 2])));
+}
+
+/// The caller no longer calls `walk`, which is no cause.
+#[test]
+fn a_callee_that_is_called_less_often_is_no_cause() {
+    let boot = |walks: u64, cost: u64| {
+        let walked = walks * cost;
+        [executed(&[("sys", "", 7, 700), ("find", "", 7, 700), ("walk", "", walks, walked)])]
+    };
+    let named = |base: [u64; 2], new: [u64; 2]| {
+        let section = all(&boot(base[0], base[1]), &boot(new[0], new[1]));
+        let [before, now] = [base, new].map(|[walks, cost]| (walks * cost) as f64);
+        let calls = paths(&[
+            ("kernel sys", 700.0, 700.0),
+            ("kernel sys find", 700.0, 700.0),
+            ("kernel sys find walk", before, now),
+        ]);
+        by_calls(&section, &calls).function.unwrap().name
+    };
+    assert_eq!(named([100, 10], [10, 10]), "find");
+    assert_eq!(named([100, 10], [100, 4]), "walk");
+    assert_eq!(named([100, 10], [99, 4]), "walk");
 }
 
 /// One part calls another now and then. What is in none of them is elsewhere.
@@ -423,44 +442,6 @@ fn what_is_elsewhere_is_in_no_part() {
     let held = by_calls(&section, &calls);
     assert_eq!(shares(&held), (None, vec!["fault 0.64".into(), "exit 0.36".into()], true));
     assert_eq!(held.divided.unwrap().elsewhere, 0.04);
-}
-
-/// `store` is called by `split`, which is named first, and elsewhere.
-#[test]
-fn calls_that_another_part_has_are_left_out_and_named() {
-    let boot = |cost: u64| {
-        let functions = ["split", "store", "fault"].map(|name| (name, "", 10, cost));
-        [executed(&functions)]
-    };
-    let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
-        ("kernel map split", 1000.0, 500.0),
-        ("kernel map split store", 900.0, 400.0),
-        ("kernel unmap store", 800.0, 500.0),
-        ("kernel fault", 100.0, 900.0),
-        ("kernel other", 100.0, 350.0),
-        ("kernel another", 350.0, 100.0),
-    ]);
-    let parts = by_calls(&section, &calls).divided.unwrap().parts;
-    let said: Vec<_> = parts.iter().map(|it| (&*it.name, it.outside.join(" "))).collect();
-    assert!(said.contains(&("store", "split".into())), "{said:?}");
-    assert!(said.contains(&("split", String::new())), "{said:?}");
-}
-
-/// RCU frees in an interrupt what its thread freed before.
-#[test]
-fn work_that_moves_between_callers_is_one_part() {
-    let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fault", "", 10, cost)])];
-    let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
-        ("kernel thread free", 2000.0, 500.0),
-        ("kernel interrupt free", 100.0, 600.0),
-        ("kernel fault", 1000.0, 990.0),
-    ]);
-    let Divided { parts, complete, .. } = by_calls(&section, &calls).divided.unwrap();
-    let said: Vec<_> = parts.iter().map(|it| (&*it.name, it.instructions)).collect();
-    assert_eq!(said, [("free", [2100.0, 1100.0])]);
-    assert!(complete && parts[0].within.is_none());
 }
 
 /// The same functions call it in another context too, which one side enters by a function of its own.
