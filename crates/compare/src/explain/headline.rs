@@ -24,6 +24,8 @@ pub struct Headline {
     /// The functions between which the change divides: callees of the function that holds it, or functions that are
     /// called first where no function holds it. `None` if call paths were not recorded, or one function is the answer.
     pub divided: Option<Divided>,
+    /// Functions whose changes offset each other in the phase: work may have moved between them.
+    pub offset: Vec<[String; 2]>,
     /// Whether [`Headline::kernel`] is at equal entries.
     pub at_equal_entries: bool,
     /// Whether call paths were recorded; false where the change is not beyond luck.
@@ -95,11 +97,11 @@ pub fn headlines(
         let followed = paths.as_ref().is_some_and(|paths| paths.followed);
         let held = paths.map(|paths| match paths.followed {
             true => holder::by_calls(section, &paths),
-            false => Held { function: holder::own(section), divided: None },
+            false => Held { function: holder::own(section), ..Held::default() },
         });
         // Paths and totals are not at equal entries; only the cost of an entry is.
         let says = |it: &Holder| it.entries.is_some() || !at_equal_entries;
-        let Held { function, divided } = held.unwrap_or_default();
+        let Held { function, divided, offset } = held.unwrap_or_default();
         let (function, divided) = (function.filter(says), divided.filter(|_| !at_equal_entries));
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
@@ -110,6 +112,7 @@ pub fn headlines(
             unit,
             function,
             divided,
+            offset,
             at_equal_entries,
             followed,
             by_path,

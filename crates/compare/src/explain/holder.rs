@@ -29,6 +29,8 @@ pub struct Held {
     pub function: Option<Holder>,
     /// The functions between which the change divides.
     pub divided: Option<Divided>,
+    /// Functions whose changes in the phase offset each other.
+    pub offset: Vec<[String; 2]>,
 }
 
 /// Functions that have parts of a change.
@@ -141,6 +143,14 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     let reasons: Vec<_> = paths.paths.iter().map(reason).collect();
     let walked = walked(paths, &reasons);
     let kernel = Call { depth: 0, paths: &walked };
+    let all: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
+    let pair = |it: OwnCost| Some([it.name, it.with?]);
+    let offset = own_costs(section, &all).into_iter().filter_map(pair).collect();
+    Held { offset, ..held(section, kernel) }
+}
+
+/// The functions that hold the change of the `kernel`.
+fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     let (all, calls) = (kernel.change(), kernel.callees());
     if all == 0.0 || calls.is_empty() {
         return Held::default();
@@ -163,9 +173,9 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
         Some(1) => {
             let call = innermost(section, kernel, calls[0]);
             let divided = within(call, all).map(|calls| complete(&calls));
-            Held { function: Some(holder(section, call, kernel)), divided }
+            Held { function: Some(holder(section, call, kernel)), divided, ..Held::default() }
         }
-        Some(number) => Held { function: None, divided: Some(complete(&calls[..number])) },
+        Some(number) => Held { divided: Some(complete(&calls[..number])), ..Held::default() },
         None => {
             let is_large = |it: &&Call<'_, '_>| (it.change() / all).abs() >= SMALL;
             let large = calls.iter().take(MAX_LARGE).filter(is_large);
@@ -175,7 +185,7 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
             let Divided { parts, complete, elsewhere } = divided(parts, kernel);
             let complete = complete && left.iter().all(|it| it.share.abs() <= REST);
             let divided = Divided { parts, complete, elsewhere };
-            Held { function: None, divided: (!divided.parts.is_empty()).then_some(divided) }
+            Held { divided: (!divided.parts.is_empty()).then_some(divided), ..Held::default() }
         }
     }
 }
@@ -298,19 +308,10 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
     let instructions = sums(paths.iter().copied());
     let entries = entries(section, name).filter(|_| within.is_none());
     let parts_per_entry = entries.is_some_and(are_alike);
-    let mut own = BTreeMap::<&str, [f64; 2]>::new();
-    for Path { frames, base, new } in &paths {
-        let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
-        *sum = added(*sum, [*base, *new]);
+    let mut parts = own_costs(section, &paths);
+    if let Some(entries) = entries.filter(|_| parts_per_entry) {
+        parts.iter_mut().for_each(|part| part.own = per_entry(part.own, entries));
     }
-    let part = |(name, sums): (&str, _)| OwnCost {
-        name: name.to_owned(),
-        own: entries.filter(|_| parts_per_entry).map_or(sums, |it| per_entry(sums, it)),
-        ..OwnCost::default()
-    };
-    let callers = callers(&paths, &own);
-    let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
-    let parts = offset(own.into_iter().filter(differs).map(part).collect(), &callers);
     let change = instructions[1] - instructions[0];
     let callee = match entries {
         None => callee(section, name, change, &parts, kernel),
@@ -328,6 +329,27 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
         callee,
         moved: moved::moved(name, walked, kernel, |it| self::entries(section, it)),
     }
+}
+
+/// The own instructions of each function at the end of these paths that differ, the largest change first. Functions whose
+/// changes offset each other are one.
+fn own_costs(section: &Section, paths: &[&Path]) -> Vec<OwnCost> {
+    let mut own = BTreeMap::<&str, [f64; 2]>::new();
+    for Path { frames, base, new } in paths {
+        let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
+        *sum = added(*sum, [*base, *new]);
+    }
+    // A function that both sides call elsewhere is not inlined there.
+    let is_called = |name: &str| {
+        function(section, name)
+            .is_some_and(|it| it.instructions.base > 0.0 && it.instructions.new > 0.0)
+    };
+    let mut callers = callers(paths, &own);
+    callers.retain(|name, _| !is_called(name));
+    let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
+    let part =
+        |(name, own): (&str, _)| OwnCost { name: name.to_owned(), own, ..OwnCost::default() };
+    offset(own.into_iter().filter(differs).map(part).collect(), &callers)
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of

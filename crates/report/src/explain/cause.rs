@@ -279,11 +279,10 @@ pub fn instrumented(it: &Instrumentation) -> Option<String> {
 /// Functions whose changes offset each other, each with the other one.
 pub type Moved<'a> = BTreeMap<&'a str, &'a str>;
 
-/// Returns the functions whose changes offset each other in the functions that hold the changes.
+/// Returns the functions whose changes offset each other in the phases of these headlines.
 pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
-    let pairs = headlines.flat_map(Headline::holders).flat_map(|it| &it.parts);
-    let pairs = pairs.filter_map(|it| Some((&*it.name, it.with.as_deref()?)));
-    pairs.flat_map(|(one, other)| [(one, other), (other, one)]).collect()
+    let pairs = headlines.flat_map(|it| &it.offset).map(|it| it.each_ref().map(String::as_str));
+    pairs.flat_map(|[one, other]| [(one, other), (other, one)]).collect()
 }
 
 /// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in

@@ -8,7 +8,7 @@ mod marked;
 mod sampled;
 
 use common::{boot, columns, variant, words};
-use compare::{Difference, Explanation, Holder, OwnCost, Paths};
+use compare::{Difference, Explanation, Headline, Paths};
 use model::{
     ALL_CPUS, Boot, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Millis, Place, Privilege,
     Profile, WorkloadUse,
@@ -184,26 +184,9 @@ fn every_table_has_one_change_of_a_function() {
 #[test]
 fn functions_that_offset_each_other_name_each_other() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
-    let moved = OwnCost {
-        name: kernels::PLANTED.into(),
-        with: Some("mm_helper_029".into()),
-        own: [0.0, 1.0],
-        ..OwnCost::default()
-    };
-    let holder = Holder {
-        name: "f".into(),
-        inclusive: true,
-        within: None,
-        instructions: [1.0, 2.0],
-        entries: None,
-        share: 1.0,
-        parts: vec![moved],
-        parts_per_entry: false,
-        callee: None,
-        moved: None,
-    };
     let kernel = Difference { base: 1.0, new: 2.0, floor: Some(0.1) };
-    let headline = common::headline("NUMA01", kernel, Some(holder));
+    let offset = vec![[kernels::PLANTED, "mm_helper_029"].map(str::to_owned)];
+    let headline = Headline { offset, ..common::headline("NUMA01", kernel, None) };
     let text = words(&report::explain(&explanation, &[headline], None, 1000));
     for (name, other) in [(kernels::PLANTED, "mm_helper_029"), ("mm_helper_029", kernels::PLANTED)]
     {

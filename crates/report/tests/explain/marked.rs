@@ -102,6 +102,7 @@ fn a_single_cause_is_the_first_answer() {
         kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
         function: None,
         divided: None,
+        offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,
         followed: false,
