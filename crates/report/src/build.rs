@@ -87,6 +87,10 @@ fn built(it: &BuildDifference) -> String {
     let hz = it.hz.as_ref().map(|[base, new]| {
         format!("the timer ticks {new} times a second instead of {base} (CONFIG_HZ)")
     });
+    let preemption = it
+        .preemption
+        .as_ref()
+        .map(|[base, new]| format!("preemption is {} instead of {}", excerpt(new), excerpt(base)));
     let options = (it.options > 0).then(|| {
         let verb = if it.options == 1 { "differs" } else { "differ" };
         let [both, one] = [it.of_both, it.options - it.of_both].map(|it| grouped(&it.to_string()));
@@ -95,7 +99,7 @@ fn built(it: &BuildDifference) -> String {
             count(it.options, "configuration option")
         )
     });
-    let said: Vec<String> = [compilers, hz, options].into_iter().flatten().collect();
+    let said: Vec<String> = [compilers, hz, preemption, options].into_iter().flatten().collect();
     format!("{} was also built differently: {}.", excerpt(&it.variant), said.join("; "))
 }
 
@@ -185,19 +189,20 @@ mod tests {
             variant: "newest".into(),
             compilers: Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]),
             hz: Some(["250".into(), "1000".into()]),
+            preemption: Some(["voluntary".into(), "lazy".into()]),
             options: 1547,
             of_both: 63,
         };
         assert_eq!(
             differs(&it),
             "newest was also built differently: the compiler is gcc-14 14.2.0 instead of \
-             gcc-12 12.2.0; the timer ticks 1000 times a second instead of 250 (CONFIG_HZ); 1,547 \
-             configuration options differ (63 in value, 1,484 in one configuration only). A part of its changes can come from that."
+             gcc-12 12.2.0; the timer ticks 1000 times a second instead of 250 (CONFIG_HZ); preemption \
+             is lazy instead of voluntary; 1,547 configuration options differ (63 in value, 1,484 in one configuration only). A part of its changes can come from that."
         );
-        let options =
-            BuildDifference { compilers: None, hz: None, options: 1, of_both: 0, ..it.clone() };
+        let it = BuildDifference { hz: None, preemption: None, ..it };
+        let options = BuildDifference { compilers: None, options: 1, of_both: 0, ..it.clone() };
         assert!(differs(&options).contains("1 configuration option differs (0 in value, 1 in one"));
-        let compiler = BuildDifference { hz: None, options: 0, ..it };
+        let compiler = BuildDifference { options: 0, ..it };
         assert!(differs(&compiler).contains("instead of gcc-12 12.2.0. A part"));
     }
 

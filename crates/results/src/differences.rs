@@ -58,10 +58,16 @@ fn keys((experiment, reading): (&Experiment, &Reading)) -> BTreeMap<String, Stri
             let command = used.manifest.command.join(" ");
             keys.insert(format!("command of {}", used.manifest.name), command);
         }
-        for program in used.files() {
-            let name = program.path().file_name().unwrap_or_default().to_string_lossy();
-            let digest = program.digest.iter().flat_map(|digest| digest.chars().take(12));
-            keys.insert(format!("contents of {name} of {}", used.manifest.name), digest.collect());
+        let of = &used.manifest.name;
+        for file in used.files() {
+            let name = file.path().file_name().unwrap_or_default().to_string_lossy();
+            let digest = file.digest.iter().flat_map(|digest| digest.chars().take(12));
+            // The archive of such a program is named after its contents.
+            let key = match used.manifest.plain && used.archive.as_ref() == Some(file) {
+                true => format!("program {of}"),
+                false => format!("contents of {name} of {of}"),
+            };
+            keys.insert(key, digest.collect());
         }
     }
     for (key, digest) in [
@@ -182,6 +188,18 @@ mod tests {
             .map(|it| it.key)
             .collect();
         assert_eq!(keys, ["contents of x of mprotect"]);
+
+        let plain = |digest: &str| {
+            let mut experiment = first.clone();
+            experiment.workloads[0].manifest.plain = true;
+            let (name, digest) = (format!("{digest}.cpio"), Some(digest.to_owned()));
+            experiment.workloads[0].archive = Some(Pinned { name, digest });
+            experiment
+        };
+        let (one, other) = (plain("1"), plain("2"));
+        let told = differences((&one, Reading::USUAL), (&other, Reading::USUAL));
+        let keys: Vec<_> = told.iter().map(|it| &*it.key).collect();
+        assert_eq!(keys, ["program mprotect"]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct BuildDifference {
     /// Timer ticks per second (`CONFIG_HZ`) of the baseline and of the variant. `None` if they are the same, or one is
     /// not known.
     pub hz: Option<[String; 2]>,
+    /// Preemption models in force in the baseline and in the variant. `None` if they are the same, or one is not known.
+    pub preemption: Option<[String; 2]>,
     /// Number of configuration options that differ; 0 if a configuration is not known.
     pub options: usize,
     /// Number of these that both configurations list. The others can have come or gone with the source.
@@ -29,20 +31,19 @@ pub fn difference(
     sides: [&BootFacts; 2],
     differing: &Differing<'_>,
 ) -> Option<BuildDifference> {
-    let compilers = match sides.map(facts::compiler) {
-        [Some(base), Some(new)] if plain(&base) != plain(&new) => Some([base, new]),
-        _ => None,
-    };
-    let hz = match sides.map(facts::hz) {
+    let both = |fact: fn(&BootFacts) -> Option<String>| match sides.map(fact) {
         [Some(base), Some(new)] if base != new => Some([base, new]),
         _ => None,
     };
+    let compilers = both(facts::compiler).filter(|[base, new]| plain(base) != plain(new));
+    let hz = both(facts::hz);
+    let preemption = both(|it| facts::preemption(it).map(|it| it.replace(", dynamic", "")));
     let options = differing.as_ref().map_or(0, Vec::len);
     let is_listed = |it: &&OptionDifference<'_>| it.first.is_some() && it.second.is_some();
     let of_both = differing.iter().flatten().filter(is_listed).count();
     let differs = compilers.is_some() || options > 0;
     let variant = variant.to_owned();
-    differs.then_some(BuildDifference { variant, compilers, hz, options, of_both })
+    differs.then_some(BuildDifference { variant, compilers, hz, preemption, options, of_both })
 }
 
 /// A compiler without the version in its name: `gcc-12 12.2.0` and `gcc 12.2.0` are the same.
@@ -70,9 +71,14 @@ mod tests {
     fn compilers_and_options_are_compared() {
         let old =
             facts("gcc-12 (Debian 12.2.0-14) 12.2.0", "CONFIG_A=y\nCONFIG_HZ=250\nCONFIG_C=y\n");
+        let preempt = |mode: &str, facts: BootFacts| BootFacts { preemption: mode.into(), ..facts };
+        let old = preempt("none (voluntary) full", old);
         let new =
             facts("gcc-14 (Debian 14.2.0-19) 14.2.0", "CONFIG_A=y\nCONFIG_HZ=1000\nCONFIG_D=y\n");
+        let new = preempt("none voluntary full (lazy)", new);
         let found = difference("new", &old, &new).unwrap();
+        let modes = ["voluntary", "lazy"].map(str::to_owned);
+        assert_eq!(found.preemption, Some(modes));
         assert_eq!(found.compilers, Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]));
         assert_eq!(found.hz, Some(["250".into(), "1000".into()]));
         assert_eq!((found.options, found.of_both), (3, 1));

@@ -351,7 +351,11 @@ pub fn contributions(
     foot.push(proof(section, sum, unit));
     let title = format!("Contributions{} to the change, the largest first", within(section));
     let heads = ["change", "by cost", "by number", "floor", "luck", "of"];
-    ranking(&title, &heads, rows, foot)
+    if is_per_entry(explanation) {
+        return ranking(&title, &heads, rows, foot);
+    }
+    let rows = rows.into_iter().map(|row| [&row[..1], &row[3..]].concat()).collect();
+    ranking(&title, &[&heads[..1], &heads[3..]].concat(), rows, foot)
 }
 
 /// Returns the number of contributions that are not 0. They come first.

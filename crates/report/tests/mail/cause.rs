@@ -104,8 +104,14 @@ fn how_kernels_were_built_and_what_code_differs_is_said() {
     );
     assert!(words(&case, &[]).contains(&said), "{}", words(&case, &[]));
     let compilers = Some(["gcc-12".into(), "gcc-14".into()]);
-    let build =
-        BuildDifference { variant: "6.12".into(), compilers, hz: None, options: 3, of_both: 2 };
+    let build = BuildDifference {
+        variant: "6.12".into(),
+        compilers,
+        hz: None,
+        preemption: None,
+        options: 3,
+        of_both: 2,
+    };
     let text = words(&case, &[build]);
     let said = "6.12 was also built differently: the compiler is gcc-14 instead of gcc-12; 3";
     assert!(text.contains(said) && text.contains(open), "{text}");
