@@ -8,6 +8,7 @@
 pub mod attribution;
 mod calls;
 mod cause;
+mod classes;
 mod contribution;
 mod cost;
 pub(crate) mod counters;
@@ -38,6 +39,7 @@ use serde::Serialize;
 use crate::notes::{self, BuildDifference, Fact};
 use crate::{VariantBoots, pairs};
 pub use cause::Code;
+pub use classes::{ClassCost, classes};
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
 pub use headline::{Headline, headlines};
@@ -94,6 +96,8 @@ pub struct Explanation {
     pub states: Vec<Fact>,
     /// The kernel's cost by what made it execute, if that was asked for.
     pub reasons: Option<Vec<Reason>>,
+    /// The kernel's instructions by class, if the cost is instructions and classes were counted.
+    pub classes: Vec<ClassCost>,
 }
 
 /// One of the two variants.
@@ -202,6 +206,7 @@ pub fn explain(
         build,
         states,
         reasons: None,
+        classes: Vec::new(),
     }
 }
 

@@ -47,9 +47,9 @@ pub use explain::sampled::{
 };
 pub use explain::signal::Signal;
 pub use explain::{
-    Callee, Calls, Code, Compared, Contribution, Counter, Divided, Explanation, Headline, Holder,
-    Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split, Subject, Totals,
-    check_cost, explain, headlines, paths, reasons,
+    Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
+    Headline, Holder, Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split,
+    Subject, Totals, check_cost, classes, explain, headlines, paths, reasons,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;

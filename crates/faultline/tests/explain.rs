@@ -155,11 +155,7 @@ fn two_seeds_of_one_variant_are_compared() {
         paths.err
     );
     let entries = explain(&["old", "new", "--by-syscall", "--cost", ENTRIES]).expect(2);
-    assert!(
-        entries.err.contains("entries of functions are not counted by call path"),
-        "{}",
-        entries.err
-    );
+    assert!(entries.err.contains("`entries` is not counted by call path"), "{}", entries.err);
     explain(&["old", "new", "--seeds", "0"]).expect(2);
     let mut kept = store::open(&store.0.path().join("store.db")).unwrap();
     kept.keep_boot(store::ExperimentId(1), &boot("old", 1, 120)).unwrap();

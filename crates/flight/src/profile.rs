@@ -40,7 +40,7 @@
 //! The file is a sequence of frames ([`crate::frame`]) of kind [`Profile`](crate::frame::Kind::Profile), with time 0,
 //! because the plugin does not know the time. Their payloads are [`record::Record`]s in postcard's format: `Start`,
 //! then for each slice its ticks, its counts and `Cut`, and `End` if the machine ended normally. New nodes of the tree
-//! precede the slice that refers to them. A slice is valid if it has its `Cut`, so a killed machine leaves
+//! precede the slice that refers to them, and so do new classes of instructions. A slice is valid if it has its `Cut`, so a killed machine leaves
 //! the completed slices. A slice has a record for each CPU, in order.
 //!
 //! # Limits
@@ -60,7 +60,9 @@ pub use functions::{FUNCTIONS_VARIABLE, pack_functions, unpack_functions};
 pub use read::{ProfileError, read};
 pub use write::Writer;
 
-pub use model::{Privilege, Target};
+use std::collections::BTreeMap;
+
+pub use model::{Class, Privilege, Target};
 use serde::{Deserialize, Serialize};
 
 /// The instruction at which the plugin cuts the profile: `nop dword [rax+rax+disp32]`, with a displacement
@@ -90,6 +92,8 @@ pub const MAX_SLICES: usize = 1 << 16;
 pub const MAX_TICKS: usize = 1_000_000;
 /// The largest number of call sites of a profile.
 pub const MAX_CALL_SITES: usize = 1 << 20;
+/// The largest number of kernel instructions whose class is recorded. A kernel has some tens of thousands.
+pub const MAX_CLASSES: usize = 1 << 20;
 /// The largest number of counts by path of a slice.
 pub const MAX_STACKS: usize = 1 << 22;
 /// The largest number of call sites of a path. Deeper calls count for the function that the last one called.
@@ -106,6 +110,9 @@ pub struct Profile {
     pub nodes: Vec<CallSite>,
     /// The counts by slice, in order of time.
     pub slices: Vec<Phase>,
+    /// The classes of kernel instructions by address, as they were translated last. The kernel patches itself when it boots
+    /// and when it loads a module, so this is exact for all later phases.
+    pub classes: BTreeMap<u64, Class>,
     /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise that slice
     /// is missing. Counts of that slice, and no others, differ between equal boots, because a guest that powers off
     /// continues to run until QEMU's main loop notices.
@@ -231,6 +238,18 @@ pub struct Accesses {
 }
 
 impl Profile {
+    /// A profile without slices of a machine that did not end.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            nodes: Vec::new(),
+            slices: Vec::new(),
+            classes: BTreeMap::new(),
+            whole: false,
+            intruder: None,
+        }
+    }
+
     /// The counts of the phase after `cuts` cuts. With 0 it is the time before the first cut. `None` if the phase did
     /// not end with a cut, because its counts are then not exact.
     pub fn phase(&self, cuts: usize) -> Option<&Phase> {

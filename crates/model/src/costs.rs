@@ -18,9 +18,56 @@ pub const STORES: &str = "stores";
 /// The cost of a sampled profile: samples of what was running.
 pub const SAMPLES: &str = "samples";
 
+/// A class of the kernel's instructions. The number of those executed is a cost by function. Its price on a real machine
+/// is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// Read-modify-writes of memory that no other CPU can divide: those with a `lock` prefix, and `xchg`.
+    Locked,
+    /// `mfence`, `lfence` and `sfence`.
+    Fence,
+    /// `invlpg`: a page leaves the TLB of the CPU.
+    Invlpg,
+    /// `invpcid`: pages or all of an address space leave the TLB of the CPU.
+    Invpcid,
+    /// Writes of CR3: the CPU gets another page table, or its TLB is flushed.
+    Cr3Write,
+    /// `wrmsr`, by which a kernel sends interrupts to other CPUs and sets timers, among others.
+    MsrWrite,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Self; 6] =
+        [Self::Locked, Self::Fence, Self::Invlpg, Self::Invpcid, Self::Cr3Write, Self::MsrWrite];
+
+    /// The class whose cost has this name.
+    pub fn named(cost: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.cost().name == cost)
+    }
+
+    /// The cost of its instructions.
+    pub fn cost(self) -> Cost {
+        let (name, unit) = match self {
+            Self::Locked => ("locked", "locked instructions"),
+            Self::Fence => ("fences", "fences"),
+            Self::Invlpg => ("invlpg", "INVLPG"),
+            Self::Invpcid => ("invpcid", "INVPCID"),
+            Self::Cr3Write => ("cr3-writes", "writes of CR3"),
+            Self::MsrWrite => ("msr-writes", "writes of MSRs"),
+        };
+        Cost { name: name.to_owned(), unit: unit.to_owned(), better: Some(Better::Lower) }
+    }
+}
+
+/// Whether a cost of functions is known by call path too. Entries and classes of instructions are not.
+pub fn is_by_path(cost: &str) -> bool {
+    cost != ENTRIES && Class::named(cost).is_none()
+}
+
 /// The numbers of the costs in a table of exact mode.
 pub mod exact_cost {
-    use super::{Cost, CostTable};
+    use super::{Class, Cost, CostTable};
 
     /// The number of [`super::INSTRUCTIONS`].
     pub const INSTRUCTIONS: u16 = 0;
@@ -31,10 +78,26 @@ pub mod exact_cost {
     /// The number of [`super::STORES`], if accesses are counted.
     pub const STORES: u16 = 3;
 
-    /// A table of exact mode without places.
+    /// The number of a class, if classes are counted.
+    pub fn class(class: Class, has_accesses: bool) -> u16 {
+        costs(has_accesses).len() as u16 + class as u16
+    }
+
+    /// A table of exact mode without places, of boots in which classes were not counted.
     pub fn table(has_accesses: bool) -> CostTable {
-        let costs = [super::INSTRUCTIONS, super::ENTRIES, super::LOADS, super::STORES];
-        CostTable::new(costs[..if has_accesses { 4 } else { 2 }].iter().map(|name| Cost::new(name)))
+        CostTable::new(costs(has_accesses).iter().map(|name| Cost::new(name)))
+    }
+
+    /// A table of exact mode without places.
+    pub fn table_with_classes(has_accesses: bool) -> CostTable {
+        let costs = costs(has_accesses).iter().map(|name| Cost::new(name));
+        CostTable::new(costs.chain(Class::ALL.map(Class::cost)))
+    }
+
+    /// The names of the costs that are no classes, by number.
+    fn costs(has_accesses: bool) -> &'static [&'static str] {
+        let costs = &[super::INSTRUCTIONS, super::ENTRIES, super::LOADS, super::STORES];
+        &costs[..if has_accesses { 4 } else { 2 }]
     }
 }
 

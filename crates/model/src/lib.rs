@@ -34,8 +34,8 @@ pub use boot::{
 };
 pub use build::{Build, Compiler, TaskLayout};
 pub use costs::{
-    ALL_CPUS, Cell, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Name, Place, Privilege,
-    SAMPLES, STORES, Target, USER, exact_cost, program_frames,
+    ALL_CPUS, Cell, Class, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Name, Place,
+    Privilege, SAMPLES, STORES, Target, USER, exact_cost, is_by_path, program_frames,
 };
 pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};

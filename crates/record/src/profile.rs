@@ -42,7 +42,7 @@ pub fn profiles(
             workload: span.phase.as_ref()?.workload.clone(),
             iteration: span.phase.as_ref()?.iteration,
             phase: span.phase.as_ref()?.phase.clone(),
-            costs: costs(phase?, counted.scope.nodes > 0, symbols, lines, &mut paths),
+            costs: costs(phase?, counted, symbols, lines, &mut paths),
             sampled: None,
         })
     });
@@ -141,12 +141,12 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
 /// instruction in the functions `lines`.
 fn costs(
     phase: &counted::Phase,
-    has_accesses: bool,
+    counted: &counted::Profile,
     symbols: &Symbols,
     lines: &[String],
     paths: &mut Paths<'_>,
 ) -> CostTable {
-    let mut table = exact_cost::table(has_accesses);
+    let mut table = exact_cost::table_with_classes(counted.scope.nodes > 0);
     for (place, values) in memory(phase) {
         table.push(place, values);
     }
@@ -158,7 +158,7 @@ fn costs(
         let name = name_of_process(process).into();
         table.push(Place::Process { id: process.id, name, functions: Vec::new() }, values);
     }
-    for ((name, module), values) in functions(phase, symbols) {
+    for ((name, module), values) in functions(phase, counted, symbols) {
         table.push(Place::Function { name: name.into(), module: module.into() }, values);
     }
     for (place, executions) in instructions(phase, symbols, lines) {
@@ -193,9 +193,10 @@ fn memory(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
     memory
 }
 
-/// Sums the instructions and entries of each function, by its name and module.
+/// Sums the instructions of each function, those of each class, and its entries, by its name and module.
 fn functions<'a>(
     phase: &'a counted::Phase,
+    counted: &counted::Profile,
     symbols: &'a Symbols,
 ) -> BTreeMap<(&'a str, &'a str), Vec<Cell>> {
     let mut functions = BTreeMap::<_, BTreeMap<(u16, u16), u64>>::new();
@@ -210,6 +211,10 @@ fn functions<'a>(
             add(name, exact_cost::INSTRUCTIONS, number, executed.count);
             if symbol.is_some_and(|symbol| symbol.address == executed.address) {
                 add(name, exact_cost::ENTRIES, number, executed.count);
+            }
+            if let Some(class) = counted.classes.get(&executed.address) {
+                let cost = exact_cost::class(*class, counted.scope.nodes > 0);
+                add(name, cost, number, executed.count);
             }
         }
         if cpu.totals.kernel_other > 0 {
@@ -346,16 +351,14 @@ mod tests {
         ];
         let phase = counted::Phase { cpus, ..counted::Phase::default() };
         let profile = counted::Profile {
-            scope: Scope { cpus: 2, nodes: 0, stacks: false },
-            nodes: Vec::new(),
             slices: vec![phase],
-            whole: false,
-            intruder: None,
+            classes: [(104, counted::Class::Fence), (203, counted::Class::Locked)].into(),
+            ..counted::Profile::new(Scope { cpus: 2, nodes: 0, stacks: false })
         };
         let symbols = symbols();
         let lines: Vec<String> = lines.iter().map(|&it| it.to_owned()).collect();
         let mut paths = Paths::new(&profile, &symbols);
-        costs(&profile.slices[0], false, &symbols, &lines, &mut paths)
+        costs(&profile.slices[0], &profile, &symbols, &lines, &mut paths)
     }
 
     #[test]
@@ -380,6 +383,19 @@ mod tests {
             let is_of = |place: &Place| matches!(place, Place::Instruction { function, .. } if **function == *symbol);
             assert_eq!(table.sum("instructions", is_of), table.sum("instructions", is_function));
         }
+    }
+
+    #[test]
+    fn instructions_of_a_class_are_counted_by_function() {
+        let table = table(&[]);
+        let of = |cost: &str, function: &str| {
+            table.sum(
+                cost,
+                |place| matches!(place, Place::Function { name, .. } if **name == *function),
+            )
+        };
+        assert_eq!((of("fences", "f.isra.0"), of("locked", "g")), (10, 2));
+        assert_eq!((of("fences", "g"), of("invlpg", "g")), (0, 0));
     }
 
     #[test]

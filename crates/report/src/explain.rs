@@ -9,6 +9,7 @@ mod flame;
 pub mod headline;
 mod json;
 pub mod lines;
+mod lists;
 pub mod loops;
 mod sampled;
 mod view;

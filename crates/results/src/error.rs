@@ -67,12 +67,11 @@ pub enum AnalysisError {
          --profile stacks"
     )]
     NotFollowed(ExperimentId),
-    /// Entries are not known by call path.
+    /// The cost with this name is not known by call path.
     #[error(
-        "entries of functions are not counted by call path, so they cannot be divided between system calls: leave out \
-         --by-syscall or --cost"
+        "`{0}` is not counted by call path, so it cannot be divided between system calls: leave out --by-syscall or --cost"
     )]
-    NoEntriesByPath,
+    NotByPath(String),
     /// A variant has no complete boot of a seed.
     #[error("`{variant}` has no complete boot of seed {seed}{}", match &**known {
         [] => String::new(),

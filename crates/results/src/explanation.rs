@@ -4,10 +4,10 @@
 use boot::{ChangedPlaces, changed_places};
 use compare::{
     Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
-    explain, headlines, paths, reasons,
+    classes, explain, headlines, paths, reasons,
 };
 use kernels::Cache;
-use model::{ENTRIES, Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse};
+use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse, is_by_path};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
@@ -64,8 +64,8 @@ impl Explained {
             return Err(AnalysisError::NotCounted(id));
         }
         let cost = cost.as_deref().unwrap_or(INSTRUCTIONS);
-        if by_system_call && cost == ENTRIES {
-            return Err(AnalysisError::NoEntriesByPath);
+        if by_system_call && !is_by_path(cost) {
+            return Err(AnalysisError::NotByPath(cost.to_owned()));
         }
         check_cost(cost, profiles_of(&used, &kept))?;
         let [base, new] = sides(&experiment, places, &kept);
@@ -73,6 +73,9 @@ impl Explained {
         explanation.of_one_variant = of_one_variant;
         // To compare the code of two kernels takes much longer.
         check(&explanation, id, phase.as_deref())?;
+        if cost == INSTRUCTIONS {
+            explanation.classes = classes(&base, &new, &used, phase.as_deref());
+        }
         if by_system_call {
             explanation.reasons = reasons(&base, &new, &used, (phase.as_deref(), cost));
             if explanation.reasons.is_none() {

@@ -7,6 +7,7 @@
 
 mod translation;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{
-    AGENT, Cpu, MAX_CPUS, MAX_SLICES, MAX_TICKS, Phase, Process, SAMPLER, Scope, Tick, Writer,
+    AGENT, Class, Cpu, MAX_CLASSES, MAX_CPUS, MAX_SLICES, MAX_TICKS, Phase, Process, SAMPLER,
+    Scope, Tick, Writer,
 };
 
 use crate::accesses::{AccessCounts, node_count};
@@ -55,6 +57,7 @@ struct State {
     sampling: Option<usize>,
     ticks: Ticks,
     marks: Marks,
+    classes: Classes,
     /// Whether a process other than the agent executed a mark or a tick.
     has_intruder: bool,
     out: Option<Writer<File>>,
@@ -66,6 +69,28 @@ struct Ticks {
     count: usize,
     /// The time of the last one in this slice.
     last: Option<u64>,
+}
+
+/// The classes of kernel instructions by address.
+#[derive(Default)]
+struct Classes {
+    known: HashMap<u64, Class>,
+    /// What is not written yet.
+    new: Vec<(u64, Option<Class>)>,
+}
+
+impl Classes {
+    /// An instruction is translated. The kernel may have patched it.
+    fn translated(&mut self, address: u64, class: Option<Class>) {
+        if self.known.get(&address).copied() == class || self.known.len() >= MAX_CLASSES {
+            return;
+        }
+        match class {
+            Some(class) => self.known.insert(address, class),
+            None => self.known.remove(&address),
+        };
+        self.new.push((address, class));
+    }
 }
 
 /// Number of marks executed.
@@ -104,6 +129,7 @@ impl Profiler {
             sampling: None,
             ticks: Ticks::default(),
             marks: Marks::default(),
+            classes: Classes::default(),
             has_intruder: false,
             out: Some(Writer::new(File::create(path)?, scope)?),
         };
@@ -293,8 +319,10 @@ impl Profiler {
             self.instructions.ran(self.at(cpu), process);
         }
         self.observers().for_each(|observer| observer.cut(&mut slice));
+        let classes = std::mem::take(&mut state.classes.new);
         state.write(|out| {
             out.nodes(&slice.sites)?;
+            out.classes(&classes)?;
             out.slice(&slice.counts)
         });
     }

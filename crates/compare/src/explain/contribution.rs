@@ -211,7 +211,7 @@ pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<SeedCont
         }),
         split: costs.map(|costs| split(costs, &instructions, &entries)),
         in_parts,
-        only: only(&instructions),
+        only: only(&instructions, &entries),
         maybe: None,
     };
     let plain = plain(subject, &instructions)?;
@@ -219,9 +219,11 @@ pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<SeedCont
     Some(SeedContribution { contribution, per_entry: own.known(), ..plain })
 }
 
-fn only(instructions: &Sides<i128>) -> Option<Only> {
-    let executed = instructions.seeds.each_ref().map(|seeds| seeds.iter().any(|&count| count > 0));
-    match executed {
+/// A function can be executed without instructions of the class that is the cost.
+fn only(instructions: &Sides<i128>, entries: &Sides<i128>) -> Option<Only> {
+    let is_any = |it: &Sides<i128>| it.seeds.each_ref().map(|it| it.iter().any(|&sum| sum > 0));
+    let (executed, entered) = (is_any(instructions), is_any(entries));
+    match [0, 1].map(|side| executed[side] || entered[side]) {
         [true, false] => Some(Only::Base),
         [false, true] => Some(Only::New),
         _ => None,

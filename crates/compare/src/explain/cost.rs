@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Place, Profile};
+use model::{Class, Place, Profile};
 
 /// The boots do not have the cost that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,9 +33,13 @@ pub fn check_cost<'a>(
     }
 }
 
-/// The names of the costs that functions have.
+/// The names of the costs that functions have. Classes of instructions are counted even where no function has one.
 fn of_functions(profile: &Profile) -> BTreeSet<&str> {
     let rows = profile.costs.rows().filter(|row| matches!(row.place, Place::Function { .. }));
     let cells = rows.flat_map(|row| row.cells);
-    cells.map(|it| &*profile.costs.costs()[usize::from(it.cost)].name).collect()
+    let costs: BTreeSet<&str> =
+        cells.map(|it| &*profile.costs.costs()[usize::from(it.cost)].name).collect();
+    let names = profile.costs.costs().iter().map(|it| &*it.name);
+    let classes = names.filter(|name| !costs.is_empty() && Class::named(name).is_some());
+    costs.iter().copied().chain(classes).collect()
 }

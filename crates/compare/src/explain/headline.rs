@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use model::{ENTRIES, WorkloadUse};
+use model::{WorkloadUse, is_by_path};
 use serde::Serialize;
 
 use super::holder::{self, Divided, Held, Holder};
@@ -30,7 +30,7 @@ pub struct Headline {
     pub at_equal_entries: bool,
     /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
-    /// Whether call paths can have this cost. They have no entries.
+    /// Whether call paths can have this cost. They have no entries, nor instructions of a class.
     pub by_path: bool,
     /// Whether there are enough seeds for lists of functions.
     pub listed: bool,
@@ -83,7 +83,9 @@ pub fn headlines(
 ) -> Vec<Headline> {
     let measured = explanation.phases.iter().filter_map(|section| {
         let phase = section.phase.as_deref()?;
-        let is_judged = Span::Measured.has(phase, used) && !section.is_of_one_side();
+        let Difference { base, new, .. } = section.totals.kernel;
+        let is_judged =
+            Span::Measured.has(phase, used) && !section.is_of_one_side() && base + new > 0.0;
         is_judged.then_some((phase, section))
     });
     let seeds = explanation.base.seeds.min(explanation.new.seeds);
@@ -105,7 +107,7 @@ pub fn headlines(
         let (function, divided) = (function.filter(says), divided.filter(|_| !at_equal_entries));
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
-        let by_path = explanation.cost.name != ENTRIES;
+        let by_path = is_by_path(&explanation.cost.name);
         let mut headline = Headline {
             phase,
             kernel,

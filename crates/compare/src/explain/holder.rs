@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernelfiles::entry::is_entry;
 use serde::Serialize;
 
-use super::calls::{Call, REST, Walked, added, asked, calls_it, reason, sums, walked};
+use super::calls::{Call, REST, Walked, added, asked, calls_it, is_on_both, reason, sums, walked};
 use super::moved::{self, Moved};
 use super::offset::{OwnCost, callers, offset};
 use super::{Contribution, Path, Paths, Section, Subject};
@@ -13,10 +13,14 @@ use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
 const HALF: f64 = 0.5;
-/// A function that many call is named if it has at least this share of the change.
+/// A callee of the function that holds a change is named if it has at least this share of it, and one has half.
+const QUARTER: f64 = 0.25;
+/// A reason is named as one of the largest parts if it has at least this share of the change.
 const SMALL: f64 = 0.05;
 /// A callee of a holder without entries is named if it has at least this share of the change.
 const NOTABLE: f64 = 0.1;
+/// Figures of all calls of a function stand for those of some if their changes differ by at most this share of all.
+const NEAR: f64 = 0.03;
 /// A change is divided between at most this many functions.
 const PARTS: usize = 3;
 /// The largest parts are looked for in at most this many calls.
@@ -172,7 +176,13 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     match number {
         Some(1) => {
             let call = innermost(section, kernel, calls[0]);
-            let divided = within(call, all).map(|calls| complete(&calls));
+            let largest = || {
+                let calls = largest_within(call, all);
+                let mut calls = calls.iter().map(|it| innermost(section, kernel, *it));
+                let parts = Divided { complete: false, ..between(&mut calls) };
+                (!parts.parts.is_empty()).then_some(parts)
+            };
+            let divided = within(call, all).map(|calls| complete(&calls)).or_else(largest);
             Held { function: Some(holder(section, call, kernel)), divided, ..Held::default() }
         }
         Some(number) => Held { divided: Some(complete(&calls[..number])), ..Held::default() },
@@ -243,16 +253,19 @@ fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Ve
     parts
 }
 
-/// The innermost call that has the change of `call` and to which the cause may lead. It does not lead to a callee that is
-/// entered more or less often than before if the caller is not.
+/// The innermost call that has the change of `call` and to which the cause may lead. It does not lead from a function that
+/// is entered as often as before to one that is not, nor to one whose work another callee of its caller does on one side.
 fn innermost<'w, 'a>(section: &Section, kernel: Call<'_, 'a>, call: Call<'w, 'a>) -> Call<'w, 'a> {
     let is_by_number = |it: &Call<'_, '_>| {
         let instructions = sums(kernel.paths_of(it.name(), None));
         let is_its = (instructions[1] - instructions[0]) / it.change() >= 1.0 - REST;
-        let entries = entries(section, it.name()).filter(|_| is_its);
-        entries.is_some_and(|entries| is_by_number(entries, per_entry(instructions, entries)))
+        let entries = entries(section, it.name()).filter(|_| is_its)?;
+        Some(is_by_number(entries, per_entry(instructions, entries)))
     };
-    call.innermost(|it, callee| !is_by_number(callee) || is_by_number(it))
+    call.innermost(|it, callee| {
+        let goes_on = is_by_number(callee) != Some(true) || is_by_number(it) != Some(false);
+        goes_on && !moved::is_beside(it, callee)
+    })
 }
 
 /// Whether the first of these calls has the change `all` or more of it, and what all others have together, and each of
@@ -285,6 +298,18 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
+/// The callees with the largest parts of the change of the function that holds a change, if one has half of the change
+/// `all` or more. Empty otherwise, and if work moved between them.
+fn largest_within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
+    let share = |it: &Call<'_, '_>| it.change() / all;
+    let mut calls = call.callees();
+    calls.truncate(PARTS);
+    calls.retain(|it| share(it).abs() >= QUARTER);
+    let is_clear = calls.first().is_some_and(|it| share(it) >= HALF)
+        && calls.iter().all(|it| is_on_both(&it.sums()) && !moved::is_beside(&call, it));
+    if is_clear { calls } else { Vec::new() }
+}
+
 /// The figures of a function with what it calls: of all its calls if their change is that of `call`, otherwise of those
 /// in the innermost caller whose calls have that change. Functions by which the kernel is entered have their own cost.
 /// `kernel` has all paths.
@@ -294,7 +319,7 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
         (new - base - call.change()).abs()
     };
     let choices: Vec<Option<&str>> = [None].into_iter().chain(call.callers().map(Some)).collect();
-    let agrees = |within: &&Option<&str>| off(within) <= REST * kernel.change().abs();
+    let agrees = |within: &&Option<&str>| off(within) <= NEAR * kernel.change().abs();
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
     of_calls(section, call.name(), within, kernel)

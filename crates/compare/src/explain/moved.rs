@@ -21,6 +21,23 @@ pub struct Moved {
     pub entries: Option<[f64; 2]>,
 }
 
+/// A callee of which at least this share of the change moved to or from its caller's other callees is no place of a cause.
+const NOTABLE: f64 = 0.1;
+
+/// Whether a part of the change of `callee` is work that its caller `call` does in another callee on one side.
+pub(super) fn is_beside(call: &Call<'_, '_>, callee: &Call<'_, '_>) -> bool {
+    let change = |[base, new]: [f64; 2]| new - base;
+    let inside = together(callee.paths, Some(callee.name()));
+    let has_moved = |(name, own): (&str, [f64; 2])| {
+        let whole = || change(sums(call.paths_of(name, Some(call.name()))));
+        let moved = change(own);
+        (moved / callee.change()).abs() >= NOTABLE
+            && !is_on_both(&own)
+            && (whole() - moved) / moved <= -HALF
+    };
+    inside.into_iter().any(has_moved)
+}
+
 /// Finds the callee with the largest change in the direction of the change of `paths`, which are those of the holder `name`.
 /// `entries` gives those of a function. `None` if there is none, or it has less than half of their change.
 pub(super) fn moved<'w, 'a: 'w>(

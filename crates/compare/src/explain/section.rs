@@ -22,6 +22,8 @@ pub struct Section {
     pub phase: Option<String>,
     /// Total instructions by who executed them.
     pub totals: Totals,
+    /// Whether each side executed anything in it.
+    pub executed: [bool; 2],
     /// Change of the total, over [`super::Explanation::denominator`], as the CPUs counted it. The changes of
     /// [`Section::contributions`] were counted by function. They add up to this change if [`Section::in_no_function`]
     /// is 0.
@@ -51,8 +53,7 @@ pub struct Section {
 impl Section {
     /// Whether only one side has the phase.
     pub fn is_of_one_side(&self) -> bool {
-        let Difference { base, new, .. } = self.totals.all;
-        (base == 0.0) != (new == 0.0)
+        self.executed[0] != self.executed[1]
     }
 }
 
@@ -155,6 +156,7 @@ pub fn section(
     Some(Section {
         phase: phase.map(str::to_owned),
         totals,
+        executed: sides.seeds.each_ref().map(|side| side.iter().any(Tally::has_executed)),
         change: total.change(),
         in_no_function: in_no_function.max_by_key(|it| (it.unsigned_abs(), *it)).unwrap_or(0),
         per_entry: per_entry(&contributions),

@@ -81,6 +81,12 @@ impl<'a> Tally<'a> {
         self.user + self.kernel + self.firmware
     }
 
+    /// Whether anything was executed, with or without the cost.
+    pub fn has_executed(&self) -> bool {
+        let is_entered = |it: &Executed| it.cost + it.entries + it.part_entries > 0;
+        self.total() > 0 || self.functions.values().any(is_entered)
+    }
+
     /// The counts of a function; all 0 if it was not executed.
     pub fn executed(&self, function: Identity<'_>) -> Executed {
         self.functions.get(&function).copied().unwrap_or_default()

@@ -3,6 +3,7 @@
 mod attempt;
 mod balancing;
 mod calls;
+mod classes;
 mod common;
 mod counts;
 mod culprit;

@@ -1,10 +1,11 @@
 //! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit before
 //! use, and memory is proportional to the number of bytes. A profile takes at most 32 times as many bytes of memory.
 
-use super::record::{NodeStep, Record, StackStep, VERSION, address};
+use super::record::{ClassStep, NodeStep, Record, StackStep, VERSION, address};
 use super::{
-    Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CALL_SITES, MAX_CPUS, MAX_DEPTH, MAX_NODES,
-    MAX_SLICES, MAX_STACKS, MAX_TICKS, PathCount, Phase, Privilege, Profile, Scope, Target, Tick,
+    Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CALL_SITES, MAX_CLASSES, MAX_CPUS, MAX_DEPTH,
+    MAX_NODES, MAX_SLICES, MAX_STACKS, MAX_TICKS, PathCount, Phase, Privilege, Profile, Scope,
+    Target, Tick,
 };
 use crate::frame::Kind;
 use crate::log::Frames;
@@ -71,8 +72,7 @@ struct ProfileReader {
 
 impl ProfileReader {
     fn new(scope: Scope) -> Self {
-        let profile =
-            Profile { scope, nodes: Vec::new(), slices: Vec::new(), whole: false, intruder: None };
+        let profile = Profile::new(scope);
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }
     }
 
@@ -104,6 +104,7 @@ impl ProfileReader {
             Record::Intruder(process) => {
                 self.profile.intruder.replace(process).is_none().then_some(())
             }
+            Record::Classes(steps) => self.classes(&steps),
             Record::Cut => self.cut(),
             Record::End => {
                 self.profile.whole = true;
@@ -149,6 +150,18 @@ impl ProfileReader {
             self.profile.nodes.push(CallSite { parent, address: address(&mut before, distance) });
         }
         Some(())
+    }
+
+    fn classes(&mut self, steps: &[ClassStep]) -> Option<()> {
+        let (mut before, classes) = (0, &mut self.profile.classes);
+        for &(distance, class) in steps {
+            let address = address(&mut before, distance);
+            match class {
+                Some(class) => classes.insert(address, class),
+                None => classes.remove(&address),
+            };
+        }
+        (classes.len() <= MAX_CLASSES).then_some(())
     }
 
     fn stacks(&mut self, steps: &[StackStep]) -> Option<()> {

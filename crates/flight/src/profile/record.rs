@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accesses, Process, Scope, Tick, Totals};
+use super::{Accesses, Class, Process, Scope, Tick, Totals};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
@@ -35,7 +35,12 @@ pub enum Record {
     Stacks(Vec<StackStep>),
     /// The first process other than the agent that executed a mark or a tick. There is at most one such record.
     Intruder(Process),
+    /// New classes of kernel instructions, or none where there was one.
+    Classes(Vec<ClassStep>),
 }
+
+/// The class of an instruction: the distance from the previous address, or from 0, and the class.
+pub type ClassStep = (i64, Option<Class>);
 
 /// A node: its parent's number plus 1, or 0, and the distance from the previous node's address, or from 0.
 pub type NodeStep = (u32, i64);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
-use super::{CallSite, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick};
+use super::{CallSite, Class, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick};
 use crate::frame::{self, Kind};
 
 /// Writes a profile's file of at most [`MAX_BYTES`]; exceeding this is an error. The bytes written before an error
@@ -42,6 +42,16 @@ impl<W: Write> Writer<W> {
                 (node.parent.map_or(0, |parent| parent + 1), distance(&mut before, node.address))
             };
             self.record(&Record::Nodes(chunk.iter().map(step).collect()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes classes of instructions that are new, or none where there was one. Fails when they cannot be written.
+    pub fn classes(&mut self, classes: &[(u64, Option<Class>)]) -> io::Result<()> {
+        for chunk in classes.chunks(CHUNK) {
+            let mut before = 0;
+            let step = |(address, class): &(u64, _)| (distance(&mut before, *address), *class);
+            self.record(&Record::Classes(chunk.iter().map(step).collect()))?;
         }
         Ok(())
     }

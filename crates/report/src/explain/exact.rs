@@ -1,10 +1,12 @@
 //! Explains a difference of exact mode: first in sentences, on a page also in graphs, then in tables.
 
 use compare::{Explanation, Headline, Paths, SampledDifference, Section};
+use model::Class;
 
 use super::cause;
 use super::flame::{self, Graphs};
 use super::lines;
+use super::lists;
 use super::waterfall::waterfall;
 use super::{headline, loops};
 use super::{page, sampled, view};
@@ -84,7 +86,11 @@ fn blocks(
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     found.extend(loops::sentences(explanation, asked));
     let moved = cause::moved(of_section(headlines, section));
-    let causes = cause::causes(section, &explanation.cost.unit, &moved);
+    // Of a class, only functions with such instructions are known.
+    let causes = match Class::named(&explanation.cost.name) {
+        Some(_) => None,
+        None => cause::causes(section, &explanation.cost.unit, &moved),
+    };
     // A single cause is the answer.
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
@@ -110,8 +116,9 @@ fn blocks(
     let last = last.collect();
     let tables = rankings(explanation, headlines, section, rows).map(|table| vec![table]);
     let reasons =
-        explanation.reasons.as_ref().map(|it| view::reasons(explanation, section, it, rows));
-    let totals = [view::totals(explanation, phase, phases)].into_iter().chain(reasons).collect();
+        explanation.reasons.as_ref().map(|it| lists::reasons(explanation, section, it, rows));
+    let lists = reasons.into_iter().chain(lists::classes(explanation, section));
+    let totals = [view::totals(explanation, phase, phases)].into_iter().chain(lists).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }
 

@@ -4,7 +4,7 @@ use compare::{
     Code, Difference, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder,
     OwnCost, Reason, Section,
 };
-use model::OUTSIDE_PHASES;
+use model::{ENTRIES, OUTSIDE_PHASES};
 
 use super::figures::figures;
 use crate::ascii::{excerpt, few, shell_word};
@@ -318,12 +318,12 @@ pub fn table(headlines: &[Headline]) -> Block {
 /// Writes the change of a phase.
 fn change(it: &Headline) -> String {
     let kernel = &it.kernel;
-    let unit = match it.by_path {
-        true => format!("kernel {}", it.unit),
-        false => "entries of kernel functions".to_owned(),
+    let unit = match &*it.unit {
+        ENTRIES => "entries of kernel functions".to_owned(),
+        unit => format!("kernel {unit}"),
     };
     match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
-        None => "-".to_owned(),
+        None => format!("{} {unit}, none before", words::figure(kernel.new, 0)),
         Some("0.00 %") => format!("{unit} the same within 0.01 %"),
         Some(change) if it.at_equal_entries => {
             format!("{change} {unit} at equal entries")
@@ -345,7 +345,7 @@ pub fn headline(it: &Headline) -> String {
             } else {
                 ""
             };
-            let divided = divided.map(|it| format!(" {it}.")).unwrap_or_default();
+            let divided = divided.map(|it| format!(" {}.", capitalized(&it))).unwrap_or_default();
             format!("{change}, {share}in {}: {figures}{rest}{divided}", called(holder))
         }
         (None, Some(divided)) => format!("{change}: {divided}."),
@@ -353,12 +353,21 @@ pub fn headline(it: &Headline) -> String {
     }
 }
 
+/// Returns words with a capital as the first letter.
+fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
 /// A function that exceeds the change by at most this share of it has the change.
 const ALL: f64 = 0.1;
 
 /// Returns whether a function with more than the change is named, because all other changes are within luck.
 fn has_lucky_rest(it: &Headline, holder: &Holder) -> bool {
-    it.followed && !it.at_equal_entries && holder.share > 1.0 + ALL
+    let rest = it.kernel.new - it.kernel.base - (holder.instructions[1] - holder.instructions[0]);
+    let is_luck = it.kernel.floor.is_some_and(|floor| rest.abs() <= floor);
+    it.followed && !it.at_equal_entries && holder.share > 1.0 + ALL && is_luck
 }
 
 /// Returns why no function is named.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use compare::{
-    BuildDifference, Contribution, Counter, Explanation, Fact, Headline, Reason, SampledDifference,
-    Section, Side, Totals,
+    BuildDifference, ClassCost, Contribution, Counter, Explanation, Fact, Headline, Reason,
+    SampledDifference, Section, Side, Totals,
 };
 use model::{Cost, ENTRIES};
 use serde::Serialize;
@@ -34,6 +34,8 @@ struct Document<'a> {
     headlines: &'a [Headline],
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<&'a [Reason]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    classes: &'a [ClassCost],
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -97,6 +99,7 @@ pub fn explain_json(
         states: &explanation.states,
         headlines,
         reasons: explanation.reasons.as_deref(),
+        classes: &explanation.classes,
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),

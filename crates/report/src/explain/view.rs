@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
-    Reason, Section, Side, Totals,
+    Section, Side, Totals,
 };
 use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
@@ -212,10 +212,10 @@ fn error(section: &Section, unit: &str) -> Option<String> {
 }
 
 /// The heads of the columns of [`row`].
-const HEADS: [&str; 7] = ["base", "new", "change", "%", "floor", "luck", "of"];
+pub const HEADS: [&str; 7] = ["base", "new", "change", "%", "floor", "luck", "of"];
 
 /// Returns the cells of a difference.
-fn row(name: String, it: &Difference) -> Vec<String> {
+pub fn row(name: String, it: &Difference) -> Vec<String> {
     let (change, luck) = (signed(it.change(), 0), luck(it).to_owned());
     vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
 }
@@ -249,24 +249,6 @@ pub fn totals(explanation: &Explanation, phase: Option<&str>, limit: usize) -> B
     let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
     let foot = more.into_iter().chain(outside(explanation)).collect();
     ranking("Totals", &HEADS, rows, foot)
-}
-
-/// Lays out the kernel's cost by system call, exception, interrupt, softirq and kernel thread, at most `limit` of them.
-pub fn reasons(
-    explanation: &Explanation,
-    section: &Section,
-    reasons: &[Reason],
-    limit: usize,
-) -> Block {
-    let row = |it: &Reason| row(excerpt(&it.name), &it.cost);
-    let title = format!(
-        "Kernel {}{} by system call, exception, interrupt, softirq and kernel thread",
-        explanation.cost.unit,
-        within(section)
-    );
-    let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
-    let foot = more.map(|more| format!("{more} more")).into_iter().collect();
-    ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
 }
 
 /// Returns a note on what is outside all phases, which is not the workload's alone. `None` if nothing is, or everything.

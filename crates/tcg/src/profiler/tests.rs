@@ -422,3 +422,18 @@ fn marks_and_the_end_do_not_exceed_the_slices_of_a_profile() {
     let mut last = Marks(usize::MAX);
     assert!(!last.next_cuts() && !last.next_cuts());
 }
+
+/// The kernel patches an instruction while it boots.
+#[test]
+fn kernel_instructions_have_the_class_of_their_last_translation() {
+    const FENCE: &[u8] = &[0x0f, 0xae, 0xf0];
+    const LOCKED: &[u8] = &[0xf0, 0x48, 0xff, 0x07];
+    let mut trace = Trace::new(Vec::new(), false);
+    trace.run(KERNEL, &[FENCE, NOP, LOCKED]);
+    trace.run(USER, &[FENCE]);
+    trace.mark();
+    trace.block(KERNEL, &[NOP]);
+    trace.mark();
+    let profile = trace.end();
+    assert_eq!(profile.classes, [(KERNEL + 3 + NOP.len() as u64, Class::Locked)].into());
+}

@@ -26,7 +26,7 @@ impl Profiler {
         machine: &impl Machine,
         block: impl IntoIterator<Item = I>,
     ) {
-        let state = self.lock();
+        let mut state = self.lock();
         let mut privilege = None;
         let mut new_path = true;
         let mut segments: Vec<Vec<Part<I>>> = Vec::new();
@@ -35,7 +35,10 @@ impl Profiler {
             // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| arch::privilege(address, machine));
-            let Examined { special, completes } = arch::examine(&instruction.bytes());
+            let Examined { special, completes, class } = arch::examine(&instruction.bytes());
+            if privilege == Privilege::Kernel {
+                state.classes.translated(address, class);
+            }
             if first && privilege == Privilege::Kernel {
                 self.probe_handler(&instruction, &state.tables, machine);
             }

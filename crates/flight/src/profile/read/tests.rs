@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::record::CHUNK;
-use super::super::{BEYOND, Process, Totals, Writer};
+use super::super::{BEYOND, Class, Process, Totals, Writer};
 use super::*;
 use crate::frame;
 
@@ -12,6 +12,8 @@ fn written(profile: &Profile) -> Vec<u8> {
         writer.intruder(process.clone()).unwrap();
     }
     writer.nodes(&profile.nodes).unwrap();
+    let classes: Vec<_> = profile.classes.iter().map(|(at, class)| (*at, Some(*class))).collect();
+    writer.classes(&classes).unwrap();
     for slice in &profile.slices {
         for tick in &slice.ticks {
             writer.tick(tick.clone()).unwrap();
@@ -57,11 +59,11 @@ fn long_lists_take_several_frames() {
     });
     let slice = Phase { cpus: vec![Cpu::default(), cpu], stacks: stacks.collect(), ticks: vec![] };
     let profile = Profile {
-        scope: STACKS,
         nodes: nodes.collect(),
         slices: vec![slice],
+        classes: (0..count).map(|n| (n * 7, Class::ALL[n as usize % Class::ALL.len()])).collect(),
         whole: true,
-        intruder: None,
+        ..Profile::new(STACKS)
     };
     assert_eq!(read(&written(&profile)), Ok(profile));
 }
@@ -75,8 +77,7 @@ fn only_slices_that_end_with_a_cut_are_phases() {
     };
     let slices: Vec<_> = (0..5).map(slice).collect();
     let phases = |slices: &[Phase], whole| {
-        let profile =
-            Profile { scope: SCOPE, nodes: vec![], slices: slices.into(), whole, intruder: None };
+        let profile = Profile { slices: slices.into(), whole, ..Profile::new(SCOPE) };
         let phases = (0..).map_while(|cuts| profile.phase(cuts));
         phases.map(|phase| phase.cpus[0].totals.user).collect::<Vec<_>>()
     };
@@ -115,28 +116,35 @@ fn a_slice_has_each_cpu_in_order() {
 #[test]
 fn a_profile_has_one_intruder() {
     let process = Process { id: 7, name: *b"forger\0\0\0\0\0\0\0\0\0\0" };
-    let profile = Profile {
-        scope: SCOPE,
-        nodes: vec![],
-        slices: vec![],
-        whole: false,
-        intruder: Some(process.clone()),
-    };
+    let profile = Profile { intruder: Some(process.clone()), ..Profile::new(SCOPE) };
     assert_eq!(read(&written(&profile)), Ok(profile));
     assert!(refused(SCOPE, vec![Record::Intruder(process); 2]));
+}
+
+#[test]
+fn a_class_is_the_last_one_of_its_address() {
+    let fence = Some(Class::Fence);
+    let classes = [vec![(9, fence), (5, Some(Class::Locked))], vec![(9, None)]];
+    let start = [Record::Start(VERSION, SCOPE)];
+    let records = [&start[..], &classes.map(Record::Classes)].concat();
+    assert_eq!(read(&frames(&records)).unwrap().classes, [(14, Class::Locked)].into());
+    let chunk = |first: i64| {
+        let others = std::iter::repeat_n((1, fence), CHUNK - 1);
+        Record::Classes([(first, fence)].into_iter().chain(others).collect())
+    };
+    let mut records: Vec<Record> =
+        (0..MAX_CLASSES / CHUNK).map(|it| chunk((it * CHUNK) as i64)).collect();
+    assert!(!refused(SCOPE, records.clone()));
+    records.push(Record::Classes(vec![(-1, fence)]));
+    assert!(refused(SCOPE, records));
 }
 
 #[test]
 fn slices_and_bytes_have_a_limit() {
     let slice = Phase { cpus: vec![Cpu::default()], ..Phase::default() };
     let scope = Scope { cpus: 1, ..SCOPE };
-    let slices = |count| Profile {
-        scope,
-        nodes: vec![],
-        slices: vec![slice.clone(); count],
-        whole: true,
-        intruder: None,
-    };
+    let slices =
+        |count| Profile { slices: vec![slice.clone(); count], whole: true, ..Profile::new(scope) };
     assert_eq!(read(&written(&slices(MAX_SLICES))), Ok(slices(MAX_SLICES)));
     let beyond = read(&written(&slices(MAX_SLICES + 1)));
     assert!(matches!(beyond, Err(ProfileError::Damaged(_))));
@@ -161,7 +169,9 @@ fn held(profile: &Profile) -> usize {
         let lists = room(&slice.cpus) + room(&slice.ticks) + room(&slice.stacks);
         lists + cpus.sum::<usize>() + ticks.sum::<usize>()
     });
-    room(&profile.nodes) + room(&profile.slices) + slices.sum::<usize>()
+    // A map takes at most twice the size of its entries.
+    let classes = 2 * profile.classes.len() * size_of::<(u64, Class)>();
+    room(&profile.nodes) + room(&profile.slices) + classes + slices.sum::<usize>()
 }
 
 #[test]
@@ -191,6 +201,7 @@ fn memory_is_proportional_to_the_bytes() {
         (narrow, slice(1, &[Record::Accesses(0, vec![row(0); counts])])),
         (followed, slice(1, &stacks)),
         (followed, vec![Record::Nodes(vec![(0, 1); counts])]),
+        (narrow, vec![Record::Classes(vec![(1, Some(Class::Fence)); counts])]),
         (narrow, ticks(1, vec![])),
         (narrow, ticks(1, vec![row(0)])),
         (wide, ticks(MAX_CPUS, vec![])),
@@ -329,12 +340,15 @@ fn profile() -> impl Strategy<Value = Profile> {
     });
     nodes.prop_flat_map(|nodes| {
         let slices = prop::collection::vec(slice(nodes.len() as u32), 0..4);
-        (Just(nodes), slices, any::<bool>()).prop_map(|(nodes, slices, whole)| Profile {
-            scope: Scope { cpus: 2, nodes: 2, stacks: true },
+        let class = prop::sample::select(Class::ALL.to_vec());
+        let classes = prop::collection::btree_map(any::<u64>(), class, 0..9);
+        let parts = (Just(nodes), slices, classes, any::<bool>());
+        parts.prop_map(|(nodes, slices, classes, whole)| Profile {
             nodes,
             whole: whole && !slices.is_empty(),
-            intruder: None,
             slices,
+            classes,
+            ..Profile::new(Scope { cpus: 2, nodes: 2, stacks: true })
         })
     })
 }

@@ -1,6 +1,6 @@
 //! Recognises the few instructions that are special to the plugin.
 
-use flight::profile::{MARK, TICK};
+use flight::profile::{Class, MARK, TICK};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use crate::machine::Machine;
@@ -37,13 +37,16 @@ pub struct Examined {
     /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
     /// too.
     pub completes: bool,
+    /// The class as which it is counted, if it is one of the kernel.
+    pub class: Option<Class>,
 }
 
 /// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs. Marks, ticks and
 /// system calls have the same bytes there, and so has what calculates with registers.
 pub fn examine(bytes: &[u8]) -> Examined {
     let instruction = decode(bytes);
-    Examined { special: special(bytes, &instruction), completes: completes(&instruction) }
+    let (special, completes) = (special(bytes, &instruction), completes(&instruction));
+    Examined { special, completes, class: class(&instruction) }
 }
 
 fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
@@ -89,6 +92,23 @@ fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
         _ => return None,
     };
     Some(special)
+}
+
+fn class(instruction: &Instruction) -> Option<Class> {
+    let is_in_memory =
+        || (0..instruction.op_count()).any(|it| instruction.op_kind(it) == OpKind::Memory);
+    match instruction.mnemonic() {
+        Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence => Some(Class::Fence),
+        Mnemonic::Invlpg => Some(Class::Invlpg),
+        Mnemonic::Invpcid => Some(Class::Invpcid),
+        Mnemonic::Wrmsr => Some(Class::MsrWrite),
+        Mnemonic::Mov if instruction.code() == Code::Mov_cr_r64 => {
+            (instruction.op0_register() == Register::CR3).then_some(Class::Cr3Write)
+        }
+        // It locks without a prefix (Intel's manual, volume 2, XCHG).
+        Mnemonic::Xchg if is_in_memory() => Some(Class::Locked),
+        _ => instruction.has_lock_prefix().then_some(Class::Locked),
+    }
 }
 
 /// Whether the instruction only calculates with general registers.
@@ -204,6 +224,29 @@ mod tests {
         assert_eq!(special(&[0x90]), None);
         assert_eq!(special(&[0x66; 15]), None);
         assert_eq!(special(&[]), None);
+    }
+
+    #[test]
+    fn classes_are_those_of_the_manual() {
+        let classes: [(&[u8], Option<Class>); 14] = [
+            (&[0xf0, 0x48, 0xff, 0x07], Some(Class::Locked)), // lock inc qword [rdi]
+            (&[0x48, 0xff, 0x07], None),                      // inc qword [rdi]
+            (&[0x3e, 0x48, 0xff, 0x07], None),                // ds inc qword [rdi]
+            (&[0x48, 0x87, 0x07], Some(Class::Locked)),       // xchg [rdi], rax
+            (&[0x48, 0x87, 0xc3], None),                      // xchg rbx, rax
+            (&[0xf0, 0x0f, 0xb1, 0x17], Some(Class::Locked)), // lock cmpxchg [rdi], edx
+            (&[0x0f, 0xae, 0xf0], Some(Class::Fence)),        // mfence
+            (&[0x0f, 0xae, 0xe8], Some(Class::Fence)),        // lfence
+            (&[0x0f, 0xae, 0xf8], Some(Class::Fence)),        // sfence
+            (&[0x0f, 0x01, 0x38], Some(Class::Invlpg)),       // invlpg [rax]
+            (&[0x66, 0x0f, 0x38, 0x82, 0x02], Some(Class::Invpcid)), // invpcid rax, [rdx]
+            (&[0x0f, 0x22, 0xd8], Some(Class::Cr3Write)),     // mov cr3, rax
+            (&[0x0f, 0x22, 0xe0], None),                      // mov cr4, rax
+            (&[0x0f, 0x30], Some(Class::MsrWrite)),           // wrmsr
+        ];
+        for (bytes, class) in classes {
+            assert_eq!(examine(bytes).class, class, "{bytes:x?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! The kernel's instructions by class.
+
+use model::{Boot, Class, Cost, Place, Profile, WorkloadUse};
+use serde::Serialize;
+
+use super::reasons::judged;
+use super::sides::Sides;
+use super::{Span, profiles, seeds};
+use crate::{Difference, VariantBoots};
+
+/// The number of the kernel's instructions of a class.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassCost {
+    /// The cost, by which functions can be ranked.
+    pub cost: Cost,
+    /// The number on both sides.
+    pub instructions: Difference,
+}
+
+/// The kernel's instructions of each class that a side executed, in one phase or in the measured phases. Empty if a seed
+/// did not count classes.
+pub fn classes(
+    base: &VariantBoots<'_>,
+    new: &VariantBoots<'_>,
+    used: &WorkloadUse,
+    phase: Option<&str>,
+) -> Vec<ClassCost> {
+    let all = seeds([base, new], used);
+    let span = Span::of(phase, &all, used);
+    let counts = |profile: &Profile| Class::ALL.iter().all(|it| number(profile, *it).is_some());
+    let mut boots = all.iter().flatten();
+    if !boots.all(|boot| profiles(boot, used, Span::All).all(counts)) {
+        return Vec::new();
+    }
+    let sides = Sides::of(all);
+    let sum = |boot: &Boot, class: Class| {
+        let of = profiles(boot, used, span);
+        let is_function = |place: &Place| matches!(place, Place::Function { .. });
+        of.map(|it| it.costs.sum(&class.cost().name, is_function).cast_signed()).sum()
+    };
+    let rows = Class::ALL.map(|class| (class, sides.map(|boot| sum(boot, class))));
+    let rows = rows.into_iter().filter(|(_, sides)| sides.iter().any(|count| *count > 0));
+    let judged = judged(rows.collect()).into_iter();
+    judged.map(|(class, instructions)| ClassCost { cost: class.cost(), instructions }).collect()
+}
+
+fn number(profile: &Profile, class: Class) -> Option<u16> {
+    profile.costs.number(&class.cost().name)
+}
