@@ -66,10 +66,11 @@ impl<'w, 'a> Call<'w, 'a> {
     }
 
     /// The innermost call that has the change of this one, by way of callees that have it too. A callee with more than that
-    /// took work over from others. `leads` says whether the way leads from a call to its callee.
-    pub(super) fn innermost(self, leads: impl Fn(&Self, &Self) -> bool) -> Self {
+    /// took work over from others. A change is the same but for the share `rest`. `leads` says whether the way leads from a
+    /// call to its callee.
+    pub(super) fn innermost(self, rest: f64, leads: impl Fn(&Self, &Self) -> bool) -> Self {
         let share = |it: &Self| it.change() / self.change();
-        let holds = |it: &Self| (share(it) - 1.0).abs() <= REST && is_on_both(&it.sums());
+        let holds = |it: &Self| (share(it) - 1.0).abs() <= rest && is_on_both(&it.sums());
         let mut inner = self;
         while let Some(callee) = inner.callees().first().filter(|it| holds(it) && leads(&inner, it))
         {

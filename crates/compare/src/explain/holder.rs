@@ -163,22 +163,26 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
         let parts = calls.map(|call| holder(section, call, kernel)).collect();
         divided(each_once(joined(section, kernel, parts)), kernel)
     };
-    // Innermost callees may have a tenth less than their callers. If too much is then elsewhere, the callers are named.
+    // Innermost callees may have a tenth less than their callers. If too much is then elsewhere, their callers are named.
     let complete = |calls: &[Call<'_, '_>]| {
-        let inside = between(&mut calls.iter().map(|it| innermost(section, kernel, *it)));
-        match inside.complete {
-            true => inside,
-            false => Divided { complete: true, ..between(&mut calls.iter().copied()) },
+        let within = between(&mut calls.iter().map(|it| innermost(section, kernel, *it, REST)));
+        match within.complete {
+            true => within,
+            false => {
+                let nearly =
+                    between(&mut calls.iter().map(|it| innermost(section, kernel, *it, NEAR)));
+                Divided { complete: true, ..nearly }
+            }
         }
     };
     let luck = section.totals.kernel.floor.unwrap_or(0.0);
     let number = if is_alone(&calls, all, luck) { Some(1) } else { enough(&calls, all) };
     match number {
         Some(1) => {
-            let call = innermost(section, kernel, calls[0]);
+            let call = innermost(section, kernel, calls[0], REST);
             let largest = || {
                 let calls = largest_within(call, all);
-                let mut calls = calls.iter().map(|it| innermost(section, kernel, *it));
+                let mut calls = calls.iter().map(|it| innermost(section, kernel, *it, REST));
                 let parts = Divided { complete: false, ..between(&mut calls) };
                 (!parts.parts.is_empty()).then_some(parts)
             };
@@ -190,7 +194,7 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
             let is_large = |it: &&Call<'_, '_>| (it.change() / all).abs() >= SMALL;
             let large = calls.iter().take(MAX_LARGE).filter(is_large);
             let Divided { mut parts, .. } =
-                between(&mut large.map(|it| innermost(section, kernel, *it)));
+                between(&mut large.map(|it| innermost(section, kernel, *it, REST)));
             let left = parts.split_off(parts.len().min(PARTS));
             let Divided { parts, complete, elsewhere } = divided(parts, kernel);
             let complete = complete && left.iter().all(|it| it.share.abs() <= REST);
@@ -255,14 +259,19 @@ fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Ve
 
 /// The innermost call that has the change of `call` and to which the cause may lead. It does not lead from a function that
 /// is entered as often as before to one that is not, nor to one whose work another callee of its caller does on one side.
-fn innermost<'w, 'a>(section: &Section, kernel: Call<'_, 'a>, call: Call<'w, 'a>) -> Call<'w, 'a> {
+fn innermost<'w, 'a>(
+    section: &Section,
+    kernel: Call<'_, 'a>,
+    call: Call<'w, 'a>,
+    rest: f64,
+) -> Call<'w, 'a> {
     let is_by_number = |it: &Call<'_, '_>| {
         let instructions = sums(kernel.paths_of(it.name(), None));
         let is_its = (instructions[1] - instructions[0]) / it.change() >= 1.0 - REST;
         let entries = entries(section, it.name()).filter(|_| is_its)?;
         Some(is_by_number(entries, per_entry(instructions, entries)))
     };
-    call.innermost(|it, callee| {
+    call.innermost(rest, |it, callee| {
         let goes_on = is_by_number(callee) != Some(true) || is_by_number(it) != Some(false);
         goes_on && !moved::is_beside(it, callee)
     })

@@ -82,8 +82,8 @@ fn blocks(
     };
     let mut found = headline::headlines(headlines, phase);
     let is_unasked = explanation.reasons.is_none();
-    found.extend(headline::by_reason(headlines.iter()).filter(|_| is_unasked));
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
     found.extend(loops::sentences(explanation, asked));
     let moved = cause::moved(of_section(headlines, section));
     // Of a class, only functions with such instructions are known.

@@ -410,13 +410,12 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
         shares.push(format!("{rest:.1} % elsewhere"));
     }
     let named = shares.join(", ");
+    let largest = if parts.len() == 1 { "the largest part" } else { "the largest parts" };
     match complete {
         true => named,
         // What is elsewhere is small, its parts are not.
-        false if elsewhere.abs() <= ALL => {
-            format!("the largest parts, which others offset: {named}")
-        }
-        false => format!("the largest parts: {named}"),
+        false if elsewhere.abs() <= ALL => format!("{largest}, which others offset: {named}"),
+        false => format!("{largest}: {named}"),
     }
 }
 
