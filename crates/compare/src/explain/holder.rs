@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::calls::{Call, REST, Walked, added, asked, calls_it, is_on_both, reason, sums, walked};
 use super::moved::{self, Moved};
-use super::offset::{OwnCost, callers, offset};
+use super::offset::{OwnCost, offset, surroundings};
 use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
@@ -378,12 +378,12 @@ fn own_costs(section: &Section, paths: &[&Path]) -> Vec<OwnCost> {
         function(section, name)
             .is_some_and(|it| it.instructions.base > 0.0 && it.instructions.new > 0.0)
     };
-    let mut callers = callers(paths, &own);
-    callers.retain(|name, _| !is_called(name));
+    let mut around = surroundings(paths, &own);
+    around.retain(|name, _| !is_called(name));
     let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
     let part =
         |(name, own): (&str, _)| OwnCost { name: name.to_owned(), own, ..OwnCost::default() };
-    offset(own.into_iter().filter(differs).map(part).collect(), &callers)
+    offset(own.into_iter().filter(differs).map(part).collect(), &around)
 }
 
 /// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of

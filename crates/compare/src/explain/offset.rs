@@ -30,21 +30,50 @@ pub struct OwnCost {
     pub beyond_luck: Option<bool>,
 }
 
-/// Of each function that only one side executed: the innermost functions that called it, directly or not, and that both
-/// sides executed. `own` has the own cost of each function on both sides.
-pub type Callers<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+/// The functions around one that only one side executed. Those that one side alone executed are looked through.
+#[derive(Debug, Default)]
+pub struct Around<'a> {
+    /// The innermost functions that called it, directly or not, and that both sides executed.
+    callers: BTreeSet<&'a str>,
+    /// The outermost functions that it called, directly or not, and that both sides executed.
+    callees: BTreeSet<&'a str>,
+}
 
-/// Finds these callers in paths.
-pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Callers<'a> {
+impl Around<'_> {
+    /// Whether two functions are in the same place: they have half of their callers and of their callees in common, or more.
+    fn is_same_place(&self, other: &Self) -> bool {
+        let share = |one: &BTreeSet<&str>, other: &BTreeSet<&str>| {
+            let common = one.intersection(other).count();
+            (common, 2 * common >= one.union(other).count())
+        };
+        let (callers, alike) = share(&self.callers, &other.callers);
+        let (callees, do_alike) = share(&self.callees, &other.callees);
+        alike && callers > 0 && do_alike && callees >= MANY
+    }
+}
+
+/// Fewest callees that two functions in the same place have in common.
+const MANY: usize = 2;
+
+/// What is around each function that only one side executed.
+pub type Surroundings<'a> = BTreeMap<&'a str, Around<'a>>;
+
+/// Finds it in paths. `own` has the own cost of each function on both sides.
+pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Surroundings<'a> {
     let is_on_both = |frame: &&str| own.get(frame).is_some_and(|sums| !sums.contains(&0.0));
-    let mut found = Callers::new();
+    let mut found = Surroundings::new();
     for path in paths {
         let mut caller = None;
+        let mut since = Vec::new();
         for frame in path.frames.iter().map(String::as_str) {
             if is_on_both(&frame) {
                 caller = Some(frame);
+                for one_sided in since.drain(..) {
+                    found.entry(one_sided).or_default().callees.insert(frame);
+                }
             } else {
-                found.entry(frame).or_default().extend(caller);
+                found.entry(frame).or_default().callers.extend(caller);
+                since.push(frame);
             }
         }
     }
@@ -52,10 +81,11 @@ pub fn callers<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -> Cal
 }
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: a
-/// function that both sides executed, with one that it alone calls on one side and that is about as large, as if it were
-/// inlined on the other side. Equal sizes alone are no evidence. The largest change is first.
-pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: two
+/// that only one side executed each in the same place, and a function that both sides executed, with one that it alone
+/// calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone are no evidence.
+/// The largest change is first.
+pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
     let is_near = |one: &OwnCost, other: &OwnCost| {
@@ -67,15 +97,21 @@ pub fn offset(parts: Vec<OwnCost>, callers: &Callers<'_>) -> Vec<OwnCost> {
             || (is_moved(one, other) && (are_one_loop(&one.name, &other.name) || is_by_name()))
     };
     let calls = |one: &OwnCost, other: &OwnCost| {
-        let callers = callers.get(&*other.name);
-        callers.is_some_and(|it| it.len() == 1 && it.contains(&*one.name))
+        let around = around.get(&*other.name);
+        around.is_some_and(|it| it.callers.len() == 1 && it.callers.contains(&*one.name))
+    };
+    let is_successor = |one: &OwnCost, other: &OwnCost| {
+        let both = [one, other].map(|it| around.get(&*it.name));
+        let is_same_place = matches!(both, [Some(one), Some(other)] if one.is_same_place(other));
+        is_moved(one, other) && is_same_place && is_near(one, other)
     };
     let is_inlined = |one: &OwnCost, other: &OwnCost| {
         (calls(one, other) || calls(other, one)) && is_near(one, other)
     };
     let mut alone = parts;
     let mut all = Vec::new();
-    for is_one in [&is_renamed as &dyn Fn(&OwnCost, &OwnCost) -> bool, &is_inlined] {
+    let rules: [&dyn Fn(&OwnCost, &OwnCost) -> bool; 3] = [&is_renamed, &is_successor, &is_inlined];
+    for is_one in rules {
         let (joined, rest) = pairs(alone, is_one);
         all.extend(joined);
         alone = rest;
@@ -135,13 +171,13 @@ mod tests {
         OwnCost { name: name.into(), own, ..OwnCost::default() }
     }
 
-    fn joined(parts: &[(&str, [f64; 2])], callers: &Callers<'_>) -> Vec<(String, f64)> {
+    fn joined(parts: &[(&str, [f64; 2])], around: &Surroundings<'_>) -> Vec<(String, f64)> {
         let parts = parts.iter().map(|(name, own)| part(name, *own)).collect();
         let said = |it: OwnCost| {
             let with = it.with.iter().map(|with| format!("+{with}"));
             (it.name + &with.collect::<String>(), it.own[1] - it.own[0])
         };
-        offset(parts, callers).into_iter().map(said).collect()
+        offset(parts, around).into_iter().map(said).collect()
     }
 
     #[test]
@@ -172,7 +208,7 @@ mod tests {
             ("new", 2.0),
         ];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
-        assert_eq!(joined(&parts, &Callers::new()), expected);
+        assert_eq!(joined(&parts, &Surroundings::new()), expected);
     }
 
     /// The loop of `change` moved into `pte`, which calls `flush`. `walk` lost little, and `found` has two callers.
@@ -198,7 +234,7 @@ mod tests {
             let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
             *sums = [sums[0] + base, sums[1] + new];
         }
-        let callers = callers(&paths.iter().collect::<Vec<_>>(), &own);
+        let around = surroundings(&paths.iter().collect::<Vec<_>>(), &own);
         let parts: Vec<(&str, [f64; 2])> =
             own.into_iter().filter(|(_, [base, new])| base != new).collect();
         let expected = [
@@ -209,6 +245,41 @@ mod tests {
             ("found", 5.0),
         ];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
-        assert_eq!(joined(&parts, &callers), expected);
+        assert_eq!(joined(&parts, &around), expected);
+    }
+
+    /// `unmap_range` is `zap` now; a caller of it is gone. `other` has other callees.
+    #[test]
+    fn functions_in_the_same_place_are_one() {
+        let path = |frames: &str, base, new| Path {
+            frames: frames.split(' ').map(str::to_owned).collect(),
+            base,
+            new,
+        };
+        let paths = [
+            path("kernel unmap", 50.0, 50.0),
+            path("kernel unmap single", 7.0, 0.0),
+            path("kernel unmap single unmap_range", 1000.0, 0.0),
+            path("kernel unmap single unmap_range lock", 10.0, 0.0),
+            path("kernel unmap single unmap_range rmap", 10.0, 0.0),
+            path("kernel unmap zap", 0.0, 1100.0),
+            path("kernel unmap zap lock", 0.0, 10.0),
+            path("kernel unmap zap rmap", 0.0, 15.0),
+            path("kernel unmap other", 0.0, 1000.0),
+            path("kernel unmap other free", 0.0, 1.0),
+            path("kernel unmap free", 1.0, 0.0),
+        ];
+        let mut own = BTreeMap::new();
+        for Path { frames, base, new } in &paths {
+            let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
+            *sums = [sums[0] + base, sums[1] + new];
+        }
+        let around = surroundings(&paths.iter().collect::<Vec<_>>(), &own);
+        let parts: Vec<(&str, [f64; 2])> =
+            own.into_iter().filter(|(_, [base, new])| base != new).collect();
+        let expected =
+            [("other", 1000.0), ("zap+unmap_range", 100.0), ("single", -7.0), ("rmap", 5.0)];
+        let expected = expected.map(|(names, change)| (names.to_owned(), change));
+        assert_eq!(joined(&parts, &around), expected);
     }
 }
