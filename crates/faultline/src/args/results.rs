@@ -133,7 +133,7 @@ pub struct ExplainArgs {
     /// Explain this phase only, or what is outside all phases: "(no phase)" [default: the measured phases together]
     #[arg(long, value_parser = phase)]
     pub phase: Option<String>,
-    /// Explain this cost: another that the boots have, such as `entries` [default: instructions, and
+    /// Explain this cost: another that the boots have, such as `entries` or `locked` [default: instructions, and
     /// samples of measured mode]
     #[arg(long, value_name = "NAME")]
     pub cost: Option<String>,

@@ -29,10 +29,8 @@ pub fn reasons(
 pub fn classes(explanation: &Explanation, section: &Section) -> Option<Block> {
     let all = &explanation.classes;
     let title = format!("Kernel instructions{} by class", within(section));
-    let of = |it: &ClassCost| match it.cost.name == it.cost.unit {
-        true => it.cost.unit.clone(),
-        false => format!("{} (--cost {})", it.cost.unit, it.cost.name),
-    };
+    let of = |it: &ClassCost| format!("{} (--cost {})", it.cost.unit, it.cost.name);
     let rows = all.iter().map(|it| row(of(it), &it.instructions)).collect();
-    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, Vec::new()))
+    let foot = "A kernel on one CPU replaces most of its `lock` prefixes (`--cpus 2` keeps them).";
+    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, vec![foot.to_owned()]))
 }
