@@ -2,7 +2,7 @@
 //! moved most. The full tables have the rest. It is plain text like that of [`crate::text`].
 
 use compare::{Comparison, Explained, FEWEST_FOR_LISTS, Kind, Row, Table};
-use model::{INSTRUCTIONS, Mode, count};
+use model::{INSTRUCTIONS, Mode, count, grouped};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
@@ -197,7 +197,8 @@ pub fn moved_most(
             Mode::Measured => "differ significantly",
         };
         let (counters, least) = (count(found, "counter"), short(100.0 * margin));
-        return Some(Err(format!("{counters} {changed}, none by more than {least} %.")));
+        let of = grouped(&whole.rows.len().to_string());
+        return Some(Err(format!("{counters} of {of} {changed}, none by more than {least} %.")));
     }
     let left = found - rows.len();
     let differ = if left == 1 { "differs" } else { "differ" };

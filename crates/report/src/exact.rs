@@ -15,12 +15,13 @@ use crate::words::{Of, decimal, more_of, name, short, times};
 /// `-icount shift=1` sets 2^1.
 pub const NANOSECONDS: u32 = 2;
 /// What affects time on a real machine, but is not modelled in exact mode.
-pub const NOT_MODELLED: [&str; 5] = [
+pub const NOT_MODELLED: [&str; 6] = [
     "caches",
     "TLBs",
     "memory latency",
     "contention in time between CPUs (they take turns)",
     "fast string instructions (pages are cleared and copied by loops)",
+    "read-modify-writes that touch a page first (a read fault, then a write fault, instead of one)",
 ];
 /// Most metrics that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;

@@ -92,7 +92,7 @@ struct Exact {
     /// Guest time per instruction, in nanoseconds.
     instruction_ns: u32,
     /// What affects time on a real machine, but is not modelled.
-    not_modelled: [&'static str; 5],
+    not_modelled: [&'static str; 6],
 }
 
 #[derive(Serialize)]

@@ -3,7 +3,6 @@
 use model::{Boot, Class, Cost, Place, Profile, WorkloadUse};
 use serde::Serialize;
 
-use super::reasons::judged;
 use super::sides::Sides;
 use super::{Span, profiles, seeds};
 use crate::{Difference, VariantBoots};
@@ -33,15 +32,17 @@ pub fn classes(
         return Vec::new();
     }
     let sides = Sides::of(all);
-    let sum = |boot: &Boot, class: Class| {
+    let sum = |boot: &Boot, class: Class| -> i128 {
         let of = profiles(boot, used, span);
         let is_function = |place: &Place| matches!(place, Place::Function { .. });
         of.map(|it| it.costs.sum(&class.cost().name, is_function).cast_signed()).sum()
     };
     let rows = Class::ALL.map(|class| (class, sides.map(|boot| sum(boot, class))));
     let rows = rows.into_iter().filter(|(_, sides)| sides.iter().any(|count| *count > 0));
-    let judged = judged(rows.collect()).into_iter();
-    judged.map(|(class, instructions)| ClassCost { cost: class.cost(), instructions }).collect()
+    let rows = rows.filter_map(|(class, sides)| {
+        Some(ClassCost { cost: class.cost(), instructions: sides.difference()? })
+    });
+    rows.collect()
 }
 
 fn number(profile: &Profile, class: Class) -> Option<u16> {

@@ -13,7 +13,7 @@ use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
 const HALF: f64 = 0.5;
-/// A callee of the function that holds a change is named if it has at least this share of it, and one has half.
+/// A callee of the function that holds a change is named if it has at least this share of it.
 const QUARTER: f64 = 0.25;
 /// A reason is named as one of the largest parts if it has at least this share of the change.
 const SMALL: f64 = 0.05;
@@ -155,7 +155,10 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
 
 /// The functions that hold the change of the `kernel`.
 fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
-    let (all, calls) = (kernel.change(), kernel.callees());
+    let all = kernel.change();
+    let mut calls: Vec<Call<'_, '_>> =
+        kernel.callees().into_iter().flat_map(|it| told_apart(it, all)).collect();
+    calls.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
     if all == 0.0 || calls.is_empty() {
         return Held::default();
     }
@@ -200,6 +203,32 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
             let complete = complete && left.iter().all(|it| it.share.abs() <= REST);
             let divided = Divided { parts, complete, elsewhere };
             Held { divided: (!divided.parts.is_empty()).then_some(divided), ..Held::default() }
+        }
+    }
+}
+
+/// A call, or if it is an exception the calls in it that offset each other by a notable part of the change `all`: faults of
+/// small pages may cost more, and those of huge ones less.
+fn told_apart<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
+    if !call.name().starts_with("exception ") {
+        return vec![call];
+    }
+    let size = |it: &Call<'_, '_>| it.sums().iter().sum::<f64>();
+    let mut inner = call;
+    loop {
+        let callees = inner.callees();
+        let is_one = |it: &&Call<'_, '_>| {
+            let is_large = (it.change() / all).abs() >= QUARTER;
+            is_large && is_on_both(&it.sums()) && !moved::is_beside(&inner, it)
+        };
+        let large: Vec<f64> = callees.iter().filter(is_one).map(Call::change).collect();
+        if large.iter().any(|it| *it > 0.0) && large.iter().any(|it| *it < 0.0) {
+            return callees;
+        }
+        let whole = callees.into_iter().max_by(|one, other| size(one).total_cmp(&size(other)));
+        match whole.filter(|it| size(it) >= (1.0 - REST) * size(&inner)) {
+            Some(it) => inner = it,
+            None => return vec![call],
         }
     }
 }
@@ -307,14 +336,14 @@ fn within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Option<Vec<Call<'w, 'a>>> {
     ((own.change() / all).abs() <= REST && !calls.iter().any(moved)).then_some(calls)
 }
 
-/// The callees with the largest parts of the change of the function that holds a change, if one has half of the change
-/// `all` or more. Empty otherwise, and if work moved between them.
+/// The callees with the largest parts of the change `all` of the function that holds it. Empty if none has a quarter of the
+/// change, and if work moved between them.
 fn largest_within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
     let share = |it: &Call<'_, '_>| it.change() / all;
     let mut calls = call.callees();
     calls.truncate(PARTS);
     calls.retain(|it| share(it).abs() >= QUARTER);
-    let is_clear = calls.first().is_some_and(|it| share(it) >= HALF)
+    let is_clear = calls.first().is_some_and(|it| share(it) > 0.0)
         && calls.iter().all(|it| is_on_both(&it.sums()) && !moved::is_beside(&call, it));
     if is_clear { calls } else { Vec::new() }
 }

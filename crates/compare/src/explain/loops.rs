@@ -38,7 +38,7 @@ pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
 }
 
 /// Returns the change of a row without such loops, as a share. `None` unless it lies on another side of the margin than
-/// the whole change does.
+/// the whole change does, and is no luck: the loops have hardly a part in the row's floor.
 pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> Option<f64> {
     let all = [row.base(column)?, row.value(column)?];
     let share = |[base, new]: [f64; 2]| (new - base) / base;
@@ -47,8 +47,11 @@ pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> 
         _ if share < -margin => -1,
         _ => 0,
     };
-    let without = share([all[0] - loops[0], all[1] - loops[1]]);
-    (without.is_finite() && side(without) != side(share(all))).then_some(without)
+    let rest = [all[0] - loops[0], all[1] - loops[1]];
+    let without = share(rest);
+    let is_luck = row.floor(column).is_none_or(|floor| (rest[1] - rest[0]).abs() <= floor);
+    let is_other = side(without) != side(share(all)) && (side(without) == 0 || !is_luck);
+    (without.is_finite() && is_other).then_some(without)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub fn reasons(
 
 /// Judges rows of a list, each with its sum in each seed, against luck. A row that a side has no seed of is left out. With
 /// few seeds no change in a list can be told from luck.
-pub(super) fn judged<T>(rows: Vec<(T, Sides<i128>)>) -> Vec<(T, Difference)> {
+fn judged<T>(rows: Vec<(T, Sides<i128>)>) -> Vec<(T, Difference)> {
     let known = rows.into_iter().filter_map(|(of, sides)| Some((of, sides.difference()?, sides)));
     let mut rows: Vec<_> = known.collect();
     listed(

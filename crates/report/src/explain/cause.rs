@@ -187,15 +187,16 @@ fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let kinds = |it: &Contribution| &it.instrumentation.gained | &it.instrumentation.lost;
     let them = causes.iter().map(|it| kinds(it)).filter(|kinds| !kinds.is_empty());
     let number = them.clone().count();
-    let kinds: Vec<&str> = them.flatten().collect::<BTreeSet<_>>().into_iter().collect();
+    let mut kinds = BTreeMap::<&str, usize>::new();
+    them.flatten().for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    let named = kinds.iter().map(|(kind, number)| format!("{kind} ({number})"));
+    let named = named.collect::<Vec<_>>().join(", ");
     let verb = if number == 1 { "differs" } else { "differ" };
     let [number, of] = [number, of_both(causes).len()].map(|it| grouped(&it.to_string()));
-    (!kinds.is_empty()).then(|| {
-        format!(
-            " {number} of these {of} functions {verb} in instrumentation: {}.",
-            kinds.join(", ")
-        )
-    })
+    (!kinds.is_empty())
+        .then(|| format!(" {number} of these {of} functions {verb} in instrumentation: {named}."))
 }
 
 /// Names the line at which the code of a function differs, with the change of the function.

@@ -25,7 +25,7 @@ struct Document<'a> {
     wanted_seeds: u32,
     cost: &'a Cost,
     denominator: i128,
-    not_modelled: [&'static str; 5],
+    not_modelled: [&'static str; 6],
     code_unknown: Option<&'a str>,
     lines_unknown: &'a [String],
     build: Option<&'a BuildDifference>,

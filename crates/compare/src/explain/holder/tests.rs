@@ -205,13 +205,16 @@ fn a_change_in_two_callees_divides() {
     // What others offset is named as the largest part.
     let held = by_calls(&section, &calls([80.0, 40.0, -20.0]));
     assert_eq!(shares(&held), (Some("sys"), vec!["a 0.80".into(), "inner 0.40".into()], false));
-    // And so does the caller's own.
+    // The caller has a part of its own.
     let own = paths(&[
         ("kernel sys", 10.0, 30.0),
         ("kernel sys a", 10.0, 50.0),
         ("kernel sys b", 10.0, 50.0),
     ]);
-    assert_eq!(shares(&by_calls(&section, &own)), (Some("sys"), vec![], true));
+    assert_eq!(
+        shares(&by_calls(&section, &own)),
+        (Some("sys"), vec!["a 0.40".into(), "b 0.40".into()], false)
+    );
     // Where calls were not followed, a function that holds half is named.
     let holder = self::own(&section).unwrap();
     assert_eq!((holder.per_entry(), holder.share), (Some([50.0, 100.0]), 0.5));
@@ -424,6 +427,22 @@ fn work_that_moved_between_two_parts_is_one_part() {
     assert_eq!(shares(&held), (None, expected, false));
     let parts = held.divided.unwrap().parts;
     assert_eq!((parts[0].instructions, parts[0].entries), ([1000.0, 1500.0], Some([3.0; 2])));
+}
+
+/// A fault costs more for small pages and less for huge ones, and the exception as a whole is the same.
+#[test]
+fn callees_that_offset_each_other_are_told_apart() {
+    let boot = [executed(&[("small", "", 10, 1000), ("huge", "", 10, 900)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[
+        ("kernel asm_exc_page_fault exc_page_fault", 20.0, 20.0),
+        ("kernel asm_exc_page_fault exc_page_fault huge", 1000.0, 650.0),
+        ("kernel asm_exc_page_fault exc_page_fault small", 1000.0, 1380.0),
+        ("kernel madvise", 1000.0, 1400.0),
+        ("kernel munmap", 1000.0, 1200.0),
+    ]);
+    let expected = ["madvise 0.63", "small 0.60", "huge -0.56"].map(str::to_owned).to_vec();
+    assert_eq!(shares(&by_calls(&section, &calls)), (None, expected, false));
 }
 
 /// The caller no longer calls `walk`, which is no cause.
