@@ -80,6 +80,9 @@ pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -
     found
 }
 
+/// Whether two functions whose changes are opposite are one.
+type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
+
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
 /// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: two
 /// that only one side executed each in the same place, and a function that both sides executed, with one that it alone
@@ -110,8 +113,7 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     };
     let mut alone = parts;
     let mut all = Vec::new();
-    let rules: [&dyn Fn(&OwnCost, &OwnCost) -> bool; 3] = [&is_renamed, &is_successor, &is_inlined];
-    for is_one in rules {
+    for is_one in [&is_renamed as Rule<'_>, &is_successor, &is_inlined] {
         let (joined, rest) = pairs(alone, is_one);
         all.extend(joined);
         alone = rest;
