@@ -213,14 +213,26 @@ mod tests {
         assert_eq!(joined(&parts, &Surroundings::new()), expected);
     }
 
+    fn path(frames: &str, base: f64, new: f64) -> Path {
+        Path { frames: frames.split(' ').map(str::to_owned).collect(), base, new }
+    }
+
+    /// Joins the functions of these paths.
+    fn joined_in(paths: &[Path]) -> Vec<(String, f64)> {
+        let mut own = BTreeMap::new();
+        for Path { frames, base, new } in paths {
+            let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
+            *sums = [sums[0] + base, sums[1] + new];
+        }
+        let around = surroundings(&paths.iter().collect::<Vec<_>>(), &own);
+        let parts: Vec<(&str, [f64; 2])> =
+            own.into_iter().filter(|(_, [base, new])| base != new).collect();
+        joined(&parts, &around)
+    }
+
     /// The loop of `change` moved into `pte`, which calls `flush`. `walk` lost little, and `found` has two callers.
     #[test]
     fn a_function_is_one_with_a_callee_that_it_had_inlined() {
-        let path = |frames: &str, base, new| Path {
-            frames: frames.split(' ').map(str::to_owned).collect(),
-            base,
-            new,
-        };
         let paths = [
             path("kernel sys", 50.0, 50.0),
             path("kernel sys change", 1000.0, 10.0),
@@ -231,14 +243,6 @@ mod tests {
             path("kernel sys walk found", 0.0, 2.0),
             path("kernel sys change found", 0.0, 3.0),
         ];
-        let mut own = BTreeMap::new();
-        for Path { frames, base, new } in &paths {
-            let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
-            *sums = [sums[0] + base, sums[1] + new];
-        }
-        let around = surroundings(&paths.iter().collect::<Vec<_>>(), &own);
-        let parts: Vec<(&str, [f64; 2])> =
-            own.into_iter().filter(|(_, [base, new])| base != new).collect();
         let expected = [
             ("pte+change", 810.0),
             ("flush", 400.0),
@@ -247,17 +251,12 @@ mod tests {
             ("found", 5.0),
         ];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
-        assert_eq!(joined(&parts, &around), expected);
+        assert_eq!(joined_in(&paths), expected);
     }
 
     /// `unmap_range` is `zap` now; a caller of it is gone. `other` has other callees.
     #[test]
     fn functions_in_the_same_place_are_one() {
-        let path = |frames: &str, base, new| Path {
-            frames: frames.split(' ').map(str::to_owned).collect(),
-            base,
-            new,
-        };
         let paths = [
             path("kernel unmap", 50.0, 50.0),
             path("kernel unmap single", 7.0, 0.0),
@@ -271,17 +270,9 @@ mod tests {
             path("kernel unmap other free", 0.0, 1.0),
             path("kernel unmap free", 1.0, 0.0),
         ];
-        let mut own = BTreeMap::new();
-        for Path { frames, base, new } in &paths {
-            let sums: &mut [f64; 2] = own.entry(&**frames.last().unwrap()).or_default();
-            *sums = [sums[0] + base, sums[1] + new];
-        }
-        let around = surroundings(&paths.iter().collect::<Vec<_>>(), &own);
-        let parts: Vec<(&str, [f64; 2])> =
-            own.into_iter().filter(|(_, [base, new])| base != new).collect();
         let expected =
             [("other", 1000.0), ("zap+unmap_range", 100.0), ("single", -7.0), ("rmap", 5.0)];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
-        assert_eq!(joined(&parts, &around), expected);
+        assert_eq!(joined_in(&paths), expected);
     }
 }
