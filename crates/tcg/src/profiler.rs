@@ -80,9 +80,11 @@ struct Classes {
 }
 
 impl Classes {
-    /// An instruction is translated. The kernel may have patched it.
+    /// An instruction is translated. The kernel may have patched it. One that patches itself endlessly must not fill the
+    /// host's memory.
     fn translated(&mut self, address: u64, class: Option<Class>) {
-        if self.known.get(&address).copied() == class || self.known.len() >= MAX_CLASSES {
+        let is_full = self.known.len() >= MAX_CLASSES || self.new.len() >= MAX_CLASSES;
+        if self.known.get(&address).copied() == class || is_full {
             return;
         }
         match class {
