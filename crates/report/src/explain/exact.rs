@@ -132,8 +132,7 @@ fn of_one_side(explanation: &Explanation) -> Vec<String> {
     let is_named = |it: &&Section| it.is_of_one_side() && it.phase.as_deref() != Some("");
     let said = [(new, base, true), (base, new, false)].map(|(has, lacks, is_new)| {
         let own = phases.iter().filter(is_named);
-        let own: Vec<&Section> =
-            own.filter(|it| (it.totals.all.base == 0.0) == is_new).collect();
+        let own: Vec<&Section> = own.filter(|it| it.executed[0] != is_new).collect();
         let change: f64 = own.iter().map(|it| it.totals.kernel.change()).sum();
         (!own.is_empty()).then(|| {
             format!(
