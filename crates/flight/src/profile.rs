@@ -40,8 +40,8 @@
 //! The file is a sequence of frames ([`crate::frame`]) of kind [`Profile`](crate::frame::Kind::Profile), with time 0,
 //! because the plugin does not know the time. Their payloads are [`record::Record`]s in postcard's format: `Start`,
 //! then for each slice its ticks, its counts and `Cut`, and `End` if the machine ended normally. New nodes of the tree
-//! precede the slice that refers to them, and so do new classes of instructions. A slice is valid if it has its `Cut`, so a killed machine leaves
-//! the completed slices. A slice has a record for each CPU, in order.
+//! precede the slice that refers to them, and so do new classes of instructions. A slice is valid if it has its `Cut`,
+//! so a killed machine leaves the completed slices. A slice has a record for each CPU, in order.
 //!
 //! # Limits
 //!

@@ -16,8 +16,8 @@ const SYSTEM_CALLS: [&str; 4] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys
 /// Returns whether a function only leads to what is asked of the kernel: every system call, every exception, every
 /// softirq, or every kernel thread passes it.
 pub fn is_entry(function: &str) -> bool {
-    let entries = ENTRIES.iter().chain(&SOFTIRQ_ENTRIES);
-    entries.into_iter().any(|it| *it == function)
+    ENTRIES.contains(&function)
+        || SOFTIRQ_ENTRIES.contains(&function)
         || FIRST.iter().any(|first| function.starts_with(first))
 }
 

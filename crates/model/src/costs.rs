@@ -32,7 +32,7 @@ pub enum Class {
     Invpcid,
     /// Writes of CR3: the CPU gets another page table, or its TLB is flushed.
     Cr3Write,
-    /// `wrmsr`, by which a kernel sends interrupts to other CPUs and sets timers, among others.
+    /// `wrmsr`, by which a kernel sets timers, among others.
     MsrWrite,
 }
 
@@ -43,20 +43,32 @@ impl Class {
 
     /// The class whose cost has this name.
     pub fn named(cost: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.cost().name == cost)
+        Self::ALL.into_iter().find(|class| class.name() == cost)
+    }
+
+    /// The name of its cost.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Fence => "fences",
+            Self::Invlpg => "invlpg",
+            Self::Invpcid => "invpcid",
+            Self::Cr3Write => "cr3-writes",
+            Self::MsrWrite => "msr-writes",
+        }
     }
 
     /// The cost of its instructions.
     pub fn cost(self) -> Cost {
-        let (name, unit) = match self {
-            Self::Locked => ("locked", "locked instructions"),
-            Self::Fence => ("fences", "fences"),
-            Self::Invlpg => ("invlpg", "INVLPG"),
-            Self::Invpcid => ("invpcid", "INVPCID"),
-            Self::Cr3Write => ("cr3-writes", "writes of CR3"),
-            Self::MsrWrite => ("msr-writes", "writes of MSRs"),
+        let unit = match self {
+            Self::Locked => "locked instructions",
+            Self::Fence => "fences",
+            Self::Invlpg => "INVLPG",
+            Self::Invpcid => "INVPCID",
+            Self::Cr3Write => "writes of CR3",
+            Self::MsrWrite => "writes of MSRs",
         };
-        Cost { name: name.to_owned(), unit: unit.to_owned(), better: Some(Better::Lower) }
+        Cost { unit: unit.to_owned(), ..Cost::new(self.name()) }
     }
 }
 

@@ -26,7 +26,8 @@ pub fn classes(
 ) -> Vec<ClassCost> {
     let all = seeds([base, new], used);
     let span = Span::of(phase, &all, used);
-    let counts = |profile: &Profile| Class::ALL.iter().all(|it| number(profile, *it).is_some());
+    let counts =
+        |it: &Profile| Class::ALL.iter().all(|class| it.costs.number(class.name()).is_some());
     let mut boots = all.iter().flatten();
     if !boots.all(|boot| profiles(boot, used, Span::All).all(counts)) {
         return Vec::new();
@@ -35,7 +36,7 @@ pub fn classes(
     let sum = |boot: &Boot, class: Class| -> i128 {
         let of = profiles(boot, used, span);
         let is_function = |place: &Place| matches!(place, Place::Function { .. });
-        of.map(|it| it.costs.sum(&class.cost().name, is_function).cast_signed()).sum()
+        of.map(|it| it.costs.sum(class.name(), is_function).cast_signed()).sum()
     };
     let rows = Class::ALL.map(|class| (class, sides.map(|boot| sum(boot, class))));
     let rows = rows.into_iter().filter(|(_, sides)| sides.iter().any(|count| *count > 0));
@@ -43,8 +44,4 @@ pub fn classes(
         Some(ClassCost { cost: class.cost(), instructions: sides.difference()? })
     });
     rows.collect()
-}
-
-fn number(profile: &Profile, class: Class) -> Option<u16> {
-    profile.costs.number(&class.cost().name)
 }

@@ -83,6 +83,11 @@ pub struct Contribution {
 }
 
 impl Contribution {
+    /// Whether both kernels are known to have the function.
+    pub fn is_in_both(&self) -> bool {
+        matches!(self.code, Some(Code::Same | Code::Differs))
+    }
+
     /// Its cost per entry; `None` if that is not known or not compared.
     pub fn per_entry(&self) -> Option<Difference> {
         self.calls.as_ref()?.per_entry

@@ -162,20 +162,20 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     if all == 0.0 || calls.is_empty() {
         return Held::default();
     }
-    let between = |calls: &mut dyn Iterator<Item = Call<'_, '_>>| {
-        let parts = calls.map(|call| holder(section, call, kernel)).collect();
-        divided(each_once(joined(section, kernel, parts)), kernel)
+    // The figures of the innermost calls in these, the largest share first.
+    let parts = |calls: &[Call<'_, '_>], rest| {
+        let inner = calls.iter().map(|it| innermost(section, kernel, *it, rest));
+        let parts = inner.map(|call| holder(section, call, kernel)).collect();
+        let mut parts = each_once(joined(section, kernel, parts));
+        parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
+        parts
     };
     // Innermost callees may have a tenth less than their callers. If too much is then elsewhere, their callers are named.
     let complete = |calls: &[Call<'_, '_>]| {
-        let within = between(&mut calls.iter().map(|it| innermost(section, kernel, *it, REST)));
-        match within.complete {
-            true => within,
-            false => {
-                let nearly =
-                    between(&mut calls.iter().map(|it| innermost(section, kernel, *it, NEAR)));
-                Divided { complete: true, ..nearly }
-            }
+        let inside = divided(parts(calls, REST), kernel);
+        match inside.complete {
+            true => inside,
+            false => Divided { complete: true, ..divided(parts(calls, NEAR), kernel) },
         }
     };
     let luck = section.totals.kernel.floor.unwrap_or(0.0);
@@ -184,24 +184,21 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
         Some(1) => {
             let call = innermost(section, kernel, calls[0], REST);
             let largest = || {
-                let calls = largest_within(call, all);
-                let mut calls = calls.iter().map(|it| innermost(section, kernel, *it, REST));
-                let parts = Divided { complete: false, ..between(&mut calls) };
-                (!parts.parts.is_empty()).then_some(parts)
+                let parts = parts(&largest_within(call, all), REST);
+                let divided = Divided { complete: false, ..divided(parts, kernel) };
+                (!divided.parts.is_empty()).then_some(divided)
             };
             let divided = within(call, all).map(|calls| complete(&calls)).or_else(largest);
             Held { function: Some(holder(section, call, kernel)), divided, ..Held::default() }
         }
         Some(number) => Held { divided: Some(complete(&calls[..number])), ..Held::default() },
         None => {
-            let is_large = |it: &&Call<'_, '_>| (it.change() / all).abs() >= SMALL;
-            let large = calls.iter().take(MAX_LARGE).filter(is_large);
-            let Divided { mut parts, .. } =
-                between(&mut large.map(|it| innermost(section, kernel, *it, REST)));
+            calls.truncate(MAX_LARGE);
+            calls.retain(|it| (it.change() / all).abs() >= SMALL);
+            let mut parts = parts(&calls, REST);
             let left = parts.split_off(parts.len().min(PARTS));
-            let Divided { parts, complete, elsewhere } = divided(parts, kernel);
-            let complete = complete && left.iter().all(|it| it.share.abs() <= REST);
-            let divided = Divided { parts, complete, elsewhere };
+            let mut divided = divided(parts, kernel);
+            divided.complete &= left.iter().all(|it| it.share.abs() <= REST);
             Held { divided: (!divided.parts.is_empty()).then_some(divided), ..Held::default() }
         }
     }
@@ -233,9 +230,8 @@ fn told_apart<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
     }
 }
 
-/// The parts of a change, that with the largest share first. They are complete if little of the change is elsewhere.
-fn divided(mut parts: Vec<Holder>, kernel: Call<'_, '_>) -> Divided {
-    parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
+/// A change that divides into these parts. They are complete if little of it is elsewhere.
+fn divided(parts: Vec<Holder>, kernel: Call<'_, '_>) -> Divided {
     let is_in = |(frames, _): &Walked<'_>| {
         parts.iter().any(|it| calls_it(frames, it.within.as_deref(), &it.name))
     };

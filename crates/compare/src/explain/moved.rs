@@ -21,7 +21,7 @@ pub struct Moved {
     pub entries: Option<[f64; 2]>,
 }
 
-/// A callee of which at least this share of the change moved to or from its caller's other callees is no place of a cause.
+/// The cause is not looked for in a callee if this share of its change moved to or from other callees of its caller.
 const NOTABLE: f64 = 0.1;
 
 /// Whether a part of the change of `callee` is work that its caller `call` does in another callee on one side.

@@ -47,11 +47,27 @@ pub fn reasons(
     };
     let sides = Sides::of(all).map(by_reason);
     let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
-    let rows = names
+    let mut rows: Vec<(Reason, Sides<i128>)> = names
         .into_iter()
-        .map(|name| (name.clone(), sides.map(|it| it.get(name).copied().unwrap_or_default())));
-    let judged = judged(rows.collect()).into_iter();
-    let mut reasons: Vec<Reason> = judged.map(|(name, cost)| Reason { name, cost }).collect();
+        .filter_map(|name| {
+            let figures = sides.map(|it| it.get(name).copied().unwrap_or_default());
+            let cost = figures.difference()?;
+            Some((Reason { name: name.clone(), cost }, figures))
+        })
+        .collect();
+    listed(
+        rows.iter_mut().map(|(reason, figures)| Entry {
+            difference: &mut reason.cost,
+            values: figures.seeds.each_ref().map(|side| side.iter().map(|it| *it as f64).collect()),
+            scale: 1.0,
+        }),
+        true,
+    );
+    // With fewer seeds no change in a list can be told from luck.
+    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
+        rows.iter_mut().for_each(|(reason, _)| reason.cost.floor = None);
+    }
+    let mut reasons: Vec<Reason> = rows.into_iter().map(|(reason, _)| reason).collect();
     reasons.sort_by(|one, other| {
         other
             .cost
@@ -61,28 +77,6 @@ pub fn reasons(
             .then(one.name.cmp(&other.name))
     });
     Some(reasons)
-}
-
-/// Judges rows of a list, each with its sum in each seed, against luck. A row that a side has no seed of is left out. With
-/// few seeds no change in a list can be told from luck.
-fn judged<T>(rows: Vec<(T, Sides<i128>)>) -> Vec<(T, Difference)> {
-    let known = rows.into_iter().filter_map(|(of, sides)| Some((of, sides.difference()?, sides)));
-    let mut rows: Vec<_> = known.collect();
-    listed(
-        rows.iter_mut().map(|(_, difference, sides)| Entry {
-            difference,
-            values: sides.seeds.each_ref().map(|side| side.iter().map(|it| *it as f64).collect()),
-            scale: 1.0,
-        }),
-        true,
-    );
-    let is_few =
-        |sides: &Sides<i128>| sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize);
-    let judged = rows.into_iter().map(|(of, difference, sides)| {
-        let floor = difference.floor.filter(|_| !is_few(&sides));
-        (of, Difference { floor, ..difference })
-    });
-    judged.collect()
 }
 
 /// The name of what has no reason of its own, such as the idle task.

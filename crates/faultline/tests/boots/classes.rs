@@ -62,7 +62,7 @@ fn a_page_whose_right_is_taken_is_flushed_once() {
     let sum = |class: Class, phase: &str| {
         let profile = boots[0].profiles.iter().find(|it| it.phase == phase).unwrap();
         let is_function = |place: &Place| matches!(place, Place::Function { .. });
-        profile.costs.sum(&class.cost().name, is_function)
+        profile.costs.sum(class.name(), is_function)
     };
     assert_eq!((sum(Class::Invlpg, "protect"), sum(Class::Invlpg, "getppid")), (64, 0));
     // Each split of a mapping locks.

@@ -289,7 +289,7 @@ pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
 /// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in
 /// parts, or which other function's change offsets its own.
 pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
-    let is_in_both = matches!(it.code, Some(Code::Same | Code::Differs));
+    let is_in_both = it.is_in_both();
     let executed = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => {
             let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));

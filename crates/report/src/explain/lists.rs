@@ -1,4 +1,4 @@
-//! Lists of what the kernel's cost consists of besides functions.
+//! Tables of the kernel's cost by what made it execute, and of its instructions by class.
 
 use compare::{ClassCost, Explanation, Reason, Section};
 

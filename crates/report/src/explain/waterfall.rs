@@ -1,7 +1,7 @@
 //! The change as a waterfall: a bar for the baseline's cost, a bar for what each of the largest
 //! contributions adds or takes away, and a bar for the other variant's cost.
 
-use compare::{Calls, Code, Contribution, Explanation, Only, Section};
+use compare::{Calls, Contribution, Explanation, Only, Section};
 use maud::{Markup, html};
 
 use super::view::{self, changed, signed};
@@ -128,10 +128,9 @@ fn class(it: &Contribution) -> String {
 }
 
 fn note(it: &Contribution) -> &'static str {
-    let is_in_both = matches!(it.code, Some(Code::Same | Code::Differs));
     match only(it) {
-        Some(Only::Base) if is_in_both => " (only before)",
-        Some(Only::New) if is_in_both => " (only now)",
+        Some(Only::Base) if it.is_in_both() => " (only before)",
+        Some(Only::New) if it.is_in_both() => " (only now)",
         Some(Only::Base) => " (gone)",
         Some(Only::New) => " (new)",
         None => "",
