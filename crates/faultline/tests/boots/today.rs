@@ -131,7 +131,10 @@ fn huge_pages_are_touched_and_split(boot: &Boot) {
 
 fn folios_are_smaller_and_collapse(boot: &Boot) {
     near(counted(boot, "thp", "touch-64K", &["pgfault"]), touched() / 16.0, 1.5);
-    assert_eq!(counted(boot, "thp", "collapse", &["thp_collapse_alloc"]), touched() / HUGE);
+    // The workload tries a collapse again that failed because something held a page. Each attempt takes a huge page.
+    let huge = touched() / HUGE;
+    let allocated = counted(boot, "thp", "collapse", &["thp_collapse_alloc"]);
+    assert!((huge..1.5 * huge).contains(&allocated), "{allocated} of {huge}");
 }
 
 /// Checks that the cgroup and the machine count the same.
