@@ -1,12 +1,13 @@
 //! The table of counters: what the kernel counted during a workload and, in exact mode, the true locality of
-//! its memory accesses.
+//! its memory accesses and its instructions by class.
 
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Differences, Section};
-use model::{Boot, Chunk, Mode, Source, Topology};
+use model::{Boot, Chunk, INSTRUCTIONS, Mode, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
+use super::classes::{self, ClassIn, Classes, classes};
 use crate::figures::BootFigures;
 use crate::figures::growth::{Growth, lost_series};
 use crate::figures::steady::{Part, Share, Steady};
@@ -18,6 +19,8 @@ use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots, 
 const PERCENT: &str = "%";
 /// The kernel's estimate of locality; the true share is printed after it.
 const GUESS: &str = "NUMA hint local percent";
+/// The section of instructions by class.
+const CLASSES: &str = "Kernel instructions by class";
 
 /// The rows of `workload`. A value is a sum over the phases of a boot's iterations, without preparatory phases, as
 /// the mean over complete boots. Shares and rates are computed from these means, because a mean of ratios would
@@ -38,12 +41,15 @@ pub fn table(
     let pools: Vec<Vec<Counted>> =
         columns.iter().map(|column| boots(workload, column, topology, share)).collect();
     let phases = phases(&pools);
-    let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
+    let of_classes = || pools.iter().flatten().map(|boot| &*boot.classes);
+    let classes = classes::executed(of_classes, &phases);
+    let figures = |boots: &[Counted<'_>]| figures(boots, &phases, &classes);
+    let together: Vec<_> = pools.iter().map(|boots| figures(boots)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
         .iter()
         .map(|boots| {
             let each = boots.chunks(1);
-            each.map(|boot| (boot[0].boot, figures(boot, &phases))).collect()
+            each.map(|boot| (boot[0].boot, figures(boot))).collect()
         })
         .collect();
 
@@ -53,7 +59,7 @@ pub fn table(
         let values = together.iter().map(|figures| figures[number].value).collect();
         let Figure { section, label, unit, decimals, .. } = &together[0][number];
         let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
-        let row = row.in_section(section.name());
+        let row = row.in_section(section);
         let values = by_boot
             .iter()
             .map(|boots| boots.iter().map(|(boot, figures)| (*boot, figures[number].value)));
@@ -97,6 +103,7 @@ struct Counted<'a> {
     /// Growth of the counters of `/proc/vmstat`.
     growth: Growth<'a>,
     accesses: Vec<Accesses<'a>>,
+    classes: Vec<Classes<'a>>,
 }
 
 /// Phases that the table leaves out, in the order in which they were first seen in the boots that count.
@@ -148,11 +155,14 @@ fn boots<'a>(
         let mut accesses = accesses(boot, workload.name(), topology);
         accesses.retain(|it| counts(workload, it.iteration, it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
+        let mut classes = classes(boot, workload.name());
+        classes.retain(|it| counts(workload, it.iteration, it.phase));
         Some(Counted {
             boot,
             iterations: chunks.iter().map(|(it, _)| it.iteration).chain(of_accesses).collect(),
             growth: Growth::over(chunks),
             accesses,
+            classes,
         })
     };
     column
@@ -163,12 +173,15 @@ fn boots<'a>(
         .collect()
 }
 
-/// Phases in which accesses were counted, in the order in which they were first seen.
+/// Phases in which accesses or classes of instructions were counted, in the order in which they were first seen.
 fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
     let mut phases = Vec::new();
-    for accesses in pools.iter().flatten().flat_map(|boot| &boot.accesses) {
-        if !accesses.phase.is_empty() && !phases.contains(&accesses.phase) {
-            phases.push(accesses.phase);
+    for boot in pools.iter().flatten() {
+        let accesses = boot.accesses.iter().map(|it| it.phase);
+        for phase in accesses.chain(boot.classes.iter().map(|it| it.phase)) {
+            if !phase.is_empty() && !phases.contains(&phase) {
+                phases.push(phase);
+            }
         }
     }
     phases
@@ -176,7 +189,7 @@ fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
 
 /// The figure that a row prints for a set of boots.
 struct Figure {
-    section: Section,
+    section: &'static str,
     label: String,
     unit: &'static str,
     value: Option<f64>,
@@ -186,13 +199,13 @@ struct Figure {
 }
 
 /// All figures of a set of boots. Sums are per boot.
-fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
+fn figures(boots: &[Counted<'_>], phases: &[&str], executed: &[ClassIn<'_>]) -> Vec<Figure> {
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
     let differences = Differences { of: &difference, seconds: Some(seconds) };
     let mut figures: Vec<Figure> = derived::rows()
         .map(|row| Figure {
-            section: row.section,
+            section: row.section.name(),
             label: row.label.to_owned(),
             unit: row.unit,
             value: row.value(&differences),
@@ -203,6 +216,7 @@ fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let guess = figures.iter().position(|figure| figure.label == GUESS);
     let place = guess.map_or(figures.len(), |place| place + 1);
     figures.splice(place..place, truth(boots, phases));
+    figures.extend(executed.iter().map(|&which| of_class(boots, which)));
     for figure in figures.iter_mut().filter(|figure| !figure.is_ratio) {
         figure.value = figure.value.map(|total| total / boots.len() as f64);
     }
@@ -216,12 +230,27 @@ fn total(boots: &[Counted<'_>], counter: &str) -> Option<f64> {
     Some(grown.reduce(|sum, more| Some(sum? + more?))?? as f64)
 }
 
+/// The instructions of a class.
+fn of_class(boots: &[Counted<'_>], which: ClassIn<'_>) -> Figure {
+    let numbers: Option<Vec<u64>> =
+        boots.iter().map(|boot| classes::number(&boot.classes, which)).collect();
+    let numbers = numbers.filter(|numbers| !numbers.is_empty());
+    Figure {
+        section: CLASSES,
+        label: classes::label(which),
+        unit: INSTRUCTIONS,
+        value: numbers.map(|numbers| numbers.iter().sum::<u64>() as f64),
+        decimals: 0,
+        is_ratio: false,
+    }
+}
+
 /// The true local-access share, in all and by phase, and the accesses behind it.
 fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let percent = |of: &str, phase: Option<&str>, split: Option<Split>| {
         let suffix = phase.map_or(String::new(), |phase| format!("-{phase}"));
         Figure {
-            section: Section::Numa,
+            section: Section::Numa.name(),
             is_ratio: true,
             label: format!("True local percent {of}{suffix}"),
             unit: PERCENT,
@@ -230,7 +259,7 @@ fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
         }
     };
     let count = |label: &str, number: Option<u64>| Figure {
-        section: Section::Numa,
+        section: Section::Numa.name(),
         is_ratio: false,
         label: format!("Accesses {label}"),
         unit: "accesses",

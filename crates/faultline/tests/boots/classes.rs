@@ -67,4 +67,7 @@ fn a_page_whose_right_is_taken_is_flushed_once() {
     assert_eq!((sum(Class::Invlpg, "protect"), sum(Class::Invlpg, "getppid")), (64, 0));
     // Each split of a mapping locks.
     assert!(sum(Class::Locked, "protect") > 64, "{}", sum(Class::Locked, "protect"));
+    let text = bench.faultline(&["compare", "--full"]).expect(0).out;
+    let row = text.lines().find(|line| line.starts_with("INVLPG in protect"));
+    assert_eq!(row.and_then(|row| row.split_whitespace().last()), Some("64"), "{text}");
 }

@@ -1,0 +1,118 @@
+//! The kernel's instructions by class, in the table of counters of exact mode.
+
+use model::{Boot, Class, Place, Profile};
+
+/// The number of classes.
+const CLASSES: usize = Class::ALL.len();
+
+/// The kernel's instructions of each class in one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classes<'a> {
+    pub iteration: u32,
+    pub phase: &'a str,
+    /// The numbers in the order of [`Class::ALL`].
+    numbers: [u64; CLASSES],
+}
+
+/// A class of instructions, in one phase or in all phases.
+pub type ClassIn<'a> = (Class, Option<&'a str>);
+
+/// The classes of instructions of `workload` in `boot`, one entry per phase; empty if they were not counted.
+pub fn classes<'a>(boot: &'a Boot, workload: &str) -> Vec<Classes<'a>> {
+    let profiles = boot.profiles.iter().filter(|it| it.workload == workload);
+    let of = |profile: &'a Profile| {
+        let (iteration, phase) = (profile.iteration, &*profile.phase);
+        Some(Classes { iteration, phase, numbers: numbers(profile)? })
+    };
+    profiles.map(of).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The sums over all functions and CPUs.
+fn numbers(profile: &Profile) -> Option<[u64; CLASSES]> {
+    let mut costs = [0; CLASSES];
+    for (cost, class) in costs.iter_mut().zip(Class::ALL) {
+        *cost = profile.costs.number(class.name())?;
+    }
+    let mut numbers = [0_u64; CLASSES];
+    let functions = profile.costs.rows().filter(|row| matches!(row.place, Place::Function { .. }));
+    for cell in functions.flat_map(|row| row.cells) {
+        if let Some(class) = costs.iter().position(|cost| *cost == cell.cost) {
+            numbers[class] = numbers[class].saturating_add(cell.value);
+        }
+    }
+    Some(numbers)
+}
+
+/// The classes of which any of these boots executed instructions, in all phases and in each of several.
+pub fn executed<'a, 'b, B: Iterator<Item = &'b [Classes<'b>]>>(
+    boots: impl Fn() -> B,
+    phases: &[&'a str],
+) -> Vec<ClassIn<'a>> {
+    let each = if phases.len() > 1 { phases } else { &[] };
+    let phases = || [None].into_iter().chain(each.iter().copied().map(Some));
+    let all = Class::ALL.into_iter().flat_map(|class| phases().map(move |phase| (class, phase)));
+    let is_executed = |which| boots().any(|boot| number(boot, which).is_some_and(|it| it > 0));
+    all.filter(|which| is_executed(*which)).collect()
+}
+
+/// The instructions of a class in a boot; `None` if they were not counted.
+pub fn number(boot: &[Classes<'_>], (class, phase): ClassIn<'_>) -> Option<u64> {
+    let of = boot.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    (!boot.is_empty()).then(|| of.map(|it| it.numbers[class as usize]).sum())
+}
+
+/// The label of a row: the class, and the phase unless it is of all phases.
+pub fn label((class, phase): ClassIn<'_>) -> String {
+    let unit = class.cost().unit;
+    let mut letters = unit.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    let phase = phase.map_or(String::new(), |it| format!(" in {it}"));
+    first.into_iter().chain(letters).chain(phase.chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::exact_cost;
+    use model::{Cell, Cost};
+
+    use super::*;
+    use crate::testing::boot;
+
+    #[test]
+    fn functions_are_summed_by_class() {
+        let mut boot = boot(0);
+        let mut costs = exact_cost::table_with_classes(false);
+        let function = |symbol: &str| Place::Function { name: symbol.into(), module: "".into() };
+        let of = |class, cpu, value| Cell::new(exact_cost::class(class, false), cpu, value);
+        costs.push(function("a"), [of(Class::Locked, 0, 2), of(Class::Locked, 1, 3)]);
+        costs.push(function("b"), [of(Class::Locked, 0, 5), of(Class::Invlpg, 0, 7)]);
+        let (workload, phase) = ("autonuma".to_owned(), "run".to_owned());
+        boot.profiles =
+            vec![Profile { workload, phase, iteration: 4, costs, ..Profile::default() }];
+        let found = classes(&boot, "autonuma");
+        assert_eq!((found[0].iteration, found[0].phase), (4, "run"));
+        let number = |class, phase| number(&found, (class, phase));
+        assert_eq!([Class::Locked, Class::Fence].map(|it| number(it, None)), [Some(10), Some(0)]);
+        assert_eq!(
+            [Some("run"), Some("x")].map(|it| number(Class::Invlpg, it)),
+            [Some(7), Some(0)]
+        );
+        let (locked, invlpg) = ((Class::Locked, None), (Class::Invlpg, None));
+        let executed = |phases| executed(|| [&*found].into_iter(), phases);
+        assert_eq!(executed(&["run"]), [locked, invlpg]);
+        let run = Some("run");
+        assert_eq!(
+            executed(&["run", "x"]),
+            [locked, (Class::Locked, run), invlpg, (Class::Invlpg, run)]
+        );
+        assert_eq!(classes(&boot, "other"), []);
+        boot.profiles[0].costs = model::CostTable::new([Cost::new("locked")]);
+        assert_eq!(classes(&boot, "autonuma"), []);
+    }
+
+    #[test]
+    fn a_row_names_class_and_phase() {
+        assert_eq!(label((Class::Locked, None)), "Locked instructions");
+        assert_eq!(label((Class::Cr3Write, Some("fork"))), "Writes of CR3 in fork");
+    }
+}
