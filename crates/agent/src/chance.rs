@@ -18,7 +18,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::system::sysinfo;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use guest::arch::PAGE;
+use guest::arch::page;
 
 /// Periodic timers with a shorter period than this have a random phase after the wait: the tick, the folding
 /// of counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
@@ -36,7 +36,9 @@ const KEPT: usize = 64;
 const SHARE: u64 = 128;
 /// The number of pages that are mapped at once.
 const CHUNK: usize = 64;
-static ZEROES: [u8; CHUNK * PAGE] = [0; CHUNK * PAGE];
+/// Files are written in pieces of this many bytes for each page, the size of the smallest page.
+const PIECE: usize = 4096;
+static ZEROES: [u8; CHUNK * PIECE] = [0; CHUNK * PIECE];
 /// The largest number of names that are looked up in vain.
 const NAMES: usize = 64;
 /// The largest number of page faults on each CPU that are made only to move counters.
@@ -94,7 +96,7 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
     rng.shuffle(&mut cpus);
     let memory = sysinfo();
     let free = memory.freeram as u64 * u64::from(memory.mem_unit) / SHARE;
-    let pages = free as usize / PAGE / cpus.len().max(1);
+    let pages = free as usize / page() / cpus.len().max(1);
     for &cpu in &cpus {
         run_on(cpu);
         move_counters(&mut rng, pages, &mut kept);
@@ -134,7 +136,7 @@ fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
 /// sleeping threads, and faults pages in and frees them.
 fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     for chunk in chunks(any_size(rng, pages)) {
-        let Ok(chunk) = MmapMut::map_anon(chunk * PAGE) else { break };
+        let Ok(chunk) = MmapMut::map_anon(chunk * page()) else { break };
         // Otherwise khugepaged could change these pages.
         let _ = chunk.advise(Advice::NoHugePage);
         kept.pages.push(chunk);
@@ -142,7 +144,8 @@ fn move_counters(rng: &mut Rng, pages: usize, kept: &mut Kept) {
     let path: PathBuf = format!("/tmp/{:016x}", rng.u64(..)).into();
     if let Ok(mut file) = File::create(&path) {
         kept.files.push(path);
-        let written = |chunk: usize| file.write_all(&ZEROES[..chunk * PAGE]).is_ok();
+        let mut write = |pages: usize| file.write_all(&ZEROES[..pages * PIECE]).is_ok();
+        let written = |chunk| (0..page() / PIECE).all(|_| write(chunk));
         let _ = chunks(any_size(rng, pages)).all(written);
     }
     for _ in 0..any_size(rng, THREADS) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use flight::Event;
 use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES, MAX_TEXT};
-use flight::profile::{self, MARK};
+use flight::profile::{self, MARK, TICK};
 use guest::arch;
 use guest::clock::{Ticks, boot_time};
 use guest::kmsg::{KernelLog, MAX_PIECE};
@@ -21,10 +21,6 @@ use crate::recorder::{RecordError, Recorder};
 use crate::sampler::profile::Profiler;
 use crate::sampler::{Moment, Sampler};
 
-/// The mark at which one slice of the profile ends and the next begins.
-const CUT: u64 = u64::from_le_bytes(MARK);
-/// The mark at which the plugin records the accesses up to the time of a tick.
-const TICK: u64 = u64::from_le_bytes(profile::TICK);
 /// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;
 /// The shortest interval. With a shorter one the sampler would dominate the measurement.
@@ -176,7 +172,7 @@ impl Watch {
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
         sources.tally.admit(event)?;
-        arch::mark::<CUT>();
+        arch::mark::<MARK>();
         if let Some(profiler) = &mut sources.profiler {
             profiler.cut(&self.recorder, boot_time());
         }
@@ -187,7 +183,7 @@ impl Watch {
         if let Some(profiler) = &mut sources.profiler {
             profiler.skip();
         }
-        arch::mark::<CUT>();
+        arch::mark::<MARK>();
         recorded
     }
 

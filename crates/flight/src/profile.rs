@@ -10,7 +10,7 @@
 //!
 //! # Ticks
 //!
-//! At each tick of its sampler the agent executes [`TICK`], with the tick's time in the register `rax`. All samples
+//! At each tick of its sampler the agent executes [`TICK`], with the tick's time in a register. All samples
 //! of a tick have the same time in the recording, so ticks are paired with samples by time. (A tick at which no file
 //! changed has no sample, but is in the profile.) A tick is never within a cut, so a phase has each of its ticks once
 //! and in order, and slices of cuts have none. A tick has all accesses since its phase began. The start and the end
@@ -52,11 +52,13 @@
 //! [`MAX_BYTES`].
 
 mod functions;
+pub mod marks;
 mod read;
 mod record;
 mod write;
 
 pub use functions::{FUNCTIONS_VARIABLE, pack_functions, unpack_functions};
+pub use marks::{MARK, TICK};
 pub use read::{ProfileError, read};
 pub use write::Writer;
 
@@ -64,12 +66,6 @@ use std::collections::BTreeMap;
 
 pub use model::{Class, Privilege, Target};
 use serde::{Deserialize, Serialize};
-
-/// The instruction at which the plugin cuts the profile: `nop dword [rax+rax+disp32]`, with a displacement
-/// that no compiler uses.
-pub const MARK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b'c', b't'];
-/// The instruction at which the plugin records the accesses so far: the same NOP with another displacement.
-pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 
 /// The process number of the agent.
 pub const AGENT: u32 = 1;

@@ -1,5 +1,11 @@
 //! Code that depends on the architecture: pages, the console, and the marks of the profile.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::*;
+#[cfg(target_arch = "x86_64")]
 pub use x86_64::*;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 
-use crate::arch::{HUGE, PAGE};
+use crate::arch::{huge, page};
 
 /// A mapping as 64-bit words.
 pub struct Words(MmapRaw);
@@ -41,7 +41,7 @@ impl Words {
 
     /// The first word of each base page. Access to it touches the page.
     pub fn pages(&self) -> impl Iterator<Item = &AtomicU64> {
-        self.iter().step_by(PAGE / size_of::<AtomicU64>())
+        self.iter().step_by(page() / size_of::<AtomicU64>())
     }
 
     /// Makes the kernel reclaim the pages, as it would when short of memory (madvise(2), `MADV_PAGEOUT`,
@@ -52,7 +52,7 @@ impl Words {
 
     /// Advises the kernel on some bytes, whole pages (madvise(2)). Fails when the kernel rejects it.
     pub fn advise(&self, bytes: Range<usize>, advice: c_int) -> io::Result<()> {
-        assert!(bytes.start.is_multiple_of(PAGE) && bytes.end <= self.0.len());
+        assert!(bytes.start.is_multiple_of(page()) && bytes.end <= self.0.len());
         // SAFETY: the pages are within the mapping, which lives as long as `self`. Advice may replace what is in
         // them; all access is by atomics, for which any bit pattern is a value.
         let result = unsafe {
@@ -74,10 +74,10 @@ impl Words {
     /// of these bytes. The memory around them gets no huge pages, because the stack of a thread beside it would share
     /// them.
     pub fn huge(bytes: usize) -> io::Result<(Self, Range<usize>)> {
-        let words = Self::anonymous(bytes + HUGE)?;
+        let words = Self::anonymous(bytes + huge())?;
         let address = words.0.as_mut_ptr().addr();
-        let start = address.next_multiple_of(HUGE) - address;
-        for beside in [0..start, start + bytes..bytes + HUGE] {
+        let start = address.next_multiple_of(huge()) - address;
+        for beside in [0..start, start + bytes..bytes + huge()] {
             words.advise(beside, libc::MADV_NOHUGEPAGE)?;
         }
         Ok((words, start..start + bytes))

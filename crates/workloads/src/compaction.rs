@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use guest::arch::{HUGE, PAGE};
+use guest::arch::{huge, page};
 use guest::clock::boot_time;
 use guest::words::Words;
 
@@ -22,8 +22,6 @@ use super::setting::Setting;
 use super::tasks::{MOST, side_by_side};
 use super::{Given, Result, While, Workload, WorkloadError, files, refused, share_of};
 
-/// The order of a huge page.
-const HUGE_ORDER: usize = (HUGE / PAGE).ilog2() as usize;
 /// The kernel's settings of huge pages: whether they are used, and whether the kernel compacts if none is free.
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
@@ -50,7 +48,7 @@ impl Workload for Options {
     fn parse(given: &mut Given) -> Result<Self> {
         let found = Self {
             tests: given.chosen("tests", &TESTS)?,
-            every: given.within("every", 2, HUGE / PAGE)?,
+            every: given.within("every", 2, huge() / page())?,
             share: given.percent("share", 40.0, "no more memory than that is free")?,
             rounds: given.within("rounds", 1, 1_000_000)?,
             tasks: given.within("tasks", 1, MOST)?,
@@ -79,7 +77,7 @@ impl Workload for Options {
 impl Options {
     /// The number of huge pages that are wanted.
     fn huge_pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / HUGE
+        share_of(self.memory, self.share) as usize / huge()
     }
 
     /// Fills the free memory and frees part of it. The rest stays until the result is dropped.
@@ -89,12 +87,12 @@ impl Options {
         let free = number("/proc/meminfo", "MemFree:")? << 10;
         let least = number("/proc/sys/vm/min_free_kbytes", "")? << 10;
         // With less than twice the least amount free, the kernel would look for memory to reclaim, and find none.
-        let bytes = free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / PAGE * PAGE;
+        let bytes = free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / page() * page();
         let words = Words::anonymous(bytes).while_("mapping memory")?;
         words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
         words.pages().for_each(|word| word.store(1, Relaxed));
-        for page in (0..bytes).step_by(self.every * PAGE) {
-            let freed = page + PAGE..(page + self.every * PAGE).min(bytes);
+        for kept in (0..bytes).step_by(self.every * page()) {
+            let freed = kept + page()..(kept + self.every * page()).min(bytes);
             words.advise(freed, libc::MADV_DONTNEED).while_("MADV_DONTNEED")?;
         }
         Ok(words)
@@ -107,7 +105,7 @@ fn fault(options: &Options, reporter: &mut Reporter) -> Result<()> {
     let _enabled = Setting::new(ENABLED, "always")?;
     let _defrag = Setting::new(DEFRAG, "always")?;
     let pages = options.huge_pages();
-    let (words, range) = Words::huge(pages * HUGE).while_("mapping memory")?;
+    let (words, range) = Words::huge(pages * huge()).while_("mapping memory")?;
     let before = number("/proc/self/smaps_rollup", "AnonHugePages:")?;
     reporter.phase("fault")?;
     let all = Mutex::new(Vec::new());
@@ -115,15 +113,15 @@ fn fault(options: &Options, reporter: &mut Reporter) -> Result<()> {
         let mut times = Vec::new();
         for page in (task..pages).step_by(options.tasks) {
             let start = Instant::now();
-            words[(range.start + page * HUGE) / size_of::<u64>()].store(1, Relaxed);
+            words[(range.start + page * huge()) / size_of::<u64>()].store(1, Relaxed);
             times.push((start.elapsed().as_secs_f64() * 1e6, boot_time()));
         }
         all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut times);
         Ok(())
     })?;
     reporter.phase("")?;
-    let huge = number("/proc/self/smaps_rollup", "AnonHugePages:")?.saturating_sub(before);
-    let share = 100.0 * (huge << 10) as f64 / (pages * HUGE) as f64;
+    let in_huge = number("/proc/self/smaps_rollup", "AnonHugePages:")?.saturating_sub(before);
+    let share = 100.0 * (in_huge << 10) as f64 / (pages * huge()) as f64;
     for (time, ended) in all.into_inner().unwrap_or_else(PoisonError::into_inner) {
         reporter.timed("Fault", "", time, ended)?;
     }
@@ -160,7 +158,8 @@ fn free_huge_pages() -> Result<f64> {
 
 /// The free huge pages in a line of `/proc/buddyinfo`: `Node 0, zone DMA32 5 4 ...`, a number for each order.
 fn huge_pages_of_zone(line: &str) -> f64 {
-    let orders = line.split_whitespace().skip(4 + HUGE_ORDER).enumerate();
+    let order = (huge() / page()).ilog2() as usize;
+    let orders = line.split_whitespace().skip(4 + order).enumerate();
     orders.map(|(order, blocks)| blocks.parse().unwrap_or(0.0) * f64::from(1 << order)).sum()
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::sys::children_time;
 use guest::words::Words;
@@ -94,7 +94,7 @@ impl Workload for Options {
                 }
                 let mut report =
                     |metric: &str, value: f64| reporter.timed(metric, &label, value, ended);
-                let bytes = (pages * PAGE) as f64;
+                let bytes = (pages * page()) as f64;
                 report("Sum", bytes * tasks.count as f64 / MIB / elapsed)?;
                 for time in times.iter() {
                     report("Throughput", bytes / MIB / (time.load(Relaxed) as f64 / 1e9))?;
@@ -113,7 +113,7 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of each reader's file, if there are `readers` readers.
     fn pages(&self, readers: usize) -> usize {
-        share_of(self.memory, self.share) as usize / readers / PAGE
+        share_of(self.memory, self.share) as usize / readers / page()
     }
 
     /// Makes a cgroup with the limit. This process joins it, and so do the readers that it starts.
@@ -126,7 +126,7 @@ impl Options {
 
 /// Makes a file that is one hole.
 fn create(path: &Path, pages: usize) -> io::Result<()> {
-    File::create(path)?.set_len((pages * PAGE) as u64)
+    File::create(path)?.set_len((pages * page()) as u64)
 }
 
 fn map(path: &Path) -> io::Result<Words> {
@@ -139,7 +139,7 @@ fn sequential(words: &Words, _: usize) {
 
 /// Reads as many pages as the file has, at random places.
 fn random(words: &Words, number: usize) {
-    let each = PAGE / size_of::<AtomicU64>();
+    let each = page() / size_of::<AtomicU64>();
     let pages = words.len() / each;
     let mut random = Random(number as u64);
     for _ in 0..pages {
@@ -160,7 +160,7 @@ mod tests {
     fn the_manifest_gives_options() {
         let options = options::<Options>("filemap", &[]).unwrap();
         assert_eq!((names(&options.tests), options.limit), (vec!["sequential"], None));
-        assert_eq!(options.pages(4), 3 * 1024 * 1024 * 1024 / 4 / PAGE);
+        assert_eq!(options.pages(4), 3 * 1024 * 1024 * 1024 / 4 / page());
     }
 
     #[test]

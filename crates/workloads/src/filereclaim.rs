@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::sys::own_time;
 use guest::words::Words;
@@ -47,7 +47,7 @@ impl Workload for Options {
             rounds: given.within("rounds", 1, 1_000_000)?,
             memory: given.value("memory")?,
         };
-        if found.bytes() < PAGE as u64 {
+        if found.bytes() < page() as u64 {
             return Err(refused("share", found.share, "less than a page"));
         }
         Ok(found)
@@ -91,7 +91,7 @@ impl Workload for Options {
 
 impl Options {
     fn bytes(&self) -> u64 {
-        share_of(self.memory, self.share) / PAGE as u64 * PAGE as u64
+        share_of(self.memory, self.share) / page() as u64 * page() as u64
     }
 }
 
@@ -123,9 +123,9 @@ mod tests {
     fn all_pages_are_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
-        files::create(&path, 5 * PAGE as u64).unwrap();
+        files::create(&path, 5 * page() as u64).unwrap();
         let words = mapped(&path).unwrap().unwrap();
-        assert_eq!(words.len(), 5 * PAGE / size_of::<u64>());
+        assert_eq!(words.len(), 5 * page() / size_of::<u64>());
         assert!(read(&path).unwrap().is_none());
     }
 }

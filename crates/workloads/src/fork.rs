@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Instant;
 
-use guest::arch::{HUGE, PAGE};
+use guest::arch::{huge, page};
 use guest::clock::boot_time;
 use guest::reason;
 use guest::words::Words;
@@ -87,7 +87,7 @@ impl Workload for Options {
 impl Options {
     /// The size of the memory in bytes, whole pages of its size.
     fn bytes(&self) -> usize {
-        let page = if self.huge { HUGE } else { PAGE };
+        let page = if self.huge { huge() } else { page() };
         share_of(self.memory, self.share) as usize / page * page
     }
 
@@ -100,7 +100,7 @@ impl Options {
             reporter.note(&format!("the memory cannot be in huge pages: {}", reason(&error)))?;
         }
         let before = in_huge_pages()?;
-        for byte in range.clone().step_by(PAGE) {
+        for byte in range.clone().step_by(page()) {
             words[byte / size_of::<u64>()].store(1, Relaxed);
         }
         let huge = in_huge_pages()?.saturating_sub(before);
@@ -167,13 +167,13 @@ mod tests {
 
     #[test]
     fn memory_is_in_huge_pages_or_is_not() {
-        let filled = |huge: &str| {
-            let given = [("huge", huge), ("memory", "67108864"), ("share", "10")];
+        let filled = |which: &str| {
+            let given = [("huge", which), ("memory", "67108864"), ("share", "10")];
             let options = options::<Options>("fork", &given).unwrap();
             let mut said = tempfile::tempfile().unwrap();
             let mut reporter = Reporter::to(said.try_clone().unwrap());
             let words = options.filled(&mut reporter).unwrap();
-            assert_eq!(words[HUGE / 8].load(Relaxed), 1);
+            assert_eq!(words[huge() / 8].load(Relaxed), 1);
             let mut text = String::new();
             said.rewind().unwrap();
             said.read_to_string(&mut text).unwrap();

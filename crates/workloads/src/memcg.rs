@@ -11,7 +11,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::words::Words;
 
 use super::cgroup::Memcg;
@@ -76,7 +76,7 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of each of `processes` processes.
     fn pages(&self, processes: usize) -> usize {
-        share_of(self.memory, self.share) as usize / processes / PAGE
+        share_of(self.memory, self.share) as usize / processes / page()
     }
 }
 
@@ -147,7 +147,7 @@ fn fault(options: &Options, cpus: &[usize], label: &str, reporter: &mut Reporter
 
 /// Maps `pages` base pages, writes a word of each and unmaps them.
 fn touch(pages: usize) -> io::Result<()> {
-    let words = Words::anonymous(pages * PAGE)?;
+    let words = Words::anonymous(pages * page())?;
     words.without_huge_pages()?;
     words.pages().for_each(|word| word.store(1, Relaxed));
     Ok(())

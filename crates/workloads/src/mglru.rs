@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use guest::arch::PAGE;
+use guest::arch::{LARGEST_PAGE, page};
 use guest::clock::boot_time;
 
 use super::cgroup::Memcg;
@@ -80,7 +80,7 @@ impl Workload for Options {
         let path = self.directory.join("mglru");
         let name = path.display().to_string();
         let most = self.sets.iter().map(|set| self.pages(*set)).max().unwrap_or_default();
-        files::create(&path, most * PAGE as u64).while_(&name)?;
+        files::create(&path, most * page() as u64).while_(&name)?;
         for &(lru, is_on) in &self.lru {
             if is_on && !has_mglru {
                 reporter.note("on: this kernel has no multi-generational LRU")?;
@@ -102,7 +102,7 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of a working set.
     fn pages(&self, set: u32) -> u64 {
-        share_of(self.memory, self.limit * f64::from(set) / 100.0) / PAGE as u64
+        share_of(self.memory, self.limit * f64::from(set) / 100.0) / page() as u64
     }
 
     /// Reads a working set several times, in a cgroup of its own.
@@ -153,13 +153,13 @@ fn refaults(memcg: &Memcg) -> Result<u64> {
 }
 
 fn cyclic(file: &File, mut part: Range<usize>, _: u64, _: &mut Random) -> io::Result<()> {
-    let mut page = [0; PAGE];
-    part.try_for_each(|number| file.read_exact_at(&mut page, (number * PAGE) as u64))
+    let mut bytes = [0; LARGEST_PAGE];
+    part.try_for_each(|number| file.read_exact_at(&mut bytes[..page()], (number * page()) as u64))
 }
 
 fn random(file: &File, mut part: Range<usize>, pages: u64, random: &mut Random) -> io::Result<()> {
-    let mut page = [0; PAGE];
-    part.try_for_each(|_| file.read_exact_at(&mut page, random.below(pages) * PAGE as u64))
+    let mut bytes = [0; LARGEST_PAGE];
+    part.try_for_each(|_| file.read_exact_at(&mut bytes[..page()], random.below(pages) * page() as u64))
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
     fn only_the_working_set_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
-        files::create(&path, 3 * PAGE as u64).unwrap();
+        files::create(&path, 3 * page() as u64).unwrap();
         let file = File::open(&path).unwrap();
         for read in [cyclic, random] {
             read(&file, 1..3, 3, &mut Random(0)).unwrap();

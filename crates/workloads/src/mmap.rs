@@ -12,7 +12,7 @@
 use std::io;
 use std::ptr;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
@@ -102,19 +102,19 @@ impl Mapping {
     /// The page in the middle. It does not begin a huge page.
     fn page(&self) -> *mut u8 {
         // SAFETY: it is within the mapping.
-        unsafe { self.0.add(MAPPING / 2 + PAGE) }
+        unsafe { self.0.add(MAPPING / 2 + page()) }
     }
 
     fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
         // SAFETY: the page is this mapping's, and nobody refers to it.
-        Ok(unsafe { mprotect(self.page().cast(), PAGE, flags) }?)
+        Ok(unsafe { mprotect(self.page().cast(), page(), flags) }?)
     }
 
     fn write_and_drop(&self) -> io::Result<()> {
         // SAFETY: as above; the mapping is writable.
         unsafe {
             self.page().write_volatile(1);
-            Ok(madvise(self.page().cast(), PAGE, Advice::LinuxDontNeed)?)
+            Ok(madvise(self.page().cast(), page(), Advice::LinuxDontNeed)?)
         }
     }
 }
@@ -133,7 +133,7 @@ fn brk(operations: u64) -> io::Result<()> {
     let set = |end: usize| unsafe { libc::syscall(libc::SYS_brk, end) as usize };
     let end = set(0);
     for _ in 0..operations {
-        if set(end + PAGE) != end + PAGE || set(end) != end {
+        if set(end + page()) != end + page() || set(end) != end {
             return Err(io::Error::from_raw_os_error(libc::ENOMEM));
         }
     }

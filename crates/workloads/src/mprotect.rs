@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::words::Words;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -65,14 +65,14 @@ impl Workload for Options {
 
 impl Options {
     fn pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / PAGE
+        share_of(self.memory, self.share) as usize / page()
     }
 }
 
 /// A shared mapping of `pages` pages.
 fn shared(pages: usize) -> std::io::Result<Words> {
     let file = memfd_create("mprotect", MemfdFlags::CLOEXEC)?;
-    ftruncate(&file, (pages * PAGE) as u64)?;
+    ftruncate(&file, (pages * page()) as u64)?;
     Words::shared(&file.into())
 }
 
@@ -96,6 +96,6 @@ mod tests {
         assert_eq!(words[0].load(Relaxed), 7);
         words.protect(MprotectFlags::READ | MprotectFlags::WRITE).unwrap();
         words[0].store(8, Relaxed);
-        assert_eq!((words[0].load(Relaxed), words.len()), (8, 3 * PAGE / 8));
+        assert_eq!((words[0].load(Relaxed), words.len()), (8, 3 * page() / 8));
     }
 }

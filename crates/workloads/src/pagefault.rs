@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
-use guest::arch::PAGE;
+use guest::arch::{LARGEST_PAGE, page};
 use guest::words::Words;
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -74,12 +74,12 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of each of `tasks` tasks.
     fn pages(&self, tasks: usize) -> usize {
-        share_of(self.memory, self.share) as usize / tasks / PAGE
+        share_of(self.memory, self.share) as usize / tasks / page()
     }
 }
 
 fn anonymous(_: &File, pages: usize) -> io::Result<()> {
-    Words::anonymous(pages * PAGE).map(write)
+    Words::anonymous(pages * page()).map(write)
 }
 
 fn private(file: &File, _: usize) -> io::Result<()> {
@@ -104,9 +104,9 @@ fn write(words: Words) {
 /// A file in memory with `pages` pages.
 fn filled(pages: usize) -> io::Result<File> {
     let mut file: File = memfd_create("pagefault", MemfdFlags::CLOEXEC)?.into();
-    let page = [1; PAGE];
+    let bytes = [1; LARGEST_PAGE];
     for _ in 0..pages {
-        file.write_all(&page)?;
+        file.write_all(&bytes[..page()])?;
     }
     Ok(file)
 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(names(&options.tests), ["anonymous", "private", "shared", "read"]);
         let tasks: Vec<String> = options.tasks.iter().map(Tasks::to_string).collect();
         assert_eq!(tasks, ["processes-1", "processes-4", "threads-1", "threads-4"]);
-        assert_eq!(options.pages(4), 2 * 1024 * 1024 * 1024 / 20 / 4 / PAGE);
+        assert_eq!(options.pages(4), 2 * 1024 * 1024 * 1024 / 20 / 4 / page());
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(words[0].load(Relaxed), 0x0101_0101_0101_0101);
         shared(&file, 3).unwrap();
         assert_eq!(words[0].load(Relaxed), 1);
-        assert_eq!(words.len(), 3 * PAGE / 8);
+        assert_eq!(words.len(), 3 * page() / 8);
         anonymous(&file, 3).unwrap();
         read(&file, 3).unwrap();
     }

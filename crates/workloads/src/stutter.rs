@@ -178,7 +178,7 @@ fn copy(mut arguments: lexopt::Parser) -> Result<()> {
 mod tests {
     use super::*;
     use crate::tests::{manifest, options};
-    use guest::arch::PAGE;
+    use guest::arch::page;
 
     #[test]
     fn the_manifest_gives_options() {
@@ -190,6 +190,6 @@ mod tests {
 
     #[test]
     fn a_probe_takes_time() {
-        assert!(probe(64 * PAGE).unwrap() > Duration::ZERO);
+        assert!(probe(64 * page()).unwrap() > Duration::ZERO);
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use guest::arch::{HUGE, PAGE};
+use guest::arch::{huge, page};
 use guest::clock::boot_time;
 use guest::words::Words;
 use rustix::io::Errno;
@@ -54,9 +54,9 @@ impl Workload for Options {
     fn parse(given: &mut Given) -> Result<Self> {
         let sizes: Vec<usize> = list("sizes", &given.text("sizes")?)?;
         let in_range =
-            |size: &usize| size.is_power_of_two() && (PAGE >> 10..=HUGE >> 10).contains(size);
+            |size: &usize| size.is_power_of_two() && (4..=huge() >> 10).contains(size);
         if let Some(wrong) = sizes.iter().find(|size| !in_range(size)) {
-            return Err(refused("sizes", wrong, "a power of two from 4 to 2048"));
+            return Err(refused("sizes", wrong, format!("a power of two from 4 to {}", huge() >> 10)));
         }
         let found = Self {
             tests: given.chosen("tests", &TESTS)?,
@@ -66,7 +66,7 @@ impl Workload for Options {
             rounds: given.within("rounds", 1, 1_000_000)?,
             memory: given.value("memory")?,
         };
-        if found.bytes() / HUGE < found.tasks {
+        if found.bytes() / huge() < found.tasks {
             return Err(refused("share", found.share, "less than a huge page for each thread"));
         }
         Ok(found)
@@ -91,11 +91,11 @@ impl Workload for Options {
 impl Options {
     /// The size of the memory in bytes: a multiple of a huge page.
     fn bytes(&self) -> usize {
-        share_of(self.memory, self.share) as usize / HUGE * HUGE
+        share_of(self.memory, self.share) as usize / huge() * huge()
     }
 
     fn huge_pages(&self) -> f64 {
-        (self.bytes() / HUGE) as f64
+        (self.bytes() / huge()) as f64
     }
 
     /// Runs `work` in each thread on its part of the memory. Returns the time until the last thread ends.
@@ -104,9 +104,9 @@ impl Options {
         memory: &Memory,
         work: impl Fn(Range<usize>) -> Result<()> + Sync,
     ) -> Result<Duration> {
-        let at = |page| memory.range.start + page * HUGE;
+        let at = |page| memory.range.start + page * huge();
         side_by_side(self.tasks, |thread| {
-            let pages = share(self.bytes() / HUGE, thread, self.tasks);
+            let pages = share(self.bytes() / huge(), thread, self.tasks);
             work(at(pages.start)..at(pages.end))
         })
     }
@@ -152,8 +152,8 @@ fn collapse(options: &Options, reporter: &mut Reporter) -> Result<bool> {
     drop(memory);
     for _ in 0..options.rounds {
         reporter.phase("fill")?;
-        let memory = Memory::filled(options.bytes(), PAGE)?;
-        let _settings = Settings::only(HUGE, Path::new(SETTINGS))?;
+        let memory = Memory::filled(options.bytes(), page())?;
+        let _settings = Settings::only(huge(), Path::new(SETTINGS))?;
         reporter.phase("collapse")?;
         let collapse = |part| {
             huge_pages(part).try_for_each(|page| memory.collapse(page).while_("MADV_COLLAPSE"))
@@ -169,11 +169,11 @@ fn collapse(options: &Options, reporter: &mut Reporter) -> Result<bool> {
 fn split(options: &Options, reporter: &mut Reporter) -> Result<bool> {
     for _ in 0..options.rounds {
         reporter.phase("fill")?;
-        let memory = Memory::filled(options.bytes(), HUGE)?;
+        let memory = Memory::filled(options.bytes(), huge())?;
         reporter.phase("split")?;
         let split = |part| {
-            huge_pages(part).try_for_each(|page| {
-                let last = page.end - PAGE..page.end;
+            huge_pages(part).try_for_each(|whole| {
+                let last = whole.end - page()..whole.end;
                 memory.words.advise(last, libc::MADV_FREE).while_("MADV_FREE")
             })
         };
@@ -215,7 +215,7 @@ impl Memory {
 
     /// Writes a word of each base page of a part.
     fn fill(&self, part: Range<usize>) {
-        let pages = part.step_by(PAGE);
+        let pages = part.step_by(page());
         pages.for_each(|byte| self.words[byte / size_of::<u64>()].store(1, Relaxed));
     }
 
@@ -233,7 +233,7 @@ impl Memory {
 }
 
 fn huge_pages(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    part.step_by(HUGE).map(|start| start..start + HUGE)
+    part.step_by(huge()).map(|start| start..start + huge())
 }
 
 /// Settings of the kernel that allow folios of only one size. The former settings are restored when this is dropped.
@@ -247,8 +247,8 @@ impl Settings {
         let word = |is_allowed| if is_allowed { "always" } else { "never" };
         let files: Vec<(PathBuf, bool)> = match of_sizes.is_empty() {
             // Kernels before 6.8 have only huge pages.
-            true if size == PAGE || size == HUGE => vec![(settings.to_owned(), size == HUGE)],
-            false if size == PAGE || is_there => {
+            true if size == page() || size == huge() => vec![(settings.to_owned(), size == huge())],
+            false if size == page() || is_there => {
                 of_sizes.into_iter().map(|(found, path)| (path, found == size)).collect()
             }
             _ => return Ok(None),
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(names(&options.tests), ["touch", "collapse", "split"]);
         let sizes: Vec<String> = options.sizes.iter().map(|size| name(*size)).collect();
         assert_eq!(sizes, ["4K", "64K", "2M"]);
-        assert!(options.bytes() > 0 && options.bytes().is_multiple_of(HUGE));
+        assert!(options.bytes() > 0 && options.bytes().is_multiple_of(huge()));
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
         let root = directory.path();
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
         fs::write(root.join("enabled"), "[always] madvise never").unwrap();
-        let old = Settings::only(PAGE, root).unwrap();
+        let old = Settings::only(page(), root).unwrap();
         assert!(old.is_some() && read("enabled") == "never");
         drop(old);
         assert_eq!(read("enabled"), "always");
@@ -337,11 +337,11 @@ mod tests {
 
     #[test]
     fn memory_begins_a_huge_page() {
-        let memory = Memory::new(2 * HUGE).unwrap();
+        let memory = Memory::new(2 * huge()).unwrap();
         let first = &memory.words[memory.range.start / size_of::<u64>()];
-        assert!(std::ptr::from_ref(first).addr().is_multiple_of(HUGE));
+        assert!(std::ptr::from_ref(first).addr().is_multiple_of(huge()));
         memory.fill(memory.range.clone());
         assert_eq!(huge_pages(memory.range.clone()).count(), 2);
-        memory.words.advise(memory.range.end - PAGE..memory.range.end, libc::MADV_FREE).unwrap();
+        memory.words.advise(memory.range.end - page()..memory.range.end, libc::MADV_FREE).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::sys::nodes_of;
 use guest::words::Words;
@@ -77,7 +77,7 @@ impl Workload for Options {
         reporter.phase("fill")?;
         let memcg = Memcg::new("tier")?;
         memcg.join()?;
-        let bytes = self.pages() * PAGE;
+        let bytes = self.pages() * page();
         let words = Words::anonymous(bytes).while_("mapping memory")?;
         words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
         // The memory is on the node of this CPU by preference and not by binding: bound memory is never demoted.
@@ -89,7 +89,7 @@ impl Workload for Options {
         let all = memcg.reclaim((bytes as f64 * self.demote / 100.0) as u64)?;
         let (elapsed, ended) = (start.elapsed().as_secs_f64(), boot_time());
         reporter.phase("")?;
-        let demoted = (pages_on(slow, &words)? - began) * PAGE as f64 / MIB;
+        let demoted = (pages_on(slow, &words)? - began) * page() as f64 / MIB;
         reporter.timed("Demote", "", demoted / elapsed, ended)?;
         reporter.timed("Demoted", "", demoted, ended)?;
         if !all {
@@ -102,12 +102,12 @@ impl Workload for Options {
 
 impl Options {
     fn pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / PAGE
+        share_of(self.memory, self.share) as usize / page()
     }
 
     /// Checks that the memory fits on the fast node, and that the slow node has space for what is demoted.
     fn check_room(&self, fast: &Node, slow: &Node) -> Result<()> {
-        let bytes = (self.pages() * PAGE) as f64;
+        let bytes = (self.pages() * page()) as f64;
         let needs = [(fast, bytes), (slow, bytes * self.demote / 100.0)];
         for (node, bytes) in needs {
             if bytes > 0.8 * node.memory as f64 {
@@ -124,9 +124,9 @@ impl Options {
         let _balancing = Setting::new(BALANCING, "2")?;
         // The first pages were written first, so they are demoted first.
         let hot = words.len() * self.hot as usize / 100;
-        let hot = &words[..hot / (PAGE / WORD) * (PAGE / WORD)];
+        let hot = &words[..hot / (page() / WORD) * (page() / WORD)];
         let count = || -> Result<f64> {
-            let pages = hot.iter().step_by(PAGE / WORD);
+            let pages = hot.iter().step_by(page() / WORD);
             let nodes = nodes_of(pages).while_("move_pages")?;
             Ok(nodes.iter().filter(|node| **node == fast.number as i32).count() as f64)
         };
@@ -143,7 +143,7 @@ impl Options {
         let (elapsed, ended) = (start.elapsed().as_secs_f64(), boot_time());
         reporter.phase("")?;
         reporter.timed("Accesses", "", accesses / elapsed, ended)?;
-        reporter.timed("Promoted", "", (count()? - before) * PAGE as f64 / MIB, ended)
+        reporter.timed("Promoted", "", (count()? - before) * page() as f64 / MIB, ended)
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::sys::own_time;
 use guest::words::Words;
@@ -82,14 +82,14 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of one file.
     fn pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / self.files as usize / PAGE
+        share_of(self.memory, self.share) as usize / self.files as usize / page()
     }
 }
 
 /// Makes a sparse file whose pages have all been in the page cache and have been reclaimed.
 fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
-    file.set_len((pages * PAGE) as u64)?;
+    file.set_len((pages * page()) as u64)?;
     let words = Words::shared(&file)?;
     for word in words.pages() {
         word.load(Relaxed);
@@ -121,6 +121,6 @@ mod tests {
     fn a_filled_file_is_sparse() {
         let directory = tempfile::tempdir().unwrap();
         let file = fill(&directory.path().join("file"), 100).unwrap();
-        assert_eq!(file.metadata().unwrap().len(), 100 * PAGE as u64);
+        assert_eq!(file.metadata().unwrap().len(), 100 * page() as u64);
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use guest::sys::children_time;
 use guest::words::Words;
@@ -60,7 +60,7 @@ impl Workload for Options {
                 memcg.join()?;
                 let [filled, freed] = [2 * number, 2 * number + 1].map(|at| &times[at]);
                 let start = Instant::now();
-                let words = Words::anonymous(pages * PAGE).while_("mapping memory")?;
+                let words = Words::anonymous(pages * page()).while_("mapping memory")?;
                 for pass in 0..self.passes {
                     let pages = words.pages();
                     pages.for_each(|word| word.store(u64::from(pass) + 1, Relaxed));
@@ -72,7 +72,7 @@ impl Workload for Options {
                 memcg.leave()
             };
             reporter.phase(&format!("fill-{}", tasks.count))?;
-            let (before, bytes) = (children_time(), (pages * PAGE) as f64 * f64::from(self.passes));
+            let (before, bytes) = (children_time(), (pages * page()) as f64 * f64::from(self.passes));
             let elapsed = tasks.timed(work)?;
             let spent = children_time().since(before);
             reporter.phase("")?;
@@ -95,7 +95,7 @@ impl Workload for Options {
 impl Options {
     /// The number of pages of each of `processes` processes.
     fn pages(&self, processes: usize) -> usize {
-        share_of(self.memory, self.share) as usize / processes / PAGE
+        share_of(self.memory, self.share) as usize / processes / page()
     }
 }
 

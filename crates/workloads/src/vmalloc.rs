@@ -12,7 +12,7 @@
 use std::fs;
 use std::io;
 
-use guest::arch::PAGE;
+use guest::arch::page;
 use guest::clock::boot_time;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -110,7 +110,7 @@ fn has_huge() -> io::Result<bool> {
 impl Options {
     /// Whether all areas fit if they have this size.
     fn fits(&self, pages: u64) -> bool {
-        pages * self.areas * PAGE as u64 <= share_of(self.memory, self.share)
+        pages * self.areas * page() as u64 <= share_of(self.memory, self.share)
     }
 }
 

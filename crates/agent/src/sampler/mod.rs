@@ -27,7 +27,7 @@ use model::Source;
 
 use crate::recorder::Recorder;
 use events::Events;
-use guest::arch::PAGE;
+use guest::arch::page;
 
 /// The shortest interval between two reads of a source that takes locks, except at cuts.
 const LOCKED_INTERVAL: u64 = 1_000_000_000;
@@ -80,7 +80,7 @@ impl Sampler {
         Self {
             recorder,
             files: Vec::new(),
-            text: vec![0; 4 * PAGE],
+            text: vec![0; 4 * page()],
             patch: Vec::new(),
             locked_next: 0,
             dropped: false,
@@ -183,8 +183,8 @@ impl Sampler {
 fn read(file: &fs::File, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     while length < MAX_TEXT {
-        if text.len() < length + PAGE {
-            text.resize((2 * text.len()).clamp(length + PAGE, MAX_TEXT + PAGE), 0);
+        if text.len() < length + page() {
+            text.resize((2 * text.len()).clamp(length + page(), MAX_TEXT + page()), 0);
         }
         match file.read_at(&mut text[length..], length as u64)? {
             0 => break,

@@ -5,12 +5,20 @@
 
 use std::arch::asm;
 
-/// The size of a base page in bytes.
-pub const PAGE: usize = 4096;
-/// The size of a huge page in bytes.
-pub const HUGE: usize = 2 << 20;
+/// The largest size of a base page in bytes.
+pub const LARGEST_PAGE: usize = page();
 /// The usual console.
 pub const CONSOLE: &str = "ttyS0";
+
+/// The size of a base page in bytes.
+pub const fn page() -> usize {
+    4096
+}
+
+/// The size of a huge page in bytes.
+pub const fn huge() -> usize {
+    2 << 20
+}
 
 /// Executes the NOP of these bytes, in the order of memory.
 #[inline]

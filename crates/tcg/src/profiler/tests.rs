@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use flight::profile::{Accesses, MARK, Privilege, Profile, TICK, Target};
+use flight::profile::marks::x86_64::{MARK, TICK};
+use flight::profile::{Accesses, Privilege, Profile, Target};
 use tempfile::NamedTempFile;
 
 use super::*;
@@ -117,7 +118,7 @@ impl Trace {
     }
 
     fn mark(&mut self) {
-        self.run(USER + 0x8000, &[&MARK]);
+        self.run(USER + 0x8000, &[&MARK.to_le_bytes()]);
     }
 
     fn end(self) -> Profile {
@@ -207,7 +208,7 @@ fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
             trace.switch(0, to);
             sampled(trace);
             trace.machine.set("rax", 50);
-            trace.run(USER + 0x100, &[&TICK]);
+            trace.run(USER + 0x100, &[&TICK.to_le_bytes()]);
             sampled(trace);
             trace.switch(to, 0);
         })
@@ -338,8 +339,8 @@ fn ticks_record_accesses_of_programs_and_kernel() {
     trace.block(USER, &[load]);
     trace.execute(USER, &[FakeAccess::load(0x1000, 0)]);
     trace.machine.set("rax", 50);
-    trace.run(USER + 0x100, &[&TICK]);
-    trace.run(USER + 0x100, &[&TICK]); // at the same time
+    trace.run(USER + 0x100, &[&TICK.to_le_bytes()]);
+    trace.run(USER + 0x100, &[&TICK.to_le_bytes()]); // at the same time
     trace.block(KERNEL, &[load]);
     trace.execute(KERNEL, &[FakeAccess { physical: None, ..FakeAccess::load(0x2000, 0) }]);
     let profile = trace.end();

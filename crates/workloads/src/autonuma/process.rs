@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use guest::arch::HUGE;
+use guest::arch::huge;
 use guest::sys::{bind_memory, nodes_of};
 use guest::words::Words;
 use rustix::thread::sched_getcpu;
@@ -18,8 +18,8 @@ use super::super::topology::Topology;
 use super::super::{Result, While, WorkloadError};
 use super::convergence::{Placement, count};
 
-/// Work is counted in steps of this many bytes, a huge page. After each step, a thread reports its CPU.
-pub const STEP: usize = HUGE;
+/// Work is counted in steps of this many bytes. After each step, a thread reports its CPU.
+pub const STEP: usize = 2 << 20;
 /// Number of pages whose nodes are looked up.
 const SAMPLE: usize = 512;
 /// The CPU of a thread that has not reported one.
@@ -51,7 +51,7 @@ pub fn main(mut arguments: lexopt::Parser) -> Result<()> {
     let plan: Plan = serde_json::from_str(&plan)
         .map_err(|error| WorkloadError::Arguments(format!("{plan} is not a plan: {error}")))?;
     let topology = Topology::of_this_machine().while_("/sys/devices/system/node")?;
-    let memory = Words::anonymous(plan.bytes + STEP).while_("memory")?;
+    let memory = Words::anonymous(plan.bytes + huge()).while_("memory")?;
     let memory = aligned(&memory, plan.bytes);
     carry_out(&plan, memory, |cpus| {
         let placement = placement(memory, cpus, &topology)?;
@@ -63,7 +63,7 @@ pub fn main(mut arguments: lexopt::Parser) -> Result<()> {
 /// The part of `words` that begins at a huge page. The kernel merges adjacent mappings, so a stack next to it could
 /// share a huge page with the memory, on any node.
 fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
-    let start = words.as_ptr().align_offset(STEP);
+    let start = words.as_ptr().align_offset(huge());
     &words[start..start + bytes / size_of::<AtomicU64>()]
 }
 

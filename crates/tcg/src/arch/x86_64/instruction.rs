@@ -1,6 +1,7 @@
 //! Recognises the few instructions that are special to the plugin.
 
-use flight::profile::{Class, MARK, TICK};
+use flight::profile::Class;
+use flight::profile::marks::x86_64::{MARK, TICK};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use crate::machine::Machine;
@@ -50,10 +51,10 @@ pub fn examine(bytes: &[u8]) -> Examined {
 }
 
 fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
-    if bytes == MARK {
+    if bytes == MARK.to_le_bytes() {
         return Some(Special::Mark);
     }
-    if bytes == TICK {
+    if bytes == TICK.to_le_bytes() {
         return Some(Special::Tick);
     }
     let stores = instruction.op0_kind() == OpKind::Memory;
@@ -205,8 +206,8 @@ mod tests {
 
     #[test]
     fn few_instructions_are_special() {
-        assert_eq!(special(&MARK), Some(Special::Mark));
-        assert_eq!(special(&TICK), Some(Special::Tick));
+        assert_eq!(special(&MARK.to_le_bytes()), Some(Special::Mark));
+        assert_eq!(special(&TICK.to_le_bytes()), Some(Special::Tick));
         let lidt = Some(Special::LoadInterruptTable);
         assert_eq!(special(&[0x0f, 0x01, 0x1f]), lidt); // lidt [rdi]
         assert_eq!(special(&[0x0f, 0x01, 0x1d, 1, 2, 3, 4]), lidt); // lidt [rip+0x04030201]
