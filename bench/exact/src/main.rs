@@ -136,7 +136,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
         values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     plan::workloads::set_parameters(&mut manifest, values)?;
     let limits = Limits::default();
-    let machine = Machine { topology, disks: Vec::new(), swap: None, accel: Accel::Tcg, limits };
+    let machine = Machine { accel: Accel::Tcg, limits, ..Machine::new(topology) };
     let workload = Workload {
         name: manifest.name.clone(),
         command: plan::workloads::command(&manifest, &machine, None)?,

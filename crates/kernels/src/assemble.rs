@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Kernel, KernelSource, TaskLayout};
+use model::{Architecture, Kernel, KernelSource, TaskLayout};
 use sha2::{Digest, Sha256};
 
 use crate::error::Doing;
@@ -124,6 +124,7 @@ impl Parts {
         Ok(Kernel {
             name,
             release: self.release,
+            arch: Architecture::X86_64,
             origin,
             digest: digest(&bytes),
             image,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Disk, Manifest, Millis, Patched, Pinned, Point, Profiling, Swap, TaskLayout, Topology,
-    UserspaceLock,
+    Architecture, Disk, Manifest, Millis, Patched, Pinned, Point, Profiling, Swap, TaskLayout,
+    Topology, UserspaceLock,
 };
 
 named! {
@@ -132,6 +132,9 @@ impl Default for Limits {
 /// The machine on which variants run: a VM with a topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// The architecture of its CPUs.
+    #[serde(default, skip_serializing_if = "Architecture::is_usual")]
+    pub arch: Architecture,
     /// CPUs, memory and nodes.
     pub topology: Topology,
     /// Its disks, in the order of their numbers.
@@ -406,13 +409,16 @@ pub struct Kernel {
     pub name: String,
     /// The release that `uname -r` will print; empty if it is not known.
     pub release: String,
+    /// The architecture that it is for.
+    #[serde(default, skip_serializing_if = "Architecture::is_usual")]
+    pub arch: Architecture,
     /// The origin: package and version, or file.
     pub origin: String,
     /// SHA-256 of the image, in hexadecimal.
     pub digest: String,
-    /// The image as packaged (`bzImage`, or `vmlinux` if that was given).
+    /// The image as packaged (`bzImage`, `Image`, or `vmlinux` if that was given).
     pub image: PathBuf,
-    /// The uncompressed `vmlinux` with a PVH entry, if it could be extracted.
+    /// The uncompressed image that machines boot, if there is one: a `vmlinux` with a PVH entry, or arm64's `Image`.
     pub vmlinux: Option<PathBuf>,
     /// The directory that holds `modules.dep`, if the kernel came with modules.
     pub modules: Option<PathBuf>,

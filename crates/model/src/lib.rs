@@ -4,6 +4,7 @@
 #[macro_use]
 mod named;
 
+mod architecture;
 mod boot;
 mod build;
 mod costs;
@@ -28,6 +29,7 @@ mod userspace;
 mod visible;
 mod workload;
 
+pub use architecture::Architecture;
 pub use boot::{
     Boot, BootFacts, Chunk, Column, HostLoad, ONCE, Outcome, Problem, ProblemKind, Sample,
     TOOL_SOURCES, Usage, WORKLOAD_SOURCE,

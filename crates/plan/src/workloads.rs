@@ -291,13 +291,13 @@ fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
 
 #[cfg(test)]
 mod tests {
-    use model::{Accel, Bytes, DiskKind, FileSystem, Format, Limits, Millis, Topology};
+    use model::{Accel, Bytes, DiskKind, FileSystem, Format, Millis, Topology};
 
     use super::*;
 
     fn machine(disks: Vec<Disk>) -> Machine {
         let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
-        Machine { topology, disks, swap: None, accel: Accel::Tcg, limits: Limits::default() }
+        Machine { disks, accel: Accel::Tcg, ..Machine::new(topology) }
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
         Some(accel) => check_accel(mode, accel)?,
         None => Accel::default(),
     };
-    Ok(Machine { topology, disks, swap, accel, limits: Limits::default() })
+    Ok(Machine { disks, swap, accel, ..Machine::new(topology) })
 }
 
 /// The topology of a machine whose nodes are listed.

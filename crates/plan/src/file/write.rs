@@ -103,7 +103,7 @@ fn some<T: Clone>(list: &[T]) -> Option<Spanned<Vec<T>>> {
 }
 
 fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
-    let Machine { topology, disks, swap, accel, limits } = machine;
+    let Machine { arch: _, topology, disks, swap, accel, limits } = machine;
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
     let is_even = even.as_ref() == Ok(topology);
