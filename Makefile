@@ -4,6 +4,7 @@ CARGO ?= cargo
 # Where `make install` puts things; DESTDIR goes before it.
 PREFIX ?= /usr/local
 TARGET := x86_64-unknown-linux-gnu
+ARM64 := aarch64-unknown-linux-gnu
 GUEST := target/release/guest
 FAULTLINE := target/release/faultline
 # Where tests find what runs in a guest and what QEMU loads.
@@ -16,7 +17,14 @@ PURE := benchmarks code compare culprit export flight import kernelfiles mmtests
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-.PHONY: all deps guest plugin python build install deb dist check-packages demo quick test check-long lint deny bench clean
+# Rust's options for programs of a guest, which contain neither the path of this directory nor Cargo's, and are compiled
+# in one unit. So the same compiler makes the same bytes in every clone, and exact mode has the same figures.
+FOR_GUEST := CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037%s\037%s\037%s\037%s\037%s' -C target-feature=+crt-static \
+    -C codegen-units=1 "--remap-path-prefix=$$(pwd -P)=." \
+    "--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo")"
+
+.PHONY: all deps arm64 guest plugin python build install deb dist check-packages demo quick test check-long lint deny \
+    bench clean
 
 all: build
 
@@ -25,19 +33,24 @@ deps:
 	@scripts/install-deps
 
 # The static binaries that run inside a guest, and beside them the library by which file systems for
-# its disks are made the same each time. The program checks them against the list of digests. The programs contain
-# neither the path of this directory nor Cargo's, and are compiled in one unit. So the same compiler makes the same
-# bytes in every clone, and exact mode has the same figures.
+# its disks are made the same each time. The program checks them against the list of digests.
 guest: deps
-	CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037%s\037%s\037%s\037%s\037%s' -C target-feature=+crt-static \
-	    -C codegen-units=1 "--remap-path-prefix=$$(pwd -P)=." \
-	    "--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo")" \
-	    $(CARGO) build --locked --release -p agent -p workloads --target $(TARGET)
+	$(FOR_GUEST) $(CARGO) build --locked --release -p agent -p workloads --target $(TARGET)
 	$(CARGO) build --locked --release -p stillmkfs
 	mkdir -p $(GUEST)
 	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads \
 	    target/release/libstillmkfs.so $(GUEST)
 	cd $(GUEST) && sha256sum agent workloads libstillmkfs.so > sha256sums
+
+# What arm64 guests need: QEMU, a cross compiler, Rust's library, and the static binaries that run in them. Nothing else
+# needs it.
+arm64: deps
+	@scripts/install-deps arm64
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	    $(FOR_GUEST) $(CARGO) build --locked --release -p agent -p workloads --target $(ARM64)
+	mkdir -p $(GUEST)/arm64
+	install -m 755 target/$(ARM64)/release/agent target/$(ARM64)/release/workloads $(GUEST)/arm64
+	cd $(GUEST)/arm64 && sha256sum agent workloads > sha256sums
 
 # What QEMU loads in exact mode: the plugin that counts, and the clock that stands still; with digests.
 plugin: deps
@@ -67,6 +80,8 @@ install: build
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest \
 	    $(GUEST)/agent $(GUEST)/workloads $(GUEST)/libstillmkfs.so
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest $(GUEST)/sha256sums
+	for file in $(wildcard $(GUEST)/arm64/*); do \
+	    install -D -t $(DESTDIR)$(PREFIX)/lib/faultline/guest/arm64 $$file || exit; done
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/generated/*.1
 	install -D -m 644 target/generated/faultline.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline
