@@ -18,7 +18,7 @@ use flight::Job;
 use flight::job::Workload;
 use kernels::Cache;
 use machine::{Emulator, Plugin};
-use model::{Accel, Bytes, Limits, Machine, Millis, Sampler, Topology};
+use model::{Accel, Architecture, Bytes, Limits, Machine, Millis, Sampler, Topology};
 
 use crate::boot::{Bench, BootTimes, Instructions, Times};
 
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::even(CPUS, MEMORY, NODES)?;
     let bench = Bench::new(
         Cache::open()?.obtain(&spec, &|line| eprintln!("{line}"))?,
-        Emulator::find()?,
+        Emulator::find(Architecture::X86_64)?,
         &job(topology.clone())?,
         topology,
     )?;

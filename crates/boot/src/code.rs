@@ -153,9 +153,9 @@ impl Vmlinux {
         if matches!(code.image(), Err(CodeError::Code { problem: code::Error::NoSymbols, .. })) {
             let reader = SymbolReader {
                 cache,
-                guest: &Guest::find()?,
+                guest: &Guest::find()?.of(kernel.arch)?,
                 libraries: &Libraries::find(),
-                emulator: &Emulator::find().map_err(BootError::from)?,
+                emulator: &Emulator::find(kernel.arch).map_err(BootError::from)?,
                 scratch,
             };
             code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;

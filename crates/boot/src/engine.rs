@@ -6,7 +6,7 @@ use std::path::Path;
 use flight::Job;
 use kernels::Cache;
 use machine::{Emulator, Engine, KVM_LIMIT, Probe};
-use model::{Accel, Kernel};
+use model::{Accel, Architecture, Kernel};
 
 use crate::error::{BootError, in_file};
 use crate::guest::Guest;
@@ -14,7 +14,7 @@ use crate::job::{self, image};
 
 /// Returns the engine for `accel`. If the cache does not know whether KVM works on this host,
 /// `kernel` is booted under KVM with an empty job in `directory`, and the cache keeps the result.
-/// `say` gets a line if emulation is used instead. Fails when KVM was requested by name and does
+/// `say` gets a line if emulation is used instead. Guests of other architectures are emulated. Fails when KVM was requested by name and does
 /// not work, or the files of the probe cannot be used.
 pub fn choose(
     accel: Accel,
@@ -24,7 +24,7 @@ pub fn choose(
     directory: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<Engine<'static>, BootError> {
-    if accel == Accel::Tcg {
+    if accel == Accel::Tcg || emulator.arch() != Architecture::X86_64 {
         return Ok(Engine::Tcg);
     }
     fs::create_dir_all(directory).map_err(in_file(directory))?;

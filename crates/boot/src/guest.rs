@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kernels::{Damaged, check_files, digest};
+use model::Architecture;
 
 /// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
@@ -15,9 +16,15 @@ const LIBRARIES_VARIABLE: &str = "FAULTLINE_LIBRARIES";
 const CLOCK: &str = "libstillclock.so";
 const PLUGIN: &str = "libtcg.so";
 
+/// The programs that run in a guest.
+const PROGRAMS: [&str; 2] = ["agent", "workloads"];
+const MKFS: &str = "libstillmkfs.so";
+
 /// The guest's static binaries.
 #[derive(Clone, Debug)]
 pub struct Guest {
+    /// The directory of the binaries. Those for arm64 are in a directory in it.
+    directory: PathBuf,
     /// The program that is PID 1 in a guest.
     pub agent: PathBuf,
     /// The program that has the built-in workloads.
@@ -36,6 +43,9 @@ pub enum NoGuest {
          {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
     )]
     Missing(PathBuf),
+    /// The guest's binaries for arm64 are missing.
+    #[error("the guest's programs for arm64 are not in {0}: `make arm64` builds them")]
+    MissingForArm64(PathBuf),
     /// A file is not the one that was built or installed, or its list of digests is missing.
     #[error(
         "{0}. Build our programs and libraries with `make`, or install them again with `make install`: both \
@@ -52,6 +62,21 @@ impl Guest {
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
     }
 
+    /// Returns the binaries for an architecture. The library for mkfs is always the host's. Fails when they are missing, or
+    /// are not those that the list of digests beside them has.
+    pub fn of(&self, arch: Architecture) -> Result<Self, NoGuest> {
+        if arch == Architecture::X86_64 {
+            return Ok(self.clone());
+        }
+        let directory = self.directory.join(arch.name());
+        let [agent, workloads] = PROGRAMS.map(|name| directory.join(name));
+        if !agent.is_file() || !workloads.is_file() {
+            return Err(NoGuest::MissingForArm64(directory));
+        }
+        check_files(&directory, &PROGRAMS)?;
+        Ok(Self { agent, workloads, ..self.clone() })
+    }
+
     /// Returns the SHA-256 of the two programs, in hexadecimal; empty if they cannot be read.
     pub fn digest(&self) -> String {
         let programs = [&self.agent, &self.workloads].map(fs::read);
@@ -60,15 +85,13 @@ impl Guest {
     }
 
     fn at(directory: &Path) -> Result<Self, NoGuest> {
-        let guest = Self {
-            agent: directory.join("agent"),
-            workloads: directory.join("workloads"),
-            mkfs: directory.join("libstillmkfs.so"),
-        };
+        let [agent, workloads] = PROGRAMS.map(|name| directory.join(name));
+        let (mkfs, directory) = (directory.join(MKFS), directory.to_owned());
+        let guest = Self { agent, workloads, mkfs, directory };
         if !guest.agent.is_file() || !guest.workloads.is_file() {
-            return Err(NoGuest::Missing(directory.to_owned()));
+            return Err(NoGuest::Missing(guest.directory));
         }
-        check_files(directory, &["agent", "workloads", "libstillmkfs.so"])?;
+        check_files(&guest.directory, &[PROGRAMS[0], PROGRAMS[1], MKFS])?;
         Ok(guest)
     }
 }
@@ -108,4 +131,34 @@ fn own_files() -> PathBuf {
     let directory = program.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
     let installed = directory.parent().unwrap_or(directory).join("lib/faultline");
     if installed.is_dir() { installed } else { directory.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_for_arm64_are_in_their_own_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let put = |directory: &Path, names: &[&str]| {
+            fs::create_dir_all(directory).unwrap();
+            let line = |name: &&str| {
+                fs::write(directory.join(name), name).unwrap();
+                format!("{}  {name}\n", digest(name.as_bytes()))
+            };
+            let lines: String = names.iter().map(line).collect();
+            fs::write(directory.join("sha256sums"), lines).unwrap();
+        };
+        put(place.path(), &["agent", "workloads", MKFS]);
+        let guest = Guest::at(place.path()).unwrap();
+        assert_eq!(guest.of(Architecture::X86_64).unwrap().agent, place.path().join("agent"));
+        let error = guest.of(Architecture::Arm64).unwrap_err().to_string();
+        assert!(error.ends_with("/arm64: `make arm64` builds them"), "{error}");
+        let arm64 = place.path().join("arm64");
+        put(&arm64, &PROGRAMS);
+        let found = guest.of(Architecture::Arm64).unwrap();
+        assert_eq!((found.agent, found.mkfs), (arm64.join("agent"), guest.mkfs.clone()));
+        fs::write(arm64.join("workloads"), "other").unwrap();
+        assert!(matches!(guest.of(Architecture::Arm64), Err(NoGuest::Damaged(_))));
+    }
 }

@@ -48,6 +48,7 @@ pub enum InspectionError {
 /// What an inspection obtains before it boots.
 struct Prepared {
     kernel: Kernel,
+    guest: Guest,
     emulator: Emulator,
     engine: Engine<'static>,
 }
@@ -56,7 +57,7 @@ impl Inspection {
     /// Boots without a workload. The boot has the facts that the agent reported. Fails when the
     /// host fails. If the kernel panics, the outcome of the boot says so.
     pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
-        let Prepared { kernel, emulator, engine } = self.prepare(say)?;
+        let Prepared { kernel, guest, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
         let provenance = Provenance {
             execution: Some(engine.execution()),
@@ -69,7 +70,7 @@ impl Inspection {
             kernel: &kernel,
             unbuilt: None,
             out_of_tree: &OutOfTree::default(),
-            guest: &self.guest,
+            guest: &guest,
             userspace: None,
             engine,
             emulator: &emulator,
@@ -83,14 +84,14 @@ impl Inspection {
     /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host
     /// fails or the shell cannot be obtained.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
-        let Prepared { kernel, emulator, engine } = self.prepare(say)?;
+        let Prepared { kernel, guest, emulator, engine } = self.prepare(say)?;
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
         let (mut job, modules) =
             job::job(&experiment, &experiment.variants[0], &kernel, &OutOfTree::default(), None)
                 .map_err(BootError::from)?;
         job.shell = true;
-        let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))
+        let bytes = job::initramfs(&guest, &job, &modules, &[], &[], Some(&shell))
             .map_err(BootError::from)?;
         let initramfs = self.directory.join("initramfs.cpio");
         fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
@@ -114,16 +115,17 @@ impl Inspection {
     fn prepare(&self, say: &dyn Fn(&str)) -> Result<Prepared, InspectionError> {
         check_memory(&self.machine.topology)?;
         let kernel = self.cache.obtain(&self.kernel, say)?;
-        let emulator = Emulator::find().map_err(BootError::from)?;
+        let guest = self.guest.of(kernel.arch).map_err(BootError::from)?;
+        let emulator = Emulator::find(kernel.arch).map_err(BootError::from)?;
         let engine = engine::choose(
             self.machine.accel,
             &emulator,
-            (&kernel, &self.guest),
+            (&kernel, &guest),
             &self.cache,
             &self.directory,
             &mut |line| say(line),
         )?;
-        Ok(Prepared { kernel, emulator, engine })
+        Ok(Prepared { kernel, guest, emulator, engine })
     }
 
     /// Returns the experiment for this boot: one variant, no workload.

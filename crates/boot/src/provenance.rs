@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kernels::digest;
 use machine::{Emulator, Engine};
-use model::{CountedBy, Experiment, Host, Mode, Programs, Provenance};
+use model::{Architecture, CountedBy, Experiment, Host, Mode, Programs, Provenance};
 
 use crate::error::{BootError, in_file};
 use crate::guest::{Guest, Libraries};
@@ -39,11 +39,12 @@ pub fn provenance(
     })
 }
 
-/// Returns the versions of what counts instructions on this host: the emulator and the libraries.
+/// Returns the versions of what counts the instructions of guests of an architecture on this host: the emulator and
+/// the libraries.
 /// Fails when QEMU cannot be used, or a library is not the one that was built.
-pub fn counted_by(libraries: &Libraries) -> Result<CountedBy, BootError> {
+pub fn counted_by(libraries: &Libraries, arch: Architecture) -> Result<CountedBy, BootError> {
     libraries.check()?;
-    let emulator = Emulator::find()?;
+    let emulator = Emulator::find(arch)?;
     Ok(CountedBy {
         emulator: emulator.version().to_owned(),
         plugin: of(&libraries.plugin)?,

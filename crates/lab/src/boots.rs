@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use boot::{Guest, Libraries};
+use boot::Libraries;
 use model::{Boot, NoteKind, Outcome};
 use plan::schedule::files_of;
 use record::metrics;
@@ -44,7 +44,6 @@ struct Ended {
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     context: &'a RunContext<'a>,
-    guest: &'a Guest,
     libraries: &'a Libraries,
     scratch: &'a Path,
     id: ExperimentId,
@@ -62,7 +61,7 @@ impl Shared<'_> {
         let start = Instant::now();
         let RunOptions { each, verify: repeats, .. } = self.options;
         let inputs = |each| self.context.exact_inputs(self.libraries, due.slot, each);
-        let bootable = |inputs| self.context.bootable(self.guest, due.slot, inputs);
+        let bootable = |inputs| self.context.bootable(due.slot, inputs);
         let directory = self.directory(due);
         let own = inputs(each);
         let boot = bootable(own.as_ref()).boot(due.slot, &directory, doing)?;
@@ -98,9 +97,9 @@ impl Lab {
         let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =
             plan.due.iter().map(|&due| Attempt { due, repeats: Repeats::default() }).collect();
-        let Self { store, guest, libraries, scratch, .. } = self;
+        let Self { store, libraries, scratch, .. } = self;
         let id = summary.experiment;
-        let shared = Shared { context, guest, libraries, scratch, id, options };
+        let shared = Shared { context, libraries, scratch, id, options };
         let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<RunEnding, RunError>> = None;
         let (mut running, mut pace) = (0, Pace::new(jobs));

@@ -3,7 +3,7 @@
 use boot::out_of_tree::OutOfTree;
 use boot::provenance::provenance;
 use boot::symbols::KernelCode;
-use boot::{Bootable, Guest, Libraries, engine, exact};
+use boot::{BootError, Bootable, Guest, Libraries, engine, exact};
 use code::Symbol;
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
@@ -35,6 +35,7 @@ pub struct RunContext<'a> {
     /// The modules that workloads want, for the kernel of each variant.
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
+    guest: Guest,
     emulator: Emulator,
     provenance: Provenance,
     /// The engine of measured boots.
@@ -53,7 +54,8 @@ impl<'a> RunContext<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
         let RunInputs { experiment, reading, kernels, out_of_tree, userspace } = inputs;
-        let emulator = Emulator::find()?;
+        let guest = lab.guest.of(experiment.machine.arch).map_err(BootError::from)?;
+        let emulator = Emulator::find(experiment.machine.arch)?;
         let is_exact = experiment.mode == Mode::Exact;
         let codes = if is_exact { Some(codes(lab, kernels, &emulator, watch)?) } else { None };
         let engine = match kernels[first].unbuilt.is_some() || is_exact {
@@ -61,14 +63,14 @@ impl<'a> RunContext<'a> {
             false => engine::choose(
                 experiment.machine.accel,
                 &emulator,
-                (&kernels[first].kernel, &lab.guest),
+                (&kernels[first].kernel, &guest),
                 &lab.cache,
                 &lab.scratch,
                 &mut |line| watch(Progress::Message(line)),
             )?,
         };
         let provenance =
-            provenance(experiment, &lab.host, (&emulator, engine), (&lab.guest, &lab.libraries))?;
+            provenance(experiment, &lab.host, (&emulator, engine), (&guest, &lab.libraries))?;
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
         Ok(Self {
             experiment,
@@ -77,6 +79,7 @@ impl<'a> RunContext<'a> {
             kernels,
             out_of_tree,
             userspace,
+            guest,
             emulator,
             provenance,
             engine,
@@ -92,19 +95,14 @@ impl<'a> RunContext<'a> {
 
     /// Returns what the boot in `slot` needs. `inputs` are those that make it exact; `None` in
     /// measured mode.
-    pub fn bootable<'b>(
-        &'b self,
-        guest: &'b Guest,
-        slot: Slot,
-        inputs: Option<&'b Exact>,
-    ) -> Bootable<'b> {
+    pub fn bootable<'b>(&'b self, slot: Slot, inputs: Option<&'b Exact>) -> Bootable<'b> {
         Bootable {
             experiment: &self.seen[slot.variant],
             variant: &self.experiment.variants[slot.variant],
             kernel: &self.kernels[slot.variant].kernel,
             unbuilt: self.kernels[slot.variant].unbuilt.as_ref(),
             out_of_tree: &self.out_of_tree[slot.variant],
-            guest,
+            guest: &self.guest,
             userspace: self.userspace,
             engine: inputs.map_or(self.engine, Engine::Exact),
             emulator: &self.emulator,
@@ -128,7 +126,8 @@ pub fn check_lines(
     if experiment.profile.lines.is_empty() {
         return Ok(());
     }
-    let codes = codes(lab, kernels, &Emulator::find()?, watch)?;
+    let emulator = Emulator::find(experiment.machine.arch)?;
+    let codes = codes(lab, kernels, &emulator, watch)?;
     let symbols = || codes.iter().flat_map(|code| code.symbols.functions());
     let has = |name: &str| symbols().any(|(symbol, _)| Symbol::of(&symbol.name).name == name);
     // Without symbols of any kernel nothing is known.

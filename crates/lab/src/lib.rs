@@ -34,7 +34,7 @@ use boot::symbols::{KernelCode, SymbolReader};
 use boot::{BootError, Guest, Libraries, disks, engine, userspace};
 use kernels::{Cache, Userspace};
 use machine::{Emulator, Engine};
-use model::{Accel, Experiment, Host, Kernel, Mode};
+use model::{Accel, Architecture, Experiment, Host, Kernel, Mode};
 use plan::Request;
 use record::salvage::salvage;
 use store::{Archive, ExperimentId};
@@ -59,7 +59,7 @@ pub use watch::{Progress, Replayed, Watch};
 pub struct Lab {
     /// The cache of kernels.
     pub cache: Cache,
-    /// The programs that run in a guest.
+    /// The programs that run in a guest. Those for arm64 are found when they are needed.
     pub guest: Guest,
     /// The libraries that QEMU loads in exact mode.
     pub libraries: Libraries,
@@ -275,7 +275,7 @@ impl Lab {
     ) -> Result<KernelCode, RunError> {
         let reader = SymbolReader {
             cache: &self.cache,
-            guest: &self.guest,
+            guest: &self.guest.of(kernel.arch).map_err(BootError::from)?,
             libraries: &self.libraries,
             emulator,
             scratch: &self.scratch,
@@ -288,13 +288,15 @@ impl Lab {
     /// the newest kernel if that one has to be built. Fails when the kernel cannot be obtained, or
     /// the host fails.
     pub fn has_kvm(&self, request: &Request, watch: &mut Watch<'_>) -> Result<bool, RunError> {
-        if File::options().read(true).write(true).open(machine::KVM).is_err() {
+        let arch = request.experiment.machine.arch;
+        let opened = || File::options().read(true).write(true).open(machine::KVM);
+        if arch != Architecture::X86_64 || opened().is_err() {
             return Ok(false);
         }
         let first = &request.experiment.variants[0];
         let kernel = if request.build(first).is_some() { "newest" } else { &*first.kernel.name };
         let kernel = self.kernel(kernel, watch)?;
-        let (emulator, inputs) = (Emulator::find()?, (&kernel, &self.guest));
+        let (emulator, inputs) = (Emulator::find(arch)?, (&kernel, &self.guest));
         let (cache, scratch) = (&self.cache, &self.scratch);
         let chosen = engine::choose(Accel::Auto, &emulator, inputs, cache, scratch, &mut |_| ())?;
         Ok(chosen == Engine::Kvm)
@@ -341,8 +343,10 @@ impl Lab {
         known::pin_programs(&mut pinned)?;
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
-            pinned.guest_digest = out_of_tree::pinned(self.guest.digest(), experiment);
-            pinned.counted_by = counted_by(&self.libraries)?;
+            let arch = experiment.machine.arch;
+            let guest = self.guest.of(arch).map_err(BootError::from)?;
+            pinned.guest_digest = out_of_tree::pinned(guest.digest(), experiment);
+            pinned.counted_by = counted_by(&self.libraries, arch)?;
         }
         Ok(pinned)
     }

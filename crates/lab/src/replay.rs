@@ -78,6 +78,7 @@ struct Replay {
     kernel: Kernel,
     out_of_tree: OutOfTree,
     userspace: Option<Userspace>,
+    guest: Guest,
     emulator: Emulator,
     code: KernelCode,
     inputs: Exact,
@@ -113,7 +114,6 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
-        let guest = &self.guest;
         let mut ids = ids.iter().copied();
         let mut replayed = Vec::new();
         let mut failed = None;
@@ -128,7 +128,7 @@ impl Lab {
                             jobs = options.side_by_side(&replay.experiment);
                             let sender = sender.clone();
                             scope.spawn(move || {
-                                work(id, &sender, |doing| replay.boot(guest, doing));
+                                work(id, &sender, |doing| replay.boot(doing));
                             });
                             running += 1;
                         }
@@ -199,7 +199,8 @@ impl Lab {
         let digest_of = |it: &Userspace| it.digest.clone();
         let is = userspace.as_ref().map(digest_of).unwrap_or_default();
         same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
-        let emulator = Emulator::find().map_err(BootError::from)?;
+        let guest = self.guest.of(experiment.machine.arch).map_err(BootError::from)?;
+        let emulator = Emulator::find(experiment.machine.arch).map_err(BootError::from)?;
         same(id, "QEMU", &kept.facts.provenance.emulator, emulator.version())?;
         if experiment.counted_by.machine != provenance::machine(&emulator) {
             return Err(ReplayError::Machine(id));
@@ -219,6 +220,7 @@ impl Lab {
             kernel,
             out_of_tree,
             userspace,
+            guest,
             emulator,
             code,
             inputs,
@@ -232,18 +234,14 @@ impl Replay {
     /// Does the boot again and returns the first difference to the stored boot; `None` if there is
     /// none. Fails when an input has changed, the new boot is invalid, or the host fails. Runs in
     /// its own thread.
-    fn boot(
-        &self,
-        guest: &Guest,
-        doing: &mut dyn FnMut(&str),
-    ) -> Result<Option<String>, ReplayError> {
+    fn boot(&self, doing: &mut dyn FnMut(&str)) -> Result<Option<String>, ReplayError> {
         let bootable = Bootable {
             experiment: &self.experiment,
             variant: &self.experiment.variants[self.slot.variant],
             kernel: &self.kernel,
             unbuilt: None,
             out_of_tree: &self.out_of_tree,
-            guest,
+            guest: &self.guest,
             userspace: self.userspace.as_ref(),
             engine: Engine::Exact(&self.inputs),
             emulator: &self.emulator,

@@ -1,12 +1,15 @@
 //! Composes QEMU's command line for a machine.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use model::Topology;
 
-use crate::arch::{self, CONSOLE, EMULATED_WORDS, EXACT_MACHINE, MACHINE, TIMER_CPU};
+use crate::arch::Platform;
 use crate::exact::SHIFT;
 use crate::option::with_path;
 use crate::{CONSOLE_FILE, Emulator, Engine, Exact, RECORDER_FILE, Vm, disks};
@@ -32,25 +35,34 @@ const MOST_LETTERS: usize = 24;
 /// - `panic=-1`: a panic resets at once, and a reset ends QEMU.
 /// - `quiet`: the emulated UART is slow, and the agent records the whole log. Errors, oopses and panics are
 ///   still printed.
-/// - `cryptomgr.notests`: saves a seventh of the boot time under emulation.
+/// - `cryptomgr.notests`: saves a seventh of the boot time under emulation, on arm64 a third and more. There tests also
+///   run on in threads of the kernel while the workload does.
 /// - `nokaslr` (exact): the kernel is at the addresses of its symbols.
 /// - `page_alloc.shuffle` (exact): the order of free memory is random and depends on the seed
 ///   (`mm/shuffle.c`). Kernels without this option ignore it.
 /// - `faultline.seed` (exact): an option of a module that does not exist. Kernels ignore it, except that
 ///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
 ///
-/// The words of the architecture are described in [`arch`]. Some of them depend on the `own` words of the variant.
-fn boot_parameters(engine: Engine<'_>, cpus: u32, own: &str) -> String {
-    let all = format!("console={CONSOLE} panic=-1 quiet cryptomgr.notests");
+/// The words of the architecture are described in [`crate::arch`]. Some of them depend on the `own` words of the
+/// variant.
+fn boot_parameters(platform: &Platform, engine: Engine<'_>, cpus: u32, own: &str) -> String {
+    let all = format!("console={} panic=-1 quiet cryptomgr.notests", platform.console);
     match engine {
         Engine::Kvm => all,
-        Engine::Tcg => format!("{all} {EMULATED_WORDS}"),
+        Engine::Tcg => joined(&[&all, platform.emulated_words]),
         Engine::Exact(exact) => {
             let drawn = drawn_words(exact.seed);
-            let exact = arch::exact_words(cpus, own);
-            format!("{all} {EMULATED_WORDS} nokaslr {exact} page_alloc.shuffle=1 {drawn}")
+            let own = (platform.exact_words)(cpus, own);
+            let emulated = platform.emulated_words;
+            joined(&[&all, emulated, "nokaslr", &own, "page_alloc.shuffle=1", &drawn])
         }
     }
+}
+
+/// Words without the empty ones.
+fn joined(words: &[&str]) -> String {
+    let words = words.iter().filter(|words| !words.is_empty());
+    words.copied().collect::<Vec<_>>().join(" ")
 }
 
 /// QEMU's options of all exact machines, besides the machine, the CPU and its timers.
@@ -60,11 +72,20 @@ const EXACT_FLAGS: &str = "-accel tcg,thread=single -rtc base=2020-01-01,clock=v
 /// one seed and one CPU. Boots of machines of which this differs have other counts.
 pub fn exact_machine(emulator: &Emulator) -> String {
     let exact = Exact { seed: 0, clock: PathBuf::new(), plugin: None };
-    let words = boot_parameters(Engine::Exact(&exact), 1, "");
-    let cpu = arch::emulated_cpu(emulator.major());
-    let timers = arch::hpet(1, "").unwrap_or_default().join(" ");
-    let options = format!("{MACHINE},{EXACT_MACHINE} {EXACT_FLAGS} {SHIFT}");
-    format!("{options} {cpu}{TIMER_CPU} {timers} {words}")
+    let platform = emulator.platform();
+    let words = boot_parameters(platform, Engine::Exact(&exact), 1, "");
+    let cpu = (platform.cpu)(emulator.major());
+    let (addition, timers) = (platform.timers)(1, "").unwrap_or_default();
+    let options = format!("{} {EXACT_FLAGS} {SHIFT} {cpu}{addition}", exact_value(platform));
+    joined(&[&options, &timers.join(" "), &words])
+}
+
+/// The value of `-machine` of exact machines.
+fn exact_value(platform: &Platform) -> String {
+    match platform.exact_machine {
+        "" => platform.machine.to_owned(),
+        addition => format!("{},{addition}", platform.machine),
+    }
 }
 
 /// The words that a seed draws: the seed itself, then a random number of words of random length. Words with a dot
@@ -87,15 +108,14 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     arguments.flags("-nodefaults -no-user-config -no-reboot -display none");
     arguments.engine(vm);
-    arguments.topology(vm.topology);
+    arguments.topology(vm.topology, vm.emulator.platform());
     arguments.0.extend(disks::arguments(vm));
     arguments.option("-kernel", vm.image);
     arguments.option("-initrd", vm.initramfs);
-    let parameters = boot_parameters(vm.engine, vm.topology.cpus(), vm.cmdline);
+    let (platform, cpus) = (vm.emulator.platform(), vm.topology.cpus());
+    let parameters = boot_parameters(platform, vm.engine, cpus, vm.cmdline);
     let of_disks = disks::boot_parameters(vm);
-    let words = [&*parameters, &of_disks, vm.cmdline];
-    let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
-    arguments.option("-append", words.join(" "));
+    arguments.option("-append", joined(&[&parameters, &of_disks, vm.cmdline]));
     arguments.console(console, &vm.directory.join(CONSOLE_FILE));
     let recorder = format!("memory-backend-file,id=recorder,share=on,size={}", vm.recorder.0);
     let path = vm.directory.join(RECORDER_FILE);
@@ -124,25 +144,26 @@ impl Arguments {
     /// The accelerator. In exact machines guest time counts instructions and does not wait for the host; the
     /// clock and random numbers (also those of the CPU) start with constant values.
     fn engine(&mut self, vm: &Vm<'_>) {
-        let cpu = arch::emulated_cpu(vm.emulator.major());
+        let platform = vm.emulator.platform();
+        let cpu = (platform.cpu)(vm.emulator.major());
         match vm.engine {
             Engine::Kvm => {
-                self.option("-machine", MACHINE);
+                self.option("-machine", platform.machine);
                 self.flags("-accel kvm -cpu host");
             }
             Engine::Tcg => {
-                self.option("-machine", MACHINE);
+                self.option("-machine", platform.machine);
                 self.flags("-accel tcg,thread=multi");
                 self.option("-cpu", cpu);
             }
             Engine::Exact(exact) => {
-                self.option("-machine", format!("{MACHINE},{EXACT_MACHINE}"));
+                self.option("-machine", exact_value(platform));
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
                 self.flags(EXACT_FLAGS);
-                match arch::hpet(vm.topology.cpus(), vm.cmdline) {
+                match (platform.timers)(vm.topology.cpus(), vm.cmdline) {
                     None => self.option("-cpu", cpu),
-                    Some(timers) => {
-                        self.option("-cpu", format!("{cpu}{TIMER_CPU}"));
+                    Some((addition, timers)) => {
+                        self.option("-cpu", format!("{cpu}{addition}"));
                         timers.iter().for_each(|it| self.option("-global", it));
                     }
                 }
@@ -154,22 +175,29 @@ impl Arguments {
     }
 
     /// CPUs, memory, nodes and distances (`qemu(1)`, `-smp` and `-numa`).
-    fn topology(&mut self, topology: &Topology) {
+    fn topology(&mut self, topology: &Topology, platform: &Platform) {
         let (cpus, sockets) = (topology.cpus(), sockets(topology));
         let cores = cpus / sockets;
-        self.option("-smp", format!("cpus={cpus},sockets={sockets},cores={cores},threads=1"));
+        let clusters = if platform.places_cpus { ",clusters=1" } else { "" };
+        let smp = format!("cpus={cpus},sockets={sockets}{clusters},cores={cores},threads=1");
+        self.option("-smp", smp);
         self.option("-m", format!("{}M", topology.memory().0 >> 20));
         for (number, node) in topology.nodes.iter().enumerate() {
             let size = node.memory.0 >> 20;
             self.option("-object", format!("memory-backend-ram,id=memory{number},size={size}M"));
             let mut numa = format!("node,nodeid={number},memdev=memory{number}");
-            for range in node.cpus.to_string().split(',').filter(|range| !range.is_empty()) {
-                numa += &format!(",cpus={range}");
-            }
+            let ranges = node.cpus.to_string();
+            let ranges = ranges.split(',').filter(|it| !it.is_empty() && !platform.places_cpus);
+            ranges.for_each(|range| numa += &format!(",cpus={range}"));
             if node.cpus.0.is_empty() {
                 numa += &format!(",initiator={}", nearest(topology, number));
             }
             self.option("-numa", numa);
+            for cpu in node.cpus.0.iter().filter(|_| platform.places_cpus) {
+                let (socket, core) = (cpu / cores, cpu % cores);
+                let place = format!("socket-id={socket},cluster-id=0,core-id={core},thread-id=0");
+                self.option("-numa", format!("cpu,node-id={number},{place}"));
+            }
         }
         self.distances(topology);
         self.speeds(topology);
@@ -248,198 +276,4 @@ fn sockets(topology: &Topology) -> u32 {
     let alike = with_cpus.windows(2).all(|pair| pair[0].len() == pair[1].len());
     let in_order = with_cpus.iter().copied().flatten().is_sorted();
     if alike && in_order { with_cpus.len() as u32 } else { topology.cpus() }
-}
-
-#[cfg(test)]
-mod tests {
-    use model::{Bytes, Limits, Node};
-
-    use super::*;
-    use crate::{Plugin, Switch};
-
-    fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
-        Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
-    }
-
-    /// The command line with an option and its value on each line.
-    fn written(
-        topology: &Topology,
-        engine: Engine<'_>,
-        directory: &str,
-        console: Console,
-    ) -> String {
-        let vm = Vm {
-            emulator: &Emulator::unchecked(Path::new(arch::PROGRAM), 10),
-            engine,
-            topology,
-            disks: &[],
-            userspace: None,
-            image: Path::new("/cache/6.1/vmlinux"),
-            initramfs: Path::new("/run/initramfs.cpio"),
-            cmdline: "numa_balancing=disable",
-            directory: Path::new(directory),
-            recorder: Bytes::mib(256),
-            limits: &Limits::default(),
-        };
-        let words = arguments(&vm, console);
-        let words = words.iter().map(|word| word.to_str().unwrap());
-        words.collect::<Vec<_>>().join(" ").replace(" -", "\n-")
-    }
-
-    /// The command line of a machine with one node.
-    fn plain() -> String {
-        let topology = Topology::even(2, Bytes::mib(512), 1).unwrap();
-        written(&topology, Engine::Tcg, "/run", Console::File)
-    }
-
-    /// The lines that [`plain`] does not have.
-    fn changed(written: &str) -> String {
-        let plain = plain();
-        let is_new = |line: &&str| !plain.lines().any(|it| it == *line);
-        written.lines().filter(is_new).collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn one_node() {
-        insta::assert_snapshot!(plain(), @r"
-        -nodefaults
-        -no-user-config
-        -no-reboot
-        -display none
-        -machine q35,dump-guest-core=off
-        -accel tcg,thread=multi
-        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc
-        -smp cpus=2,sockets=1,cores=2,threads=1
-        -m 512M
-        -object memory-backend-ram,id=memory0,size=512M
-        -numa node,nodeid=0,memdev=memory0,cpus=0-1
-        -kernel /cache/6.1/vmlinux
-        -initrd /run/initramfs.cpio
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check numa_balancing=disable
-        -chardev file,id=console,path=/run/console.log
-        -qmp stdio
-        -serial chardev:console
-        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/flight.bin
-        -device ivshmem-plain,memdev=recorder
-        ");
-    }
-
-    #[test]
-    fn two_nodes_under_kvm_on_the_terminal() {
-        let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
-        let written = written(&topology, Engine::Kvm, "/run/a,b", Console::Terminal);
-        insta::assert_snapshot!(changed(&written), @r"
-        -accel kvm
-        -cpu host
-        -smp cpus=4,sockets=2,cores=2,threads=1
-        -m 2048M
-        -object memory-backend-ram,id=memory0,size=1024M
-        -object memory-backend-ram,id=memory1,size=1024M
-        -numa node,nodeid=1,memdev=memory1,cpus=2-3
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests numa_balancing=disable
-        -chardev stdio,id=console,mux=on,signal=off,logfile=/run/a,,b/console.log
-        -mon chardev=console,mode=readline
-        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/a,,b/flight.bin
-        ");
-    }
-
-    #[test]
-    fn a_node_with_memory_only_and_distances() {
-        let nodes = vec![
-            node("0,2", 256, &[10, 21, 31]),
-            node("1,3", 256, &[21, 10, 31]),
-            node("", 512, &[31, 31, 10]),
-        ];
-        let topology = Topology { nodes };
-        insta::assert_snapshot!(changed(&written(&topology, Engine::Tcg, "/run", Console::File)), @r"
-        -smp cpus=4,sockets=4,cores=1,threads=1
-        -m 1024M
-        -object memory-backend-ram,id=memory0,size=256M
-        -numa node,nodeid=0,memdev=memory0,cpus=0,cpus=2
-        -object memory-backend-ram,id=memory1,size=256M
-        -numa node,nodeid=1,memdev=memory1,cpus=1,cpus=3
-        -object memory-backend-ram,id=memory2,size=512M
-        -numa node,nodeid=2,memdev=memory2,initiator=0
-        -numa dist,src=0,dst=1,val=21
-        -numa dist,src=0,dst=2,val=31
-        -numa dist,src=1,dst=0,val=21
-        -numa dist,src=1,dst=2,val=31
-        -numa dist,src=2,dst=0,val=31
-        -numa dist,src=2,dst=1,val=31
-        -machine hmat=on
-        -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-latency,latency=100
-        -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
-        -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=100
-        -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
-        -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-latency,latency=300
-        -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=2000M
-        -numa hmat-lb,initiator=1,target=0,hierarchy=memory,data-type=access-latency,latency=100
-        -numa hmat-lb,initiator=1,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
-        -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-latency,latency=100
-        -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M
-        -numa hmat-lb,initiator=1,target=2,hierarchy=memory,data-type=access-latency,latency=300
-        -numa hmat-lb,initiator=1,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=2000M
-        ");
-    }
-
-    #[test]
-    fn an_exact_machine_with_its_plugin() {
-        let topology = Topology { nodes: vec![node("0", 3072, &[]), node("1", 3072, &[])] };
-        let exact = Exact {
-            seed: 0x1f,
-            clock: "/lib/libstillclock.so".into(),
-            plugin: Some(Plugin {
-                path: "/li,b/libtcg.so".into(),
-                accesses: true,
-                stacks: true,
-                each: false,
-                switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
-                functions: vec![],
-            }),
-        };
-        let written = written(&topology, Engine::Exact(&exact), "/run/a,b", Console::File);
-        insta::assert_snapshot!(changed(&written), @r"
-        -machine q35,dump-guest-core=off,sata=off
-        -icount shift=1,sleep=off
-        -accel tcg,thread=single
-        -rtc base=2020-01-01,clock=vm
-        -seed 1
-        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-arat
-        -global hpet.msi=on
-        -global hpet.timers=5
-        -plugin file=/li,,b/libtcg.so,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
-        -smp cpus=2,sockets=2,cores=1,threads=1
-        -m 6144M
-        -object memory-backend-ram,id=memory0,size=3072M
-        -numa node,nodeid=0,memdev=memory0,cpus=0
-        -object memory-backend-ram,id=memory1,size=3072M
-        -numa node,nodeid=1,memdev=memory1,cpus=1
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init nolapic_timer page_alloc.shuffle=1 faultline.seed=0000001f faultline.0=rkcqlsjjcnew faultline.1=kbimlgnxoilqvkmwob faultline_2=gehbknhlioqhaqr faultline.3= numa_balancing=disable
-        -chardev file,id=console,path=/run/a,,b/console.log
-        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/a,,b/flight.bin
-        ");
-    }
-
-    #[test]
-    fn no_socket_spans_nodes() {
-        let sockets = |lists: &[&str]| {
-            let nodes = lists.iter().map(|cpus| node(cpus, 128, &[])).collect();
-            sockets(&Topology { nodes })
-        };
-        assert_eq!(sockets(&["0-3"]), 1);
-        assert_eq!(sockets(&["0-1", "2-3", ""]), 2);
-        assert_eq!(sockets(&["0-2", "3"]), 4);
-        assert_eq!(sockets(&["2-3", "0-1"]), 4);
-    }
-
-    /// The variant's command line has the largest length that `lab` allows.
-    #[test]
-    fn the_words_of_a_seed_fit_into_the_command_line() {
-        const VARIANT: usize = 1536;
-        const LINE: usize = 2048;
-        let exact = |seed| Exact { seed, clock: "/x".into(), plugin: None };
-        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed)), 1, "").len());
-        assert!(lines.max().unwrap() + VARIANT + 16 < LINE);
-        assert_ne!(drawn_words(1).len(), drawn_words(2).len());
-    }
 }

@@ -9,7 +9,7 @@ use model::{Bytes, Disk, DiskKind};
 use rustix::fs::OFlags;
 
 use crate::option::with_path;
-use crate::{Engine, Vm, arch};
+use crate::{Engine, Vm};
 
 /// Devices with 32-bit addresses reach memory below this address.
 const REACHED: u64 = 1 << 32;
@@ -59,7 +59,7 @@ pub fn is_direct(image: &Path) -> bool {
 /// If `brd` is built into the kernel, these words give the number and the size of RAM disks. A module gets them when
 /// it is loaded.
 pub fn boot_parameters(vm: &Vm<'_>) -> String {
-    let memory = arch::memory(vm.topology.memory().0);
+    let memory = (vm.emulator.platform().memory)(vm.topology.memory().0);
     let is_low = pmem(vm) > 0 && memory.iter().all(|range| range.end <= REACHED);
     let swiotlb = is_low.then(|| "swiotlb=noforce".to_owned());
     let brd = of_brd(vm.disks).into_iter().flatten().map(|parameter| format!("brd.{parameter}"));
@@ -173,7 +173,7 @@ mod tests {
             .map(|&(kind, mib)| Disk { kind, size: Bytes::mib(mib), format: None })
             .collect();
         let vm = Vm {
-            emulator: &Emulator::unchecked(Path::new(arch::PROGRAM), 10),
+            emulator: &Emulator::unchecked(Path::new("qemu"), 10),
             engine,
             topology: &Topology::even(2, memory, 2).unwrap(),
             disks: &disks,

@@ -7,8 +7,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use model::Architecture;
+
 use crate::Error;
-use crate::arch;
+use crate::arch::{Platform, platform};
 use crate::process::Process;
 use crate::words::{QUOTED, quote};
 
@@ -25,26 +27,32 @@ const UNKNOWN_DEVICE: &str = "is not a valid device model name";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulator {
     path: PathBuf,
+    arch: Architecture,
     version: String,
     major: u32,
 }
 
 impl Emulator {
-    /// The QEMU in the search path. Fails when there is none, it is too old, or it lacks the
+    /// The QEMU for an architecture in the search path. Fails when there is none, it is too old, or it lacks the
     /// device for memory shared with the host.
-    pub fn find() -> Result<Self, Error> {
-        Self::at(Path::new(arch::PROGRAM))
+    pub fn find(arch: Architecture) -> Result<Self, Error> {
+        Self::at(Path::new(platform(arch).program), arch)
     }
 
-    /// The QEMU at `path`, or with this name in the search path. Fails as [`Emulator::find`] does.
-    pub fn at(path: &Path) -> Result<Self, Error> {
-        Self::within(ANSWER_LIMIT, path)
+    /// The QEMU for an architecture at `path`, or with this name in the search path. Fails as [`Emulator::find`] does.
+    pub fn at(path: &Path, arch: Architecture) -> Result<Self, Error> {
+        Self::within(ANSWER_LIMIT, path, arch)
     }
 
     /// [`Emulator::at`] with a time limit for each answer of QEMU.
-    fn within(limit: Duration, path: &Path) -> Result<Self, Error> {
+    fn within(limit: Duration, path: &Path, arch: Architecture) -> Result<Self, Error> {
         let fails = |why| Error::EmulatorFails { path: path.to_owned(), why };
-        let answer = ask(path, &["--version"], limit)?;
+        let answer = ask(path, &["--version"], limit).map_err(|error| match error {
+            Error::Emulator { path, error } if error.kind() == io::ErrorKind::NotFound => {
+                Error::NoEmulator { path, platform: platform(arch) }
+            }
+            other => other,
+        })?;
         let line = quote(answer.output.lines().next().unwrap_or_default());
         let (version, major) = match (version(&line), answer.succeeded) {
             (Some(known), true) => known,
@@ -52,8 +60,8 @@ impl Emulator {
             (None, true) => return Err(Error::NoVersion { path: path.to_owned(), said: line }),
         };
         if major < OLDEST_MAJOR {
-            let path = path.to_owned();
-            return Err(Error::OldEmulator { path, version });
+            let (path, [package, _]) = (path.to_owned(), platform(arch).packages);
+            return Err(Error::OldEmulator { path, version, package });
         }
         let answer = ask(path, &["-device", "ivshmem-plain,help"], limit)?;
         match answer.succeeded {
@@ -64,12 +72,22 @@ impl Emulator {
             }
             false => return Err(fails(answer.failure())),
         }
-        Ok(Self { path: path.to_owned(), version, major })
+        Ok(Self { path: path.to_owned(), arch, version, major })
     }
 
     /// Its own version string, such as `QEMU 10.0.2 (Debian 1:10.0.2+ds-2)`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The architecture of its guests.
+    pub fn arch(&self) -> Architecture {
+        self.arch
+    }
+
+    /// The platform of its guests.
+    pub(crate) fn platform(&self) -> &'static Platform {
+        platform(self.arch)
     }
 
     /// The major version.
@@ -82,10 +100,17 @@ impl Emulator {
         &self.path
     }
 
-    /// An emulator that is not checked.
+    /// An emulator of x86-64 that is not checked.
     #[cfg(test)]
     pub(crate) fn unchecked(path: &Path, major: u32) -> Self {
-        Self { path: path.to_owned(), version: format!("QEMU {major}.0.0"), major }
+        let (path, version) = (path.to_owned(), format!("QEMU {major}.0.0"));
+        Self { path, arch: Architecture::X86_64, version, major }
+    }
+
+    /// The same for another architecture.
+    #[cfg(test)]
+    pub(crate) fn for_arch(self, arch: Architecture) -> Self {
+        Self { arch, ..self }
     }
 }
 
@@ -115,10 +140,7 @@ fn ask(path: &Path, arguments: &[&str], limit: Duration) -> Result<Answer, Error
     let cannot = |error: io::Error| Error::Emulator { path: path.to_owned(), error };
     let mut command = Command::new(path);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = Process::unbound(command).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoEmulator(path.to_owned()),
-        _ => cannot(error),
-    })?;
+    let mut process = Process::unbound(command).map_err(cannot)?;
     let (sender, answers) = mpsc::channel();
     for (place, pipe) in process.outputs().into_iter().flatten().enumerate() {
         let sender = sender.clone();
@@ -177,8 +199,12 @@ mod tests {
 
     #[test]
     fn a_missing_emulator_is_an_error_with_a_hint() {
-        let error = Emulator::at(Path::new("/nonexistent/qemu")).unwrap_err();
-        assert!(error.to_string().contains("apt-get install"), "{error}");
+        let error = |arch| Emulator::at(Path::new("/none/qemu"), arch).unwrap_err().to_string();
+        let hint = "(Debian, Ubuntu: apt-get install qemu-system-x86; Fedora: dnf install qemu-system-x86)";
+        assert!(error(Architecture::X86_64).ends_with(hint));
+        let arm64 = "/none/qemu was not found: install QEMU for arm64 (`make arm64`, or Debian, Ubuntu: apt-get install \
+                     qemu-system-arm; Fedora: dnf install qemu-system-aarch64)";
+        assert_eq!(error(Architecture::Arm64), arm64);
     }
 
     #[test]
@@ -206,7 +232,8 @@ mod tests {
             ("exec yes >&2".to_owned(), "`--version` printed more than 1048576 bytes: y; y; y"),
         ];
         for (body, complaint) in cases {
-            let error = Emulator::at(&script(directory.path(), &body)).unwrap_err().to_string();
+            let path = script(directory.path(), &body);
+            let error = Emulator::at(&path, Architecture::X86_64).unwrap_err().to_string();
             assert!(error.contains(complaint), "{error}");
             assert!(!error.contains(char::is_control) && error.len() < 2000, "{error}");
             assert_eq!(error.contains("RHEL"), body.contains("valid device"), "{error}");
@@ -218,7 +245,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let limit = Duration::from_millis(300);
         for body in [HANG, "sleep 1000000 & exit 0", "exec >&- 2>&-; exec sleep 1000000"] {
-            let error = Emulator::within(limit, &script(directory.path(), body)).unwrap_err();
+            let path = script(directory.path(), body);
+            let error = Emulator::within(limit, &path, Architecture::X86_64).unwrap_err();
             let told = "failed: `--version` gave no answer within 0.3 s";
             assert!(error.to_string().ends_with(told), "{error}");
         }

@@ -5,17 +5,22 @@ use std::path::{Path, PathBuf};
 
 use model::{Bytes, DiskKind};
 
-use crate::arch::{NAME, PACKAGE};
+use crate::arch::Platform;
 
 /// The host lacks something, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// QEMU was not found.
     #[error(
-        "{0} was not found: install QEMU for {NAME} (Debian, Ubuntu: apt-get install {PACKAGE}; \
-         Fedora: dnf install {PACKAGE})"
+        "{path} was not found: install QEMU for {} ({}Debian, Ubuntu: apt-get install {}; Fedora: dnf install {})",
+        platform.name, platform.install, platform.packages[0], platform.packages[1]
     )]
-    NoEmulator(PathBuf),
+    NoEmulator {
+        /// The program.
+        path: PathBuf,
+        /// The guest's platform.
+        platform: &'static Platform,
+    },
     /// QEMU cannot be started.
     #[error("{path} cannot be started: {error}")]
     Emulator {
@@ -35,13 +40,15 @@ pub enum Error {
     /// QEMU is too old.
     #[error(
         "{path} is {version}: version 7.0 or newer is needed (Debian 12: apt-get install \
-         -t bookworm-backports {PACKAGE})"
+         -t bookworm-backports {package})"
     )]
     OldEmulator {
         /// The program.
         path: PathBuf,
         /// Its version.
         version: String,
+        /// Its package in Debian.
+        package: &'static str,
     },
     /// QEMU did not answer a question about itself.
     #[error("{path} failed: {why}")]
@@ -65,13 +72,15 @@ pub enum Error {
     /// QEMU is too old or too new for exact mode.
     #[error(
         "{path} is {version}: exact mode needs version 10, except with one CPU and no profile (Debian 12: apt-get \
-         install -t bookworm-backports {PACKAGE}; Debian 13 has it without backports)"
+         install -t bookworm-backports {package}; Debian 13 has it without backports)"
     )]
     UnfitForExact {
         /// The program.
         path: PathBuf,
         /// Its version.
         version: String,
+        /// Its package in Debian.
+        package: &'static str,
     },
     /// An exact machine cannot have a terminal.
     #[error(

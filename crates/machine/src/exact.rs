@@ -65,7 +65,9 @@ impl Exact {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
         if vm.emulator.major() != MAJOR && !modest {
             let version = vm.emulator.version().to_owned();
-            return Err(Error::UnfitForExact { path: vm.emulator.path().to_owned(), version });
+            let path = vm.emulator.path().to_owned();
+            let [package, _] = vm.emulator.platform().packages;
+            return Err(Error::UnfitForExact { path, version, package });
         }
         let kinds = vm.disks.iter().map(|disk| disk.kind);
         if let Some((number, kind)) = kinds.enumerate().find(|(_, kind)| kind.is_asynchronous()) {
@@ -92,7 +94,7 @@ impl Plugin {
         let mut option = OsString::from("file=");
         append_path(&mut option, &self.path);
         if self.accesses {
-            for (node, range) in ranges(vm.topology) {
+            for (node, range) in ranges(vm.topology, vm.emulator.platform()) {
                 option.push(format!(",node={node}:{:#x}-{:#x}", range.start, range.end));
             }
         }

@@ -78,7 +78,8 @@ pub fn plan(
     let topology = &machine.topology;
     let _ = writeln!(
         text,
-        "machine{sweep}: {}, {}, {}, {}",
+        "machine{sweep}: {}{}, {}, {}, {}",
+        if machine.arch.is_usual() { String::new() } else { format!("{}, ", machine.arch.name()) },
         count(topology.cpus() as usize, "CPU"),
         count(topology.nodes.len(), "node"),
         topology.memory(),
@@ -108,9 +109,10 @@ pub fn plan(
     text += &list::wrapped(&boots, "    ", order.lines());
     let Known { done, of_other_hosts, given_up } = match store {
         Some(store) => {
-            let guest = Guest::find().ok().filter(|_| experiment.mode == Mode::Exact);
-            let own =
-                guest.as_ref().and_then(|it| Some((it, counted_by(&Libraries::find()).ok()?)));
+            let guest = Guest::find().and_then(|it| it.of(machine.arch));
+            let guest = guest.ok().filter(|_| experiment.mode == Mode::Exact);
+            let counted_by = || counted_by(&Libraries::find(), machine.arch).ok();
+            let own = guest.as_ref().and_then(|it| Some((it, counted_by()?)));
             let host = machine::host::describe(Path::new("/"));
             known(experiment, store, cache, own.as_ref(), &host, options)?
         }

@@ -7,8 +7,8 @@ use std::path::Path;
 use kernels::Cache;
 use machine::{CONSOLE_FILE, Emulator, Engine, Exact, Vm};
 use model::{
-    Boot, Bytes, CpuSet, ENTRIES, Execution, INSTRUCTIONS, Limits, Node, Place, Profile, Reading,
-    Topology,
+    Architecture, Boot, Bytes, CpuSet, ENTRIES, Execution, INSTRUCTIONS, Limits, Node, Place,
+    Profile, Reading, Topology,
 };
 use serde_json::Value;
 
@@ -239,7 +239,7 @@ fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
     let clock = Path::new(&libraries).join("libstillclock.so");
     let kernel = Cache::open().unwrap().get("6.1").unwrap().unwrap();
     let vm = Vm {
-        emulator: &Emulator::find().unwrap(),
+        emulator: &Emulator::find(Architecture::X86_64).unwrap(),
         engine: Engine::Exact(&Exact { seed: 0, clock, plugin: None }),
         topology: &topology(cpus),
         disks: &[],

@@ -2,27 +2,32 @@
 
 use std::ops::Range;
 
-/// The name of the architecture in messages.
-pub const NAME: &str = "x86";
-/// The name of QEMU for guests of this architecture.
-pub const PROGRAM: &str = "qemu-system-x86_64";
-/// The package of QEMU, in Debian, Ubuntu and Fedora.
-pub const PACKAGE: &str = "qemu-system-x86";
-/// The value of QEMU's option `-machine`.
-pub const MACHINE: &str = "q35,dump-guest-core=off";
-/// The addition to [`MACHINE`] for exact machines. They have no disk controller, because host threads would complete
-/// its requests.
-pub const EXACT_MACHINE: &str = "sata=off";
+use super::{Platform, Timers, has_parameter};
 
-/// The serial port that is the console, as the kernel calls it.
-pub const CONSOLE: &str = "ttyS0";
+pub const PLATFORM: Platform = Platform {
+    name: "x86",
+    program: "qemu-system-x86_64",
+    packages: ["qemu-system-x86", "qemu-system-x86"],
+    install: "",
+    machine: "q35,dump-guest-core=off",
+    // Exact machines have no disk controller, because host threads would complete its requests.
+    exact_machine: "sata=off",
+    console: "ttyS0",
+    emulated_words: EMULATED_WORDS,
+    exact_words,
+    cpu: emulated_cpu,
+    timers,
+    places_cpus: false,
+    memory,
+};
+
 /// Words for the kernel's command line under emulation.
 ///
 /// - `tsc=reliable`: the TSCs of emulated CPUs are one clock, but the CPU threads' timing is too unsteady for
 ///   the kernel to verify that. Every other clock is a device.
 /// - `no_timer_check`: on a busy host the check of the timer interrupt can fail, and then the kernel panics.
 ///   Under KVM kernels skip it themselves.
-pub const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
+const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
 /// A word for the kernel's command line in exact mode. An emulated CPU is up at once, but the kernel would wait 10 ms for
 /// each with `pause`, and at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s,
 /// and 26.6 s on 16 instead of 16.4 s.
@@ -32,7 +37,7 @@ const LEFT_OUT: &str = "initcall_blacklist";
 /// Functions of the start that no workload needs. They register random numbers by jitter, signatures and key agreement by
 /// elliptic curves, and write the values of enums into the formats of trace events. Kernels ignore names that they lack.
 const NEEDLESS: &str = "jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
-/// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`hpet`]). The kernel
+/// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`timers`]). The kernel
 /// would calibrate the timers of the local APICs for 0.1 s of guest time: five million `pause`, at each of which QEMU
 /// gives all CPUs a turn. No word skips the calibration alone.
 const TIMER_WORD: &str = "nolapic_timer";
@@ -40,7 +45,7 @@ const TIMER_WORD: &str = "nolapic_timer";
 const LOCAL_TIMERS: &str = "lapic";
 /// The addition to the CPU for such machines: kernels give CPUs timers of the HPET only if those of the local APIC may
 /// stop (`hpet_late_init` in `arch/x86/kernel/hpet.c`).
-pub const TIMER_CPU: &str = ",-arat";
+const TIMER_CPU: &str = ",-arat";
 /// Timers of the HPET that kernels do not give to CPUs.
 const OTHER_TIMERS: u32 = 3;
 /// Most timers of QEMU's HPET (`HPET_MAX_TIMERS` in `include/hw/timer/hpet.h`).
@@ -48,9 +53,9 @@ const MAX_TIMERS: u32 = 32;
 
 /// Words for the kernel's command line in exact mode, on a machine with `cpus` CPUs. A variant whose `own` command line
 /// has [`LEFT_OUT`] decides itself what the kernel leaves out.
-pub fn exact_words(cpus: u32, own: &str) -> String {
+fn exact_words(cpus: u32, own: &str) -> String {
     let left_out = (!has_parameter(own, LEFT_OUT)).then(|| format!("{LEFT_OUT}={NEEDLESS}"));
-    let timers = hpet(cpus, own).map(|_| TIMER_WORD.to_owned());
+    let timers = timers(cpus, own).map(|_| TIMER_WORD.to_owned());
     [Some(NO_DELAY.to_owned()), left_out, timers]
         .into_iter()
         .flatten()
@@ -59,29 +64,12 @@ pub fn exact_words(cpus: u32, own: &str) -> String {
 }
 
 /// The values of QEMU's option `-global` by which each CPU has a timer of its own in the HPET, with interrupts by
-/// message. `None` if there are more CPUs than such timers, or the `own` command line of the variant asks for the timers of
-/// local APICs ([`LOCAL_TIMERS`]).
-pub fn hpet(cpus: u32, own: &str) -> Option<[String; 2]> {
+/// message, and the addition to the CPU. `None` if there are more CPUs than such timers, or the `own` command line of the
+/// variant asks for the timers of local APICs ([`LOCAL_TIMERS`]).
+fn timers(cpus: u32, own: &str) -> Option<Timers> {
     let timers = cpus + OTHER_TIMERS;
-    (timers <= MAX_TIMERS && !has_parameter(own, LOCAL_TIMERS))
-        .then(|| ["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")])
-}
-
-/// Whether a kernel's command line has a parameter, with or without a value. As in `next_arg` (`lib/cmdline.c`) and
-/// `parse_args` (`kernel/params.c`), quotes keep words together, `-` and `_` are the same, and what follows `--` is for
-/// the first program.
-fn has_parameter(cmdline: &str, name: &str) -> bool {
-    let mut quoted = false;
-    let words = cmdline.split(|letter: char| {
-        quoted ^= letter == '"';
-        letter.is_whitespace() && !quoted
-    });
-    let mut own = words.take_while(|word| *word != "--");
-    own.any(|word| {
-        let word = word.strip_prefix('"').unwrap_or(word);
-        let word = word.split_once('=').map_or(word, |(name, _)| name);
-        word.trim_end_matches('"').replace('-', "_") == name
-    })
+    let options = || vec!["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")];
+    (timers <= MAX_TIMERS && !has_parameter(own, LOCAL_TIMERS)).then(|| (TIMER_CPU, options()))
 }
 
 /// The largest size of the memory below 4 GiB, if all memory fits there.
@@ -95,7 +83,7 @@ const HIGH: u64 = 1 << 32;
 /// The emulated CPU: everything that QEMU of this version supports, except the flags for fast string
 /// instructions. QEMU emulates each iteration of these, and kernels that see the flags copy and clear pages
 /// byte by byte.
-pub fn emulated_cpu(major: u32) -> &'static str {
+fn emulated_cpu(major: u32) -> &'static str {
     match major {
         ..9 => "max,-erms,-fsrm",
         _ => "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc",
@@ -104,9 +92,9 @@ pub fn emulated_cpu(major: u32) -> &'static str {
 
 /// The physical addresses of a memory of `bytes` bytes, in order: below the hole for devices, then from 4 GiB on
 /// (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
-pub fn memory(bytes: u64) -> [Range<u64>; 2] {
+fn memory(bytes: u64) -> Vec<Range<u64>> {
     let low = if bytes < LOW_AT_MOST { bytes } else { LOW_IF_SPLIT };
-    [0..low, HIGH..HIGH + bytes - low]
+    vec![0..low, HIGH..HIGH + bytes - low]
 }
 
 #[cfg(test)]
@@ -118,13 +106,13 @@ mod tests {
         let usual = exact_words(1, "lapicx initcall_blacklists=x");
         assert_eq!(usual, format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS} {TIMER_WORD}"));
         assert_eq!(exact_words(1, "quiet lapic"), format!("{NO_DELAY} {LEFT_OUT}={NEEDLESS}"));
-        assert_eq!(hpet(1, "lapic=notscdeadline"), None);
+        assert_eq!(timers(1, "lapic=notscdeadline"), None);
         assert_eq!(exact_words(30, "initcall-blacklist="), NO_DELAY);
         for own in ["\"lapic\"", "a \"b c\" lapic=x", "x=\"a\" lapic"] {
-            assert_eq!(hpet(1, own), None, "{own}");
+            assert_eq!(timers(1, own), None, "{own}");
         }
         for own in ["x=\"a lapic b\"", "-- lapic", "foo=lapic"] {
-            assert!(hpet(1, own).is_some(), "{own}");
+            assert!(timers(1, own).is_some(), "{own}");
         }
     }
 }
