@@ -12,6 +12,7 @@ use std::time::Duration;
 use model::{Architecture, Kernel, KernelSource, TaskLayout};
 use sha2::{Digest, Sha256};
 
+use crate::arch::arm64::image as arm64;
 use crate::error::Doing;
 use crate::limits::{MAX_DEPTH, MAX_FILES};
 use crate::request::check_name;
@@ -31,6 +32,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub(crate) struct Parts {
     /// The output of `uname -r`.
     pub release: String,
+    /// The architecture that it is for.
+    pub arch: Architecture,
     /// The image as packaged.
     pub image: PathBuf,
     pub config: Option<PathBuf>,
@@ -108,13 +111,19 @@ impl Parts {
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
         let bytes = fs::read(&self.image).doing("read", &self.image)?;
-        let is_vmlinux = image::is_elf(&bytes);
-        let image = PathBuf::from(if is_vmlinux { "vmlinux" } else { arch::COMPRESSED });
-        move_to(&self.image, &home.join(&image))?;
-        let vmlinux = if is_vmlinux {
-            arch::image::has_entry(&bytes).then(|| image.clone())
-        } else {
-            extract(&bytes, (&name, &origin), home, say)?
+        let (image, vmlinux) = match self.arch {
+            Architecture::X86_64 => {
+                let is_vmlinux = image::is_elf(&bytes);
+                let image = PathBuf::from(if is_vmlinux { "vmlinux" } else { arch::COMPRESSED });
+                move_to(&self.image, &home.join(&image))?;
+                let vmlinux = if is_vmlinux {
+                    arch::image::has_entry(&bytes).then(|| image.clone())
+                } else {
+                    extract(&bytes, (&name, &origin), home, say)?
+                };
+                (image, vmlinux)
+            }
+            Architecture::Arm64 => settle_arm64(&self.image, &bytes, &origin, home)?,
         };
         let config = self.config.map(|from| place(&from, home, "config".into())).transpose()?;
         let headers = self.headers.map(|from| place(&from, home, "headers".into())).transpose()?;
@@ -124,7 +133,7 @@ impl Parts {
         Ok(Kernel {
             name,
             release: self.release,
-            arch: Architecture::X86_64,
+            arch: self.arch,
             origin,
             digest: digest(&bytes),
             image,
@@ -152,6 +161,25 @@ pub(crate) fn file_digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(format!("{:x}", hash.finalize()))
+}
+
+/// Moves an arm64 image into `home`, and unpacks it there if it is packed. Returns both names, relative to `home`.
+fn settle_arm64(
+    from: &Path,
+    bytes: &[u8],
+    origin: &str,
+    home: &Path,
+) -> Result<(PathBuf, Option<PathBuf>), Error> {
+    let wrong =
+        |error: arm64::Error| Error::NoKernel { path: origin.into(), problem: error.to_string() };
+    let unpacked = arm64::unpack(bytes).map_err(wrong)?;
+    let image = PathBuf::from(if unpacked.is_some() { arm64::PACKED } else { arm64::PLAIN });
+    move_to(from, &home.join(&image))?;
+    if let Some(unpacked) = unpacked {
+        let plain = home.join(arm64::PLAIN);
+        fs::write(&plain, unpacked).doing("write", &plain)?;
+    }
+    Ok((image, Some(arm64::PLAIN.into())))
 }
 
 /// Extracts the `vmlinux` of a compressed image into `home`, if it has a PVH entry. Without one the kernel boots

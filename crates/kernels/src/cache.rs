@@ -10,7 +10,7 @@
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`
 //! userspace/aliases.json      requested packages, and the DIGEST of their image
 //! aliases.json                requested kernels, and the NAME of the kernel
-//! apt/SUITE/                  apt's lists
+//! apt/SUITE/                  apt's lists; apt-arm64/ has those for arm64
 //! tools/busybox               the shell for guests, and beside it its digest
 //! build/linux/                the source that is built, with the output below it
 //! build/repository/           our git repository, which reads the objects of the user's
@@ -42,7 +42,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 pub use lines::{Lined, Search};
-use model::{Kernel, base_directory};
+use model::{Architecture, Kernel, base_directory};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 pub use usage::{KnownKernel, Prune, Pruned};
@@ -53,7 +53,7 @@ use crate::assemble::{Parts, file_digest, make_plain};
 use crate::built::BuiltKernel;
 use crate::checksums;
 use crate::error::Doing;
-use crate::request::{DEBIAN, check_name};
+use crate::request::{alias, check_name, debian_version};
 use crate::running::RunningKernel;
 use crate::{Error, Request, debian, input, mainline, record};
 
@@ -122,8 +122,8 @@ impl Cache {
         if let Some(kernel) = self.read(name)? {
             return Ok(Some(kernel));
         }
-        let version = name.strip_prefix(DEBIAN).unwrap_or(name);
-        match self.aliases()?.get(&alias(version)) {
+        let (version, arch) = debian_version(name);
+        match self.aliases()?.get(&alias(version, arch)) {
             Some(name) => self.read(name),
             None => Ok(None),
         }
@@ -231,7 +231,9 @@ impl Cache {
 
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         match request {
-            Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
+            Request::Debian { version, arch, suite } => {
+                self.add_debian((version, *arch), suite.as_deref(), say)
+            }
             Request::Mainline { version, archive } => self.add_mainline(version, archive, say),
             Request::Packages { files, name } => self.add_packages(files, name.as_deref(), say),
             Request::Directory { path, name } => self.add_directory(path, name.as_deref(), say),
@@ -242,11 +244,12 @@ impl Cache {
 
     fn add_debian(
         &self,
-        version: &str,
+        wanted: (&str, Architecture),
         suite: Option<&str>,
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
-        let found = debian::find(&self.apt(), version, suite, say)?;
+        let (_, arch) = wanted;
+        let found = debian::find(&self.apt_for(arch), wanted, suite, say)?;
         let kernel = match self.read(found.release())? {
             Some(kernel) if found.is_origin(&kernel.origin) => kernel,
             Some(other) => return Err(name_taken(other)),
@@ -254,12 +257,12 @@ impl Cache {
                 let stage = self.stage()?;
                 let tree = stage.path().join("tree");
                 found.unpack(&tree, say)?;
-                let parts =
-                    packages::with_modules(Parts::find(&tree, Path::new(found.release()))?)?;
+                let parts = Parts { arch, ..Parts::find(&tree, Path::new(found.release()))? };
+                let parts = packages::with_modules(parts)?;
                 self.keep(&stage, parts, found.release().into(), found.origin(), say)?
             }
         };
-        self.point(version, found.version(), &kernel.name, say)?;
+        self.point(wanted, found.version(), &kernel.name, say)?;
         Ok(kernel)
     }
 
@@ -267,19 +270,21 @@ impl Cache {
     /// none yet.
     fn point(
         &self,
-        version: &str,
+        (version, arch): (&str, Architecture),
         package: &str,
         name: &str,
         say: &dyn Fn(&str),
     ) -> Result<(), Error> {
         let mut aliases = self.aliases()?;
-        aliases.set(&alias(name), name);
-        if let Some(old) = aliases.set(&alias(version), name).filter(|old| old != name) {
-            say(&format!("{} now refers to {name} (before: {old})", alias(version)));
+        aliases.set(&alias(name, arch), name);
+        let wanted = alias(version, arch);
+        if let Some(old) = aliases.set(&wanted, name).filter(|old| old != name) {
+            say(&format!("{wanted} now refers to {name} (before: {old})"));
         }
         // Kernels of several flavours have one version. The first one that was asked for by another name keeps it.
-        if aliases.get(&alias(package)).is_none() {
-            aliases.set(&alias(package), name);
+        let package = alias(package, arch);
+        if aliases.get(&package).is_none() {
+            aliases.set(&package, name);
         }
         aliases.write()
     }
@@ -382,17 +387,18 @@ impl Cache {
     }
 
     fn apt(&self) -> PathBuf {
-        self.root.join("apt")
+        self.apt_for(Architecture::X86_64)
+    }
+
+    /// The directory of apt's lists of an architecture.
+    fn apt_for(&self, arch: Architecture) -> PathBuf {
+        let name = if arch.is_usual() { "apt".into() } else { format!("apt-{}", arch.name()) };
+        self.root.join(name)
     }
 
     fn aliases(&self) -> Result<Aliases, Error> {
         Aliases::read(self.root.join("aliases.json"))
     }
-}
-
-/// The alias of a Debian kernel. Names have no colon, so aliases and names are distinct.
-fn alias(version: &str) -> String {
-    format!("{DEBIAN}{version}")
 }
 
 fn name_taken(other: Kernel) -> Error {

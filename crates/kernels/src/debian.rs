@@ -19,8 +19,10 @@ use std::time::Duration;
 
 pub(crate) use archive::Archive;
 pub(crate) use headers::headers;
+use model::Architecture;
 pub use package::is_name;
 pub(crate) use package::{is_pin, letters};
+pub(crate) use releases::architecture;
 use releases::{Package, Release};
 pub(crate) use source::{NEWEST_KERNEL, source};
 use suite::Suite;
@@ -102,7 +104,7 @@ impl KernelInSuite {
 /// message.
 pub(crate) fn find(
     directory: &Path,
-    wanted: &str,
+    (wanted, arch): (&str, Architecture),
     suite: Option<&str>,
     say: &dyn Fn(&str),
 ) -> Result<KernelInSuite, Error> {
@@ -112,7 +114,7 @@ pub(crate) fn find(
         "newest" => &[NEWEST],
         _ => &GROUPS,
     };
-    let mut search = Search { directory, wanted, say, known: BTreeSet::new(), failure: None };
+    let mut search = Search { directory, wanted, arch, say, known: BTreeSet::new(), failure: None };
     for age in [DAY, JUST_NOW] {
         for group in groups {
             if let Some(found) = search.group(group, age)? {
@@ -126,6 +128,7 @@ pub(crate) fn find(
         }
     }
     let place = suite.map_or_else(|| "in its suites".into(), |suite| format!("in {suite}"));
+    let place = if arch.is_usual() { place } else { format!("for {} {place}", arch.name()) };
     Err(Error::NotInArchive { wanted: wanted.into(), place, known: listed(search.known) })
 }
 
@@ -133,6 +136,7 @@ pub(crate) fn find(
 struct Search<'a> {
     directory: &'a Path,
     wanted: &'a str,
+    arch: Architecture,
     say: &'a dyn Fn(&str),
     /// The series of all kernels found.
     known: BTreeSet<String>,
@@ -146,7 +150,7 @@ impl Search<'_> {
     fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<KernelInSuite>, Error> {
         let mut matches: Vec<KernelInSuite> = Vec::new();
         for name in names {
-            let suite = Suite::open(self.directory, name)?;
+            let suite = Suite::open(self.directory, name, self.arch)?;
             match suite.update(age, self.say) {
                 Err(error @ Error::Tool { .. }) => {
                     (self.say)(&format!("The lists of {name} cannot be fetched: {error}"));
@@ -154,7 +158,7 @@ impl Search<'_> {
                 }
                 other => other?, // an error that affects every suite
             }
-            for release in releases::releases(&suite.kernel_packages()?) {
+            for release in releases::releases(&suite.kernel_packages()?, self.arch) {
                 self.known.insert(release.series());
                 if release.is(self.wanted) {
                     matches.push(KernelInSuite { suite: suite.clone(), release });
@@ -174,7 +178,7 @@ fn listed(series: BTreeSet<String>) -> String {
 
 /// Fetches a static busybox and unpacks it into `root`. Returns its path.
 pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
-    let suite = Suite::open(directory, SHELL_SUITE)?;
+    let suite = Suite::open(directory, SHELL_SUITE, Architecture::X86_64)?;
     suite.update(DAY, say)?;
     let found = suite.packages(&[SHELL_PACKAGE])?;
     let newest = found.into_iter().max_by(|a, b| version::compare(&a.version, &b.version));

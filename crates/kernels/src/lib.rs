@@ -41,7 +41,7 @@ pub use debian::is_name as is_package_name;
 pub use error::Error;
 pub use kallsyms::symbols;
 pub use own::text;
-pub use request::{Files, Request, with_paths};
+pub use request::{Files, Request, with_paths, without_architecture};
 pub use source::config::EVENTS;
 pub use source::history::{ChangedFile, Commit, History};
 pub use source::inputs::Inputs;

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::Architecture;
+
 use crate::debian::archive::is_nothing;
 use crate::debian::suite::{Download, Suite};
 use crate::error::Doing;
@@ -61,7 +63,7 @@ pub(crate) fn fetch(
     (apt, directory): (&Path, &Path),
     say: &dyn Fn(&str),
 ) -> Result<Vec<PathBuf>, Error> {
-    let suite = Suite::with_sources(apt, "mainline", "")?;
+    let suite = Suite::with_sources(apt, "mainline", "", Architecture::X86_64)?;
     let place = format!("{archive}/v{version}/{}", arch::DEBIAN);
     let nothing = |problem: String| Error::NoBuild {
         version: version.into(),

@@ -5,9 +5,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use model::Architecture;
+
 use crate::mainline::{self, MAINLINE};
 use crate::unpack::is_package;
-use crate::{Error, Source};
+use crate::{Error, Source, debian};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
@@ -17,6 +19,8 @@ const NEWEST: &str = "newest";
 const HOST: &str = "host";
 /// Prefix of the path of a directory in which a kernel was built.
 const DIRECTORY: &str = "dir:";
+/// The end of the name of a Debian kernel for arm64.
+const FOR_ARM64: &str = "@arm64";
 
 /// The kernel to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub enum Request {
         /// A series (`6.1`), an upstream version (`6.1.176`), a package version (`6.1.176-1`), a
         /// release (`6.1.0-56-cloud-amd64`), or `newest`.
         version: String,
+        /// The architecture of its packages.
+        arch: Architecture,
         /// The only suite to search, such as `bookworm-security`.
         suite: Option<String>,
     },
@@ -81,7 +87,7 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, `mainline:6.13-rc2`, a package or several (`A.deb+B.deb`),
+    /// Parses `debian:6.1`, `6.1`, `newest`, these with `@arm64` after them, `mainline:6.13-rc2`, a package or several (`A.deb+B.deb`),
     /// `dir:PATH`, or `host`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
@@ -113,7 +119,7 @@ impl FromStr for Request {
                 false => Ok(Self::Directory { path: from_home(path), name: None }),
             };
         }
-        let version = text.strip_prefix(DEBIAN).unwrap_or(text);
+        let (version, arch) = debian_version(text);
         // Letters follow a sign only: 6.13~rc7-1~exp1, 6.1.0-56-cloud-amd64.
         let numbers = version.split(['-', '+', '~']).next().unwrap_or_default();
         let is_number = |it: &str| it.parse::<u32>().is_ok_and(|number| number.to_string() == it);
@@ -122,7 +128,30 @@ impl FromStr for Request {
         if !(version == NEWEST || are_numbers && is_whole) || !version.chars().all(is_plain) {
             return Err(wrong());
         }
-        Ok(Self::Debian { version: version.into(), suite: None })
+        Ok(Self::Debian { version: version.into(), arch, suite: None })
+    }
+}
+
+/// The version in the name of a Debian kernel, and the architecture: the one that the name ends with, or that of the
+/// release.
+pub(crate) fn debian_version(name: &str) -> (&str, Architecture) {
+    let version = name.strip_prefix(DEBIAN).unwrap_or(name);
+    match version.strip_suffix(FOR_ARM64) {
+        Some(version) => (version, Architecture::Arm64),
+        None => (version, debian::architecture(version).unwrap_or_default()),
+    }
+}
+
+/// The alias of a Debian kernel. Names have no colon, so aliases and names are distinct.
+pub(crate) fn alias(version: &str, arch: Architecture) -> String {
+    format!("{DEBIAN}{version}{}", if arch == Architecture::Arm64 { FOR_ARM64 } else { "" })
+}
+
+/// The name that means the same kernel without the word for its architecture.
+pub fn without_architecture(kernel: &str) -> &str {
+    match kernel.parse() {
+        Ok(Request::Debian { .. }) => kernel.strip_suffix(FOR_ARM64).unwrap_or(kernel),
+        _ => kernel,
     }
 }
 
@@ -133,6 +162,25 @@ fn is_near_newest(text: &str) -> bool {
 }
 
 impl Request {
+    /// The architecture of the kernel that a name means.
+    pub fn architecture(kernel: &str) -> Architecture {
+        match kernel.parse() {
+            Ok(Self::Debian { arch, .. }) => arch,
+            _ => Architecture::X86_64,
+        }
+    }
+
+    /// The name of the same kernel for arm64. `None` if it is no kernel of Debian's archive, or a release of another
+    /// architecture.
+    pub fn for_arm64(kernel: &str) -> Option<String> {
+        let Ok(Self::Debian { version, arch, .. }) = kernel.parse() else { return None };
+        match debian::architecture(&version) {
+            _ if arch == Architecture::Arm64 => Some(kernel.to_owned()),
+            None => Some(format!("{kernel}{FOR_ARM64}")),
+            Some(_) => None,
+        }
+    }
+
     /// Whether a kernel's name says where the user has it.
     pub fn is_place(kernel: &str) -> bool {
         !matches!(kernel.parse(), Ok(Self::Debian { .. } | Self::Mainline { .. }) | Err(_))
@@ -223,7 +271,8 @@ mod tests {
             "6.1", "6.13~rc7-1~exp1", "6.1.176-1", "6.1.0-56-cloud-amd64", "newest",
             "7.2.13-1~bpo13+1",
         ] {
-            let wanted = Request::Debian { version: text.into(), suite: None };
+            let arch = Architecture::X86_64;
+            let wanted = Request::Debian { version: text.into(), arch, suite: None };
             assert_eq!(text.parse::<Request>().unwrap(), wanted);
             assert_eq!(format!("debian:{text}").parse::<Request>().unwrap(), wanted);
         }
@@ -253,6 +302,36 @@ mod tests {
             text.parse::<Request>().unwrap_err().to_string().contains("did you mean newest?")
         };
         assert!(meant("newst") && meant("debian:newset") && !meant("mine"));
+    }
+
+    #[test]
+    fn a_name_of_debian_can_have_an_architecture() {
+        let request = |text: &str| text.parse::<Request>().unwrap();
+        let arm64 = |version: &str| {
+            let (version, arch) = (version.to_owned(), Architecture::Arm64);
+            Request::Debian { version, arch, suite: None }
+        };
+        assert_eq!(request("6.12@arm64"), arm64("6.12"));
+        assert_eq!(request("debian:newest@arm64"), arm64("newest"));
+        assert_eq!(request("6.1.0-56-cloud-arm64"), arm64("6.1.0-56-cloud-arm64"));
+        for text in ["@arm64", "mine@arm64", "6.12@", "6.12@riscv64", "mainline:6.13@arm64"] {
+            assert!(text.parse::<Request>().is_err(), "{text}");
+        }
+        for (kernel, name) in [
+            ("6.12", Some("6.12@arm64")),
+            ("debian:6.12@arm64", Some("debian:6.12@arm64")),
+            ("6.1.0-56-cloud-arm64", Some("6.1.0-56-cloud-arm64")),
+            ("6.1.0-56-cloud-amd64", None),
+            ("host", None),
+            ("dir:/x", None),
+            ("mine", None),
+        ] {
+            assert_eq!(Request::for_arm64(kernel).as_deref(), name, "{kernel}");
+        }
+        assert_eq!(Request::architecture("dir:x@arm64"), Architecture::X86_64);
+        assert_eq!(without_architecture("debian:6.1@arm64"), "debian:6.1");
+        assert_eq!(without_architecture("dir:x@arm64"), "dir:x@arm64");
+        assert_eq!(alias("6.1", Architecture::Arm64), "debian:6.1@arm64");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use kernels::out_of_tree::Source;
 use kernels::{Cache, Error, Request};
-use model::Kernel;
+use model::{Architecture, Kernel};
 
 /// A module that does nothing.
 const SOURCE: Source =
@@ -36,6 +36,24 @@ fn kernels_of_both_forms_are_fetched_once() {
         a_module_is_built(&cache, kernel);
     }
     what_cannot_be_built_is_told(&cache, &kernels[0]);
+}
+
+#[test]
+#[ignore = "fetches up to 130 MB from deb.debian.org: `make check-long` runs it"]
+fn kernels_for_arm64_are_kept_beside_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::at(directory.path());
+    let arm64 = cache.obtain("6.1@arm64", &|line| eprintln!("{line}")).unwrap();
+    assert!(arm64.name.ends_with("-cloud-arm64") && arm64.arch == Architecture::Arm64);
+    assert!(arm64.image.ends_with("Image") && arm64.config.is_some(), "{arm64:?}");
+    assert_eq!(arm64.vmlinux.as_ref(), Some(&arm64.image));
+    assert!(!kernels::modules::choose(&arm64, &["xfs"]).unwrap().is_empty());
+    let once = |line: &str| panic!("once is enough: {line}");
+    let release = format!("{}@arm64", arm64.name);
+    for name in ["debian:6.1@arm64", &arm64.name, &release] {
+        assert_eq!(cache.obtain(name, &once).unwrap(), arm64, "{name}");
+    }
+    assert_eq!(cache.get("6.1").unwrap(), None);
 }
 
 /// Built once, then taken from the cache.
@@ -70,7 +88,8 @@ fn a_kernel_that_the_archive_lacks_is_named() {
     let said = RefCell::new(String::new());
     let say = |line: &str| said.borrow_mut().push_str(line);
     let add = |version: &str, suite: &str| {
-        let request = Request::Debian { version: version.into(), suite: Some(suite.into()) };
+        let (version, suite) = (version.into(), Some(suite.into()));
+        let request = Request::Debian { version, arch: Architecture::X86_64, suite };
         cache.add(&request, &say).unwrap_err()
     };
     let absent = add("2.4", "trixie-backports");

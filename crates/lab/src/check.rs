@@ -1,10 +1,11 @@
 //! Checks, before anything boots, that the host, the machine and the kernels meet an experiment's
 //! requirements.
 
-use boot::check_memory;
 use boot::out_of_tree::OutOfTree;
+use boot::{BootError, check_memory};
 use kernels::Source;
-use model::{Experiment, Kernel, PerfEvent};
+use machine::Emulator;
+use model::{Architecture, Experiment, Kernel, PerfEvent};
 use plan::Request;
 use plan::form::near;
 
@@ -37,8 +38,14 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
 
 impl Lab {
     /// Checks the names of the kernels before this run waits for another one. Nothing is fetched or built. Fails when a
-    /// name means no kernel, a file of the user's is missing, or the tree lacks a commit.
+    /// name means no kernel, a file of the user's is missing, the tree lacks a commit, or what arm64 needs is not
+    /// installed.
     pub fn check_kernels(&self, request: &Request) -> Result<(), RunError> {
+        let arch = request.experiment.machine.arch;
+        if arch == Architecture::Arm64 {
+            self.guest.of(arch).map_err(BootError::from)?;
+            Emulator::find(arch)?;
+        }
         for variant in &request.experiment.variants {
             let name = &variant.kernel.name;
             match request.build(variant) {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use boot::{BootError, TooLarge};
-use model::BootId;
+use model::{Architecture, BootId};
 use record::salvage::SalvageError;
 
 /// Why a run ended early. Boots that were stored before remain stored.
@@ -51,6 +51,18 @@ pub enum RunError {
         kernels: String,
         /// Similar names of events, separated by commas; may be empty.
         near: String,
+    },
+    /// A kernel is for another architecture than the machine.
+    #[error(
+        "{kernel} is a kernel for {}, but the machine is {}; nothing was booted", of.name(), machine.name()
+    )]
+    Architecture {
+        /// The name of the kernel.
+        kernel: String,
+        /// Its architecture.
+        of: Architecture,
+        /// The architecture of the machine.
+        machine: Architecture,
     },
     /// No kernel has a function whose lines are to be kept.
     #[error(
@@ -159,6 +171,7 @@ impl RunError {
             | Self::NoEvent { .. }
             | Self::NoFunction(_)
             | Self::Nodes { .. }
+            | Self::Architecture { .. }
             | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),
             Self::Boot(BootError::Disk(error)) => error.is_the_users(),

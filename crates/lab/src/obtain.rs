@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use boot::{disks, out_of_tree, userspace};
 use kernels::{Source, Unbuilt, digest};
-use model::{Build, Experiment, Kernel, Variant};
+use model::{Architecture, Build, Experiment, Kernel, Variant};
 use plan::Request;
 
 use crate::watch::{Progress, Watch};
@@ -43,6 +43,7 @@ impl Lab {
                 (None, Some(build)) => self.built(experiment, variant, build, watch)?,
                 (None, None) => {
                     let kernel = self.kernel(&variant.kernel.name, watch)?;
+                    check_architecture(&kernel, experiment.machine.arch)?;
                     Obtained { kernel, unbuilt: None }
                 }
             };
@@ -80,6 +81,17 @@ impl Lab {
                 Obtained { kernel, unbuilt: Some(unbuilt) }
             }
         })
+    }
+}
+
+/// Checks that a machine of this architecture can boot a kernel.
+fn check_architecture(kernel: &Kernel, machine: Architecture) -> Result<(), RunError> {
+    match kernel.arch == machine {
+        true => Ok(()),
+        false => {
+            let (of, kernel) = (kernel.arch, kernel.name.clone());
+            Err(RunError::Architecture { kernel, of, machine })
+        }
     }
 }
 

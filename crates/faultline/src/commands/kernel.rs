@@ -3,7 +3,7 @@
 use std::process::{ExitCode, exit};
 
 use kernels::{Cache, Files, Prune, Request, Source};
-use model::Kernel;
+use model::{Architecture, Kernel};
 use report::escape;
 
 use super::build::NO_SOURCE;
@@ -71,8 +71,8 @@ fn request(args: KernelAddArgs) -> Result<Request, Failure> {
         None => request,
     };
     match (request, args.suite) {
-        (Request::Debian { version, .. }, Some(suite)) => {
-            Ok(Request::Debian { version, suite: Some(suite) })
+        (Request::Debian { version, arch, .. }, Some(suite)) => {
+            Ok(Request::Debian { version, arch, suite: Some(suite) })
         }
         (_, Some(_)) => Err(Failure::Usage("--suite works only with debian:VERSION".into())),
         (request, None) => Ok(request),
@@ -91,9 +91,10 @@ fn together(words: &[String]) -> Result<String, Failure> {
 }
 
 fn added(kernel: &Kernel) -> String {
-    let boots = match kernel.vmlinux {
-        Some(_) => "boots through PVH",
-        None => "boots as bzImage",
+    let boots = match (kernel.arch, &kernel.vmlinux) {
+        (Architecture::Arm64, _) => "for arm64",
+        (_, Some(_)) => "boots through PVH",
+        (_, None) => "boots as bzImage",
     };
     format!("{}: {}, {boots}\n", escape(&kernel.name), escape(&kernel.origin))
 }

@@ -2,6 +2,7 @@
 //! comes from the source and what from the configuration and the compiler.
 
 use kernels::{Request, Source};
+use model::Architecture;
 use plan::file::{BuildForm, Input, VariantForm, default_names, placeless};
 
 use compare::BUILT_AS;
@@ -51,7 +52,11 @@ impl Origin {
             return Ok(Self { source: kernel.to_owned(), config: None });
         }
         let series = match kernel.parse() {
-            Ok(Request::Debian { version, suite: None }) if is_series(&version) => version,
+            Ok(Request::Debian { version, arch: Architecture::X86_64, suite: None })
+                if is_series(&version) =>
+            {
+                version
+            }
             _ => {
                 return Err(Failure::Usage(format!(
                     "--split needs the source of `{kernel}`: name a series of Debian's kernels such as 6.12, newest, or \

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use model::Kernel;
+use model::{Architecture, Kernel};
 
 use super::{Cache, own};
 use crate::checksums::{self, EXTERNAL, changed};
@@ -30,6 +30,10 @@ impl Cache {
         source: &Source,
         say: &dyn Fn(&str),
     ) -> Result<Result<Module, String>, Error> {
+        if kernel.arch != Architecture::X86_64 {
+            let why = format!("is for {}: modules are built for x86_64 so far", kernel.arch.name());
+            return Ok(Err(why));
+        }
         let name = source.name;
         let place = self.home(&kernel.name).join(EXTERNAL).join(source.digest());
         let path = place.join(name).with_extension("ko");

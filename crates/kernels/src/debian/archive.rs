@@ -284,6 +284,8 @@ pub(crate) fn is_nothing(problem: &str) -> bool {
 mod tests {
     use std::cell::RefCell;
 
+    use model::Architecture;
+
     use super::super::DAY;
     use super::super::testing::{archive, sources};
     use super::*;
@@ -359,7 +361,8 @@ mod tests {
         assert!(said.borrow().contains("The lists of fake cannot be fetched: "), "{said:?}");
         let other = tempfile::tempdir().unwrap();
         let sources = sources(directory.path());
-        let suite = Suite::with_sources(other.path(), "fake", &sources).unwrap();
+        let arch = Architecture::X86_64;
+        let suite = Suite::with_sources(other.path(), "fake", &sources, arch).unwrap();
         let error = resolve(&Archive { suite, ..archive }, "dash").unwrap_err();
         assert!(matches!(error, Error::Tool { tool: "apt-get", .. }), "{error}");
     }

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use model::Architecture;
+
 use super::releases::Package;
 use super::suite::Suite;
 use super::{DAY, GROUPS, USERSPACE, fetch, version};
@@ -27,7 +29,7 @@ pub(crate) fn headers(
     let mut failure = None;
     for age in [None, Some(DAY)] {
         for suite in suites(directory)? {
-            let suite = Suite::open(directory, &suite)?;
+            let suite = Suite::open(directory, &suite, Architecture::X86_64)?;
             match headers_in(&suite, (&name, version), age, directory, root, say) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
@@ -79,7 +81,7 @@ fn headers_in(
     let mut packages = closure(suite, &headers, &parts)?;
     // Suites such as backports lack the libraries, so those of the release are used.
     let base = suite.name.split('-').next().unwrap_or(&suite.name);
-    let base = Suite::open(directory, base)?;
+    let base = Suite::open(directory, base, Architecture::X86_64)?;
     base.update(DAY, say)?;
     let mut libraries = Vec::new();
     for package in &packages {

@@ -9,8 +9,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use model::Architecture;
+
 use super::version;
-use crate::arch::DEBIAN;
+use crate::arch;
+
+/// The flavour for virtual machines, in the name of a release.
+const CLOUD: &str = "-cloud-";
 
 /// A package of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,8 +63,7 @@ impl Release {
     /// Orders kernels by preference: those with modules, then the newest, then those of the cloud
     /// flavour, which start faster.
     pub fn preference(&self, other: &Self) -> Ordering {
-        let is_cloud =
-            |release: &Self| of_us(&release.name).is_some_and(|it| it.ends_with("-cloud"));
+        let is_cloud = |release: &Self| release.name.contains(CLOUD);
         self.complete
             .cmp(&other.complete)
             .then_with(|| version::compare(self.version(), other.version()))
@@ -85,8 +89,8 @@ enum KernelPart {
     Base,
 }
 
-/// The part and the release that a package contains.
-fn part(package: &str) -> Option<(KernelPart, &str)> {
+/// The part and the release that a package of an architecture contains.
+fn part(package: &str, arch: Architecture) -> Option<(KernelPart, &str)> {
     const PREFIXES: [(&str, KernelPart); 5] = [
         ("linux-binary-unsigned-", KernelPart::UnsignedBinary),
         ("linux-binary-", KernelPart::Binary),
@@ -100,23 +104,29 @@ fn part(package: &str) -> Option<(KernelPart, &str)> {
         Some(release) if part == KernelPart::Image => (KernelPart::UnsignedImage, release),
         _ => (part, rest),
     };
-    is_release(release).then_some((part, release))
+    is_release(release, arch).then_some((part, release))
 }
 
-/// Whether a package with this name is a part of a kernel.
-pub(crate) fn is_of_a_kernel(package: &str) -> bool {
-    part(package).is_some()
+/// Whether a package with this name is a part of a kernel for an architecture.
+pub(crate) fn is_of_a_kernel(package: &str, arch: Architecture) -> bool {
+    part(package, arch).is_some()
 }
 
-/// A release without the name of the guest's architecture, which ends it.
-fn of_us(release: &str) -> Option<&str> {
-    release.strip_suffix(DEBIAN)?.strip_suffix('-')
+/// The architecture that ends the name of a release.
+pub(crate) fn architecture(release: &str) -> Option<Architecture> {
+    let ends = |it: &&Architecture| before(release, **it).is_some();
+    Architecture::ALL.iter().find(ends).copied()
+}
+
+/// A release without the name of its architecture.
+fn before(release: &str, arch: Architecture) -> Option<&str> {
+    release.strip_suffix(arch::debian(arch))?.strip_suffix('-')
 }
 
 /// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a full
 /// version are packages that only depend on others. Flavours such as `rt` are excluded too.
-fn is_release(text: &str) -> bool {
-    let Some(rest) = of_us(text) else { return false };
+fn is_release(text: &str, arch: Architecture) -> bool {
+    let Some(rest) = before(text, arch) else { return false };
     let rest = rest.strip_suffix("-cloud").unwrap_or(rest);
     let (version, build) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
     let is_number = |number: &str| number.parse::<u32>().is_ok();
@@ -124,11 +134,11 @@ fn is_release(text: &str) -> bool {
     full && (!build.starts_with('-') || is_number(&build[1..]))
 }
 
-/// The kernels among `packages`.
-pub(crate) fn releases(packages: &[Package]) -> Vec<Release> {
+/// The kernels for an architecture among `packages`.
+pub(crate) fn releases(packages: &[Package], arch: Architecture) -> Vec<Release> {
     let mut parts: BTreeMap<&str, BTreeMap<KernelPart, &Package>> = BTreeMap::new();
     for package in packages {
-        let Some((part, release)) = part(&package.name) else {
+        let Some((part, release)) = part(&package.name, arch) else {
             continue;
         };
         let best = parts.entry(release).or_default().entry(part).or_insert(package);
@@ -156,14 +166,14 @@ fn release(name: &str, parts: &BTreeMap<KernelPart, &Package>) -> Option<Release
 mod tests {
     use super::*;
 
-    fn found(packages: &[(&str, &str)]) -> Vec<Release> {
+    fn found(packages: &[(&str, &str)], arch: Architecture) -> Vec<Release> {
         let package = |&(name, version): &(&str, &str)| Package {
             name: name.into(),
             version: version.into(),
             size: 1,
             depends: Vec::new(),
         };
-        releases(&packages.iter().map(package).collect::<Vec<_>>())
+        releases(&packages.iter().map(package).collect::<Vec<_>>(), arch)
     }
 
     fn names(release: &Release) -> Vec<&str> {
@@ -196,7 +206,7 @@ mod tests {
     ];
 
     fn choice(wanted: &str) -> Option<Release> {
-        let releases = found(ARCHIVE).into_iter();
+        let releases = found(ARCHIVE, Architecture::X86_64).into_iter();
         releases.filter(|release| release.is(wanted)).max_by(Release::preference)
     }
 
@@ -232,13 +242,30 @@ mod tests {
     }
 
     #[test]
+    fn each_architecture_has_its_own_kernels() {
+        let archive = [
+            ("linux-image-6.1.0-56-cloud-amd64", "6.1.192-2"),
+            ("linux-image-6.1.0-56-arm64", "6.1.192-2"),
+            ("linux-image-6.1.0-56-cloud-arm64", "6.1.192-2"),
+            ("linux-image-6.1.0-56-rt-arm64", "6.1.192-2"),
+            ("linux-image-6.12.117+deb13-arm64-16k", "6.12.117-1"),
+        ];
+        let of = |arch| found(&archive, arch).into_iter().max_by(Release::preference).unwrap().name;
+        assert_eq!(of(Architecture::X86_64), "6.1.0-56-cloud-amd64");
+        assert_eq!(of(Architecture::Arm64), "6.1.0-56-cloud-arm64");
+        assert_eq!(found(&archive, Architecture::Arm64).len(), 2);
+        assert_eq!(architecture("6.1.0-56-cloud-arm64"), Some(Architecture::Arm64));
+        assert_eq!([architecture("6.1"), architecture("6.1.0-56-rt-arm64-16k")], [None, None]);
+    }
+
+    #[test]
     fn a_kernel_without_modules_comes_last() {
         let bare = choice("7.0").unwrap();
         assert!(!bare.complete);
         assert_eq!(names(&bare), ["linux-binary-7.0.13+deb13-cloud-amd64"]);
         let mut archive = ARCHIVE.to_vec();
         archive.push(("linux-binary-7.3.5+deb13-cloud-amd64", "7.3.5-1"));
-        let releases = found(&archive).into_iter();
+        let releases = found(&archive, Architecture::X86_64).into_iter();
         let newest = releases.filter(|release| release.is("7.3")).max_by(Release::preference);
         assert_eq!(newest.unwrap().name, "7.3.4+deb13-cloud-amd64");
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use model::Architecture;
+
 use super::releases::Package;
 use super::suite::{SOURCES, Suite};
 use super::{DAY, GROUPS, NEWEST, fetch, listed, version};
@@ -25,7 +27,7 @@ pub(crate) fn source(
     for group in groups {
         let mut found: Option<(Suite, Package)> = None;
         for suite in *group {
-            let suite = Suite::open(directory, suite)?;
+            let suite = Suite::open(directory, suite, Architecture::X86_64)?;
             match suite.update(DAY, say) {
                 Err(error @ Error::Tool { .. }) => {
                     say(&format!("The lists of {} cannot be fetched: {error}", suite.name));

@@ -6,13 +6,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use model::LockedPackage;
+use model::{Architecture, LockedPackage};
 
 use super::releases::{self, Package};
-use crate::Error;
-use crate::arch::DEBIAN;
 use crate::error::Doing;
 use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
+use crate::{Error, arch};
 
 pub(crate) const MIRROR: &str = "http://deb.debian.org";
 /// The prefix of the names of packaged sources; their series follows.
@@ -28,6 +27,8 @@ const NONE_FOUND: &str = "No packages found";
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {
     pub name: String,
+    /// The architecture of its packages.
+    pub arch: Architecture,
     root: PathBuf,
 }
 
@@ -43,24 +44,30 @@ pub struct Download<'a> {
 
 impl Suite {
     /// Opens the suite's apt root below `directory`; creates it if needed.
-    pub fn open(directory: &Path, name: &str) -> Result<Self, Error> {
-        Self::with_sources(directory, name, &source(name))
+    pub fn open(directory: &Path, name: &str, arch: Architecture) -> Result<Self, Error> {
+        Self::with_sources(directory, name, &source(name, arch), arch)
     }
 
     /// Opens several suites together. apt takes the newest packages of all.
     pub fn open_all(directory: &Path, name: &str, suites: &[&str]) -> Result<Self, Error> {
-        let sources: String = suites.iter().map(|suite| source(suite)).collect();
-        Self::with_sources(directory, name, &sources)
+        let arch = Architecture::X86_64;
+        let sources: String = suites.iter().map(|suite| source(suite, arch)).collect();
+        Self::with_sources(directory, name, &sources, arch)
     }
 
     /// Opens suites by the text of a sources.list(5).
-    pub fn with_sources(directory: &Path, name: &str, sources: &str) -> Result<Self, Error> {
+    pub fn with_sources(
+        directory: &Path,
+        name: &str,
+        sources: &str,
+        arch: Architecture,
+    ) -> Result<Self, Error> {
         let named_well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(named_well) {
             let hint = "use the name of a suite, such as bookworm-security or sid".into();
             return Err(Error::Request { text: name.into(), hint });
         }
-        let suite = Self { name: name.into(), root: directory.join(name) };
+        let suite = Self { name: name.into(), arch, root: directory.join(name) };
         for directory in ["lists/partial", "cache/archives/partial"] {
             let directory = suite.root.join(directory);
             fs::create_dir_all(&directory).doing("create", &directory)?;
@@ -83,7 +90,9 @@ impl Suite {
         if !Path::new(KEYRING).exists() {
             return Err(Error::NoKeyring(KEYRING.into()));
         }
-        say(&format!("Fetching the lists of {}", self.name));
+        let of = Some(self.arch).filter(|arch| !arch.is_usual());
+        let of = of.map(|arch| format!(" for {}", arch.name())).unwrap_or_default();
+        say(&format!("Fetching the lists of {}{of}", self.name));
         APT_GET
             .run(APT_GET.command().args(["-q", "-c"]).arg(self.file("apt.conf")).arg("update"))?;
         File::create(&stamp).doing("create", &stamp)?;
@@ -93,8 +102,9 @@ impl Suite {
     /// The packages of kernels in the current lists; empty without lists.
     pub fn kernel_packages(&self) -> Result<Vec<Package>, Error> {
         let names = self.apt_cache(&["pkgnames", "linux-"])?;
+        let names = names.lines().map(str::trim);
         let names: Vec<&str> =
-            names.lines().map(str::trim).filter(|name| releases::is_of_a_kernel(name)).collect();
+            names.filter(|name| releases::is_of_a_kernel(name, self.arch)).collect();
         self.packages(&names)
     }
 
@@ -209,7 +219,7 @@ impl Suite {
             ("Dir::Etc::SourceParts", "/dev/null"),
             ("Dir::Etc::Preferences", "/dev/null"),
             ("Dir::Etc::PreferencesParts", "/dev/null"),
-            ("APT::Architecture", DEBIAN),
+            ("APT::Architecture", arch::debian(self.arch)),
             ("APT::Default-Release", ""),
             ("APT::Sandbox::User", "root"), // the cache need not be open to the user _apt
             ("APT::Update::Error-Mode", "any"), // lists of which a part is missing are no lists
@@ -244,10 +254,11 @@ impl Suite {
 
 /// One line of sources.list(5), for lists of packages only, because the host may have configured more
 /// targets.
-fn source(suite: &str) -> String {
+fn source(suite: &str, arch: Architecture) -> String {
     let archive = if suite.ends_with("-security") { "debian-security" } else { "debian" };
+    let arch = arch::debian(arch);
     format!(
-        "deb [arch={DEBIAN} lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {suite} \
+        "deb [arch={arch} lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {suite} \
          main\n"
     )
 }
@@ -357,14 +368,27 @@ mod tests {
         }
     }
 
+    fn open(directory: &Path, name: &str) -> Result<Suite, Error> {
+        Suite::open(directory, name, Architecture::X86_64)
+    }
+
+    #[test]
+    fn a_suite_has_the_packages_of_one_architecture() {
+        let directory = tempfile::tempdir().unwrap();
+        Suite::open(directory.path(), "sid", Architecture::Arm64).unwrap();
+        let text = |file| fs::read_to_string(directory.path().join("sid").join(file)).unwrap();
+        assert!(text("apt.conf").contains("APT::Architecture \"arm64\";"));
+        assert!(text("sources.list").starts_with("deb [arch=arm64 "));
+    }
+
     #[test]
     fn a_suite_is_only_in_its_directory() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["", "..", "a/b", "sid main", "Sid"] {
-            assert!(Suite::open(directory.path(), name).is_err(), "{name}");
+            assert!(open(directory.path(), name).is_err(), "{name}");
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-        let suite = Suite::open(directory.path(), "sid").unwrap();
+        let suite = open(directory.path(), "sid").unwrap();
         let root = directory.path().join("sid");
         let configuration = fs::read_to_string(root.join("apt.conf")).unwrap();
         let lists = format!("Dir::State::lists \"{}/lists\";", root.display());
@@ -375,7 +399,7 @@ mod tests {
     #[test]
     fn a_path_that_apt_cannot_read_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let error = Suite::open(&directory.path().join("a\"b"), "sid").unwrap_err();
+        let error = open(&directory.path().join("a\"b"), "sid").unwrap_err();
         assert!(matches!(error, Error::CachePath(_)), "{error}");
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use model::Architecture;
+
 use super::archive::Archive;
 use super::suite::Suite;
 use crate::assemble::digest;
@@ -50,7 +52,8 @@ pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archi
         );
     }
     fs::write(place.join("Packages"), index).unwrap();
-    let suite = Suite::with_sources(&directory.join("apt"), "fake", &sources(directory)).unwrap();
+    let (apt, sources) = (directory.join("apt"), sources(directory));
+    let suite = Suite::with_sources(&apt, "fake", &sources, Architecture::X86_64).unwrap();
     Archive {
         suite,
         suites: vec!["fake".into()],
